@@ -1,0 +1,12 @@
+"""Unit factors: multiply to get SI units."""
+
+KIB = 1024.0
+MIB = 1024.0**2
+KILO = 1e3
+MEGA = 1e6
+GIGA = 1e9
+TERA = 1e12
+MILLI = 1e-3
+MICRO = 1e-6
+NANO = 1e-9
+WARP_SIZE = 32.0
