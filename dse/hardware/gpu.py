@@ -1,0 +1,133 @@
+"""The record of what a GPU is: every attribute an array, so that one GPU and a million GPUs are the same class."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from dse.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
+
+
+class Gpu(eqx.Module):
+    """What a data sheet or a microbenchmark states of a GPU; the attributes are the rows of ``data/schema/gpu.csv``.
+
+    Every field is a scalar array, or one of shape (designs,) in a batch; unit and meaning stand in the schema table
+    (``dse show schema``). What must be fitted is no attribute: it lives in the models.
+    """
+
+    compute_capability: Array
+    warpgroup_mma: Array
+    async_copy: Array
+    cluster_size: Array
+    process: Array
+    sm_count: Array
+    sm_enabled_fraction: Array
+    subcores_per_sm: Array
+    issue_rate: Array
+    boost_clock_mhz: Array
+    tensor_clock_mhz: Array
+    threads_per_sm: Array
+    ctas_per_sm: Array
+    registers_per_sm: Array
+    l1_kib: Array
+    shared_memory_kib: Array
+    shared_reserved_kib: Array
+    fp32_lanes: Array
+    int32_lanes: Array
+    fp64_lanes: Array
+    sfu_lanes: Array
+    tensor_cores_per_sm: Array
+    tensor_fma_fp64: Array
+    tensor_fma_tf32: Array
+    tensor_fma_bf16: Array
+    tensor_fma_fp16: Array
+    tensor_fma_fp8: Array
+    tensor_fma_int8: Array
+    tensor_fma_fp4: Array
+    warp_mma_fraction: Array
+    alu_latency_cycles: Array
+    fp64_latency_cycles: Array
+    sfu_latency_cycles: Array
+    mma_latency_cycles: Array
+    shared_load_latency_cycles: Array
+    shared_store_latency_cycles: Array
+    l1_latency_cycles: Array
+    l2_latency_ns: Array
+    l2_far_latency_ns: Array
+    dram_latency_ns: Array
+    l1_bytes_per_cycle: Array
+    l1_banks: Array
+    l1_bank_bytes: Array
+    l1_line_bytes: Array
+    sector_bytes: Array
+    l1_mshr_entries: Array
+    operand_queue_entries: Array
+    fu_queue_entries: Array
+    l2_mib: Array
+    l2_enabled_fraction: Array
+    l2_slices: Array
+    l2_slice_bytes_per_cycle: Array
+    l2_port_bytes_per_cycle: Array
+    l2_clock_mhz: Array
+    l2_partitions: Array
+    dram_type: Array
+    dram_gb: Array
+    dram_bandwidth_gbs: Array
+    dram_sustained_fraction: Array
+    dram_bus_bits: Array
+    nvlink_gbs: Array
+    nvlink_latency_us: Array
+    pcie_gbs: Array
+    tdp_w: Array
+
+    @classmethod
+    def from_numbers(cls, numbers: dict[str, float]) -> "Gpu":
+        """Return the record of plain numbers (choices already encoded), in JAX's default float type."""
+        return cls(**{name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
+
+    @property
+    def tensor_fma(self) -> tuple[Array, ...]:
+        """Dense tensor rates [FMA/cycle/tensor core] in the order of :data:`dse.workload.kernel.TENSOR_DTYPES`."""
+        return (
+            self.tensor_fma_fp64,
+            self.tensor_fma_tf32,
+            self.tensor_fma_bf16,
+            self.tensor_fma_fp16,
+            self.tensor_fma_fp8,
+            self.tensor_fma_int8,
+            self.tensor_fma_fp4,
+        )
+
+    @property
+    def l2_bytes(self) -> Array:
+        """Last-level cache in use [B]."""
+        return self.l2_mib * MIB
+
+    @property
+    def dram_bytes_per_ns(self) -> Array:
+        """DRAM bandwidth that a streaming read sustains [B/ns]."""
+        return self.dram_bandwidth_gbs * self.dram_sustained_fraction * (GIGA * NANO)
+
+    @property
+    def l2_bytes_per_ns(self) -> Array:
+        """Bandwidth of all L2 slices [B/ns]."""
+        return self.l2_slices * self.l2_slice_bytes_per_cycle * self.l2_clock_mhz * (MEGA * NANO)
+
+    @property
+    def tensor_clock_ghz(self) -> Array:
+        """Clock of kernels that use tensor cores [GHz]: never above the boost clock."""
+        return jnp.minimum(self.tensor_clock_mhz, self.boost_clock_mhz) / KILO
+
+    @property
+    def boost_clock_ghz(self) -> Array:
+        """Clock of kernels that use no tensor core [GHz]."""
+        return self.boost_clock_mhz / KILO
+
+    @property
+    def warp_passes(self) -> dict[str, Array]:
+        """Initiation interval of a warp instruction on each CUDA-core unit of a sub-core [cycle], AMALI Eq. (14)."""
+        per_subcore = WARP_SIZE * self.subcores_per_sm
+        return {
+            "fp32": per_subcore / self.fp32_lanes,
+            "int32": per_subcore / self.int32_lanes,
+            "sfu": per_subcore / self.sfu_lanes,
+        }

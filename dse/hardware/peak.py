@@ -1,0 +1,104 @@
+"""Peak rates of a GPU from its attributes, and the check of a preset against its data sheet."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+
+VECTOR_DTYPES = ("fp32",)
+TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+
+TOLERANCE = 0.02
+"""Largest accepted relative difference between a sheet's peak and the record's."""
+
+
+@dataclass(frozen=True)
+class PeakCheck:
+    """A data sheet's dense peak beside SMs x FMA x 2 x clock [TFLOPS]; ``exception`` documents a known conflict."""
+
+    preset: str
+    unit: str
+    dtype: str
+    sheet: float
+    record: float
+    exception: str
+    source: str
+
+    @property
+    def difference(self) -> float:
+        """Relative difference, record against sheet."""
+        return self.record / self.sheet - 1.0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two agree within the tolerance."""
+        return abs(self.difference) <= TOLERANCE
+
+    @property
+    def looks_sparse(self) -> bool:
+        """Whether the sheet's figure is about twice the dense one: a figure with 2:4 sparsity."""
+        return abs(self.sheet - 2.0 * self.record) <= TOLERANCE * self.sheet
+
+
+def peak_tflops(numbers: Mapping[str, float], unit: str, dtype: str) -> float:
+    """Return the dense peak [TFLOPS] of ``unit`` (``tensor`` or ``vector``) for ``dtype`` from attribute numbers.
+
+    Tensor rates run at the tensor clock, FP64 and vector rates at the boost clock.
+    """
+    if unit == "tensor":
+        rate = numbers[f"tensor_fma_{dtype}"] * numbers["tensor_cores_per_sm"]
+        clock = numbers["boost_clock_mhz" if dtype == "fp64" else "tensor_clock_mhz"]
+    else:
+        rate, clock = numbers[f"{dtype}_lanes"], numbers["boost_clock_mhz"]
+    return numbers["sm_count"] * rate * 2 * clock * 1e-6
+
+
+def peak_checks() -> list[PeakCheck]:
+    """Return the check of every published dense peak in ``data/gpus/peaks.csv``."""
+    from dse.hardware.presets import preset_sheet  # which checks a user's peaks with this module
+
+    return [
+        PeakCheck(
+            preset=row["preset"],
+            unit=row["unit"],
+            dtype=row["dtype"],
+            sheet=float(row["dense_tflops"]),
+            record=peak_tflops(preset_sheet(row["preset"]).numbers(), row["unit"], row["dtype"]),
+            exception=row["exception"],
+            source=row["source"],
+        )
+        for row in read_table("gpus/peaks.csv")
+    ]
+
+
+def refuse_contradictions(peaks: object, numbers: Mapping[str, float], where: str) -> None:
+    """Check the dense peaks [TFLOPS] by data type that a GPU file states against its attributes; raises InputError.
+
+    FP32 is the vector peak, and FP64 where the tensor cores have no such type; all others are the tensor cores'.
+    """
+    if not isinstance(peaks, Mapping):
+        raise InputError(f"{where}: peaks = {peaks!r} is not accepted; give a table of dense TFLOPS by data type")
+    for dtype, sheet in peaks.items():
+        if dtype not in (*VECTOR_DTYPES, *TENSOR_DTYPES):
+            known = accepted(dtype, (*VECTOR_DTYPES, *TENSOR_DTYPES))
+            raise InputError(f"{where}: peaks.{dtype} is not a data type with a peak; {known}")
+        if isinstance(sheet, bool) or not isinstance(sheet, (int, float)) or not 0 < sheet < 1e9:
+            raise InputError(f"{where}: peaks.{dtype} = {sheet!r} is not accepted; give a positive number of TFLOPS")
+        vector = dtype in VECTOR_DTYPES or (dtype == "fp64" and not numbers["tensor_fma_fp64"])
+        unit = "vector" if vector else "tensor"
+        _refuse(PeakCheck("", unit, dtype, sheet, peak_tflops(numbers, unit, dtype), "", where), where)
+
+
+def _refuse(check: PeakCheck, where: str) -> None:
+    if check.looks_sparse:
+        raise InputError(
+            f"{where}: peaks.{check.dtype} = {check.sheet:g} TFLOPS is twice the {check.record:.4g} of the attributes: "
+            f"a figure with 2:4 sparsity; give the dense one"
+        )
+    if not check.agrees:
+        clock = "boost_clock_mhz" if check.unit == "vector" or check.dtype == "fp64" else "tensor_clock_mhz"
+        raise InputError(
+            f"{where}: peaks.{check.dtype} = {check.sheet:g} TFLOPS contradicts sm_count x FMA/cycle x 2 x {clock} = "
+            f"{check.record:.4g} TFLOPS by more than {TOLERANCE:.0%}; correct the attributes or the peak"
+        )

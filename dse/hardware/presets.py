@@ -1,0 +1,175 @@
+"""GPU sheets: every attribute of a GPU with its source, from the shipped tables or from a user's TOML."""
+
+import re
+import tomllib
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dse.errors import InputError, accepted
+from dse.hardware.peak import refuse_contradictions
+from dse.hardware.schema import Attribute, attribute, gpu_schema
+from dse.tables import read_table
+
+if TYPE_CHECKING:
+    from dse.hardware.gpu import Gpu
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One value of a sheet: its number (choices encoded), where it comes from, and how sure that is.
+
+    ``status`` is ``sheet``, ``measured``, ``derived``, ``assumed``, ``default`` or ``user``.
+    """
+
+    attribute: Attribute
+    number: float
+    source: str
+    status: str
+    note: str = ""
+
+    @property
+    def value(self) -> object:
+        """The value as a person would write it."""
+        return self.attribute.decode(self.number)
+
+
+@dataclass(frozen=True)
+class GpuSheet:
+    """A GPU with the source of every value."""
+
+    name: str
+    title: str
+    entries: dict[str, Entry]
+
+    def numbers(self) -> dict[str, float]:
+        """Return attribute -> number."""
+        return {name: entry.number for name, entry in self.entries.items()}
+
+    def record(self) -> "Gpu":
+        """Return the :class:`~dse.hardware.gpu.Gpu` that the models compute with."""
+        from dse.hardware.gpu import Gpu
+
+        return Gpu.from_numbers(self.numbers())
+
+
+@cache
+def gpu_index() -> dict[str, dict[str, str]]:
+    """Return preset -> its row of ``data/gpus/index.csv`` (name, vendor, chip, die, aliases, source ...)."""
+    return {row["preset"]: row for row in read_table("gpus/index.csv")}
+
+
+def preset_names() -> list[str]:
+    """Return the GPUs that can be evaluated, in the order of the index."""
+    return [name for name, row in gpu_index().items() if row["supported"] == "1"]
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_\s]", "", name).lower()
+
+
+@cache
+def _by_alias() -> dict[str, str]:
+    return {
+        _key(alias): preset
+        for preset, row in gpu_index().items()
+        for alias in (preset, row["name"], *filter(None, row["aliases"].split(";")))
+    }
+
+
+def find_preset(name: str) -> str | None:
+    """Return the preset that ``name`` (a preset, market, NVML or data-set name) means, or None."""
+    return _by_alias().get(_key(name))
+
+
+def resolve(name: str, where: str = "GPU") -> str:
+    """Return the preset that ``name`` means; raises InputError when there is none or it cannot be evaluated."""
+    preset = find_preset(name)
+    if preset is None:
+        raise InputError(f"{where}: no GPU is called {name!r}; {accepted(name, preset_names())} (see 'dse show gpus')")
+    row = gpu_index()[preset]
+    if row["supported"] != "1":
+        raise InputError(f"{where}: {row['name']} cannot be evaluated: {row['note']}")
+    return preset
+
+
+@cache
+def preset_sheet(preset: str) -> GpuSheet:
+    """Return the sheet of a shipped GPU; an attribute that its table leaves out has the schema's default."""
+    where = f"dse/data/gpus/{preset}.csv"
+    rows = {row["attribute"]: row for row in read_table(f"gpus/{preset}.csv")}
+    entries = {}
+    for name, attr in gpu_schema().items():
+        row = rows.pop(name, None)
+        if row is None:
+            entries[name] = _default_entry(attr, where)
+        else:
+            number = attr.encode(_parse(attr, row["value"]), where)
+            entries[name] = Entry(attr, number, row["source"], row["status"], row["note"])
+    if rows:
+        raise InputError(f"{where}: {next(iter(rows))!r} is not an attribute of a GPU")
+    return GpuSheet(preset, gpu_index()[preset]["name"], entries)
+
+
+def _parse(attr: Attribute, text: str) -> object:
+    return text if attr.choices else float(text)
+
+
+def _default_entry(attr: Attribute, where: str) -> Entry:
+    if attr.default is None:
+        raise InputError(f"{where}: {attr.name} is missing; give {attr.range_text} ({attr.description})")
+    return Entry(attr, attr.default, attr.source, "default")
+
+
+def read_toml(path: Path) -> dict:
+    """Return the content of a TOML file; raises InputError when it cannot be read or parsed."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: is not valid TOML: {error}") from None
+
+
+def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
+    """Return the sheet that a mapping describes: ``base`` (a preset) and what differs, or every required attribute.
+
+    An optional table ``peaks`` (data type -> dense TFLOPS of the data sheet) is checked against the attributes.
+    """
+    content = dict(content)
+    title = content.pop("name", name)
+    base = content.pop("base", None)
+    peaks = content.pop("peaks", {})
+    if base is not None and not isinstance(base, str):
+        raise InputError(f'{where}: base = {base!r} is not accepted; give the name of a GPU, as base = "h100_sxm"')
+    if not isinstance(title, str):
+        raise InputError(f"{where}: name = {title!r} is not accepted; give a text")
+    given = {}
+    for key, value in content.items():
+        attr = attribute(key, where)
+        given[key] = Entry(attr, attr.encode(value, where), where, "user")
+    if base is not None:
+        sheet = preset_sheet(resolve(base, f"{where}: base"))
+        sheet = replace(sheet, name=name, title=title, entries=sheet.entries | given)
+    else:
+        entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
+        sheet = GpuSheet(name, title, entries)
+    refuse_contradictions(peaks, sheet.numbers(), where)
+    return sheet
+
+
+def load_sheet(name_or_path: str | Path) -> GpuSheet:
+    """Return the sheet of a preset (by any of its names) or of a GPU TOML file; raises InputError."""
+    path = Path(name_or_path)
+    if path.suffix == ".toml":
+        return gpu_from_mapping(read_toml(path), str(path), path.stem)
+    return preset_sheet(resolve(str(name_or_path)))
+
+
+def load_gpu(name_or_path: str | Path) -> "Gpu":
+    """Return the record of a preset (by any of its names) or of a GPU TOML file; raises InputError."""
+    return load_sheet(name_or_path).record()

@@ -1,0 +1,105 @@
+"""The attribute table of a GPU (``data/schema/gpu.csv``): types, units, bounds, defaults and meaning.
+
+This one table makes the loader's refusals, the axes of a space and the manual page, so that units cannot drift.
+Nothing here imports JAX: ``dse show`` answers at once.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+
+_CHOICES = {"process": ("process/nodes.csv", "process"), "dram_type": ("process/memory.csv", "dram_type")}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One attribute of a GPU: ``low`` and ``high`` bound its value in ``unit``; ``default`` is None where required."""
+
+    name: str
+    type: str
+    unit: str
+    default: float | None
+    low: float
+    high: float
+    choices: tuple[str, ...]
+    description: str
+    source: str
+
+    @property
+    def range_text(self) -> str:
+        """What would be accepted, in words."""
+        if self.choices:
+            return "one of " + ", ".join(self.choices)
+        if self.type == "bool":
+            return "true or false"
+        kind = "a whole number" if self.type == "int" else "a number"
+        unit = "" if self.unit == "1" else f" {self.unit}"
+        return f"{kind} from {self.low:g} to {self.high:g}{unit}"
+
+    def encode(self, value: Any, where: str) -> float:
+        """Return ``value`` as the number that a :class:`~dse.hardware.gpu.Gpu` holds.
+
+        A choice becomes its row number in its table. Raises InputError, naming ``where``, when the value has the
+        wrong type or lies outside the bounds.
+        """
+        refused = InputError(f"{where}: {self.name} = {value!r} is not accepted; give {self.range_text}")
+        if self.choices:
+            if value not in self.choices:
+                raise refused
+            return float(self.choices.index(value))
+        if isinstance(value, bool):
+            if self.type != "bool":
+                raise refused
+            return float(value)
+        if not isinstance(value, (int, float)) or not self.low <= value <= self.high:
+            raise refused
+        if self.type in ("int", "bool") and value != int(value):
+            raise refused
+        return float(value)
+
+    def decode(self, number: float) -> Any:
+        """Return the number of a record as a person would write it (the name of a choice, an int, a float)."""
+        if self.choices:
+            return self.choices[int(number)]
+        if self.type == "bool":
+            return bool(number)
+        return int(number) if self.type == "int" else float(number)
+
+
+def _choices(name: str) -> tuple[str, ...]:
+    if name not in _CHOICES:
+        return ()
+    path, column = _CHOICES[name]
+    return tuple(row[column] for row in read_table(path))
+
+
+def _attribute(row: dict[str, str]) -> Attribute:
+    choices = _choices(row["attribute"])
+    return Attribute(
+        name=row["attribute"],
+        type=row["type"],
+        unit=row["unit"],
+        default=float(row["default"]) if row["default"] else None,
+        low=float(row["low"]) if row["low"] else 0.0,
+        high=float(row["high"]) if row["high"] else float(len(choices) - 1),
+        choices=choices,
+        description=row["description"],
+        source=row["source"],
+    )
+
+
+@cache
+def gpu_schema() -> dict[str, Attribute]:
+    """Return the attributes of a GPU by name, in the order of the table."""
+    return {row["attribute"]: _attribute(row) for row in read_table("schema/gpu.csv")}
+
+
+def attribute(name: str, where: str) -> Attribute:
+    """Return one attribute; raises InputError naming ``where`` and the nearest names when there is none."""
+    schema = gpu_schema()
+    if name not in schema:
+        raise InputError(f"{where}: {name!r} is not an attribute of a GPU; {accepted(name, schema)}")
+    return schema[name]
