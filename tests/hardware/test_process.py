@@ -1,0 +1,51 @@
+"""Technology nodes and memory types: row order, densities, refusals."""
+
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.process import MemoryTypes, Nodes, memory_index, memory_names, node_index, node_names
+from dse.tables import read_table
+
+
+def test_row_order_is_what_the_presets_encode():
+    older = ["tsmc_28", "samsung_14", "tsmc_16ff", "tsmc_12ffn", "samsung_8n"]
+    assert node_names() == [*older, "tsmc_n7", "tsmc_n5", "tsmc_4n", "tsmc_4np", "tsmc_n3e"]
+    gddr = ["gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7"]
+    assert memory_names() == [*gddr, "hbm2", "hbm2e", "hbm3", "hbm3e"]
+
+
+@pytest.mark.parametrize("field", ["logic_density", "sram_density", "analog_density"])
+def test_densities_are_relative_to_n7_and_never_fall_along_tsmc(field):
+    density = np.asarray(getattr(Nodes.from_table(), field))
+    assert density[node_index("tsmc_n7")] == 1.0
+    tsmc = [node_index(name) for name in node_names() if name.startswith("tsmc")]
+    assert (np.diff(density[tsmc]) >= 0).all()
+
+
+def test_logic_scales_most_and_analog_least():
+    nodes = Nodes.from_table()
+    newer = node_index("tsmc_n5")
+    assert nodes.logic_density[newer] > nodes.sram_density[newer] > nodes.analog_density[newer] > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "bits"), [("hbm2e", 128), ("hbm3e", 128), ("gddr6", 16), ("gddr6x", 16), ("gddr5x", 32)]
+)
+def test_channel_widths(name, bits):
+    assert MemoryTypes.from_table().channel_bits[memory_index(name)] == bits
+
+
+@pytest.mark.parametrize(
+    ("lookup", "wrong", "hint"), [(node_index, "tsmc_n6", "tsmc_n7"), (memory_index, "hbm4", "hbm3")]
+)
+def test_an_unknown_name_is_refused_with_what_is_accepted(lookup, wrong, hint):
+    with pytest.raises(InputError, match=rf"{wrong}.*{hint}"):
+        lookup(wrong)
+
+
+@pytest.mark.parametrize("table", ["process/nodes.csv", "process/memory.csv", "process/area.csv"])
+def test_every_number_has_a_source_and_a_status(table):
+    for row in read_table(table):
+        assert row["source"], row
+        assert row["status"] in {"measured", "derived", "fitted", "assumed"}, row
