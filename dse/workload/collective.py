@@ -1,0 +1,46 @@
+"""All-reduce between the GPUs of a tensor-parallel group, by latency and bandwidth of NVLink."""
+
+from math import ceil
+
+from dse.workload.kernel import Interval, Kernel
+from dse.workload.operator import Candidate, Operator
+
+
+def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
+    """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs that reach each other directly (NVSwitch).
+
+    Candidates: one-shot (every GPU sends everything to every other: one message time, (p-1) sizes) and two-shot
+    (reduce-scatter, then all-gather: two message times, 2 (p-1)/p sizes).
+    """
+    one_shot = _kernel(size, (gpus - 1.0) * size, messages=1.0)
+    two_shot = _kernel(size, 2.0 * (gpus - 1.0) / gpus * size, messages=2.0)
+    candidates = (Candidate("one-shot", one_shot), Candidate("two-shot", two_shot))
+    return Operator(name, "all_reduce", candidates, repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
+
+
+def _kernel(size: float, link_bytes: float, messages: float) -> Kernel:
+    body = Interval(
+        repeats=1,
+        instructions=64.0,
+        fp32=16.0,
+        int32=16.0,
+        shared_bytes=32 * 32.0,
+        load_bytes=32 * 16.0,
+        store_bytes=32 * 16.0,
+        global_waits=1.0,
+    )
+    return Kernel(
+        start=Interval(),
+        loop=body,
+        end=Interval(),
+        ctas=max(1, min(1024, ceil(size / (256 * 16)))),
+        warps=8.0,
+        registers=48.0,
+        warm_bytes=size,
+        warm_distance=size,
+        write_bytes=size,
+        write_distance=size,
+        l2_bytes=2.0 * size,
+        link_bytes=link_bytes,
+        link_messages=messages,
+    )

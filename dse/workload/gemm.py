@@ -1,0 +1,271 @@
+"""Matrix products as kernels: tile, warps, stages and split-K chosen among realistic candidates.
+
+Instruction counts follow from the tile. The parts of a loop iteration are those of CUTLASS main loops: tensor
+instructions, shared-memory fragment loads, global-to-shared copies, address arithmetic and one barrier.
+"""
+
+from dataclasses import dataclass
+from math import ceil
+
+from dse.errors import InputError
+from dse.units import KIB
+from dse.workload.dtypes import BITS, element_bytes
+from dse.workload.instructions import MatrixInstruction, instruction_fma, instructions_for
+from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
+from dse.workload.operator import FOREVER, Candidate, Operator
+
+VECTOR_BYTES = 16 * 32
+"""Bytes a warp moves with one 128-bit load, store or LDSM.x4."""
+
+MAX_SPLIT_CTAS = 1024
+"""Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
+
+MIN_SPLIT_K = 256
+"""Shortest contraction [element] that is worth a CTA of its own."""
+
+SPLITS = (1, 2, 4, 8, 16)
+WARP_TILES = ((256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 128, 4),
+              (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4))  # fmt: skip
+"""(rows, columns, warps) of CTA tiles with warp-level instructions."""
+
+WARPGROUP_TILES = ((256, 128, 8), (128, 256, 8), (128, 192, 8), (192, 128, 12), (128, 128, 8), (64, 256, 4),
+                   (128, 64, 8), (64, 128, 4), (64, 64, 4), (32, 128, 8), (16, 128, 8), (16, 64, 4))  # fmt: skip
+"""The same with warpgroup-level instructions; a side below 64 is the instruction's N (operands swapped)."""
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """C[m,n] = A[m,k] B[k,n], ``batch`` of them (an expected number need not be whole); B is the weights.
+
+    Types: ``a``, ``b`` in memory, ``compute`` in the tensor core, ``out`` of the result. ``a_distance``,
+    ``b_distance`` and ``out_distance`` [B] are the bytes touched since A was written, since B was last read, and until
+    the result's buffer is written again.
+    """
+
+    m: float
+    n: float
+    k: float
+    batch: float = 1.0
+    a: str = "bf16"
+    b: str = "bf16"
+    compute: str = "bf16"
+    out: str = "bf16"
+    a_distance: float = FOREVER
+    b_distance: float = FOREVER
+    out_distance: float = FOREVER
+
+    @property
+    def a_bytes(self) -> float:
+        """Bytes of A."""
+        return self.batch * self.m * self.k * element_bytes(self.a)
+
+    @property
+    def b_bytes(self) -> float:
+        """Bytes of B."""
+        return self.batch * self.k * self.n * element_bytes(self.b)
+
+    @property
+    def out_bytes(self) -> float:
+        """Bytes of C."""
+        return self.batch * self.m * self.n * element_bytes(self.out)
+
+    @property
+    def fma(self) -> float:
+        """Multiply-adds."""
+        return self.batch * self.m * self.n * self.k
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A CTA's share of a product: rows x columns by ``depth`` elements of k a stage, on ``warps`` warps."""
+
+    rows: int
+    columns: int
+    warps: int
+    depth: int
+    stages: int
+
+    @property
+    def lane_elements(self) -> float:
+        """Results that one lane holds."""
+        return self.rows * self.columns / (32 * self.warps)
+
+
+def gemm_operator(
+    name: str,
+    gemm: Gemm,
+    capabilities: tuple[float, float] | None = None,
+    warpgroup: bool = True,
+    phase: str = "kernel",
+    repeats: float = 1.0,
+) -> Operator:
+    """Return the operator of a matrix product; raises InputError when no instruction computes in its type.
+
+    ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all).
+    """
+    candidates = [
+        _candidate(gemm, instruction, tile, split)
+        for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
+        for tile in _tiles(gemm, instruction)
+        for split in _splits(gemm, tile)
+    ]
+    if not candidates:
+        raise InputError(f"{name}: no matrix instruction of these GPUs computes in {gemm.compute}")
+    batch = f"{gemm.batch:g} x " if gemm.batch != 1 else ""
+    shape = f"{batch}{gemm.m:g} x {gemm.n:g} x {gemm.k:g} {gemm.compute}"
+    return Operator(name, "gemm", tuple(candidates), repeats, phase, shape)
+
+
+def _tiles(gemm: Gemm, instruction: MatrixInstruction) -> list[Tile]:
+    """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
+    shapes = WARPGROUP_TILES if instruction.warpgroup else WARP_TILES
+    stage_bytes = 128 if instruction.warpgroup else 64
+    depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
+    fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
+    fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
+    return [Tile(r, c, w, depth, instruction.stages) for r, c, w in fitting]
+
+
+def _side_fits(side: int, dimension: float) -> bool:
+    if side < 64:
+        return dimension <= side
+    return side == 64 or dimension > side / 2
+
+
+def _splits(gemm: Gemm, tile: Tile) -> list[int]:
+    tiles = gemm.batch * ceil(gemm.m / tile.rows) * ceil(gemm.n / tile.columns)
+    return [s for s in SPLITS if s == 1 or (gemm.k / s >= MIN_SPLIT_K and tiles * s <= MAX_SPLIT_CTAS)]
+
+
+def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int) -> Candidate:
+    m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
+    ctas = ceil(gemm.batch * m_tiles * n_tiles) * split
+    iterations = ceil(ceil(gemm.k / tile.depth) / split)
+    cluster = 2 if instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128 else 1
+    loop = _loop(gemm, instruction, tile, iterations)
+    out_element = 4.0 if split > 1 else element_bytes(gemm.out)
+    partial_bytes = gemm.batch * gemm.m * gemm.n * 4.0 * split if split > 1 else 0.0
+    kernel = Kernel(
+        start=Interval(repeats=1, instructions=40, int32=32, global_waits=1),
+        loop=loop,
+        end=_epilogue(tile, out_element),
+        ctas=ctas,
+        warps=tile.warps,
+        registers=_registers(instruction, tile),
+        shared_kib=_stage_bytes(gemm, tile) * tile.stages / KIB,
+        cluster=cluster,
+        launches=1 if split == 1 else 2,
+        compute_capability=instruction.compute_capability,
+        warpgroup=float(instruction.warpgroup),
+        tensor_dtype=TENSOR_DTYPES.index(gemm.compute) if gemm.compute in TENSOR_DTYPES else 0,
+        uses_tensor=float(gemm.compute != "fp32"),
+        tensor_instruction_fma=instruction_fma(instruction, gemm.compute, _n_side(tile)),
+        pipelined=1.0,
+        cold_bytes=gemm.b_bytes,
+        cold_distance=gemm.b_distance,
+        warm_bytes=gemm.a_bytes,
+        warm_distance=gemm.a_distance,
+        write_bytes=gemm.out_bytes + partial_bytes,
+        write_distance=gemm.out_distance if split == 1 else min(gemm.out_distance, 2 * partial_bytes + gemm.out_bytes),
+        a_bytes=gemm.a_bytes if gemm.batch == 1 else 0.0,
+        b_bytes=gemm.b_bytes if gemm.batch == 1 else 0.0,
+        m_tiles=m_tiles,
+        n_tiles=n_tiles,
+        tile_aspect=tile.columns / tile.rows,
+        reread_distance=gemm.a_bytes + gemm.b_bytes,
+        l2_bytes=_l2_bytes(gemm, tile, ctas * iterations, cluster) + gemm.out_bytes + 2 * partial_bytes,
+        fma=gemm.fma,
+        fma_lanes=float(gemm.compute == "fp32"),
+    )
+    label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
+    return Candidate(label, kernel)
+
+
+def _stage_bytes(gemm: Gemm, tile: Tile) -> float:
+    return (tile.rows * element_bytes(gemm.a) + tile.columns * element_bytes(gemm.b)) * tile.depth
+
+
+def _l2_bytes(gemm: Gemm, tile: Tile, cta_iterations: float, cluster: int) -> float:
+    """Bytes the L2 sends: the CTAs of a cluster lie along m and share one read of the columns' operand."""
+    a = tile.rows * element_bytes(gemm.a)
+    b = tile.columns * element_bytes(gemm.b) / cluster
+    return cta_iterations * tile.depth * (a + b)
+
+
+def _registers(instruction: MatrixInstruction, tile: Tile) -> float:
+    """Accumulators and about 48 more a thread; tcgen05 keeps its accumulators in tensor memory."""
+    accumulators = 0.0 if instruction.rows == 128 else tile.lane_elements
+    return min(255.0, accumulators + 48.0)
+
+
+def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: int) -> Interval:
+    fma = tile.rows * tile.columns * tile.depth / tile.warps
+    load_bytes = _stage_bytes(gemm, tile) / tile.warps
+    widened = _widening_instructions(gemm, tile)
+    if instruction.warpgroup:
+        matrix = fma / instruction_fma(instruction, gemm.compute, _n_side(tile))
+        shared_bytes = matrix * (instruction.rows + _n_side(tile)) * 32.0 / 4.0  # 32 B of k, shared by four warps
+        copies, shared_loads, waits = 1.0, 0.0, 0.0  # one thread starts a bulk copy; operands pass by the registers
+        int32 = 6.0
+    else:
+        matrix = fma / instruction.fma[gemm.compute]
+        fragment_bytes = _fragment_bytes(gemm, tile)
+        copies, shared_loads, waits = load_bytes / VECTOR_BYTES, fragment_bytes / VECTOR_BYTES, 1.0
+        # Asynchronous copies fill shared memory from the L2 port; before them every byte was stored from registers.
+        shared_bytes = fragment_bytes + (0.0 if instruction.compute_capability >= 8.0 else load_bytes)
+        int32 = 2.0 * copies + 6.0
+    cuda_core = gemm.compute == "fp32"
+    return Interval(
+        repeats=iterations,
+        instructions=matrix + shared_loads + copies + int32 + widened + 2.0,  # 2: barrier and branch
+        fp32=widened + (matrix if cuda_core else 0.0),
+        int32=int32,
+        tensor_fma=0.0 if cuda_core else fma,
+        shared_bytes=shared_bytes,
+        load_bytes=load_bytes,
+        global_waits=1.0 / (tile.stages - 1),
+        shared_waits=waits,
+        tensor_waits=0.0 if instruction.warpgroup or cuda_core else _chain(gemm, instruction, tile, fma),
+    )
+
+
+def _n_side(tile: Tile) -> int:
+    """Columns of one warpgroup instruction: the tile's, or its rows where operands are swapped."""
+    return min(tile.rows if tile.rows < 64 else tile.columns, 256)
+
+
+def _fragment_bytes(gemm: Gemm, tile: Tile) -> float:
+    """Bytes a warp reads from shared memory for its own sub-tile: warps stand two by two, or four abreast when flat."""
+    warp_rows = 1 if tile.rows <= 32 else 2
+    warp_columns = tile.warps / warp_rows
+    element = element_bytes(gemm.compute)
+    return (tile.rows / warp_rows + tile.columns / warp_columns) * tile.depth * element
+
+
+def _chain(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, fma: float) -> float:
+    """Tensor latencies that a lone warp waits for: steps of k over the independent accumulators of its sub-tile."""
+    independent = max(1.0, tile.rows * tile.columns / (tile.warps * 128.0))  # one m16n8 accumulator tile each
+    steps = fma / instruction.fma[gemm.compute] / independent
+    return steps / independent
+
+
+def _widening_instructions(gemm: Gemm, tile: Tile) -> float:
+    """ALU instructions a warp spends on widening weights: about 1.5 an element (shift, mask, convert and scale)."""
+    if gemm.b == gemm.compute or BITS[gemm.b] >= BITS[gemm.compute]:
+        return 0.0
+    return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
+
+
+def _epilogue(tile: Tile, out_element: float) -> Interval:
+    """Convert the accumulators, pass them through shared memory, store them with 128-bit stores."""
+    elements = tile.lane_elements
+    stores = elements * out_element / 16.0
+    return Interval(
+        repeats=1,
+        instructions=1.5 * elements + 2 * stores + 20.0,
+        fp32=elements,
+        int32=20.0,
+        shared_bytes=2 * elements * 32 * out_element,
+        store_bytes=elements * 32 * out_element,
+        shared_waits=1.0,
+    )

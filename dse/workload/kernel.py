@@ -1,0 +1,133 @@
+"""The record of what a kernel demands, as independent of the GPU as it can be."""
+
+from dataclasses import fields
+from typing import Self
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+"""Data types of tensor instructions; ``Kernel.tensor_dtype`` is an index into this tuple."""
+
+
+class Interval(eqx.Module):
+    """A stretch of the representative warp's instructions that ends in at most one stall, and how often it runs.
+
+    Counts are per warp and per repeat: ``instructions`` [warp instruction] issued in all, of which ``fp32``, ``int32``
+    and ``sfu`` go to the CUDA cores; ``tensor_fma`` [FMA] done by tensor instructions; ``shared_bytes`` [B] moved
+    between registers, L1 and shared memory; ``load_bytes`` and ``store_bytes`` [B] exchanged with the L2.
+    ``*_waits`` count the latencies that the warp waits for: global memory, shared memory, dependent ALU, SFU and tensor
+    instructions. In a loop whose loads are issued d iterations ahead, ``global_waits`` is 1/d.
+    """
+
+    repeats: ArrayLike = 0.0
+    instructions: ArrayLike = 0.0
+    fp32: ArrayLike = 0.0
+    int32: ArrayLike = 0.0
+    sfu: ArrayLike = 0.0
+    tensor_fma: ArrayLike = 0.0
+    shared_bytes: ArrayLike = 0.0
+    load_bytes: ArrayLike = 0.0
+    store_bytes: ArrayLike = 0.0
+    global_waits: ArrayLike = 0.0
+    shared_waits: ArrayLike = 0.0
+    alu_waits: ArrayLike = 0.0
+    sfu_waits: ArrayLike = 0.0
+    tensor_waits: ArrayLike = 0.0
+
+
+class Kernel(eqx.Module):
+    """What one kernel launch demands; every field a scalar, or an array of shape (kernels,) in a batch.
+
+    Grid and resources: ``ctas``; ``warps`` [warp/CTA]; ``registers`` [register/thread]; ``shared_kib`` [KiB/CTA];
+    ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
+
+    Requirements: ``compute_capability`` (at least); ``warpgroup`` (1: needs warpgroup-level tensor instructions);
+    ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``; ``tensor_instruction_fma`` [FMA/warp instruction].
+
+    Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
+    loop's loads are issued ahead of their use, so that everything an iteration does covers their latency).
+
+    DRAM traffic by reuse class (:mod:`dse.workload.reuse`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes`` [B], each
+    with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes`` and
+    ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m, after
+    ``reread_distance`` [B] touched in between.
+    ``l2_bytes`` [B] pass between the L2 and the SMs.
+
+    Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
+    multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
+    """
+
+    start: Interval
+    loop: Interval
+    end: Interval
+    ctas: ArrayLike = 1.0
+    warps: ArrayLike = 4.0
+    registers: ArrayLike = 32.0
+    shared_kib: ArrayLike = 0.0
+    cluster: ArrayLike = 1.0
+    launches: ArrayLike = 1.0
+    compute_capability: ArrayLike = 0.0
+    warpgroup: ArrayLike = 0.0
+    tensor_dtype: ArrayLike = 0.0
+    uses_tensor: ArrayLike = 0.0
+    tensor_instruction_fma: ArrayLike = 1.0
+    pipelined: ArrayLike = 0.0
+    cold_bytes: ArrayLike = 0.0
+    cold_distance: ArrayLike = 1.0
+    warm_bytes: ArrayLike = 0.0
+    warm_distance: ArrayLike = 1.0
+    write_bytes: ArrayLike = 0.0
+    write_distance: ArrayLike = 1.0
+    a_bytes: ArrayLike = 0.0
+    b_bytes: ArrayLike = 0.0
+    m_tiles: ArrayLike = 1.0
+    n_tiles: ArrayLike = 1.0
+    tile_aspect: ArrayLike = 1.0
+    reread_distance: ArrayLike = 1.0
+    l2_bytes: ArrayLike = 0.0
+    link_bytes: ArrayLike = 0.0
+    link_messages: ArrayLike = 0.0
+    fma: ArrayLike = 0.0
+    fma_lanes: ArrayLike = 0.0
+
+    @property
+    def intervals(self) -> tuple[Interval, Interval, Interval]:
+        """The three stretches in the order they run."""
+        return self.start, self.loop, self.end
+
+    def as_arrays(self) -> Self:
+        """Return the same kernel with every number an array of JAX's default float type."""
+        return _map(self, lambda x: jnp.asarray(x, dtype=float))
+
+    @staticmethod
+    def stack(kernels: "list[Kernel]") -> "Kernel":
+        """Return one batched record of shape (kernels,), in NumPy 64-bit floats (cast where a program takes it)."""
+        return _stack(kernels)
+
+
+def _map(module: eqx.Module, f) -> "eqx.Module":  # noqa: ANN001
+    values = {}
+    for field in fields(module):
+        value = getattr(module, field.name)
+        values[field.name] = _map(value, f) if isinstance(value, eqx.Module) else f(value)
+    return type(module)(**values)
+
+
+def _stack(modules: list) -> "Kernel":
+    values = {}
+    for field in fields(modules[0]):
+        column = [getattr(module, field.name) for module in modules]
+        values[field.name] = _stack(column) if isinstance(column[0], eqx.Module) else np.asarray(column, dtype=float)
+    return type(modules[0])(**values)
+
+
+def is_batch(kernel: Kernel) -> bool:
+    """Whether the record holds more than one kernel."""
+    return np.ndim(kernel.ctas) > 0
+
+
+__all__ = ["TENSOR_DTYPES", "Array", "Interval", "Kernel", "is_batch"]

@@ -1,0 +1,271 @@
+"""Inference of a language model as operators: one step of prefill or decode, the way serving engines fuse it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from dse.errors import InputError
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.collective import all_reduce_operator
+from dse.workload.dtypes import Precision, element_bytes
+from dse.workload.elementwise import elementwise_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.network import Network
+from dse.workload.normalise import row_operator
+from dse.workload.operator import Operator
+from dse.workload.workload import Memory, Phase, Workload
+
+
+@dataclass(frozen=True)
+class Serving:
+    """How a network is run: ``batch`` requests, ``prompt`` and ``output`` [token] each, on ``gpus`` in parallel.
+
+    ``phase``: ``prefill`` (the prompt at once), ``decode`` (one token a request at ``context`` tokens), or ``generate``
+    (prefill, then ``output`` decode steps at the mean context).
+    """
+
+    phase: str
+    batch: int
+    prompt: int
+    context: float
+    output: int
+    precision: Precision
+    gpus: int = 1
+
+
+@dataclass(frozen=True)
+class Target:
+    """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not."""
+
+    capabilities: tuple[float, float] | None = None
+    warpgroup: bool = True
+
+
+def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:
+    """Return the workload of one network served one way; raises InputError where the two do not fit together."""
+    _check(network, serving, name)
+    target = target or Target()
+    operators: list[Operator] = []
+    phases: list[Phase] = []
+    if serving.phase in ("prefill", "generate"):
+        operators += _Step(network, serving, target, "prefill", serving.prompt, serving.prompt).operators()
+        phases.append(Phase("prefill", serving.batch * serving.prompt))
+    if serving.phase in ("decode", "generate"):
+        operators += _Step(network, serving, target, "decode", 1, serving.context).operators()
+        runs = serving.output if serving.phase == "generate" else 1
+        phases.append(Phase("decode", serving.batch, runs))
+    description = _describe(network, serving)
+    memory = memory_needed(network, serving)
+    return Workload(name, description, tuple(operators), tuple(phases), memory, serving.gpus)
+
+
+def _describe(network: Network, serving: Serving) -> str:
+    p = serving.precision
+    types = p.weights if p.weights == p.activations == p.kv else f"{p.weights} weights, {p.activations}, {p.kv} KV"
+    gpus = f" on {serving.gpus} GPUs" if serving.gpus > 1 else ""
+    what = {
+        "prefill": f"prefill of {serving.prompt} tokens",
+        "decode": f"decode at {serving.context:g} tokens of context",
+        "generate": f"{serving.prompt} prompt and {serving.output} output tokens",
+    }[serving.phase]
+    return f"{network.title}, {what}, batch {serving.batch}, {types}{gpus}"
+
+
+def _check(network: Network, serving: Serving, name: str) -> None:
+    for what, count in (("attention heads", network.heads), ("MLP columns", network.ffn)):
+        if count % serving.gpus:
+            raise InputError(
+                f"{name}: tp={serving.gpus} does not divide the {count} {what} of {network.title}; "
+                f"give a divisor of {count}"
+            )
+    if network.kv_heads % serving.gpus and serving.gpus % network.kv_heads:
+        raise InputError(
+            f"{name}: tp={serving.gpus} neither divides the {network.kv_heads} key-value heads of {network.title} "
+            "nor is a multiple of them"
+        )
+
+
+def memory_needed(network: Network, serving: Serving) -> Memory:
+    """Return what one GPU must hold: its share of the weights, the KV cache at its longest, and activations."""
+    p = serving.precision
+    layer = network.attention_parameters + network.experts * network.expert_parameters
+    embeddings = network.embedding_parameters * (1 if network.tied else 2)
+    weights = (network.layers * layer * element_bytes(p.weights) + embeddings * element_bytes(p.output)) / serving.gpus
+    longest = {
+        "prefill": serving.prompt,
+        "decode": serving.context,
+        "generate": serving.prompt + serving.output,
+    }[serving.phase]
+    tokens = serving.batch * (min(longest, network.window) if network.window else longest)
+    kv = 2.0 * network.layers * _kv_heads(network, serving.gpus) * network.head_dim * tokens * element_bytes(p.kv)
+    rows = serving.batch * (1 if serving.phase == "decode" else serving.prompt)
+    mlp_columns = network.ffn * (2 if network.gated else 1) * network.experts_per_token / serving.gpus
+    activations = rows * (3.0 * network.hidden + mlp_columns) * element_bytes(p.output)
+    logits = serving.batch * network.vocab / serving.gpus * 4.0
+    return Memory(weights, kv, activations + logits)
+
+
+def _kv_heads(network: Network, gpus: int) -> int:
+    """Key-value heads a GPU holds: shared out, or copied where there are fewer than GPUs."""
+    return max(1, network.kv_heads // gpus)
+
+
+def distinct_experts(experts: int, per_token: int, tokens: float) -> float:
+    """Return the expected number of distinct experts that ``tokens`` use under uniform routing.
+
+    E (1 - (1 - k/E)^t) for t tokens with k of E experts each.
+    """
+    return experts * (1.0 - (1.0 - per_token / experts) ** tokens)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One forward pass: ``queries`` new tokens a request that attend ``keys`` tokens."""
+
+    network: Network
+    serving: Serving
+    target: Target
+    phase: str
+    queries: int
+    keys: float
+
+    @property
+    def rows(self) -> float:
+        """Tokens computed in the step."""
+        return float(self.serving.batch * self.queries)
+
+    @property
+    def step_bytes(self) -> float:
+        """Bytes touched between two uses of the same weight: all weights and the KV cache."""
+        memory = memory_needed(self.network, self.serving)
+        return memory.weights + memory.kv
+
+    @property
+    def layer_bytes(self) -> float:
+        """Bytes touched between two uses of an activation buffer in consecutive layers."""
+        hidden = self.rows * self.network.hidden * element_bytes(self.serving.precision.output)
+        return self.step_bytes / self.network.layers + 6.0 * hidden
+
+    def operators(self) -> list[Operator]:
+        """The operators of the step in the order they run; those of a layer carry the number of layers."""
+        layers = self.network.layers
+        before = [self._vector("embedding", self.rows * self.network.hidden)]
+        layer = [op.times(layers) for op in self._layer()]
+        return before + layer + self._output()
+
+    def _layer(self) -> Iterator[Operator]:
+        yield self._norm("attention_norm")
+        yield from self._attention()
+        yield from self._reduce("attention_all_reduce")
+        yield self._norm("mlp_norm")
+        yield from self._moe() if self.network.experts > 1 else self._mlp("", self.rows, 1.0)
+        yield from self._reduce("mlp_all_reduce")
+
+    def _attention(self) -> Iterator[Operator]:
+        net, p, gpus = self.network, self.serving.precision, self.serving.gpus
+        heads, kv_heads = net.heads // gpus, _kv_heads(net, gpus)
+        yield from self._gemm("qkv_projection", self.rows, (heads + 2 * kv_heads) * net.head_dim, net.hidden)
+        if net.rotary:
+            yield self._vector("rope", self.rows * (heads + kv_heads) * net.head_dim, flops=4.0)
+        kv_elements = self.rows * 2 * kv_heads * net.head_dim
+        yield elementwise_operator(
+            "kv_write",
+            kv_elements,
+            dtype=p.output,
+            out_dtype=p.kv,
+            input_distance=3.0 * kv_elements * element_bytes(p.output),
+            out_distance=self.step_bytes,
+            phase=self.phase,
+        )
+        fresh = self.phase == "prefill"
+        attention = Attention(
+            self.serving.batch, heads, kv_heads, net.head_dim, self.queries,
+            min(self.keys, net.window) if net.window else self.keys, dtype=p.output, kv=p.kv,
+            q_distance=2.0 * self._bytes(heads * net.head_dim),
+            kv_distance=2.0 * self._bytes((heads + 2 * kv_heads) * net.head_dim) if fresh else self.step_bytes,
+            out_distance=self.layer_bytes,
+        )  # fmt: skip
+        yield attention_operator(
+            "attention", attention, self.target.capabilities, self.target.warpgroup, self.phase
+        )
+        yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
+
+    def _mlp(self, prefix: str, rows: float, experts: float) -> Iterator[Operator]:
+        net = self.network
+        columns = net.ffn // self.serving.gpus
+        gates = 2 if net.gated else 1
+        yield from self._gemm(f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns,
+                              net.hidden, experts)  # fmt: skip
+        yield self._vector(
+            f"{prefix}{net.activation}", experts * rows * columns, inputs=gates, flops=4.0,
+            sfu=0.0 if net.activation == "relu" else 2.0,
+        )  # fmt: skip
+        yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts)
+
+    def _moe(self) -> Iterator[Operator]:
+        """Mixture of experts: the expected number of distinct experts is read, each with its share of the tokens."""
+        net = self.network
+        distinct = distinct_experts(net.experts, net.experts_per_token, self.rows)
+        rows = ceil(self.rows * net.experts_per_token / distinct)
+        yield from self._gemm("router", self.rows, net.experts, net.hidden)
+        yield from self._mlp("expert_", rows, distinct)
+        yield self._vector("combine_experts", self.rows * net.hidden, inputs=net.experts_per_token, flops=2.0)
+
+    def _output(self) -> list[Operator]:
+        """The last token's logits and the choice of the next token."""
+        net, p, rows = self.network, self.serving.precision, float(self.serving.batch)
+        columns = ceil(net.vocab / self.serving.gpus)
+        element = element_bytes(p.output)
+        gemm = Gemm(
+            rows, columns, net.hidden, a=p.output, b=p.output, compute=p.output, out=p.output,
+            a_distance=2.0 * rows * net.hidden * element, b_distance=self.step_bytes, out_distance=self.step_bytes,
+        )  # fmt: skip
+        return [
+            row_operator("final_norm", net.norm, rows, net.hidden, p.output, phase=self.phase,
+                         input_distance=2.0 * rows * net.hidden * element, out_distance=self.step_bytes),
+            gemm_operator("logits", gemm, self.target.capabilities, self.target.warpgroup, self.phase),
+            row_operator("sampling", "softmax", rows, columns, p.output, outputs=1.0 / columns, phase=self.phase,
+                         input_distance=rows * columns * element, out_distance=self.step_bytes),
+        ]  # fmt: skip
+
+    def _bytes(self, columns: float) -> float:
+        return self.rows * columns * element_bytes(self.serving.precision.output)
+
+    def _gemm(self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0) -> Iterator[Operator]:
+        """A projection, after the quantisation of its input where activations are narrower than the residual stream."""
+        p = self.serving.precision
+        if p.activations != p.output:
+            yield elementwise_operator(
+                f"{name}_quantise", batch * rows * depth, dtype=p.output, out_dtype=p.activations, flops=3.0,
+                input_distance=2.0 * batch * rows * depth * element_bytes(p.output), out_distance=self.layer_bytes,
+                phase=self.phase,
+            )  # fmt: skip
+        gemm = Gemm(
+            rows, columns, depth, batch, p.activations, p.weights, p.compute, p.output,
+            a_distance=2.0 * batch * rows * depth * element_bytes(p.activations),
+            b_distance=self.step_bytes,
+            out_distance=self.layer_bytes,
+        )  # fmt: skip
+        yield gemm_operator(name, gemm, self.target.capabilities, self.target.warpgroup, self.phase)
+
+    def _vector(
+        self, name: str, elements: float, inputs: float = 1.0, flops: float = 1.0, sfu: float = 0.0
+    ) -> Operator:
+        dtype = self.serving.precision.output
+        return elementwise_operator(
+            name, elements, inputs, dtype, flops=flops, sfu=sfu,
+            input_distance=(inputs + 1.0) * elements * element_bytes(dtype), out_distance=self.layer_bytes,
+            phase=self.phase,
+        )  # fmt: skip
+
+    def _norm(self, name: str) -> Operator:
+        """The norm of the residual stream, fused with the addition to it: two arrays in, two out."""
+        net = self.network
+        return row_operator(
+            name, net.norm, self.rows, net.hidden, self.serving.precision.output, inputs=2.0, outputs=2.0,
+            input_distance=self.layer_bytes / 2.0, out_distance=self.layer_bytes, phase=self.phase,
+        )  # fmt: skip
+
+    def _reduce(self, name: str) -> Iterator[Operator]:
+        if self.serving.gpus > 1:
+            yield all_reduce_operator(name, self._bytes(self.network.hidden), self.serving.gpus, self.phase)

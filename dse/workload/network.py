@@ -1,0 +1,206 @@
+"""Shapes of language models: the shipped table, and Hugging Face ``config.json`` files."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+
+
+@dataclass(frozen=True)
+class Network:
+    """The shape of a decoder-only transformer.
+
+    ``hidden`` [element] of the residual stream; ``heads`` query and ``kv_heads`` key-value heads of ``head_dim``;
+    ``ffn`` [element] of one expert's MLP, ``gated`` or not; ``experts_per_token`` of ``experts``; ``window`` [token] of
+    sliding-window attention (0: none); ``tied`` embeddings count once.
+    """
+
+    name: str
+    title: str
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    ffn: int
+    gated: bool
+    vocab: int
+    experts: int = 1
+    experts_per_token: int = 1
+    window: int = 0
+    norm: str = "rmsnorm"
+    activation: str = "silu"
+    rotary: bool = True
+    bias: bool = False
+    tied: bool = False
+    source: str = ""
+
+    @property
+    def attention_parameters(self) -> float:
+        """Parameters of one layer's attention."""
+        heads = self.heads * self.head_dim
+        return 2.0 * self.hidden * heads + 2.0 * self.hidden * self.kv_heads * self.head_dim
+
+    @property
+    def expert_parameters(self) -> float:
+        """Parameters of one expert of one layer."""
+        return (3.0 if self.gated else 2.0) * self.hidden * self.ffn
+
+    @property
+    def embedding_parameters(self) -> float:
+        """Parameters of the embedding table (the output layer has as many again, unless tied)."""
+        return float(self.vocab * self.hidden)
+
+    @property
+    def parameters(self) -> float:
+        """Parameters in all (norms and biases left out: below 0.1 %)."""
+        layer = self.attention_parameters + self.experts * self.expert_parameters
+        return self.layers * layer + self.embedding_parameters * (1 if self.tied else 2)
+
+
+@cache
+def networks() -> dict[str, Network]:
+    """Return the shipped networks by name."""
+    return {row["network"]: _from_row(row) for row in read_table("networks/networks.csv")}
+
+
+def _from_row(row: dict[str, str]) -> Network:
+    whole = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "experts_per_token")
+    return Network(
+        name=row["network"],
+        title=row["name"],
+        **{key: int(row[key]) for key in whole},
+        window=int(row["window"]),
+        gated=row["gated"] == "1",
+        norm=row["norm"],
+        activation=row["activation"],
+        rotary=row["rotary"] == "1",
+        bias=row["bias"] == "1",
+        tied=row["tied_embeddings"] == "1",
+        source=row["source"],
+    )
+
+
+@cache
+def _by_alias() -> dict[str, str]:
+    names = {}
+    for row in read_table("networks/networks.csv"):
+        for alias in (row["network"], row["name"], *filter(None, row["aliases"].split(";"))):
+            names[_key(alias)] = row["network"]
+    return names
+
+
+def _key(name: str) -> str:
+    return "".join(c for c in name.lower() if c.isalnum())
+
+
+def load_network(name_or_path: str, where: str = "workload") -> Network:
+    """Return a shipped network by any of its names, or the one that a Hugging Face config.json describes."""
+    path = Path(name_or_path)
+    if path.suffix == ".json" or path.is_dir():
+        return _from_config(path / "config.json" if path.is_dir() else path)
+    found = _by_alias().get(_key(name_or_path))
+    if found is None:
+        hint = accepted(name_or_path, networks())
+        raise InputError(
+            f"{where}: no network is called {name_or_path!r}; {hint} (or give the path of a Hugging Face config.json)"
+        )
+    return networks()[found]
+
+
+_CONFIG_KEYS = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "heads": ("num_attention_heads", "n_head"),
+    "vocab": ("vocab_size",),
+}
+"""Spellings of the same quantity in Hugging Face configurations."""
+
+_UNSUPPORTED = ("kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder",
+                "n_shared_experts", "shared_expert_intermediate_size", "sliding_window_pattern")  # fmt: skip
+"""Keys of architectures whose kernels are not described here: latent attention, state space, encoder-decoder, experts
+that every token uses, and layers with and without a window in one network."""
+
+_OLD = ("gpt2", "opt", "gpt_neox", "gpt_bigcode", "bloom", "falcon", "gptj", "phi", "starcoder2")
+"""Model types with LayerNorm, biases and an MLP without gate."""
+
+_TIED = ("gpt2", "opt", "gpt_bigcode", "bloom", "falcon", "starcoder2", "gemma")
+"""Model types whose output layer is the embedding table unless their configuration says otherwise."""
+
+_ABSOLUTE = ("gpt2", "opt", "gpt_bigcode", "bloom")
+"""Model types without rotary embeddings."""
+
+
+def _from_config(path: Path) -> Network:
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: is not a JSON file: {error}") from None
+    if not isinstance(config, dict):
+        raise InputError(f"{path}: holds {type(config).__name__}, not an object; give a Hugging Face config.json")
+    config = config.get("text_config", config)
+    for key in _UNSUPPORTED:
+        if config.get(key):
+            raise InputError(
+                f"{path}: {key} = {config[key]!r}: this architecture is not covered; "
+                "accepted are decoder-only transformers with multi-head or grouped-query attention"
+            )
+    if len(set(config.get("layer_types") or [])) > 1 or config.get("model_type") == "gemma2":
+        raise InputError(f"{path}: layers of different kinds in one network are not covered")
+    return _network_of(config, path)
+
+
+def _network_of(config: dict, path: Path) -> Network:
+    values = {field: _integer(config, keys, path) for field, keys in _CONFIG_KEYS.items()}
+    hidden, heads = values["hidden"], values["heads"]
+    model_type = str(config.get("model_type", "")).lower()
+    old, gemma = model_type in _OLD, model_type.startswith("gemma")
+    experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
+    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "n_inner")
+    ffn_keys = ffn_keys if experts > 1 else ffn_keys[1:]
+    spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
+    activation = str(next(filter(None, spelled), "gelu" if old else "silu"))
+    kv_heads = _integer(config, ("num_key_value_heads", "n_head_kv", "num_kv_heads"), path,
+                        1 if config.get("multi_query") else heads)  # fmt: skip
+    used = _integer(config, ("num_experts_per_tok", "moe_topk"), path, 1 if experts == 1 else None)
+    for what, part, whole in (("key-value heads", kv_heads, heads), ("experts a token", used, experts)):
+        if not 1 <= part <= whole or (what == "key-value heads" and heads % part):
+            raise InputError(f"{path}: {part} {what} do not go with {whole}")
+    return Network(
+        name=path.parent.name if path.name == "config.json" and path.parent.name else path.stem,
+        title=str(config.get("_name_or_path") or path.parent.name or path.stem),
+        **values,
+        kv_heads=kv_heads,
+        head_dim=_integer(config, ("head_dim",), path, hidden // heads),
+        ffn=_integer(config, ffn_keys, path, 4 * hidden),
+        gated=gemma or (not old and "silu" in activation) or "swiglu" in activation or "geglu" in activation,
+        experts=experts,
+        experts_per_token=used,
+        window=_integer(config, ("sliding_window",), path, 0) if config.get("use_sliding_window", True) else 0,
+        norm="layernorm" if old else "rmsnorm",
+        activation="silu" if "sil" in activation else "relu" if "relu" in activation else "gelu",
+        rotary=model_type not in _ABSOLUTE,
+        bias=old or bool(config.get("attention_bias", False)),
+        tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
+        source=str(path),
+    )
+
+
+def _integer(config: dict, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:
+    for key in keys:
+        value = config.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number")
+        if value == 0 and default is None:
+            raise InputError(f"{path}: {key} = 0 is not accepted; give a positive whole number")
+        return value
+    if default is None:
+        raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")
+    return default

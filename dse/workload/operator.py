@@ -1,0 +1,38 @@
+"""An operator: one step of a workload, with the kernels that could carry it out."""
+
+from dataclasses import dataclass, replace
+
+from dse.workload.kernel import Kernel
+
+FOREVER = 1e15
+"""Reuse distance [B] of bytes that no cache holds when they are asked for."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One realistic implementation of an operator; ``label`` says which (tile, split, instruction)."""
+
+    label: str
+    kernel: Kernel
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A step of a workload: on each design the fastest of its candidates runs, as a tuned library would choose.
+
+    ``kind`` is the kernel class (gemm, attention, norm, elementwise ...); ``repeats`` says how often it runs;
+    ``phase`` is ``prefill``, ``decode`` or ``kernel``; ``shape`` is for people.
+    """
+
+    name: str
+    kind: str
+    candidates: tuple[Candidate, ...]
+    repeats: float = 1.0
+    phase: str = "kernel"
+    shape: str = ""
+
+    def times(self, repeats: float, phase: str | None = None, name: str | None = None) -> "Operator":
+        """Return the same operator run ``repeats`` times as often (in another phase, under another name)."""
+        return replace(
+            self, repeats=self.repeats * repeats, phase=phase or self.phase, name=self.name if name is None else name
+        )

@@ -1,0 +1,213 @@
+"""Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
+
+import csv
+from pathlib import Path
+
+from dse.errors import InputError, accepted
+from dse.hardware.presets import read_toml
+from dse.workload.dtypes import BITS, precision
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.llm import Serving, Target, llm_workload
+from dse.workload.network import load_network, networks
+from dse.workload.operator import FOREVER
+from dse.workload.workload import Phase, Workload
+
+KEYS = {
+    "phase": "prefill, decode or generate (prefill, then output tokens)",
+    "batch": "requests served together",
+    "prompt": "tokens of each prompt",
+    "context": "tokens each request attends in a decode step",
+    "output": "tokens generated for each request",
+    "dtype": "data type of weights, activations and KV cache",
+    "weights": "data type of the weights",
+    "activations": "data type of the activations",
+    "kv": "data type of the KV cache",
+    "tp": "GPUs that share each layer (tensor parallel): 1 to 8",
+}
+"""Keys of a workload and what they mean."""
+
+PHASES = ("prefill", "decode", "generate")
+MAX_CTAS = 2**23
+"""Largest grid that the 32-bit batch counts exactly (:func:`dse.numerics.floor_div`)."""
+
+
+def load_workload(text: str | Path, target: Target | None = None, name: str | None = None) -> Workload:
+    """Return the workload that ``text`` states.
+
+    ``text`` is ``NETWORK:key=value,...`` (a network's name or the path of a Hugging Face config.json), the path of a
+    workload TOML, or the path of a CSV of GEMMs. ``target`` limits the kernel candidates to GPUs that matter. Raises
+    InputError naming what is wrong and what would be accepted.
+    """
+    text = str(text)
+    path = Path(text)
+    if path.suffix == ".csv":
+        workload = gemm_list(path, target)
+    elif path.suffix == ".toml":
+        workload = _from_toml(path, target)
+    elif path.is_dir() and not (path / "config.json").exists():
+        raise InputError(f"{text}: is a folder without config.json; instruction traces cannot be read by this version")
+    else:
+        network, _, settings = text.partition(":")
+        workload = _llm(network, _settings(settings, text), text, target)
+    return _checked(workload, name)
+
+
+def _checked(workload: Workload, name: str | None) -> Workload:
+    for operator in workload.operators:
+        ctas = min(float(c.kernel.ctas) for c in operator.candidates)
+        if ctas >= MAX_CTAS:
+            raise InputError(
+                f"{workload.name}: {operator.name} launches {ctas:.3g} CTAs, more than the {MAX_CTAS} that are "
+                "counted exactly; give a smaller batch or prompt"
+            )
+    if name is None:
+        return workload
+    return Workload(
+        name, workload.description, workload.operators, workload.phases, workload.memory, workload.gpus,
+        workload.settings,
+    )  # fmt: skip
+
+
+def _settings(text: str, where: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for part in filter(None, (p.strip() for p in text.split(","))):
+        key, equals, value = part.partition("=")
+        key = key.strip()
+        if not equals or not value.strip():
+            raise InputError(f"{where}: {part!r} is not key=value; the keys are {', '.join(KEYS)}")
+        if key in settings:
+            raise InputError(f"{where}: {key} is given twice")
+        settings[key] = value.strip()
+    return settings
+
+
+def _from_toml(path: Path, target: Target | None) -> Workload:
+    content = read_toml(path)
+    network = content.pop("network", None)
+    if not isinstance(network, str):
+        raise InputError(
+            f'{path}: network is missing; give network = "llama3_8b" (one of {", ".join(networks())}) '
+            "or the path of a Hugging Face config.json"
+        )
+    if network.endswith(".json") and not Path(network).is_absolute():
+        network = str(path.parent / network)
+    for key, value in content.items():
+        if isinstance(value, (dict, list)):
+            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a number or a text")
+    return _llm(network, {k: str(v) for k, v in content.items()}, str(path), target)
+
+
+def _llm(name: str, settings: dict[str, str], where: str, target: Target | None) -> Workload:
+    network = load_network(name, where)
+    for key in settings:
+        if key not in KEYS:
+            raise InputError(f"{where}: {key!r} is not a key of a workload; {accepted(key, KEYS)}")
+    phase = settings.get("phase", "decode")
+    if phase not in PHASES:
+        raise InputError(f"{where}: phase={phase} is not accepted; give one of {', '.join(PHASES)}")
+    _check_lengths(settings, phase, where)
+    prompt_key = "context" if phase == "prefill" and "prompt" not in settings else "prompt"
+    prompt = _whole(settings, prompt_key, where, 2048)
+    output = _whole(settings, "output", where, 256 if phase == "generate" else 0)
+    tp = _whole(settings, "tp", where, 1)
+    if tp > 8:
+        raise InputError(f"{where}: tp={tp} is not accepted; give a whole number from 1 to 8")
+    types = {key: settings[key] for key in ("dtype", "weights", "activations", "kv") if key in settings}
+    serving = Serving(
+        phase=phase,
+        batch=_whole(settings, "batch", where, 1),
+        prompt=prompt,
+        context=_context(settings, phase, prompt, output, where),
+        output=output,
+        precision=precision(where, **types),
+        gpus=tp,
+    )
+    return llm_workload(network, serving, where, target)
+
+
+def _check_lengths(settings: dict[str, str], phase: str, where: str) -> None:
+    """Refuse lengths that the phase does not use."""
+    if phase == "generate" and "context" in settings:
+        raise InputError(f"{where}: context goes with phase=decode; give prompt and output for phase=generate")
+    if phase == "prefill" and "output" in settings:
+        raise InputError(f"{where}: output goes with phase=generate; phase=prefill computes the prompt alone")
+    both = sorted({"prompt", "output"} & settings.keys())
+    if "context" in settings and both:
+        raise InputError(f"{where}: context and {both[0]} state the same length twice; give one of the two")
+
+
+def _context(settings: dict[str, str], phase: str, prompt: int, output: int, where: str) -> float:
+    """Tokens attended in a decode step: as given, or the mean over the output tokens."""
+    if phase == "decode" and "context" in settings:
+        return float(_whole(settings, "context", where, prompt))
+    return prompt + (output + 1) // 2
+
+
+def _whole(settings: dict[str, str], key: str, where: str, default: int) -> int:
+    text = settings.get(key)
+    if text is None:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 10_000_000:
+        raise InputError(f"{where}: {key}={text} is not accepted; give a whole number of at least 1 ({KEYS[key]})")
+    return value
+
+
+GEMM_COLUMNS = ("m", "n", "k")
+GEMM_OPTIONAL = ("batch", "dtype", "count", "name")
+
+
+def gemm_list(path: Path, target: Target | None = None) -> Workload:
+    """Return the workload of a CSV with columns m, n, k and optionally batch, dtype, count, name.
+
+    Each row is C[m,n] = A[m,k] B[k,n], run ``count`` times with its operands in DRAM. Raises InputError naming the row.
+    """
+    target = target or Target()
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as CSV: {error}") from None
+    if not rows:
+        raise InputError(f"{path}: holds no GEMM; give a header m,n,k and a row for each")
+    columns = [c for c in rows[0] if c is not None]
+    if len(set(columns)) < len(columns) or any(None in row for row in rows):
+        raise InputError(f"{path}: has a column twice, or a row with more cells than the header")
+    for column in columns:
+        if column not in (*GEMM_COLUMNS, *GEMM_OPTIONAL):
+            raise InputError(f"{path}: column {column!r} is not known; {accepted(column, GEMM_COLUMNS + GEMM_OPTIONAL)}")
+    for column in GEMM_COLUMNS:
+        if column not in columns:
+            raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
+    operators = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
+    return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel", 0.0),))
+
+
+def _gemm_row(row: dict[str, str], where: str, target: Target):  # noqa: ANN202
+    m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
+    batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
+    dtype = (row.get("dtype") or "bf16").strip()
+    if dtype not in BITS or dtype == "int4":
+        raise InputError(f"{where}: dtype {dtype!r} is not accepted; {accepted(dtype, set(BITS) - {'int4'})}")
+    wide = dtype if BITS[dtype] >= 16 else "bf16"
+    gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, wide, FOREVER, FOREVER, FOREVER)
+    name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
+    return gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count)
+
+
+def _cell(row: dict[str, str], key: str, where: str, default: int | None = None) -> int:
+    text = (row.get(key) or "").strip()
+    if not text and default is not None:
+        return default
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if not 1 <= value <= 10_000_000:
+        raise InputError(f"{where}: {key} = {text!r} is not accepted; give a whole number from 1 to 10000000")
+    return value

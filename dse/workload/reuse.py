@@ -1,0 +1,45 @@
+"""Where a kernel's bytes come from: DRAM traffic by reuse class and last-level cache size."""
+
+import jax.numpy as jnp
+from jax import Array
+
+from dse.numerics import safe_div
+from dse.workload.kernel import Kernel
+
+RETAINED = 0.568
+"""Bytes that survive in the L2 until their next use, per byte of L2 (fitted to measured GEMMs of A100 and H100)."""
+
+
+def miss_fraction(distance: Array, l2_bytes: Array) -> Array:
+    """Return the share of bytes that miss in the L2 when ``distance`` bytes were touched since their last use.
+
+    A miss-rate curve by reuse distance: all hit up to RETAINED x L2, beyond it the retained share of a footprint hits
+    (hashed slices and the replacement policy keep part of a cyclic stream; strict LRU would keep none).
+    """
+    return jnp.maximum(0.0, 1.0 - safe_div(RETAINED * l2_bytes, distance))
+
+
+def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array:
+    """Return the bytes of A and B that later waves read from DRAM again [B].
+
+    The ``resident_ctas`` tiles of a wave cover gm x gn tiles of the grid, as square as the tiles allow; a wave's
+    columns re-read A, its rows B, as far as what is touched in between exceeds what the L2 retains.
+    """
+    tiles = kernel.m_tiles * kernel.n_tiles
+    group = jnp.clip(resident_ctas, 1.0, tiles)
+    gm = jnp.clip(jnp.sqrt(group * kernel.tile_aspect), 1.0, kernel.m_tiles)
+    gn = jnp.clip(group / gm, 1.0, kernel.n_tiles)
+    gm = jnp.clip(group / gn, gm, kernel.m_tiles)
+    reread = kernel.a_bytes * (kernel.n_tiles / gn - 1.0) + kernel.b_bytes * (kernel.m_tiles / gm - 1.0)
+    return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
+
+
+def dram_bytes(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> tuple[Array, Array]:
+    """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once."""
+    reads = (
+        kernel.cold_bytes * miss_fraction(jnp.asarray(kernel.cold_distance), l2_bytes)
+        + kernel.warm_bytes * miss_fraction(jnp.asarray(kernel.warm_distance), l2_bytes)
+        + wave_rereads(kernel, resident_ctas, l2_bytes)
+    )
+    writes = kernel.write_bytes * miss_fraction(jnp.asarray(kernel.write_distance), l2_bytes)
+    return reads, writes

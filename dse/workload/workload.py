@@ -1,0 +1,65 @@
+"""A workload: the operators that run, what they need of a GPU's memory, and what they produce."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes that must fit the DRAM of one GPU."""
+
+    weights: float = 0.0
+    kv: float = 0.0
+    activations: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """All of it [B]."""
+        return self.weights + self.kv + self.activations
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A part of a workload that is timed on its own: ``tokens`` come out each time it runs, ``runs`` times in all."""
+
+    name: str
+    tokens: float
+    runs: float = 1.0
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Operators with how often each runs; ``gpus`` work together (tensor parallel), ``memory`` is per GPU."""
+
+    name: str
+    description: str
+    operators: tuple[Operator, ...]
+    phases: tuple[Phase, ...]
+    memory: Memory = field(default_factory=Memory)
+    gpus: int = 1
+    settings: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def kernels(self) -> Kernel:
+        """Every candidate of every operator, in order, as one batched record of shape (candidates,)."""
+        return Kernel.stack([c.kernel for o in self.operators for c in o.candidates])
+
+    @cached_property
+    def slices(self) -> tuple[slice, ...]:
+        """Where each operator's candidates stand in ``kernels``."""
+        ends = np.cumsum([len(o.candidates) for o in self.operators]).tolist()
+        return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    def phase_repeats(self, phase: str) -> np.ndarray:
+        """How often each operator runs in one run of ``phase``; 0 for operators of other phases."""
+        return np.array([o.repeats if o.phase == phase else 0.0 for o in self.operators])
+
+    @property
+    def candidate_count(self) -> int:
+        """Kernels evaluated for each design."""
+        return self.slices[-1].stop
