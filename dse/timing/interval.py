@@ -1,0 +1,156 @@
+"""One interval of the representative warp, for the warps that share its sub-core and SM.
+
+Spec GCoM sections 6.2, 6.3 and 6.6 in the reading that AMALI mode recommends (sections 10 and 11).
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.numerics import safe_div
+from dse.timing.contention import queueing
+from dse.timing.memory import Memory
+from dse.timing.tensor_core import busy_cycles
+from dse.workload.kernel import Interval
+
+
+class Latencies(NamedTuple):
+    """Latencies of the representative warp's instructions [cycle]."""
+
+    alu: Array
+    sfu: Array
+    tensor: Array
+    shared: Array
+
+
+class Resident(NamedTuple):
+    """Warps of a wave: ``subcore`` on the representative's sub-core, ``sm`` on its SM; ``sms`` SMs hold CTAs."""
+
+    subcore: Array
+    sm: Array
+    sms: Array
+
+
+class Hiding(NamedTuple):
+    """What other warps can issue meanwhile: issue probability p = I/(I+S) and mean interval length nbar = I/K."""
+
+    probability: Array
+    length: Array
+
+
+class IntervalCycles(NamedTuple):
+    """Cycles of an interval by cause, all its repeats together [cycle]."""
+
+    issue: Array
+    wait: Array
+    short_scoreboard: Array
+    long_scoreboard: Array
+    math_pipe_throttle: Array
+    lg_throttle: Array
+    mio_throttle: Array
+
+    def __add__(self, other: "IntervalCycles") -> "IntervalCycles":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Cause by cause."""
+        return IntervalCycles(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def scaled(self, factor: Array) -> "IntervalCycles":
+        """Every cause times ``factor``."""
+        return IntervalCycles(*(a * factor for a in self))
+
+
+def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelined: Array) -> tuple[Array, ...]:
+    """Return the stalls of a lone warp by cause: compute, shared memory, and global memory [cycle].
+
+    The global stall of a ``pipelined`` interval is what is left of the latency after the interval's own instructions.
+    """
+    compute = (
+        interval.alu_waits * latencies.alu
+        + interval.sfu_waits * latencies.sfu
+        + interval.tensor_waits * latencies.tensor
+    )
+    shared = interval.shared_waits * latencies.shared
+    latency = interval.global_waits * memory.amat
+    ahead = jnp.maximum(latency - interval.instructions, 0.0)
+    return compute, shared, jnp.where(pipelined > 0, ahead, latency)
+
+
+def structural(
+    interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Array, modifiers: bool
+) -> tuple[Array, Array]:
+    """Return the cycles that the math pipes and the L1 path add to issuing [cycle]: one of the two is 0.
+
+    Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval, and all of its excess over issuing is
+    booked under it, as the paper prints it. GCoM's code shares the excess out between compute and memory, which books
+    memory time where compute binds, and credits its queues with stall cycles that other warps have hidden already, so
+    that a shorter latency could cost time; both are left out here (departures). A math pipe is compared with its own
+    sub-core's issuing, the path of the SM with the mean sub-core's.
+    """
+    passes = gpu.warp_passes
+    lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
+    pipes = [  # Eq. (10) of one warp
+        busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate, modifiers),
+        interval.fp32 * passes["fp32"],
+        interval.int32 * passes["int32"],
+        interval.sfu * passes["sfu"],
+    ]
+    busiest = jnp.maximum(jnp.maximum(pipes[0], pipes[1]), jnp.maximum(pipes[2], pipes[3]))
+    math = resident.subcore * jnp.maximum(busiest - lone, 0.0)
+    # Eq. (11) in bytes: the SM's L1 and shared memory on one side, its port to the L2 on the other.
+    port = (interval.load_bytes + interval.store_bytes) / gpu.l2_port_bytes_per_cycle
+    path = resident.sm * jnp.maximum(interval.shared_bytes / gpu.l1_bytes_per_cycle, port)
+    mean_subcore = jnp.maximum(resident.sm / gpu.subcores_per_sm, 1.0)
+    lg = jnp.maximum(path - mean_subcore * lone, 0.0)
+    math_binds = math >= lg  # Eq. (8)
+    return jnp.where(math_binds, math, 0.0), jnp.where(math_binds, 0.0, lg)  # Eq. (12), (13)
+
+
+def interval_cycles(
+    interval: Interval,
+    gpu: Gpu,
+    resident: Resident,
+    hiding: Hiding,
+    latencies: Latencies,
+    memory: Memory,
+    tensor_rate: Array,
+    pipelined: Array,
+    *,
+    modifiers: bool,
+    single_warp_literal: bool,
+) -> IntervalCycles:
+    """Return the cycles of one interval for a wave's warps, times its repeats.
+
+    ``pipelined``: loads are issued iterations ahead, so whatever keeps the SM busy in an iteration covers their latency
+    and their queueing; only the rest stalls (a departure: the papers know no asynchronous copies).
+    """
+    x = resident.subcore
+    n = jnp.asarray(interval.instructions)
+    compute, shared, global_ = own_stalls(interval, latencies, memory, pipelined)
+    literal = jnp.where(pipelined > 0, 0.0, global_)
+    stall = compute + shared + literal
+    if single_warp_literal:  # Eq. (17)-(20) as printed
+        issue, left = n / gpu.issue_rate, stall
+    else:
+        others = jnp.maximum(x - 1.0, 0.0) * hiding.length / gpu.issue_rate  # O of section 6.2, gto
+        hidden = jnp.minimum(stall * hiding.probability, 1.0) * others  # V
+        issue, left = n / gpu.issue_rate + others, jnp.maximum(stall - hidden, 0.0)  # Z
+    share = safe_div(left, stall)
+    math, lg = structural(interval, gpu, resident, tensor_rate, modifiers)
+    queue = queueing(
+        interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
+        gpu.l1_mshr_entries * gpu.sector_bytes, memory,
+    )  # fmt: skip
+    covered = issue + left + math + lg
+    late = jnp.maximum(interval.global_waits * memory.amat - covered, 0.0)
+    late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late
+    cycles = IntervalCycles(
+        issue=issue,
+        wait=share * compute,
+        short_scoreboard=share * shared,
+        long_scoreboard=jnp.where(pipelined > 0, late, share * literal),
+        math_pipe_throttle=math,
+        lg_throttle=lg,
+        mio_throttle=jnp.where(pipelined > 0, late_queue, queue),
+    )
+    return cycles.scaled(jnp.asarray(interval.repeats))

@@ -1,0 +1,75 @@
+"""What memory does to a kernel: average access time, service times of a byte, and the roofline of bytes."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.numerics import safe_div
+from dse.timing.occupancy import ctas_per_sm
+from dse.workload.kernel import Kernel
+from dse.workload.reuse import dram_bytes
+
+
+class Memory(NamedTuple):
+    """Memory as one kernel sees it, in cycles of the kernel's clock.
+
+    ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
+    the loads that miss in the L2; ``dram_bytes`` [B] moved; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
+    """
+
+    amat: Array
+    l1: Array
+    l2: Array
+    dram: Array
+    dram_share: Array
+    dram_bytes: Array
+    l2_byte: Array
+    dram_byte: Array
+
+
+def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -> Memory:
+    """Return the memory terms of a generated kernel.
+
+    Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
+    that misses the L2 (spec AMALI section 10, item 11). With ``latency_is_total`` the record's L2 and DRAM latencies
+    are read end to end instead of as increments (item 4).
+    """
+    # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
+    # more.
+    resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
+    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes)
+    footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
+    near = gpu.l2_bytes / gpu.l2_partitions
+    far_share = (1.0 - 1.0 / gpu.l2_partitions) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
+    l1 = gpu.l1_latency_cycles
+    l2 = (gpu.l2_latency_ns + far_share * gpu.l2_far_latency_ns) * clock_ghz
+    dram = gpu.dram_latency_ns * clock_ghz
+    if latency_is_total:
+        to_l2 = jnp.maximum(l1, l2)
+        l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
+    dram_share = jnp.clip(safe_div(reads, jnp.asarray(loaded_bytes(kernel))), 0.0, 1.0)
+    return Memory(
+        amat=l1 + l2 + dram_share * dram,  # AMAT, section 9.2 with mu1 = 1
+        l1=l1,
+        l2=l2,
+        dram=dram,
+        dram_share=dram_share,
+        dram_bytes=reads + writes,
+        l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
+        dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
+    )
+
+
+def loaded_bytes(kernel: Kernel) -> Array:
+    """Return the bytes that all warps of a kernel load past the L1 [B]."""
+    per_warp = sum(jnp.asarray(i.repeats) * jnp.asarray(i.load_bytes) for i in kernel.intervals)
+    return per_warp * jnp.asarray(kernel.warps) * jnp.asarray(kernel.ctas)
+
+
+def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
+    """Return the cycles that messages between GPUs take: latency of each, and bytes over NVLink (PCIe without one)."""
+    bandwidth = jnp.where(gpu.nvlink_gbs > 0, gpu.nvlink_gbs, gpu.pcie_gbs)  # GB/s = B/ns
+    latency_ns = jnp.asarray(kernel.link_messages) * gpu.nvlink_latency_us * 1e3
+    return (latency_ns + jnp.asarray(kernel.link_bytes) / bandwidth) * clock_ghz

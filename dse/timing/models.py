@@ -1,0 +1,30 @@
+"""Timing models by name: the one table through which the command line and TOML files choose code."""
+
+from dataclasses import fields
+from typing import Any
+
+from dse.errors import InputError, accepted
+from dse.timing.amali import Amali
+from dse.timing.roofline import Roofline
+from dse.timing.timing import TimingModel
+
+TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "roofline": Roofline}
+"""Name -> model."""
+
+
+def timing_model(spec: Any, where: str) -> TimingModel:
+    """Return the model that ``spec`` names: a name, or a table with ``model`` and switches; raises InputError."""
+    table = {"model": spec} if isinstance(spec, str) else spec
+    if not isinstance(table, dict) or not isinstance(table.get("model"), str):
+        raise InputError(f"{where}: {spec!r} is not accepted; give one of {', '.join(TIMING_MODELS)}")
+    name, switches = table["model"], {key: value for key, value in table.items() if key != "model"}
+    if name not in TIMING_MODELS:
+        raise InputError(f"{where}: no model is called {name!r}; {accepted(name, TIMING_MODELS)}")
+    model = TIMING_MODELS[name]
+    known = {f.name: f.type for f in fields(model) if f.type in (bool, "bool")}
+    for key, value in switches.items():
+        if key not in known:
+            raise InputError(f"{where}: {key!r} is not a switch of {name}; {accepted(key, known)}")
+        if not isinstance(value, bool):
+            raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")
+    return model(**switches)

@@ -1,0 +1,52 @@
+"""The datasheet roofline: the larger of arithmetic and memory time, plus launch latency."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.numerics import safe_div
+from dse.timing.launch import LaunchLatency
+from dse.timing.memory import link_cycles, memory
+from dse.timing.occupancy import waves
+from dse.timing.tensor_core import supported, tensor_rate
+from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.workload.kernel import Kernel
+
+
+class Roofline(TimingModel):
+    """Time = max(multiply-adds / peak, DRAM bytes / bandwidth, L2 bytes / bandwidth) + KLL's constant.
+
+    The baseline that every other model is put beside. Arithmetic is booked under ``math_pipe_throttle``, what memory
+    adds under the floors.
+    """
+
+    launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
+
+    def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        clock = kernel_clock(kernel, gpu)
+        mem = memory(kernel, gpu, clock, latency_is_total=False)
+        tensor = tensor_rate(kernel, gpu) * gpu.subcores_per_sm
+        rate = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor) * gpu.sm_count
+        arithmetic = safe_div(jnp.asarray(kernel.fma), rate)
+        dram, l2 = mem.dram_bytes * mem.dram_byte, jnp.asarray(kernel.l2_bytes) * mem.l2_byte
+        missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
+        zero: Array = jnp.zeros_like(missing)
+        return Timing(
+            selected=zero,
+            wait=zero,
+            short_scoreboard=zero,
+            long_scoreboard=zero,
+            math_pipe_throttle=arithmetic,
+            lg_throttle=zero,
+            mio_throttle=zero,
+            launch=self.launch.per_launch(kernel),
+            divergence=zero,
+            dram_bandwidth=jnp.where(dram >= l2, missing, zero),
+            l2_bandwidth=jnp.where(dram >= l2, zero, missing),
+            interconnect=link_cycles(kernel, gpu, clock),
+            clock_ghz=clock,
+            feasible=waves(kernel, gpu).fits * supported(kernel, gpu),
+            dram_bytes=mem.dram_bytes,
+        )

@@ -1,0 +1,97 @@
+"""The contract of every timing model: cycles of a kernel by cause, which add up to its total."""
+
+from abc import abstractmethod
+from dataclasses import fields
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.units import KILO, NANO
+from dse.workload.kernel import Kernel
+
+CAUSES = {
+    "selected": "instructions issue, on an SM with its fair share of the work",
+    "wait": "a dependent ALU, SFU or tensor instruction is not ready",
+    "short_scoreboard": "shared memory has not answered",
+    "long_scoreboard": "L1, L2 or DRAM has not answered (latency)",
+    "math_pipe_throttle": "a compute unit is busy: tensor cores, FP32, INT32 or SFU",
+    "lg_throttle": "the path between registers, shared memory, L1 and L2 port of the SM is busy",
+    "mio_throttle": "requests queue in MSHRs, network on chip and DRAM (AMALI books this queueing here)",
+    "launch": "kernel launch latency: CTA launch, instruction and constant misses (AMALI's KLL)",
+    "divergence": "the busiest sub-core issues more than its fair share: partly filled waves (AMALI's ID)",
+    "dram_bandwidth": "DRAM bandwidth: the bytes take longer than everything else (the roofline floor), which waits in their shadow",
+    "l2_bandwidth": "L2 bandwidth: the same for bytes between L2 and SMs",
+    "interconnect": "messages between GPUs",
+}
+"""The causes of a stack, named as Nsight Compute names its stalls where it has a name."""
+
+
+class Timing(eqx.Module):
+    """Cycles of one kernel launch by cause [cycle] on the clock ``clock_ghz`` [GHz]; see CAUSES for their meaning.
+
+    ``feasible`` is 1 where the kernel can run, else 0 (its cycles then mean nothing but stay finite). ``dram_bytes``
+    [B] pass between DRAM and L2.
+    """
+
+    selected: Array
+    wait: Array
+    short_scoreboard: Array
+    long_scoreboard: Array
+    math_pipe_throttle: Array
+    lg_throttle: Array
+    mio_throttle: Array
+    launch: Array
+    divergence: Array
+    dram_bandwidth: Array
+    l2_bandwidth: Array
+    interconnect: Array
+    clock_ghz: Array
+    feasible: Array
+    dram_bytes: Array
+
+    def stack(self) -> dict[str, Array]:
+        """Return the cycles by cause, in the order of CAUSES."""
+        return {cause: getattr(self, cause) for cause in CAUSES}
+
+    @property
+    def cycles(self) -> Array:
+        """All cycles of the launch: the sum of the causes, by construction."""
+        total = self.selected
+        for field in fields(self)[1 : len(CAUSES)]:
+            total = total + getattr(self, field.name)
+        return total
+
+    @property
+    def nanoseconds(self) -> Array:
+        """Time of the launch [ns]."""
+        return self.cycles / self.clock_ghz
+
+    @property
+    def seconds(self) -> Array:
+        """Time of the launch [s]."""
+        return self.nanoseconds * NANO
+
+    @property
+    def microseconds(self) -> Array:
+        """Time of the launch [us]."""
+        return self.nanoseconds / KILO
+
+
+class TimingModel(eqx.Module):
+    """A model that times one kernel on one GPU; its fields are its coefficients and switches."""
+
+    @abstractmethod
+    def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+
+    @property
+    def calibration(self) -> str:
+        """Name of the calibration that the coefficients come from."""
+        return "uncalibrated"
+
+
+def kernel_clock(kernel: Kernel, gpu: Gpu) -> Array:
+    """Return the clock a kernel runs at [GHz]: the tensor clock where it uses tensor cores."""
+    return jnp.where(jnp.asarray(kernel.uses_tensor) > 0, gpu.tensor_clock_ghz, gpu.boost_clock_ghz)
