@@ -1,0 +1,44 @@
+"""Designs of a space as columns of numbers: slices of the grid, with its links, and designs around the baseline."""
+
+import numpy as np
+
+from dse.hardware.schema import gpu_schema
+from dse.space.space import Space
+
+Columns = dict[str, np.ndarray]
+
+
+def grid(space: Space, start: int, stop: int) -> Columns:
+    """Return the axes' and links' numbers of designs ``start`` to ``stop`` of the grid, each of shape (designs,)."""
+    return with_links(space, space.columns(start, stop))
+
+
+def with_links(space: Space, axes: Columns) -> Columns:
+    """Return the columns of ``axes`` and of every link, whole numbers rounded."""
+    base = space.base.numbers()
+    values: dict[str, np.ndarray | float] = {**base, **{f"base.{name}": number for name, number in base.items()}, **axes}
+    columns = dict(axes)
+    count = len(next(iter(axes.values()))) if axes else 1
+    for name, expression in space.links:
+        value = np.broadcast_to(np.asarray(expression(values), dtype=float), (count,))
+        value = np.nan_to_num(value, nan=-1.0, posinf=-1.0, neginf=-1.0)  # out of every attribute's range
+        values[name] = columns[name] = np.round(value) if gpu_schema()[name].type == "int" else value
+    return columns
+
+
+def baseline(space: Space) -> Columns:
+    """Return the base GPU itself as one design: its own numbers for every axis and link."""
+    base = space.base.numbers()
+    names = [axis.name for axis in space.axes] + [name for name, _ in space.links]
+    return {name: np.asarray([base[name]]) for name in names}
+
+
+def one_axis_at_a_time(space: Space) -> tuple[list[tuple[str, float]], Columns]:
+    """Return designs that differ from the base GPU in one axis (and what is linked to it): which, and their columns."""
+    base = space.base.numbers()
+    which = [(axis.name, number) for axis in space.axes for number in axis.numbers]
+    columns = {
+        axis.name: np.asarray([number if name == axis.name else base[axis.name] for name, number in which])
+        for axis in space.axes
+    }
+    return which, with_links(space, columns)

@@ -1,0 +1,150 @@
+"""Arithmetic expressions in TOML files: parsed to a syntax tree, checked name by name, never executed as code."""
+
+import ast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from dse.errors import InputError, accepted
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
+    ast.Mod: lambda a, b: a % b,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
+}
+FUNCTIONS = ("min", "max", "sqrt", "log", "log2", "exp", "ceil", "floor", "round", "abs")
+"""Functions that an expression may call."""
+
+MAX_LENGTH = 1000
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed expression: its ``text``, the dotted ``names`` it uses, and whether it is a ``condition``."""
+
+    text: str
+    tree: ast.expr
+    names: tuple[str, ...]
+    condition: bool
+
+    def __call__(self, values: Mapping[str, Any], array_module: Any = np) -> Any:
+        """Return the value for ``values`` (dotted name -> number or array); ``array_module`` is numpy or jax.numpy."""
+        return _evaluate(self.tree, values, array_module)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.text == other.text
+
+
+def parse_expression(text: str, where: str, known: Iterable[str] | None = None) -> Expression:
+    """Return the expression that ``text`` states.
+
+    Allowed are numbers, names, ``a.b``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS. Raises InputError naming
+    ``where``, the part that is not allowed, or the name that is not among ``known``.
+    """
+    if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
+        raise InputError(f"{where}: {text!r} is not an expression; give a text such as 'die_mm2 <= 814'")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise InputError(f"{where}: {text!r} is not an expression; give arithmetic on names and numbers") from None
+    names: list[str] = []
+    _check(tree, text, where, names)
+    if known is not None:
+        pool = set(known)
+        for name in names:
+            if name not in pool:
+                raise InputError(f"{where}: {name!r} in {text!r} is not known here; {accepted(name, pool)}")
+    return Expression(text.strip(), tree, tuple(dict.fromkeys(names)), _is_condition(tree))
+
+
+def _is_condition(tree: ast.expr) -> bool:
+    return isinstance(tree, (ast.Compare, ast.BoolOp)) or (
+        isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.Not)
+    )
+
+
+def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
+    refused = InputError(
+        f"{where}: {ast.unparse(node)!r} in {text!r} is not allowed; give numbers, names, + - * / ** %, comparisons, "
+        f"and, or, not, and {', '.join(FUNCTIONS)}"
+    )
+    match node:
+        case ast.Constant(value=bool() | int() | float()):
+            if isinstance(node.value, float | int) and abs(node.value) > 1e30:
+                raise refused
+        case ast.Name(id=name):
+            names.append(name)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            names.append(f"{name}.{attr}")
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+            _check(left, text, where, names)
+            _check(right, text, where, names)
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() | ast.Not(), operand=operand):
+            _check(operand, text, where, names)
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in _COMPARE for op in ops):
+            for part in (left, *rest):
+                _check(part, text, where, names)
+        case ast.BoolOp(values=parts):
+            for part in parts:
+                _check(part, text, where, names)
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
+            if name not in ("min", "max") and len(args) != 1:
+                raise refused
+            for part in args:
+                _check(part, text, where, names)
+        case _:
+            raise refused
+
+
+def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
+    def go(part: ast.expr) -> Any:
+        return _evaluate(part, values, xp)
+
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            return values[name]
+        case ast.Attribute(value=ast.Name(id=name), attr=attr):
+            return values[f"{name}.{attr}"]
+        case ast.BinOp(left=left, op=op, right=right):
+            return _BINARY[type(op)](go(left), go(right))
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return xp.logical_not(go(operand))
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -go(operand)
+        case ast.UnaryOp(operand=operand):
+            return go(operand)
+        case ast.Compare(left=left, ops=ops, comparators=rest):
+            parts = [go(left), *map(go, rest)]
+            checks = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, parts, parts[1:], strict=False)]
+            return reduce(xp.logical_and, checks)
+        case ast.BoolOp(op=op, values=parts):
+            combine = xp.logical_and if isinstance(op, ast.And) else xp.logical_or
+            return reduce(combine, [go(part) for part in parts])
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return _call(name, [go(part) for part in args], xp)
+    raise AssertionError(f"unchecked node {ast.dump(node)}")
+
+
+def _call(name: str, args: list[Any], xp: Any) -> Any:
+    if name in ("min", "max"):
+        return reduce(xp.minimum if name == "min" else xp.maximum, args)
+    return getattr(xp, name)(args[0])

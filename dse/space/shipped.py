@@ -1,0 +1,44 @@
+"""The spaces that come with the package: questions people ask, ready to run or to copy."""
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+
+from dse.errors import InputError, accepted
+
+
+def shipped_spaces() -> dict[str, Path]:
+    """Return name -> file of the shipped spaces (in the wheel, or in ``spaces/`` of a checkout)."""
+    installed = Path(str(files("dse"))) / "data" / "spaces"
+    folder = installed if installed.is_dir() else Path(str(files("dse"))).parent / "spaces"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def space_question(path: Path) -> str:
+    """Return the question that a space file states."""
+    with path.open("rb") as file:
+        return str(tomllib.load(file).get("question", ""))
+
+
+def find_space(text: str) -> Path:
+    """Return the file that ``text`` means: a path, or a shipped space's name; raises InputError when there is none."""
+    path = Path(text)
+    if path.is_file():
+        return path
+    shipped = shipped_spaces()
+    if path.parent in (Path(), Path("spaces")) and path.stem in shipped and path.suffix in ("", ".toml"):
+        return shipped[path.stem]
+    raise InputError(f"{text}: no such file, and no shipped space of that name; {accepted(path.stem, shipped)}")
+
+
+def write_template(path: Path, template: str) -> None:
+    """Copy a shipped space to ``path``; raises InputError when the file exists or there is no such space."""
+    shipped = shipped_spaces()
+    if template not in shipped:
+        raise InputError(f"--from {template}: no shipped space of that name; {accepted(template, shipped)}")
+    if path.exists():
+        raise InputError(f"{path}: exists already; give another name")
+    try:
+        path.write_text(shipped[template].read_text(encoding="utf-8"), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None

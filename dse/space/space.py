@@ -1,0 +1,268 @@
+"""A space: a base GPU, axes, links, constraints, workloads and objectives, read from a TOML file."""
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import dse
+from dse.errors import InputError, accepted
+from dse.hardware.presets import GpuSheet, gpu_from_mapping, read_toml
+from dse.hardware.schema import attribute, gpu_schema
+from dse.space.axis import Axis, make_axis
+from dse.space.expression import Expression, parse_expression
+from dse.space.metrics import design_metrics, metric_unit, workload_metrics
+from dse.timing.models import timing_model
+from dse.timing.timing import TimingModel
+from dse.workload.llm import Target
+from dse.workload.parse import load_workload
+from dse.workload.workload import Workload
+
+MAX_DESIGNS = 10**15
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A number to minimise or maximise: an expression over attributes and results."""
+
+    name: str
+    unit: str
+    direction: str
+    expression: Expression
+
+    @property
+    def sign(self) -> float:
+        """+1 where smaller is better, else -1."""
+        return 1.0 if self.direction == "minimize" else -1.0
+
+
+@dataclass(frozen=True)
+class Space:
+    """What is asked: every design of the grid of ``axes`` around ``base``, on every workload."""
+
+    name: str
+    question: str
+    base: GpuSheet
+    axes: tuple[Axis, ...]
+    links: tuple[tuple[str, Expression], ...]
+    constraints: tuple[Expression, ...]
+    workloads: tuple[Workload, ...]
+    weights: tuple[float, ...]
+    objectives: tuple[Objective, ...]
+    model: TimingModel
+    content: dict[str, Any] = field(repr=False)
+    folder: Path = Path()
+
+    @cached_property
+    def size(self) -> int:
+        """Designs in the grid."""
+        return int(np.prod([len(axis) for axis in self.axes], dtype=object)) if self.axes else 1
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of everything that decides the result: the space, the base GPU's numbers, and this version."""
+        state = {"space": self.content, "base": self.base.numbers(), "version": dse.__version__}
+        return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+
+    def columns(self, start: int, stop: int) -> dict[str, np.ndarray]:
+        """Return the axes' numbers of designs ``start`` to ``stop`` (the last axis varies fastest), shape (designs,)."""
+        return self.at(np.arange(start, stop))
+
+    def at(self, index: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the axes' numbers of the designs with these numbers, each of shape (designs,)."""
+        columns: dict[str, np.ndarray] = {}
+        for axis in reversed(self.axes):
+            index, digit = np.divmod(index, len(axis))
+            columns[axis.name] = np.asarray(axis.numbers)[digit]
+        return {axis.name: columns[axis.name] for axis in self.axes}
+
+
+_KEYS = {
+    "name", "question", "base", "gpu", "axes", "links", "constraints", "workloads", "objectives", "timing",
+}  # fmt: skip
+
+
+def load_space(path: str | Path) -> Space:
+    """Return the space that a TOML file states; raises InputError naming file, key, value and remedy."""
+    path = Path(path)
+    return space_from_mapping(read_toml(path), str(path), path.stem, path.parent)
+
+
+def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: Path = Path()) -> Space:
+    """Return the space of a mapping with the keys of a space file; relative paths start at ``folder``."""
+    for key in content:
+        if key not in _KEYS:
+            raise InputError(f"{where}: {key!r} is not a key of a space; {accepted(key, _KEYS)}")
+    base = _base(content, where, folder)
+    axes = _axes(_table(content, "axes", where), where)
+    links = _links(_table(content, "links", where, required=False), where, axes)
+    target = _target(base, axes, links)
+    workloads, weights = _workloads(_table(content, "workloads", where), where, folder, target)
+    known = _known_names(workloads)
+    space = Space(
+        name=_text(content, "name", where, name),
+        question=_text(content, "question", where, ""),
+        base=base,
+        axes=axes,
+        links=links,
+        constraints=_constraints(content.get("constraints", []), where, known),
+        workloads=workloads,
+        weights=weights,
+        objectives=_objectives(content.get("objectives"), where, known),
+        model=timing_model(content.get("timing", "amali"), f"{where}: timing"),
+        content=content,
+        folder=folder,
+    )
+    if space.size > MAX_DESIGNS:
+        raise InputError(f"{where}: the grid has {space.size:.3g} designs; give at most {MAX_DESIGNS:.0e}")
+    return space
+
+
+def _text(content: dict, key: str, where: str, default: str) -> str:
+    value = content.get(key, default)
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {key} = {value!r} is not accepted; give a text")
+    return value
+
+
+def _table(content: dict, key: str, where: str, required: bool = True) -> dict[str, Any]:
+    value = content.get(key)
+    if value is None and not required:
+        return {}
+    if not isinstance(value, dict) or (required and not value):
+        raise InputError(f"{where}: [{key}] is missing or empty; give a table [{key}] with at least one entry")
+    return value
+
+
+def _base(content: dict, where: str, folder: Path) -> GpuSheet:
+    base = content.get("base")
+    if not isinstance(base, str):
+        raise InputError(f'{where}: base is missing; give the GPU to start from, as base = "h100_sxm"')
+    overrides = _table(content, "gpu", where, required=False)
+    for key in ("base", "name"):
+        if key in overrides:
+            raise InputError(f"{where}: [gpu] {key} is not an attribute of a GPU; give it at the top of the file")
+    if base.endswith(".toml"):
+        path = folder / base
+        sheet = gpu_from_mapping(read_toml(path), str(path), path.stem)
+        entries = gpu_from_mapping({"base": "h100_sxm", **overrides}, f"{where}: [gpu]", path.stem).entries
+        return GpuSheet(sheet.name, sheet.title, sheet.entries | {key: entries[key] for key in overrides})
+    try:
+        return gpu_from_mapping({"base": base, **overrides}, f"{where}: [gpu]" if overrides else where, base)
+    except InputError as error:
+        raise InputError(str(error).replace(f"{where}: [gpu]: base", f"{where}: base")) from None
+
+
+def _axes(table: dict, where: str) -> tuple[Axis, ...]:
+    return tuple(
+        make_axis(attribute(key, f"{where}: [axes]"), spec, f"{where}: [axes] {key}") for key, spec in table.items()
+    )
+
+
+def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, Expression], ...]:
+    known = set(gpu_schema()) | {f"base.{key}" for key in gpu_schema()}
+    swept = {axis.name for axis in axes}
+    links: list[tuple[str, Expression]] = []
+    for key, text in table.items():
+        here = f"{where}: [links] {key}"
+        attribute(key, f"{where}: [links]")
+        if key in swept:
+            raise InputError(f"{here}: the attribute is an axis already; sweep it or link it")
+        expression = parse_expression(text, here, known)
+        if expression.condition:
+            raise InputError(f"{here}: {text!r} is a condition; give a number")
+        later = set(table) - {done for done, _ in links}
+        for name in expression.names:
+            if name in later:
+                raise InputError(f"{here}: uses {name}, which is linked itself; put that link first, or base.{name}")
+        links.append((key, expression))
+    return tuple(links)
+
+
+def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expression], ...]) -> Target:
+    """For which GPUs kernels are worth making: the base's instructions, unless the space varies them."""
+    varied = {axis.name for axis in axes} | {key for key, _ in links}
+    if varied & {"compute_capability", "warpgroup_mma"}:
+        return Target()
+    numbers = base.numbers()
+    capability = numbers["compute_capability"]
+    return Target((capability, capability), bool(numbers["warpgroup_mma"]))
+
+
+def _workloads(
+    table: dict, where: str, folder: Path, target: Target
+) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
+    workloads, weights = [], []
+    for key, spec in table.items():
+        here = f"{where}: [workloads] {key}"
+        spec = {"use": spec} if isinstance(spec, str) else spec
+        if not isinstance(spec, dict) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "weight"}:
+            raise InputError(f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight')
+        weight = spec.get("weight", 1.0)
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < 1e12:
+            raise InputError(f"{here}: weight = {weight!r} is not accepted; give a number of at least 0")
+        if not key.isidentifier() or key in ("base", "total") or key in gpu_schema():
+            raise InputError(f"{here}: {key!r} cannot name a workload; give a plain word such as prefill or decode")
+        try:
+            workloads.append(load_workload(_resolve(spec["use"], folder), target, name=key))
+        except InputError as error:
+            raise InputError(f"{here}: {error}") from None
+        weights.append(float(weight))
+    return tuple(workloads), tuple(weights)
+
+
+def _resolve(use: str, folder: Path) -> str:
+    """A workload's file stands relative to the space's folder."""
+    head = use.partition(":")[0]
+    if head.endswith((".toml", ".csv", ".json")) and not Path(head).is_absolute():
+        return str(folder / use)
+    return use
+
+
+def _known_names(workloads: tuple[Workload, ...]) -> set[str]:
+    known = set(gpu_schema()) | {f"base.{key}" for key in gpu_schema()} | set(design_metrics())
+    known |= {f"{w.name}.{metric}" for w in workloads for metric in workload_metrics(w)}
+    return known | {"total.time_ms"}
+
+
+def _constraints(items: Any, where: str, known: set[str]) -> tuple[Expression, ...]:
+    if not isinstance(items, list):
+        raise InputError(f'{where}: constraints = {items!r} is not accepted; give a list, as ["die_mm2 <= 814"]')
+    constraints = []
+    for number, text in enumerate(items, start=1):
+        here = f"{where}: constraints, entry {number}"
+        expression = parse_expression(text, here, known)
+        if not expression.condition:
+            raise InputError(f"{here}: {text!r} is not a condition; give a comparison, as 'die_mm2 <= 814'")
+        constraints.append(expression)
+    return tuple(constraints)
+
+
+_DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
+
+
+def _objectives(items: Any, where: str, known: set[str]) -> tuple[Objective, ...]:
+    form = 'give [[objectives]] tables with value = "decode.tbt_ms" and goal = "min"'
+    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
+        raise InputError(f"{where}: objectives are missing; {form}")
+    objectives: list[Objective] = []
+    for number, item in enumerate(items, start=1):
+        here = f"{where}: [[objectives]], entry {number}"
+        for key in item:
+            if key not in ("value", "goal", "name", "unit"):
+                raise InputError(f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}")  # fmt: skip  # noqa: E501
+        if item.get("goal") not in _DIRECTIONS:
+            raise InputError(f'{here}: goal = {item.get("goal")!r} is not accepted; give "min" or "max"')
+        expression = parse_expression(item.get("value", ""), f"{here}: value", known)
+        if expression.condition:
+            raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
+        name = _text(item, "name", here, expression.text)
+        unit = _text(item, "unit", here, metric_unit(expression.text))
+        if any(o.name == name for o in objectives):
+            raise InputError(f"{here}: {name!r} is an objective already; give each a name of its own")
+        objectives.append(Objective(name, unit, _DIRECTIONS[item["goal"]], expression))
+    return tuple(objectives)

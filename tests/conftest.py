@@ -1,0 +1,72 @@
+"""Shared fixtures: a small space that every test of spaces and sweeps can vary."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SMALL: dict[str, Any] = {
+    "name": "small",
+    "question": "Which mix is best?",
+    "base": "h100_sxm",
+    "axes": {
+        "tensor_fma_bf16": [256, 512, 1024],
+        "sm_count": {"from": 96, "to": 144, "step": 12},
+        "dram_bandwidth_gbs": [1675, 3350, 6700],
+    },
+    "links": {"tensor_fma_fp16": "tensor_fma_bf16", "tensor_fma_fp8": "2 * tensor_fma_bf16"},
+    "workloads": {
+        "prefill": {"use": "gpt2_xl:phase=prefill,batch=1,prompt=512"},
+        "decode": "gpt2_xl:phase=decode,batch=8,context=512",
+    },
+    "objectives": [
+        {"value": "prefill.ttft_ms", "goal": "min"},
+        {"value": "decode.tbt_ms", "goal": "min"},
+        {"value": "die_mm2", "goal": "min"},
+    ],
+}
+
+
+@pytest.fixture
+def small() -> dict[str, Any]:
+    """A space of 45 designs as a mapping, free to be changed."""
+    return copy.deepcopy(SMALL)
+
+
+def toml_text(content: dict[str, Any]) -> str:
+    """Write a space mapping as TOML."""
+    lines = [f"{key} = {_value(value)}" for key, value in content.items() if not _is_table(value)]
+    for key, value in content.items():
+        if isinstance(value, dict):
+            lines += [f"[{key}]", *(f"{name} = {_value(item)}" for name, item in value.items())]
+        elif _is_table(value):
+            for item in value:
+                lines += [f"[[{key}]]", *(f"{name} = {_value(v)}" for name, v in item.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{k} = {_value(v)}" for k, v in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(v) for v in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(value, str) else repr(value)
+
+
+@pytest.fixture
+def write_space(tmp_path: Path):
+    """Write a space mapping to a file and return its path."""
+
+    def write(content: dict[str, Any], name: str = "space.toml") -> Path:
+        path = tmp_path / name
+        path.write_text(toml_text(content), encoding="utf-8")
+        return path
+
+    return write

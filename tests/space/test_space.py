@@ -1,0 +1,128 @@
+"""Space files: what they mean, and a sentence for every way to get them wrong."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.space import designs
+from dse.space.shipped import shipped_spaces
+from dse.space.space import load_space, space_from_mapping
+
+
+def test_grid_runs_through_the_last_axis_first(small: dict[str, Any]) -> None:
+    space = space_from_mapping(small, "here", "small")
+    assert space.size == 45
+    columns = space.columns(0, 45)
+    assert columns["dram_bandwidth_gbs"][:4].tolist() == [1675, 3350, 6700, 1675]
+    assert columns["sm_count"][:4].tolist() == [96, 96, 96, 108]
+    assert columns["tensor_fma_bf16"][[0, 15, 44]].tolist() == [256, 512, 1024]
+    assert len({tuple(row) for row in np.stack(list(columns.values()), axis=1)}) == 45
+
+
+def test_links_follow_axes_and_base(small: dict[str, Any]) -> None:
+    small["links"] |= {"l2_slices": "base.l2_slices * sm_count / base.sm_count", "l2_clock_mhz": "boost_clock_mhz"}
+    columns = designs.grid(space_from_mapping(small, "here", "small"), 0, 45)
+    np.testing.assert_allclose(columns["tensor_fma_fp8"], 2 * columns["tensor_fma_bf16"])
+    np.testing.assert_allclose(columns["l2_slices"], np.round(80 * columns["sm_count"] / 132))
+    assert (columns["l2_clock_mhz"] == 1980).all()
+
+
+def test_baseline_is_the_base_itself(small: dict[str, Any]) -> None:
+    small["gpu"] = {"l2_mib": 60}
+    space = space_from_mapping(small, "here", "small")
+    assert space.base.entries["l2_mib"].number == 60
+    assert designs.baseline(space)["sm_count"].tolist() == [132]
+
+
+def test_same_content_same_digest(small: dict[str, Any]) -> None:
+    one, two = (space_from_mapping(small, "here", "small").digest for _ in range(2))
+    small["gpu"] = {"l2_mib": 60}
+    assert one == two != space_from_mapping(small, "here", "small").digest
+
+
+@pytest.mark.parametrize("name", sorted(shipped_spaces()))
+def test_shipped_spaces_load(name: str) -> None:
+    space = load_space(shipped_spaces()[name])
+    assert space.size > 1
+    assert space.question
+
+
+def test_main_space_has_a_million_designs_around_the_h100() -> None:
+    space = load_space(shipped_spaces()["h100_tensor_core"])
+    assert space.size >= 1_000_000
+    base = space.base.numbers()
+    for axis in space.axes:
+        assert base[axis.name] in axis.numbers, axis.name
+    columns = designs.with_links(space, {axis.name: np.array([base[axis.name]]) for axis in space.axes})
+    for name, _ in space.links:
+        assert columns[name][0] == pytest.approx(base[name]), name
+
+
+def _set(path: str, value: Any):
+    def change(content: dict[str, Any]) -> None:
+        *parents, last = path.split("/")
+        for parent in parents:
+            content = content[parent]
+        if value is None:
+            del content[last]
+        else:
+            content[last] = value
+
+    return change
+
+
+WRONG = [
+    (_set("bse", "h100"), ["'bse'", "did you mean 'base'"]),
+    (_set("base", None), ["base is missing", 'base = "h100_sxm"']),
+    (_set("base", "h100_smx"), ["h100_smx", "h100_sxm"]),
+    (_set("base", "mi300x"), ["MI300X", "cannot be evaluated"]),
+    (_set("gpu", {"sm_cnt": 3}), ["[gpu]", "'sm_cnt'", "sm_count"]),
+    (_set("gpu", {"sm_count": "many"}), ["sm_count = 'many'", "1 to 1024"]),
+    (_set("axes", {}), ["[axes]"]),
+    (_set("axes/sms", [1]), ["'sms'", "not an attribute"]),
+    (_set("axes/l2_mib", [1e9]), ["[axes] l2_mib", "4096 MiB"]),
+    (_set("links/sm_count", "3"), ["[links] sm_count", "axis already"]),
+    (_set("links/l2_mib", "open('x')"), ["[links] l2_mib", "not allowed"]),
+    (_set("links/l2_mib", "sm_cuont"), ["'sm_cuont'", "sm_count"]),
+    (_set("workloads", None), ["[workloads] is missing"]),
+    (_set("workloads/decode", "llama3_9b"), ["llama3_9b", "llama3_8b"]),
+    (_set("workloads/decode", "llama3_8b:batc=3"), ["'batc'", "batch"]),
+    (_set("workloads/decode", "llama3_8b:batch=0"), ["batch=0", "whole number"]),
+    (_set("workloads/decode", "llama3_8b:tp=3"), ["tp=3"]),
+    (_set("workloads/decode", "llama3_8b:dtype=fp7"), ["fp7", "fp8"]),
+    (_set("workloads/decode", {"use": "gpt2_xl", "wieght": 1}), ["[workloads] decode"]),
+    (_set("objectives", []), ["objectives are missing"]),
+    (_set("objectives", [{"value": "decode.tbt", "goal": "min"}]), ["'decode.tbt'", "decode.tbt_ms"]),
+    (_set("objectives", [{"value": "decode.tbt_ms", "goal": "less"}]), ["goal = 'less'", '"min"']),
+    (_set("objectives", [{"value": "prefill.tbt_ms", "goal": "min"}]), ["'prefill.tbt_ms'"]),
+    (_set("constraints", ["die_mm2"]), ["not a condition", "die_mm2 <= 814"]),
+    (_set("constraints", ["area <= 3"]), ["'area'"]),
+    (_set("timing", "amalli"), ["'amalli'", "amali"]),
+    (_set("timing", {"model": "amali", "roofline_flor": False}), ["'roofline_flor'", "roofline_floor"]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG)))
+def test_wrong_files_are_refused_in_a_sentence(number: int, small: dict[str, Any], write_space) -> None:
+    change, parts = WRONG[number]
+    small.setdefault("links", {})
+    change(small)
+    path = write_space(small)
+    with pytest.raises(InputError) as caught:
+        load_space(path)
+    message = str(caught.value)
+    assert re.match(re.escape(str(path)), message), message
+    for part in parts:
+        assert part in message
+
+
+def test_file_that_is_not_toml_is_named(tmp_path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text("base = ")
+    with pytest.raises(InputError, match=r"broken\.toml: is not valid TOML"):
+        load_space(path)
+    with pytest.raises(InputError, match="no such file"):
+        load_space(tmp_path / "none.toml")
