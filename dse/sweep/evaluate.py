@@ -1,0 +1,236 @@
+"""Evaluation of many designs: the only file that knows axes, chunks and devices.
+
+The models are written for one kernel on one GPU. Here they are mapped over (designs, kernels) with ``jax.vmap``, which
+computes a term of one side once for that side; a chunk runs in blocks whose (designs x kernels) arrays fit a core's
+cache, inside one jitted program (spec speed, section 8).
+"""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.hardware.area import DieArea
+from dse.hardware.gpu import Gpu
+from dse.numerics import INFEASIBLE
+from dse.space.metrics import design_metrics, workload_metrics
+from dse.space.space import Space
+from dse.sweep.reasons import Reasons
+from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.units import GIGA, KILO, MILLI, NANO
+from dse.workload.kernel import Kernel
+from dse.workload.workload import Workload
+
+BLOCK = 512
+"""Designs evaluated together: with some 200 kernels a temporary array is 0.4 MB, less than a core's L2 cache."""
+
+CHUNK = 32768
+"""Designs a call evaluates at most: a multiple of BLOCK."""
+
+Columns = Mapping[str, Array]
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """One phase of a workload on a batch of designs, each array of shape (designs,).
+
+    ``stack`` [ms] by cause; ``dram_bytes`` [B].
+    """
+
+    stack: dict[str, Array]
+    dram_bytes: Array
+
+    @property
+    def time_ms(self) -> Array:
+        """Time of one run of the phase [ms]."""
+        total = jnp.zeros_like(self.dram_bytes)
+        for value in self.stack.values():
+            total = total + value
+        return total
+
+
+def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
+    """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
+    names = [field.name for field in fields(Gpu)]
+    values = {name: columns[name] if name in columns else jnp.asarray(base[name], dtype=float) for name in names}
+    axes = {name: 0 if name in columns else None for name in names}
+    return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
+
+
+def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array]:
+    """Return the time [ns] of every candidate on every design and whether it runs, both (designs, candidates).
+
+    A candidate that cannot run takes INFEASIBLE. Only the total leaves the pair's program, so that it fuses to one
+    loop: the stack is computed again for the few candidates that are chosen, eight times cheaper than for all.
+    """
+    kernels, kernel_axes = _varying(workload.kernels)
+
+    def time(kernel: Kernel, gpu: Gpu) -> tuple[Array, Array]:
+        timing = model(kernel, gpu)
+        return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE), timing.feasible
+
+    on_kernels = jax.vmap(time, in_axes=(kernel_axes, None), axis_size=workload.candidate_count)
+    return jax.vmap(on_kernels, in_axes=(None, axes), axis_size=count)(kernels, gpus)
+
+
+def choose(workload: Workload, nanoseconds: Array, feasible: Array) -> tuple[Array, Array]:
+    """Return the chosen candidate of every operator and whether one can run, arrays of shape (designs, operators).
+
+    On each design the fastest candidate is chosen, as a tuned library would; candidates count through the workload.
+    """
+    chosen = [part.start + jnp.argmin(nanoseconds[:, part], axis=1) for part in workload.slices]
+    runs = [jnp.max(feasible[:, part], axis=1) for part in workload.slices]
+    return jnp.stack(chosen, axis=1), jnp.stack(runs, axis=1)
+
+
+def time_chosen(model: TimingModel, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> Timing:
+    """Return the timing of the ``chosen`` candidates, arrays of shape (designs, operators)."""
+    kernels, kernel_axes = _varying(workload.kernels)
+    picked = jax.lax.optimization_barrier(jax.tree.map(lambda x: jnp.asarray(x)[chosen] if np.ndim(x) else x, kernels))
+    on_kernels = jax.vmap(model, in_axes=(kernel_axes, None), axis_size=len(workload.operators))
+    timing = jax.vmap(on_kernels, in_axes=(kernel_axes, axes), axis_size=len(chosen))(picked, gpus)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), timing)
+
+
+def _varying(kernels: Kernel) -> tuple[Kernel, Kernel]:
+    """Return the kernels with fields that all of them share as one number, and the ``in_axes`` of the fields.
+
+    What is shared (often 0) folds into the program as a constant.
+    """
+    shared = jax.tree.map(lambda x: bool(np.all(x == x[0])), kernels)
+    values = jax.tree.map(lambda x, same: np.asarray(x[0] if same else x, float_type()), kernels, shared)
+    return values, jax.tree.map(lambda same: None if same else 0, shared)
+
+
+def phase_result(workload: Workload, phase: str, timing: Timing) -> PhaseResult:
+    """Return one phase of a workload: the chosen kernels' causes, each times how often its operator runs."""
+    repeats = jnp.asarray(workload.phase_repeats(phase), dtype=float)
+    milliseconds = repeats / timing.clock_ghz * (NANO / MILLI)
+    stack = {cause: jnp.sum(cycles * milliseconds, axis=1) for cause, cycles in timing.stack().items()}
+    return PhaseResult(stack, jnp.sum(timing.dram_bytes * repeats, axis=1))
+
+
+def workload_columns(workload: Workload, phases: Mapping[str, PhaseResult]) -> dict[str, Array]:
+    """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
+    runs = {phase.name: phase.runs for phase in workload.phases}
+    time = sum((phases[name].time_ms * count for name, count in runs.items()), jnp.zeros(()))
+    traffic = sum((phases[name].dram_bytes * count for name, count in runs.items()), jnp.zeros(()))
+    columns = {"time_ms": time}
+    if "prefill" in phases:
+        columns["ttft_ms"] = phases["prefill"].time_ms
+    if "decode" in phases:
+        columns["tbt_ms"] = phases["decode"].time_ms
+    made = "decode" if "decode" in phases else "prefill"
+    tokens = sum(phase.tokens * phase.runs for phase in workload.phases if phase.name == made)
+    if tokens:
+        columns["tokens_per_s"] = tokens / time * KILO
+    columns["dram_gb"] = traffic / GIGA
+    columns["memory_gb"] = jnp.full_like(time, workload.memory.total / GIGA)
+    for cause in CAUSES:
+        columns[f"{cause}_ms"] = sum((phases[n].stack[cause] * c for n, c in runs.items()), jnp.zeros(()))
+    return {f"{workload.name}.{name}": value for name, value in columns.items()}
+
+
+def peak_tflops(gpu: Gpu, rate: Array) -> Array:
+    """Return the dense peak of a tensor rate at the tensor clock [TFLOP/s]."""
+    return gpu.sm_count * gpu.tensor_cores_per_sm * rate * 2.0 * gpu.tensor_clock_ghz / KILO
+
+
+class Evaluator:
+    """A space's designs to results: call it with the columns of a chunk, axes and links, each of shape (designs,).
+
+    Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
+    first reason why not (:class:`dse.sweep.reasons.Reasons`).
+    """
+
+    def __init__(self, space: Space, reasons: Reasons) -> None:
+        self.space = space
+        self.chunk = min(CHUNK, -(-space.size // BLOCK) * BLOCK)
+        self._reasons = reasons
+        self._base = space.base.numbers()
+        self._area = DieArea.from_table()
+        self._compiled: Callable[[Columns], dict[str, Array]] | None = None
+
+    def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return the results of at most ``chunk`` designs, padded for the program and cut off again."""
+        count = len(next(iter(columns.values())))
+        padding = (0, self.chunk - count)
+        padded = {name: np.pad(np.asarray(c, float_type()), padding, mode="edge") for name, c in columns.items()}
+        results = self._program(padded)(padded)
+        return {name: np.asarray(results[name])[:count] for name in (*result_columns(self.space), "code")}
+
+    def compile(self, names: Iterable[str]) -> None:
+        """Compile the program for columns called ``names``, ahead of the first call."""
+        self._program({name: np.ones(self.chunk, float_type()) for name in names})
+
+    def _program(self, columns: Columns) -> Callable[[Columns], dict[str, Array]]:
+        if self._compiled is None:
+            options = _CPU_OPTIONS if jax.default_backend() == "cpu" else None
+            jitted = jax.jit(self._in_blocks, compiler_options=options)
+            self._compiled = jitted.lower(dict(columns)).compile()
+        return self._compiled
+
+    def _in_blocks(self, columns: Columns) -> dict[str, Array]:
+        blocks = {name: jnp.reshape(values, (-1, BLOCK)) for name, values in columns.items()}
+        results = jax.lax.map(self.evaluate, blocks)
+        return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
+
+    def evaluate(self, columns: Columns) -> dict[str, Array]:
+        """Return the results of one block of designs (the program before jit: differentiable on every JAX)."""
+        gpus, axes = gpu_batch(self._base, columns)
+        count = len(next(iter(columns.values())))
+        results = {f"base.{name}": value for name, value in self._base.items()}
+        results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
+        results["die_mm2"] = self._die_area(gpus, axes, count)
+        results["peak_bf16_tflops"] = peak_tflops(gpus, gpus.tensor_fma_bf16)
+        results["peak_fp8_tflops"] = peak_tflops(gpus, gpus.tensor_fma_fp8)
+        runs = []
+        for workload in self.space.workloads:
+            chosen, can_run = choose(workload, *time_candidates(self.space.model, workload, gpus, axes, count))
+            timing = time_chosen(self.space.model, workload, chosen, gpus, axes)
+            phases = {p.name: phase_result(workload, p.name, timing) for p in workload.phases}
+            results |= workload_columns(workload, phases)
+            runs.append(can_run)
+        weighted = zip(self.space.workloads, self.space.weights, strict=True)
+        results["total.time_ms"] = sum((results[f"{w.name}.time_ms"] * v for w, v in weighted), jnp.zeros(count))
+        code = self._reasons.codes(results, runs)
+        results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
+        kept = {name: results[name] for name in result_columns(self.space)}
+        # A design without a kernel has no time: its columns hold 0 here and are empty in files.
+        blank = self._reasons.is_blank(code)
+        outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
+        return outputs | {"code": code}
+
+    def _die_area(self, gpus: Gpu, axes: Gpu, count: int) -> Array:
+        return jax.vmap(self._area.total, in_axes=(axes,), axis_size=count)(gpus)
+
+
+def result_columns(space: Space) -> list[str]:
+    """Return the columns that leave the program: objectives, design metrics, each workload's metrics and stack [ms]."""
+    names = [o.name for o in space.objectives] + design_metrics()
+    for workload in space.workloads:
+        names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]
+        names += [f"{workload.name}.{cause}_ms" for cause in CAUSES]
+    return list(dict.fromkeys(names))
+
+
+_CPU_OPTIONS = {"xla_cpu_enable_fast_math": True, "xla_cpu_prefer_vector_width": 512}
+"""Fast-math lets the reductions over kernels vectorise; every value is finite, and whole numbers survive it
+(:func:`dse.numerics.floor_div`)."""
+
+
+def float_type() -> type:
+    """Return the float type of a sweep: 32 bits, unless JAX is set to 64."""
+    return np.float64 if jax.config.jax_enable_x64 else np.float32  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def cache_compilations() -> None:
+    """Keep compiled programs on disk between runs (in the user's cache folder), so that a second sweep starts at once."""
+    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

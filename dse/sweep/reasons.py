@@ -1,0 +1,87 @@
+"""Why a design cannot be had: numbered reasons inside the batch, sentences outside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.hardware.schema import gpu_schema
+from dse.space.space import Space
+from dse.units import GIGA
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason: its ``kind`` (link, memory, kernel, constraint) and the name of what it concerns."""
+
+    kind: str
+    subject: str
+    detail: str = ""
+
+
+class Reasons:
+    """The reasons of a space in order of precedence; number 0 means that a design can be had."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        links = [Reason("link", name) for name, _ in space.links]
+        memory = [Reason("memory", w.name) for w in space.workloads]
+        kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
+        constraints = [Reason("constraint", c.text) for c in space.constraints]
+        self.all = (Reason("feasible", ""), *links, *memory, *kernels, *constraints)
+        self._kernels = range(1 + len(links) + len(memory), 1 + len(links) + len(memory) + len(kernels))
+
+    def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
+        """Return the number of each design's first reason, shape (designs,).
+
+        ``results``: attributes and metrics by name; ``runs``: for each workload, 1 where an operator has a kernel that
+        runs, shape (designs, operators).
+        """
+        schema = gpu_schema()
+        failed = []
+        for name, _ in self.space.links:
+            value = results[name]
+            failed.append((value < schema[name].low) | (value > schema[name].high))
+        for workload in self.space.workloads:
+            failed.append(results["dram_gb"] < workload.memory.total / GIGA)
+        for can_run in runs:
+            failed += [can_run[:, number] <= 0 for number in range(can_run.shape[1])]
+        for constraint in self.space.constraints:
+            failed.append(jnp.logical_not(constraint(results, jnp)))
+        code = jnp.zeros(results["total.time_ms"].shape, dtype=jnp.int32)
+        for number in range(len(failed), 0, -1):
+            code = jnp.where(failed[number - 1], number, code)
+        return code
+
+    def is_blank(self, code: Array | np.ndarray) -> Array | np.ndarray:
+        """Whether designs of these codes have no results at all: an operator has no kernel that runs."""
+        return (code >= self._kernels.start) & (code < self._kernels.stop)
+
+    def texts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return a sentence for each design ("" where it can be had); memory names both numbers."""
+        texts = np.array([self._text(reason) for reason in self.all], dtype=object)[code]
+        for number, reason in enumerate(self.all):
+            if reason.kind == "memory" and "dram_gb" in columns:
+                hit = code == number
+                texts[hit] = [self._memory_text(reason, value) for value in columns["dram_gb"][hit]]
+        return texts
+
+    def _text(self, reason: Reason) -> str:
+        if reason.kind == "link":
+            attr = gpu_schema()[reason.subject]
+            return f"link: {reason.subject} is not {attr.range_text}"
+        if reason.kind == "memory":
+            return self._memory_text(reason, self.space.base.numbers()["dram_gb"])
+        if reason.kind == "kernel":
+            return (
+                f"kernel: {reason.subject} has no kernel for {reason.detail} that runs "
+                "(data type, instructions, or a CTA that does not fit an SM)"
+            )
+        return f"constraint: {reason.subject}" if reason.kind == "constraint" else ""
+
+    def _memory_text(self, reason: Reason, dram_gb: float) -> str:
+        workload = next(w for w in self.space.workloads if w.name == reason.subject)
+        gpus = f" on each of {workload.gpus} GPUs" if workload.gpus > 1 else ""
+        return f"memory: {workload.name} needs {workload.memory.total / GIGA:.1f} GB{gpus}, has {dram_gb:g} GB"

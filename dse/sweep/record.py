@@ -1,0 +1,105 @@
+"""The record of a run (``run.json``): what was run, on what, with which versions, and what a page needs again."""
+
+import json
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+
+import dse
+from dse.errors import InputError
+from dse.space.space import space_from_mapping
+from dse.sweep.result import SweepResult
+from dse.sweep.store import write_json
+from dse.sweep.sweep import sample_positions
+
+LIBRARIES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "equinox", "moocore", "plotly")
+FORMAT = 1
+
+
+def write_record(result: SweepResult, folder: Path) -> None:
+    """Write ``run.json``; what differs between two equal runs stands under ``timing`` alone."""
+    summary = result.summary()
+    document = {
+        "format": FORMAT,
+        "dse": dse.__version__,
+        "digest": result.space.digest,
+        "space": result.space.content,
+        "folder": str(result.space.folder),
+        "calibration": result.calibration,
+        "n": result.n,
+        "n_feasible": result.n_feasible,
+        "n_pareto": len(result.front),
+        "infeasible": result.infeasible,
+        "objectives": summary["objectives"],
+        "baseline": _exact(result.baseline),
+        "axis_effects": _exact(result.axis_effects),
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "processor": _processor()},
+        "libraries": {name: version(name) for name in LIBRARIES},
+        "timing": {"finished": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": summary["seconds"]},
+    }
+    write_json(folder / "run.json", document)
+
+
+def _exact(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    """Columns as plain values that read back to the same numbers; an empty cell is None."""
+    return {
+        name: [None if pd.isna(v) else v.item() if hasattr(v, "item") else v for v in frame[name]] for name in frame
+    }
+
+
+def _processor() -> str:
+    """The processor's market name where the system tells it."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+
+
+def load_result(folder: Path) -> SweepResult:
+    """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
+    document = _read(folder / "run.json")
+    try:
+        space = space_from_mapping(document["space"], str(folder / "run.json"), "space", Path(document["folder"]))
+        points = pq.read_table(folder / "points.parquet")
+        front = pq.read_table(folder / "pareto.parquet")
+        positions = sample_positions(space.size, np.asarray(points["feasible"]))
+        return SweepResult(
+            space=space,
+            baseline=_frame(document["baseline"], front.to_pandas()),
+            front=front.to_pandas(),
+            axis_effects=pd.DataFrame(document["axis_effects"]),
+            sample=points.take(positions).to_pandas(),
+            n=document["n"],
+            n_feasible=document["n_feasible"],
+            infeasible=document["infeasible"],
+            seconds=document["timing"]["seconds"],
+            folder=folder,
+        )
+    except KeyError as error:
+        raise InputError(f"{folder / 'run.json'}: {error.args[0]} is missing; sweep again") from None
+    except OSError as error:
+        raise InputError(f"{folder}: {error}; give the folder of a finished sweep") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; give the folder of a finished sweep") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(f"{path}: is not a run record of this version; sweep again")
+    return document
+
+
+def _frame(columns: dict[str, list[Any]], like: pd.DataFrame) -> pd.DataFrame:
+    frame = pd.DataFrame(columns)
+    return frame.astype({name: kind for name, kind in like.dtypes.items() if name in frame and kind == np.float32})

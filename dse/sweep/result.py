@@ -1,0 +1,76 @@
+"""What a sweep found."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dse.space.space import Space
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """The result of a sweep.
+
+    ``baseline``: one row, the base GPU itself. ``front``: the non-dominated feasible designs in grid order.
+    ``axis_effects``: a row an axis value and objective: ``at_baseline`` (only that axis moved from the base GPU; empty
+    where that cannot be had), ``median`` and ``best`` over all feasible designs with that value. ``infeasible``: how
+    many designs fall to each reason. ``seconds``: compile, evaluate, write.
+    """
+
+    space: Space
+    baseline: pd.DataFrame
+    front: pd.DataFrame
+    axis_effects: pd.DataFrame
+    sample: pd.DataFrame
+    n: int
+    n_feasible: int
+    infeasible: dict[str, int]
+    seconds: dict[str, float]
+    folder: Path | None = None
+    table: pa.Table | None = field(default=None, repr=False)
+
+    def pareto(self) -> pd.DataFrame:
+        """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""
+        return self.front
+
+    def points(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return every design (or only ``columns`` of each), a row a design in grid order."""
+        if self.table is not None:
+            return (self.table.select(columns) if columns else self.table).to_pandas()
+        assert self.folder is not None
+        return pq.read_table(self.folder / "points.parquet", columns=columns).to_pandas()
+
+    @property
+    def calibration(self) -> str:
+        """Name of the timing model's calibration, or "uncalibrated"."""
+        return self.space.model.calibration
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse sweep --json``."""
+        objectives = [{"name": o.name, "unit": o.unit, "direction": o.direction} for o in self.space.objectives]
+        return {
+            "n": self.n,
+            "n_feasible": self.n_feasible,
+            "infeasible": self.infeasible,
+            "objectives": objectives,
+            "baseline": records(self.baseline)[0],
+            "pareto": records(self.front),
+            "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
+            "calibration": self.calibration,
+        }
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as JSON values; an empty cell is None."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return [{key: _plain(value) for key, value in row.items()} for row in plain.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    return value.item() if hasattr(value, "item") else value

@@ -1,0 +1,47 @@
+"""Fronts against brute force, with ties."""
+
+import numpy as np
+import pytest
+
+from dse.search.pareto import FrontBuilder, pareto_mask, spread
+
+
+def brute_force(costs: np.ndarray) -> np.ndarray:
+    """Which rows no other row dominates, by comparing all pairs."""
+    better = (costs[:, None] <= costs[None]).all(axis=2) & (costs[:, None] < costs[None]).any(axis=2)
+    return ~better.any(axis=0)
+
+
+@pytest.mark.parametrize("objectives", [1, 2, 3, 4])
+@pytest.mark.parametrize("levels", [5, 10_000])
+def test_front_equals_brute_force(objectives: int, levels: int) -> None:
+    costs = np.random.default_rng(objectives).integers(0, levels, (600, objectives)).astype(float)
+    np.testing.assert_array_equal(pareto_mask(costs), brute_force(costs))
+
+
+def test_equal_rows_are_all_kept() -> None:
+    assert pareto_mask(np.array([[1.0, 2.0], [1.0, 2.0], [2.0, 2.0]])).tolist() == [True, True, False]
+
+
+def test_chunks_give_the_same_front() -> None:
+    costs = np.random.default_rng(1).random((5000, 3)).round(2)
+    front = FrontBuilder(3)
+    for start in range(0, 5000, 700):
+        front.add(costs[start : start + 700], np.arange(start, min(start + 700, 5000)))
+    np.testing.assert_array_equal(front.index, np.flatnonzero(pareto_mask(costs)))
+
+
+def test_nan_is_refused_and_nothing_is_nothing() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        pareto_mask(np.array([[1.0, np.nan]]))
+    assert len(pareto_mask(np.zeros((0, 2)))) == 0
+    assert len(FrontBuilder(2).index) == 0
+
+
+def test_spread_holds_the_best_of_each_objective() -> None:
+    x = np.linspace(1, 2, 200)
+    costs = np.stack([x, 1 / x], axis=1)
+    chosen = spread(costs, 7)
+    assert len(set(chosen.tolist())) == 7
+    assert {0, 199} <= set(chosen.tolist())
+    assert spread(costs, 500).tolist() == list(range(200))

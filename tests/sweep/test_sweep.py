@@ -1,0 +1,179 @@
+"""The sweep as a whole: every design, the front, the files, and why a design cannot be had."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from dse import sweep
+from dse.errors import InputError
+from dse.hardware.presets import gpu_from_mapping
+from dse.search.pareto import pareto_mask
+from dse.space.space import space_from_mapping
+from dse.sweep.record import load_result, write_record
+from dse.sweep.result import SweepResult
+from dse.sweep.run import run
+from dse.timing.timing import CAUSES
+from tests.conftest import SMALL
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
+    folder = tmp_path_factory.mktemp("sweep")
+    found = sweep(space_from_mapping(SMALL, "here", "small"), folder)
+    write_record(found, folder)
+    return found
+
+
+def test_every_design_is_there_and_finite(result: SweepResult) -> None:
+    points = result.points()
+    assert len(points) == result.n == result.n_feasible == 45
+    assert points["feasible"].all()
+    numbers = points.select_dtypes("number")
+    assert np.isfinite(numbers.to_numpy()).all()
+    assert (points[["prefill.ttft_ms", "decode.tbt_ms", "die_mm2"]] > 0).all().all()
+
+
+def test_stacks_add_up_to_the_time(result: SweepResult) -> None:
+    points = result.points()
+    for workload in ("prefill", "decode"):
+        total = points[[f"{workload}.{cause}_ms" for cause in CAUSES]].sum(axis=1)
+        np.testing.assert_allclose(total, points[f"{workload}.time_ms"], rtol=1e-5)
+
+
+def test_front_is_the_non_dominated_set(result: SweepResult) -> None:
+    points = result.points()
+    costs = points[[o.name for o in result.space.objectives]].to_numpy()
+    expected = points[pareto_mask(costs)].reset_index(drop=True)
+    pd.testing.assert_frame_equal(result.pareto(), expected)
+
+
+@pytest.mark.parametrize("number", [0, 17, 44])
+def test_a_design_of_the_grid_is_the_same_alone(result: SweepResult, number: int) -> None:
+    """One design through the one-GPU path, without blocks, choice by gather, or fast-math."""
+    row = result.points().iloc[number]
+    rate = float(row["tensor_fma_bf16"])
+    sheet = gpu_from_mapping(
+        {
+            "base": "h100_sxm",
+            "sm_count": int(row["sm_count"]),
+            "dram_bandwidth_gbs": row["dram_bandwidth_gbs"],
+            "tensor_fma_bf16": rate,
+            "tensor_fma_fp16": rate,
+            "tensor_fma_fp8": 2 * rate,
+        },
+        "here",
+        "alone",
+    )
+    for workload, metric in zip(result.space.workloads, ("ttft_ms", "tbt_ms"), strict=True):
+        alone = run(sheet, workload)
+        assert alone.metrics[metric][0] == pytest.approx(row[f"{workload.name}.{metric}"], rel=1e-5)
+        for cause in CAUSES:
+            stack = alone.stack(workload.phases[0].name).get(cause, 0.0)
+            assert stack == pytest.approx(row[f"{workload.name}.{cause}_ms"], rel=2e-3, abs=1e-5)
+
+
+def test_baseline_is_the_base_gpu(result: SweepResult) -> None:
+    base = result.baseline.iloc[0]
+    assert base["sm_count"] == 132
+    for workload, metric in zip(result.space.workloads, ("ttft_ms", "tbt_ms"), strict=True):
+        alone = run("h100_sxm", workload).metrics[metric][0]
+        assert base[f"{workload.name}.{metric}"] == pytest.approx(alone, rel=1e-5)
+
+
+def test_same_inputs_same_bytes(result: SweepResult, tmp_path: Path) -> None:
+    again = sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
+    write_record(again, tmp_path)
+    assert result.folder is not None
+    for name in ("points.parquet", "pareto.parquet"):
+        digests = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in (result.folder, tmp_path)]
+        assert digests[0] == digests[1], name
+
+
+def test_memory_and_folder_give_the_same(result: SweepResult) -> None:
+    kept = sweep(space_from_mapping(SMALL, "here", "small"))
+    pd.testing.assert_frame_equal(kept.points(), result.points())
+    pd.testing.assert_frame_equal(kept.points(["sm_count"]), result.points(["sm_count"]))
+
+
+def test_result_reads_back(result: SweepResult) -> None:
+    assert result.folder is not None
+    read = load_result(result.folder)
+    assert read.summary() == result.summary()
+    pd.testing.assert_frame_equal(read.sample, result.sample)
+    pd.testing.assert_frame_equal(read.front, result.front)
+    pd.testing.assert_frame_equal(read.axis_effects, result.axis_effects, check_dtype=False)
+
+
+def test_axis_effects_agree_with_the_points(result: SweepResult) -> None:
+    points, effects = result.points(), result.axis_effects
+    row = effects[(effects["axis"] == "sm_count") & (effects["number"] == 120) & (effects["objective"] == "decode.tbt_ms")]
+    values = points.loc[points["sm_count"] == 120, "decode.tbt_ms"]
+    assert row["best"].item() == pytest.approx(values.min())
+    assert row["median"].item() == pytest.approx(values.median(), rel=0.01)
+    base = effects[(effects["axis"] == "sm_count") & (effects["number"] == 132)]
+    assert base["at_baseline"].tolist() == pytest.approx([result.baseline[o].item() for o in base["objective"]])
+
+
+def test_chunks_do_not_change_results(result: SweepResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("dse.sweep.evaluate.BLOCK", 8)
+    monkeypatch.setattr("dse.sweep.evaluate.CHUNK", 16)
+    small = sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
+    pd.testing.assert_frame_equal(small.points(), result.points(), rtol=2e-6)
+    assert len(small.front) == len(result.front)
+
+
+def test_reasons_are_counted_and_written(small: dict[str, Any]) -> None:
+    small["axes"] = {"dram_gb": [2, 80], "tensor_fma_bf16": [0, 512], "shared_memory_kib": [16, 228]}
+    small["links"] = {}
+    small["constraints"] = ["decode.tbt_ms > 0"]
+    found = sweep(space_from_mapping(small, "here", "small"))
+    points = found.points()
+    assert found.n == 8
+    assert found.n_feasible == 1
+    assert points.loc[points["feasible"], ["dram_gb", "tensor_fma_bf16", "shared_memory_kib"]].to_numpy().tolist() == [[80, 512, 228]]
+    memory = [reason for reason in found.infeasible if reason.startswith("memory")]
+    assert memory
+    assert "GB" in memory[0]
+    assert "has 2 GB" in memory[0]
+    assert sum(found.infeasible.values()) == 7
+    kernels = points[points["reason"].str.startswith("kernel")]
+    assert len(kernels) == 3
+    assert kernels["decode.tbt_ms"].isna().all()
+
+
+def test_nothing_feasible_is_an_answer(small: dict[str, Any]) -> None:
+    small["constraints"] = ["die_mm2 <= 1"]
+    found = sweep(space_from_mapping(small, "here", "small"))
+    assert found.n_feasible == len(found.front) == 0
+    assert found.infeasible == {"constraint: die_mm2 <= 1": 45}
+
+
+def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        sweep(space_from_mapping(SMALL, "here", "small"), blocker / "out")
+
+
+def test_maximised_objectives_and_expressions(small: dict[str, Any]) -> None:
+    small["objectives"] = [
+        {"value": "decode.tokens_per_s / die_mm2", "goal": "max", "name": "density", "unit": "token/s/mm2"},
+        {"value": "total.time_ms", "goal": "min"},
+    ]
+    found = sweep(space_from_mapping(small, "here", "small"))
+    points = found.points()
+    np.testing.assert_allclose(points["density"], points["decode.tokens_per_s"] / points["die_mm2"], rtol=1e-5)
+    assert points["density"].max() in found.front["density"].to_numpy()
+    assert found.summary()["objectives"][0] == {"name": "density", "unit": "token/s/mm2", "direction": "maximize"}
+
+
+def test_row_groups_hold_the_space_and_no_clock(result: SweepResult) -> None:
+    assert result.folder is not None
+    metadata = pq.read_metadata(result.folder / "points.parquet").metadata
+    assert metadata is not None
+    assert metadata[b"dse.digest"].decode() == result.space.digest
