@@ -47,6 +47,13 @@ class GpuSheet:
         """Return attribute -> number."""
         return {name: entry.number for name, entry in self.entries.items()}
 
+    def tensor_types(self) -> list[str]:
+        """Return the data types that its tensor cores compute in."""
+        numbers = self.numbers()
+        if not numbers["tensor_cores_per_sm"]:
+            return []
+        return [name.removeprefix("tensor_fma_") for name in numbers if name.startswith("tensor_fma_") and numbers[name]]
+
     def record(self) -> "Gpu":
         """Return the :class:`~dse.hardware.gpu.Gpu` that the models compute with."""
         from dse.hardware.gpu import Gpu
@@ -141,12 +148,12 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
     An optional table ``peaks`` (data type -> dense TFLOPS of the data sheet) is checked against the attributes.
     """
     content = dict(content)
-    title = content.pop("name", name)
+    title = content.pop("name", None)
     base = content.pop("base", None)
     peaks = content.pop("peaks", {})
     if base is not None and not isinstance(base, str):
         raise InputError(f'{where}: base = {base!r} is not accepted; give the name of a GPU, as base = "h100_sxm"')
-    if not isinstance(title, str):
+    if title is not None and not isinstance(title, str):
         raise InputError(f"{where}: name = {title!r} is not accepted; give a text")
     given = {}
     for key, value in content.items():
@@ -154,10 +161,11 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
         given[key] = Entry(attr, attr.encode(value, where), where, "user")
     if base is not None:
         sheet = preset_sheet(resolve(base, f"{where}: base"))
+        title = title or (f"{sheet.title}, changed" if given else sheet.title)
         sheet = replace(sheet, name=name, title=title, entries=sheet.entries | given)
     else:
         entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
-        sheet = GpuSheet(name, title, entries)
+        sheet = GpuSheet(name, title or name, entries)
     refuse_contradictions(peaks, sheet.numbers(), where)
     return sheet
 

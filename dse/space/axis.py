@@ -43,7 +43,7 @@ class Axis:
 
 
 def make_axis(attribute: Attribute, spec: Any, where: str) -> Axis:
-    """Return the axis that ``spec`` (a list, a range table, or one value) states; raises InputError naming ``where``."""
+    """Return the axis that ``spec`` (a list, a range table, or one value) states; raises InputError at ``where``."""
     if isinstance(spec, list):
         values = spec
     elif isinstance(spec, dict):

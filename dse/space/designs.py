@@ -16,7 +16,8 @@ def grid(space: Space, start: int, stop: int) -> Columns:
 def with_links(space: Space, axes: Columns) -> Columns:
     """Return the columns of ``axes`` and of every link, whole numbers rounded."""
     base = space.base.numbers()
-    values: dict[str, np.ndarray | float] = {**base, **{f"base.{name}": number for name, number in base.items()}, **axes}
+    values: dict[str, np.ndarray | float] = {f"base.{name}": number for name, number in base.items()}
+    values |= base | axes
     columns = dict(axes)
     count = len(next(iter(axes.values()))) if axes else 1
     for name, expression in space.links:

@@ -69,7 +69,7 @@ class Space:
         return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
 
     def columns(self, start: int, stop: int) -> dict[str, np.ndarray]:
-        """Return the axes' numbers of designs ``start`` to ``stop`` (the last axis varies fastest), shape (designs,)."""
+        """Return the axes' numbers of designs ``start`` to ``stop``, shape (designs,); the last axis varies fastest."""
         return self.at(np.arange(start, stop))
 
     def at(self, index: np.ndarray) -> dict[str, np.ndarray]:
@@ -102,6 +102,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     links = _links(_table(content, "links", where, required=False), where, axes)
     target = _target(base, axes, links)
     workloads, weights = _workloads(_table(content, "workloads", where), where, folder, target)
+    _check_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
     space = Space(
         name=_text(content, "name", where, name),
@@ -193,15 +194,15 @@ def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expr
     return Target((capability, capability), bool(numbers["warpgroup_mma"]))
 
 
-def _workloads(
-    table: dict, where: str, folder: Path, target: Target
-) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
+def _workloads(table: dict, where: str, folder: Path, target: Target) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
     workloads, weights = [], []
     for key, spec in table.items():
         here = f"{where}: [workloads] {key}"
         spec = {"use": spec} if isinstance(spec, str) else spec
         if not isinstance(spec, dict) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "weight"}:
-            raise InputError(f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight')
+            raise InputError(
+                f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight'
+            )
         weight = spec.get("weight", 1.0)
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < 1e12:
             raise InputError(f"{here}: weight = {weight!r} is not accepted; give a number of at least 0")
@@ -213,6 +214,22 @@ def _workloads(
             raise InputError(f"{here}: {error}") from None
         weights.append(float(weight))
     return tuple(workloads), tuple(weights)
+
+
+def _check_types(base: GpuSheet, varied: set[str], workloads: tuple[Workload, ...], where: str) -> None:
+    """Refuse a workload in a data type that no design of the space can have."""
+    if "tensor_cores_per_sm" in varied:
+        return
+    has = set(base.tensor_types()) | {name.removeprefix("tensor_fma_") for name in varied}
+    for workload in workloads:
+        for operator in workload.operators:
+            missing = sorted(operator.tensor_types() - has)
+            if missing:
+                raise InputError(
+                    f"{where}: [workloads] {workload.name}: {operator.name} computes in {missing[0]}, which "
+                    f"{base.title} lacks; its tensor cores have {', '.join(base.tensor_types()) or 'no type at all'} "
+                    f"(an axis tensor_fma_{missing[0]} would give it)"
+                )
 
 
 def _resolve(use: str, folder: Path) -> str:

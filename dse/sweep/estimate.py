@@ -1,7 +1,7 @@
 """What a sweep will take, before it runs."""
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from dse.space.space import Space
@@ -33,7 +33,9 @@ class Estimate:
 
     def document(self) -> dict[str, Any]:
         """Return the figures as a JSON document."""
-        return {name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in asdict(self).items()}
+        return {
+            name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in vars(self).items()
+        }
 
 
 def estimate(space: Space) -> Estimate:

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -32,7 +33,8 @@ BLOCK = 512
 CHUNK = 32768
 """Designs a call evaluates at most: a multiple of BLOCK."""
 
-Columns = Mapping[str, Array]
+Columns = Mapping[str, Any]
+"""Attribute or result -> array of shape (designs,)."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Evaluator:
         """Return the results of one block of designs (the program before jit: differentiable on every JAX)."""
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
-        results = {f"base.{name}": value for name, value in self._base.items()}
+        results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
         results["die_mm2"] = self._die_area(gpus, axes, count)
         results["peak_bf16_tflops"] = peak_tflops(gpus, gpus.tensor_fma_bf16)
@@ -230,7 +232,7 @@ def float_type() -> type:
 
 
 def cache_compilations() -> None:
-    """Keep compiled programs on disk between runs (in the user's cache folder), so that a second sweep starts at once."""
+    """Keep compiled programs in the user's cache folder, so that a second sweep starts at once."""
     root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
     jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

@@ -14,6 +14,7 @@ from dse.hardware.presets import GpuSheet, load_sheet
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing, TimingModel
 from dse.units import GIGA
+from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
 from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
@@ -68,16 +69,17 @@ def run(gpu: str | GpuSheet, workload: str | Workload, model: TimingModel | None
     model = model or Amali()
     _check_memory(sheet, workload)
     timing = _time(model, workload, record)
-    rows = [_row(o, _chosen(sheet, o, timing, part), timing) for o, part in zip(workload.operators, workload.slices, strict=True)]  # fmt: skip  # noqa: E501
+    parts = zip(workload.operators, workload.slices, strict=True)
+    rows = [_row(operator, _chosen(sheet, operator, timing, part), timing) for operator, part in parts]
     kernels = pd.DataFrame(rows)
     kernels.insert(6, "share", kernels["time_ms"] / kernels.groupby("phase")["time_ms"].transform("sum"))
     return RunResult(sheet, workload, model, kernels, _metrics(workload, kernels))
 
 
 def _time(model: TimingModel, workload: Workload, gpu: Gpu) -> dict[str, np.ndarray]:
-    """Time every candidate in 64 bits' worth of care: one GPU, no fast-math. Arrays of shape (candidates,)."""
+    """Time every candidate on one GPU, without fast-math; arrays of shape (candidates,)."""
 
-    def one(kernel) -> tuple[Timing, jax.Array, jax.Array]:  # noqa: ANN001
+    def one(kernel: Kernel) -> tuple[Timing, jax.Array, jax.Array]:
         timing = model(kernel, gpu)
         return timing, timing.microseconds, timing.cycles
 
@@ -103,23 +105,18 @@ def _chosen(sheet: GpuSheet, operator: Operator, timing: dict[str, np.ndarray], 
     """Return the position and the label of the fastest candidate that runs."""
     runs = timing["feasible"][part] > 0
     if not runs.any():
-        raise InputError(
-            f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}"
-        )
+        raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
     best = int(np.where(runs, timing["us"][part], np.inf).argmin())
     return part.start + best, operator.candidates[best].label
 
 
 def why_not(operator: Operator, sheet: GpuSheet) -> str:
     """Return why a GPU has no kernel for an operator: the data type or instructions it lacks, or the CTA's size."""
-    from dse.workload.kernel import TENSOR_DTYPES
-
     numbers = sheet.numbers()
     kernels = [candidate.kernel for candidate in operator.candidates]
-    types = {TENSOR_DTYPES[int(float(k.tensor_dtype))] for k in kernels if float(k.uses_tensor) > 0}
-    missing = sorted(t for t in types if not numbers[f"tensor_fma_{t}"] or not numbers["tensor_cores_per_sm"])
+    has = sheet.tensor_types()
+    missing = sorted(operator.tensor_types() - set(has))
     if missing:
-        has = [t for t in TENSOR_DTYPES if numbers[f"tensor_fma_{t}"] and numbers["tensor_cores_per_sm"]]
         return f"its tensor cores have no {' or '.join(missing)}; they have {', '.join(has) or 'no type at all'}"
     if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
         need = min(float(k.compute_capability) for k in kernels)

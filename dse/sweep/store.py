@@ -61,14 +61,17 @@ class TableWriter:
     def write(self, table: pa.Table) -> None:
         """Append one chunk as a row group."""
         if self._writer is None:
-            schema = table.schema.with_metadata(self._metadata)
-            floats = [f.name for f in schema if f.type == pa.float32()]
-            others = [f.name for f in schema if f.type != pa.float32()]
-            self._writer = pq.ParquetWriter(
-                self._partial, schema, compression="zstd", use_dictionary=others,
-                use_byte_stream_split=floats, write_statistics=False,
-            )  # fmt: skip
+            self._writer = self._open(table)
         self._writer.write_table(table.replace_schema_metadata(self._metadata))
+
+    def _open(self, table: pa.Table) -> pq.ParquetWriter:
+        schema = table.schema.with_metadata(self._metadata)
+        floats = [f.name for f in schema if f.type == pa.float32()]
+        others = [f.name for f in schema if f.type != pa.float32()]
+        return pq.ParquetWriter(
+            self._partial, schema, compression="zstd", use_dictionary=others,
+            use_byte_stream_split=floats, write_statistics=False,
+        )  # fmt: skip
 
     def finish(self) -> None:
         """Close the file and give it its name."""

@@ -164,8 +164,7 @@ class _Sweep:
         costs = self._costs(chunk)[feasible]
         self.front.add(costs, chunk.start + feasible)
         self.effects.add(chunk, feasible)
-        reasons, counts = np.unique(chunk.code[chunk.code > 0], return_counts=True)
-        if len(reasons):
+        if len(feasible) < len(chunk.code):
             texts = self.reasons.texts(chunk.code, chunk.columns)
             self.infeasible.update(Counter(texts[chunk.code > 0].tolist()))
         self.sample.append(table.take(sample_positions(self.space.size, chunk.code == 0, chunk.start)))

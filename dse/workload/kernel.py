@@ -1,13 +1,15 @@
 """The record of what a kernel demands, as independent of the GPU as it can be."""
 
 from dataclasses import fields
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import ArrayLike
+
+Number: TypeAlias = Any
+"""A float while kernels are built, an array inside a program."""
 
 TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 """Data types of tensor instructions; ``Kernel.tensor_dtype`` is an index into this tuple."""
@@ -23,20 +25,20 @@ class Interval(eqx.Module):
     instructions. In a loop whose loads are issued d iterations ahead, ``global_waits`` is 1/d.
     """
 
-    repeats: ArrayLike = 0.0
-    instructions: ArrayLike = 0.0
-    fp32: ArrayLike = 0.0
-    int32: ArrayLike = 0.0
-    sfu: ArrayLike = 0.0
-    tensor_fma: ArrayLike = 0.0
-    shared_bytes: ArrayLike = 0.0
-    load_bytes: ArrayLike = 0.0
-    store_bytes: ArrayLike = 0.0
-    global_waits: ArrayLike = 0.0
-    shared_waits: ArrayLike = 0.0
-    alu_waits: ArrayLike = 0.0
-    sfu_waits: ArrayLike = 0.0
-    tensor_waits: ArrayLike = 0.0
+    repeats: Number = 0.0
+    instructions: Number = 0.0
+    fp32: Number = 0.0
+    int32: Number = 0.0
+    sfu: Number = 0.0
+    tensor_fma: Number = 0.0
+    shared_bytes: Number = 0.0
+    load_bytes: Number = 0.0
+    store_bytes: Number = 0.0
+    global_waits: Number = 0.0
+    shared_waits: Number = 0.0
+    alu_waits: Number = 0.0
+    sfu_waits: Number = 0.0
+    tensor_waits: Number = 0.0
 
 
 class Kernel(eqx.Module):
@@ -64,35 +66,35 @@ class Kernel(eqx.Module):
     start: Interval
     loop: Interval
     end: Interval
-    ctas: ArrayLike = 1.0
-    warps: ArrayLike = 4.0
-    registers: ArrayLike = 32.0
-    shared_kib: ArrayLike = 0.0
-    cluster: ArrayLike = 1.0
-    launches: ArrayLike = 1.0
-    compute_capability: ArrayLike = 0.0
-    warpgroup: ArrayLike = 0.0
-    tensor_dtype: ArrayLike = 0.0
-    uses_tensor: ArrayLike = 0.0
-    tensor_instruction_fma: ArrayLike = 1.0
-    pipelined: ArrayLike = 0.0
-    cold_bytes: ArrayLike = 0.0
-    cold_distance: ArrayLike = 1.0
-    warm_bytes: ArrayLike = 0.0
-    warm_distance: ArrayLike = 1.0
-    write_bytes: ArrayLike = 0.0
-    write_distance: ArrayLike = 1.0
-    a_bytes: ArrayLike = 0.0
-    b_bytes: ArrayLike = 0.0
-    m_tiles: ArrayLike = 1.0
-    n_tiles: ArrayLike = 1.0
-    tile_aspect: ArrayLike = 1.0
-    reread_distance: ArrayLike = 1.0
-    l2_bytes: ArrayLike = 0.0
-    link_bytes: ArrayLike = 0.0
-    link_messages: ArrayLike = 0.0
-    fma: ArrayLike = 0.0
-    fma_lanes: ArrayLike = 0.0
+    ctas: Number = 1.0
+    warps: Number = 4.0
+    registers: Number = 32.0
+    shared_kib: Number = 0.0
+    cluster: Number = 1.0
+    launches: Number = 1.0
+    compute_capability: Number = 0.0
+    warpgroup: Number = 0.0
+    tensor_dtype: Number = 0.0
+    uses_tensor: Number = 0.0
+    tensor_instruction_fma: Number = 1.0
+    pipelined: Number = 0.0
+    cold_bytes: Number = 0.0
+    cold_distance: Number = 1.0
+    warm_bytes: Number = 0.0
+    warm_distance: Number = 1.0
+    write_bytes: Number = 0.0
+    write_distance: Number = 1.0
+    a_bytes: Number = 0.0
+    b_bytes: Number = 0.0
+    m_tiles: Number = 1.0
+    n_tiles: Number = 1.0
+    tile_aspect: Number = 1.0
+    reread_distance: Number = 1.0
+    l2_bytes: Number = 0.0
+    link_bytes: Number = 0.0
+    link_messages: Number = 0.0
+    fma: Number = 0.0
+    fma_lanes: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

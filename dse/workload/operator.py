@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 FOREVER = 1e15
 """Reuse distance [B] of bytes that no cache holds when they are asked for."""
@@ -30,6 +30,11 @@ class Operator:
     repeats: float = 1.0
     phase: str = "kernel"
     shape: str = ""
+
+    def tensor_types(self) -> set[str]:
+        """Return the data types of the tensor instructions that its candidates use."""
+        kernels = [candidate.kernel for candidate in self.candidates]
+        return {TENSOR_DTYPES[int(k.tensor_dtype)] for k in kernels if float(k.uses_tensor) > 0}
 
     def times(self, repeats: float, phase: str | None = None, name: str | None = None) -> "Operator":
         """Return the same operator run ``repeats`` times as often (in another phase, under another name)."""

@@ -94,6 +94,7 @@ WRONG = [
     (_set("workloads/decode", "llama3_8b:tp=3"), ["tp=3"]),
     (_set("workloads/decode", "llama3_8b:dtype=fp7"), ["fp7", "fp8"]),
     (_set("workloads/decode", {"use": "gpt2_xl", "wieght": 1}), ["[workloads] decode"]),
+    (_set("workloads/decode", "llama3_8b:dtype=fp4"), ["computes in fp4", "lacks", "fp8"]),
     (_set("objectives", []), ["objectives are missing"]),
     (_set("objectives", [{"value": "decode.tbt", "goal": "min"}]), ["'decode.tbt'", "decode.tbt_ms"]),
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "less"}]), ["goal = 'less'", '"min"']),

@@ -111,7 +111,7 @@ def test_result_reads_back(result: SweepResult) -> None:
 
 def test_axis_effects_agree_with_the_points(result: SweepResult) -> None:
     points, effects = result.points(), result.axis_effects
-    row = effects[(effects["axis"] == "sm_count") & (effects["number"] == 120) & (effects["objective"] == "decode.tbt_ms")]
+    row = effects.query("axis == 'sm_count' and number == 120 and objective == 'decode.tbt_ms'")
     values = points.loc[points["sm_count"] == 120, "decode.tbt_ms"]
     assert row["best"].item() == pytest.approx(values.min())
     assert row["median"].item() == pytest.approx(values.median(), rel=0.01)
@@ -135,7 +135,8 @@ def test_reasons_are_counted_and_written(small: dict[str, Any]) -> None:
     points = found.points()
     assert found.n == 8
     assert found.n_feasible == 1
-    assert points.loc[points["feasible"], ["dram_gb", "tensor_fma_bf16", "shared_memory_kib"]].to_numpy().tolist() == [[80, 512, 228]]
+    axes = ["dram_gb", "tensor_fma_bf16", "shared_memory_kib"]
+    assert points.loc[points["feasible"], axes].to_numpy().tolist() == [[80, 512, 228]]
     memory = [reason for reason in found.infeasible if reason.startswith("memory")]
     assert memory
     assert "GB" in memory[0]

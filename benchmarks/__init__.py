@@ -1,0 +1,1 @@
+"""Speed: ours against what a user would write, in one run."""

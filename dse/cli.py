@@ -1,0 +1,223 @@
+"""The command line: thin commands over the Python interface; heavy imports happen inside them."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, CycloptsError, Parameter
+from rich.console import Console
+
+from dse import __version__
+from dse.errors import InputError
+
+app = App(
+    name="dse",
+    version=f"dse {__version__}",
+    help="Explore GPU designs: state a space and a workload, get the Pareto set with its reasons.",
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+show = App(name="show", help="Print what is shipped: GPUs, networks, spaces, attributes, metrics.")
+app.command(show)
+app.register_install_completion_command(add_to_startup=False)
+
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
+Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
+
+
+def main() -> None:
+    """Run the command line: exit 0, 2 on bad input, 130 when interrupted."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors become a sentence on stderr."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except (InputError, CycloptsError) as error:
+        print("dse:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("dse: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+@app.command
+def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
+    """Evaluate every design of a space; print the Pareto set and write tables and a page.
+
+    Writes points.parquet, pareto.parquet, run.json and report.html to the folder (by default out-NAME).
+
+    Parameters
+    ----------
+    space:
+        Path of a space TOML, or the name of a shipped one ('dse show spaces').
+    """
+    from dse.report.page import write_page
+    from dse.report.progress import counting
+    from dse.report.terminal import front_table
+    from dse.space.shipped import find_space
+    from dse.space.space import load_space
+    from dse.sweep.evaluate import cache_compilations
+    from dse.sweep.record import write_record
+    from dse.sweep.sweep import sweep as run_sweep
+
+    loaded = load_space(find_space(space))
+    folder = out or Path(f"out-{loaded.name}")
+    cache_compilations()
+    with counting(loaded.size, f"{loaded.size:,} designs") as progress:
+        result = run_sweep(loaded, folder, progress)
+    write_record(result, folder)
+    write_page(result, folder / "report.html")
+    if json_:
+        _print_json(result.summary())
+        return
+    front_table(result, Console())
+    print(f"\nThe page with the plots: {folder / 'report.html'}")
+
+
+@app.command
+def run(gpu: str, workload: str, /, *, timing: str = "amali", json_: Json = False) -> None:
+    """Time one workload on one GPU, kernel by kernel.
+
+    Parameters
+    ----------
+    gpu:
+        Name of a GPU ('dse show gpus') or path of a GPU TOML.
+    workload:
+        As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
+    timing:
+        Timing model: amali or roofline.
+    """
+    from dse.report.terminal_run import print_run
+    from dse.sweep.run import run as run_one
+    from dse.timing.models import timing_model
+
+    result = run_one(gpu, workload, timing_model(timing, "--timing"))
+    if json_:
+        _print_json(result.summary())
+    else:
+        print_run(result, Console())
+
+
+@app.command
+def check(space: str, /, *, json_: Json = False) -> None:
+    """Read a space and tell its designs, and about what time, memory and disk a sweep takes; nothing runs.
+
+    Parameters
+    ----------
+    space:
+        Path of a space TOML, or the name of a shipped one.
+    """
+    from dse.report.terminal_show import print_check
+    from dse.space.shipped import find_space
+    from dse.space.space import load_space
+    from dse.sweep.estimate import estimate
+
+    loaded = load_space(find_space(space))
+    figures = estimate(loaded)
+    if json_:
+        _print_json(figures.document())
+    else:
+        print_check(loaded, figures, Console())
+
+
+@app.command
+def new(path: Path, /, *, template: Annotated[str, Parameter(name="--from")] = "h100_tensor_core") -> None:
+    """Write a space to start from.
+
+    Parameters
+    ----------
+    path:
+        File to write; it must not exist.
+    template:
+        Shipped space to copy ('dse show spaces').
+    """
+    from dse.space.shipped import write_template
+
+    write_template(path, template)
+    print(f"Wrote {path}. Edit it, then: dse check {path}; dse sweep {path}")
+
+
+@app.command
+def report(folder: Path, /) -> None:
+    """Draw the page of a finished sweep again, without running anything.
+
+    Parameters
+    ----------
+    folder:
+        Folder of a sweep: holds run.json, points.parquet and pareto.parquet.
+    """
+    from dse.report.page import write_page
+    from dse.sweep.record import load_result
+
+    write_page(load_result(folder), folder / "report.html")
+    print(f"Wrote {folder / 'report.html'}")
+
+
+@show.command(name="gpus")
+def show_gpus(*, json_: Json = False) -> None:
+    """List the GPUs with their names."""
+    from dse.report import terminal_show
+
+    terminal_show.print_gpus(Console(), json_)
+
+
+@show.command(name="gpu")
+def show_gpu(name: str, /, *, json_: Json = False) -> None:
+    """Print a GPU: every attribute with unit, source and how sure it is, and its peaks.
+
+    Parameters
+    ----------
+    name:
+        Name of a GPU, any of its aliases, or the path of a GPU TOML.
+    """
+    from dse.report import terminal_show
+
+    terminal_show.print_gpu(name, Console(), json_)
+
+
+@show.command(name="schema")
+def show_schema(*, json_: Json = False) -> None:
+    """Print the attributes of a GPU: unit, range, default and meaning. Each can be an axis."""
+    from dse.report import terminal_show
+
+    terminal_show.print_schema(Console(), json_)
+
+
+@show.command(name="networks")
+def show_networks(*, json_: Json = False) -> None:
+    """List the language models and their shapes."""
+    from dse.report import terminal_show
+
+    terminal_show.print_networks(Console(), json_)
+
+
+@show.command(name="spaces")
+def show_spaces(*, json_: Json = False) -> None:
+    """List the shipped spaces and their questions."""
+    from dse.report import terminal_show
+
+    terminal_show.print_spaces(Console(), json_)
+
+
+@show.command(name="metrics")
+def show_metrics(*, json_: Json = False) -> None:
+    """Print what objectives and constraints can name beside attributes."""
+    from dse.report import terminal_show
+
+    terminal_show.print_metrics(Console(), json_)
+
+
+def _print_json(document: Any) -> None:
+    print(json.dumps(document, indent=1, allow_nan=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""``dse run`` in the terminal: the answer, the stack, and the kernels with their share."""
+
+from collections.abc import Callable
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+
+from dse.sweep.run import RunResult
+from dse.timing.timing import CAUSES
+
+METRIC_NAMES = {
+    "ttft_ms": "time to first token",
+    "tbt_ms": "time between tokens",
+    "time_ms": "total time",
+    "tokens_per_s": "tokens a second, all requests",
+    "memory_gb": "DRAM needed per GPU",
+}
+
+
+def print_run(result: RunResult, console: Console) -> None:
+    """Print metrics, stack by phase, and a table of kernels."""
+    console.print(f"[bold]{result.workload.description}[/bold] on [bold]{result.gpu.title}[/bold]")
+    console.print(f"timing model {type(result.model).__name__}, [yellow]{result.calibration}[/yellow]\n")
+    for name, (value, unit) in result.metrics.items():
+        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit}")
+    for phase in result.workload.phases:
+        rows = result.kernels[result.kernels["phase"] == phase.name]
+        console.print()
+        console.print(_stack(phase.name, result.stack(phase.name)))
+        console.print()
+        console.print(_kernels(phase.name, rows, console.width))
+
+
+def _stack(phase: str, stack: dict[str, float]) -> Table:
+    total = sum(stack.values())
+    table = Table(title=f"{phase}: where the time goes", title_justify="left", box=None, pad_edge=False)
+    table.add_column("cause")
+    table.add_column("ms", justify="right")
+    table.add_column("%", justify="right")
+    table.add_column("")
+    table.add_column("meaning", style="dim", overflow="fold")
+    for cause, value in sorted(stack.items(), key=lambda item: -item[1]):
+        share = value / total
+        if share >= 0.001:
+            table.add_row(cause, f"{value:.4g}", f"{100 * share:.1f}", "█" * round(20 * share), CAUSES[cause])
+    table.add_row("total", f"{total:.4g}", "100.0", "", "")
+    return table
+
+
+def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
+    """The kernels of a phase; a narrow terminal gets the columns that matter most, never cut ones."""
+    columns: dict[str, tuple[Callable[[dict], str], int]] = {
+        "kernel": (lambda row: row["kernel"], 0),
+        "shape": (lambda row: row["shape"], 150),
+        "implementation": (lambda row: row["implementation"], 110),
+        "runs": (lambda row: f"{row['repeats']:g}", 0),
+        "us each": (lambda row: f"{row['time_us']:.2f}", 0),
+        "share %": (lambda row: f"{100 * row['share']:.1f}", 0),
+        "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 90),
+        "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 90),
+        "bound by": (lambda row: row["bound_by"], 0),
+    }
+    shown = {name: cell for name, (cell, needed) in columns.items() if width >= needed}
+    table = Table(title=f"{phase}: kernels", title_justify="left", box=None, pad_edge=False)
+    for name in shown:
+        text = name in ("kernel", "shape", "implementation", "bound by")
+        table.add_column(name, justify="left" if text else "right", no_wrap=True)
+    for row in rows.to_dict("records"):
+        table.add_row(*(cell(row) for cell in shown.values()))
+    return table

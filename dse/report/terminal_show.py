@@ -1,0 +1,185 @@
+"""``dse show`` and ``dse check`` in the terminal: what is shipped, with units and sources."""
+
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dse.hardware.peak import PeakCheck, peak_checks
+from dse.hardware.presets import gpu_index, load_sheet, preset_sheet
+from dse.hardware.schema import gpu_schema
+from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+from dse.space.shipped import shipped_spaces, space_question
+from dse.space.space import Space
+from dse.sweep.estimate import Estimate
+from dse.workload.network import networks
+
+
+def _print(rows: list[dict[str, Any]], console: Console, as_json: bool, title: str = "") -> None:
+    """Print rows as a table, or as a JSON list."""
+    if as_json:
+        print(json.dumps(rows, indent=1, allow_nan=False))
+        return
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in rows[0]:
+        numeric = all(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(_text(value) for value in row.values()))
+    console.print(table)
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def print_gpus(console: Console, as_json: bool) -> None:
+    """Print every GPU with its main figures and aliases."""
+    rows = []
+    for preset, row in gpu_index().items():
+        if row["supported"] != "1":
+            continue
+        sheet = preset_sheet(preset).entries
+        rows.append({
+            "preset": preset,
+            "name": row["name"],
+            "chip": row["chip"],
+            "SMs": sheet["sm_count"].value,
+            "BF16/FP16 FMA/cycle/SM": max(sheet["tensor_fma_bf16"].number, sheet["tensor_fma_fp16"].number)
+            * sheet["tensor_cores_per_sm"].number,
+            "L2 MiB": sheet["l2_mib"].value,
+            "DRAM GB/s": sheet["dram_bandwidth_gbs"].value,
+            "DRAM GB": sheet["dram_gb"].value,
+            "TDP W": sheet["tdp_w"].value,
+            "aliases": row["aliases"].replace(";", ", "),
+        })  # fmt: skip
+    _print(rows, console, as_json)
+    if not as_json:
+        refused = ", ".join(row["name"] for row in gpu_index().values() if row["supported"] != "1")
+        console.print(f"\nNot evaluated (the interval model describes NVIDIA SMs): {refused}")
+
+
+def print_gpu(name: str, console: Console, as_json: bool) -> None:
+    """Print every attribute of one GPU with unit, source and status, and its peaks beside the data sheet's."""
+    sheet = load_sheet(name)
+    index = gpu_index().get(sheet.name, {})
+    rows = [
+        {
+            "attribute": entry.attribute.name,
+            "value": entry.value,
+            "unit": entry.attribute.unit,
+            "status": entry.status,
+            "source": entry.source,
+            "note": entry.note,
+        }
+        for entry in sheet.entries.values()
+    ]
+    checks = [_peak_row(check) for check in peak_checks() if check.preset == sheet.name]
+    if as_json:
+        names = {"name": sheet.name, "title": sheet.title}
+        print(json.dumps({**index, **names, "attributes": rows, "peaks": checks}, indent=1, allow_nan=False))
+        return
+    chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
+    console.print(f"[bold]{sheet.title}[/bold] ({sheet.name}){chip}\n")
+    _print([row | {"value": _text(row["value"])} for row in rows], console, False)
+    if checks:
+        console.print()
+        _print(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock")
+
+
+def _peak_row(check: PeakCheck) -> dict[str, Any]:
+    return {
+        "unit": check.unit,
+        "type": check.dtype,
+        "sheet TFLOP/s": check.sheet,
+        "record TFLOP/s": float(f"{check.record:.5g}"),
+        "difference %": float(f"{100 * check.difference:.2f}"),
+        "note": check.exception,
+        "source": check.source,
+    }
+
+
+def print_schema(console: Console, as_json: bool) -> None:
+    """Print the attribute table of a GPU."""
+    rows = [
+        {
+            "attribute": a.name,
+            "unit": a.unit,
+            "accepted": a.range_text,
+            "default": "required" if a.default is None else _text(a.decode(a.default)),
+            "description": a.description,
+            "source": a.source,
+        }
+        for a in gpu_schema().values()
+    ]
+    _print(rows, console, as_json)
+
+
+def print_networks(console: Console, as_json: bool) -> None:
+    """Print the shapes of the shipped language models."""
+    rows = [
+        {
+            "network": n.name,
+            "name": n.title,
+            "parameters 1e9": float(f"{n.parameters / 1e9:.4g}"),
+            "layers": n.layers,
+            "hidden": n.hidden,
+            "heads": f"{n.heads}/{n.kv_heads} x {n.head_dim}",
+            "ffn": n.ffn,
+            "experts": f"{n.experts_per_token} of {n.experts}" if n.experts > 1 else "",
+            "vocabulary": n.vocab,
+            "source": n.source,
+        }
+        for n in networks().values()
+    ]
+    _print(rows, console, as_json)
+
+
+def print_spaces(console: Console, as_json: bool) -> None:
+    """Print the shipped spaces and the question each asks."""
+    _print(
+        [{"space": name, "question": space_question(path)} for name, path in shipped_spaces().items()], console, as_json
+    )
+
+
+def print_metrics(console: Console, as_json: bool) -> None:
+    """Print the metrics that objectives and constraints can name."""
+    rows = [{"metric": name, "unit": unit, "meaning": text} for name, (unit, text) in DESIGN_METRICS.items()]
+    rows += [
+        {"metric": f"WORKLOAD.{name}", "unit": unit, "meaning": text} for name, (unit, text) in WORKLOAD_METRICS.items()
+    ]
+    rows.append({"metric": "total.time_ms", "unit": "ms", "meaning": "time of all workloads, each times its weight"})
+    rows.append({"metric": "base.ATTRIBUTE", "unit": "", "meaning": "the base GPU's value of an attribute"})
+    _print(rows, console, as_json)
+
+
+def print_check(space: Space, figures: Estimate, console: Console) -> None:
+    """Print what a space asks and what a sweep of it takes."""
+    console.print(f"[bold]{space.name}[/bold]: {space.question}" if space.question else f"[bold]{space.name}[/bold]")
+    rows = [
+        {
+            "axis": axis.name,
+            "unit": axis.unit,
+            "values": len(axis),
+            "from": _text(axis.values[0]),
+            "to": _text(axis.values[-1]),
+        }
+        for axis in space.axes
+    ]
+    console.print()
+    _print(rows, console, False)
+    console.print()
+    for workload in space.workloads:
+        need = f", needs {workload.memory.total / 1e9:.1f} GB a GPU" if workload.memory.total else ""
+        console.print(f"workload {workload.name}: {workload.description}{need}")
+    for objective in space.objectives:
+        console.print(
+            f"{objective.direction} {objective.name} {f'[{objective.unit}]' if objective.unit else ''}", markup=False
+        )
+    console.print(
+        f"\n{figures.n:,} designs x {figures.kernels} kernel candidates: about {figures.seconds:,.0f} s, "
+        f"{figures.memory_gb:.1f} GB of memory, {figures.disk_gb:.2g} GB on disk"
+    )

@@ -1,0 +1,186 @@
+"""The command line: exit codes, one JSON document on stdout, sentences on stderr, nothing half-written."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dse.cli import run_command
+from dse.search.pareto import pareto_mask
+
+
+def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a command that must be refused and return its sentence."""
+    assert run_command(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("dse: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_sweep_answers_in_json_and_writes_everything(
+    small: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert run_command(["sweep", str(write_space(small)), "-o", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == [
+        "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
+    ]  # fmt: skip
+    assert document["n"] == document["n_feasible"] == 45
+    assert document["calibration"] == "uncalibrated"
+    assert document["objectives"][0] == {"name": "prefill.ttft_ms", "unit": "ms", "direction": "minimize"}
+    assert set(document["seconds"]) == {"compile", "evaluate", "write"}
+    costs = [[row[o["name"]] for o in document["objectives"]] for row in document["pareto"]]
+    assert pareto_mask(costs).all()  # pyright: ignore[reportArgumentType]
+    assert document["baseline"]["sm_count"] == 132
+    assert {p.name for p in out.iterdir()} == {"points.parquet", "pareto.parquet", "run.json", "report.html"}
+    page = (out / "report.html").read_bytes()
+    assert run_command(["report", str(out)]) == 0
+    assert (out / "report.html").read_bytes() == page
+
+
+def test_sweep_prints_a_table(small, write_space, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run_command(["sweep", str(write_space(small)), "-o", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert "uncalibrated" in out
+    assert "\x1b" not in out
+    assert "report.html" in out
+
+
+def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048"]
+    assert run_command(command) == 0
+    text = capsys.readouterr().out
+    assert "time between tokens" in text
+    assert "gate_up_projection" in text
+    assert "uncalibrated" in text
+    assert run_command([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    total = sum(kernel["time_ms"] for kernel in document["kernels"])
+    assert document["metrics"]["tbt_ms"]["value"] == pytest.approx(total)
+    assert sum(document["stack_ms"]["decode"].values()) == pytest.approx(total, rel=1e-5)
+
+
+@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "spaces", "metrics"])
+def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["show", what]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > 2
+    assert run_command(["show", what, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+def test_show_gpu_gives_units_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["show", "gpu", "NVIDIA H100 80GB HBM3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["name"] == "h100_sxm"
+    assert all(row["source"] and row["status"] and row["unit"] for row in document["attributes"])
+    assert document["peaks"]
+
+
+def test_check_tells_what_a_sweep_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["check", "h100_tensor_core", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["n"] >= 1_000_000
+    assert document["memory_gb"] < 2
+    assert document["seconds"] < 120
+    assert run_command(["check", "h100_tensor_core"]) == 0
+    assert "designs" in capsys.readouterr().out
+
+
+def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "mine.toml"
+    assert run_command(["new", str(path)]) == 0
+    assert run_command(["check", str(path)]) == 0
+    capsys.readouterr()
+    assert "exists already" in refused(["new", str(path)], capsys)
+    assert "h100_tensor_core" in refused(["new", str(tmp_path / "b.toml"), "--from", "h100_tensor_cor"], capsys)
+    assert not (tmp_path / "b.toml").exists()
+
+
+WRONG_SPACES = {
+    "unknown key": ({"bse": "h100"}, "did you mean 'base'"),
+    "unknown base": ({"base": "h100_sxn"}, "h100_sxm"),
+    "unknown axis": ({"axes": {"sm_cuont": [1]}}, "did you mean 'sm_count'"),
+    "mistyped value": ({"axes": {"sm_count": ["many"]}}, "'many'"),
+    "out of range": ({"axes": {"sm_count": [5000]}}, "1 to 1024"),
+    "bad range": ({"axes": {"sm_count": {"from": 9, "to": 1, "step": 1}}}, "not below"),
+    "unknown network": ({"workloads": {"a": "llama9"}}, "no network"),
+    "unsafe constraint": ({"constraints": ["exit() > 1"]}, "not allowed"),
+    "unknown metric": ({"objectives": [{"value": "decode.speed", "goal": "min"}]}, "decode.speed"),
+    "missing objectives": ({"objectives": []}, "objectives are missing"),
+    "missing data type": ({"workloads": {"prefill": "gpt2_xl:dtype=fp4"}}, "fp4"),
+    "unknown model": ({"timing": "amalli"}, "did you mean 'amali'"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_SPACES)
+def test_wrong_spaces_exit_2_and_write_nothing(
+    kind: str, small: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, part = WRONG_SPACES[kind]
+    path = write_space(small | change)
+    message = refused(["sweep", str(path), "-o", str(tmp_path / "out")], capsys)
+    assert str(path) in message
+    assert part in message
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ('base = "h100_smx"', ["h100_smx", "h100_sxm"]),
+        ('base = "h100_sxm"\nsm_cuont = 3', ["'sm_cuont'", "sm_count"]),
+        ('base = "h100_sxm"\nsm_count = "many"', ["sm_count = 'many'", "1 to 1024"]),
+        ('base = "h100_sxm"\nl2_mib = -1', ["l2_mib = -1", "MiB"]),
+        ("sm_count = 3", ["is missing"]),
+        ("base = ", ["not valid TOML"]),
+        ('base = "h100_sxm"\n[peaks]\nbf16 = 1979', ["sparsity"]),
+    ],
+)
+def test_wrong_gpu_files_exit_2(text: str, parts: list[str], tmp_path: Path, capsys) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    message = refused(["run", str(path), "llama3_8b"], capsys)
+    assert str(path) in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["swep"], "swep"),
+        (["sweep"], "SPACE"),
+        (["sweep", "nowhere.toml"], "no such file"),
+        (["run", "h100", "llama3_8b:phase=train"], "phase=train"),
+        (["run", "h100", "llama3_70b"], "needs"),
+        (["run", "a100", "llama3_8b:dtype=fp8"], "fp8"),
+        (["run", "h100", "llama3_8b", "--timing", "gut"], "amali"),
+        (["report", "nowhere"], "run.json"),
+        (["show", "gpu", "mi300x"], "NVIDIA"),
+        (["sweep", "h100_tensor_core", "--fast"], "--fast"),
+    ],
+)
+def test_wrong_commands_exit_2(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert part in refused(arguments, capsys)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from dse.cli import run_command; run_command(['--help']); "
+        "print([m for m in ('jax', 'numpy', 'pandas', 'plotly', 'pyarrow', 'optuna') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("dse ")
