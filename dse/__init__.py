@@ -20,7 +20,7 @@ _HOME = {
     "Roofline": "dse.timing.roofline",
     "load_space": "dse.space.space",
     "run": "dse.sweep.run",
-    "pareto_mask": "dse.search.pareto",
+    "pareto_mask": "dse.sweep.pareto",
 }
 
 _CALLABLE_FOLDERS = {"sweep"}
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
-    from dse.search.pareto import pareto_mask as pareto_mask
+    from dse.sweep.pareto import pareto_mask as pareto_mask
     from dse.space.space import load_space as load_space
     from dse.sweep.run import run as run
     from dse.sweep.sweep import sweep as sweep

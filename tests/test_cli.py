@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dse.cli import run_command
-from dse.search.pareto import pareto_mask
+from dse.sweep.pareto import pareto_mask
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:

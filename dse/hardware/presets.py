@@ -52,7 +52,9 @@ class GpuSheet:
         numbers = self.numbers()
         if not numbers["tensor_cores_per_sm"]:
             return []
-        return [name.removeprefix("tensor_fma_") for name in numbers if name.startswith("tensor_fma_") and numbers[name]]
+        return [
+            name.removeprefix("tensor_fma_") for name in numbers if name.startswith("tensor_fma_") and numbers[name]
+        ]
 
     def record(self) -> "Gpu":
         """Return the :class:`~dse.hardware.gpu.Gpu` that the models compute with."""

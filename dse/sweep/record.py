@@ -1,6 +1,7 @@
 """The record of a run (``run.json``): what was run, on what, with which versions, and what a page needs again."""
 
 import json
+import os
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -30,7 +31,7 @@ def write_record(result: SweepResult, folder: Path) -> None:
         "dse": dse.__version__,
         "digest": result.space.digest,
         "space": result.space.content,
-        "folder": str(result.space.folder),
+        "folder": os.path.relpath(result.space.folder.resolve(), folder.resolve()),
         "calibration": result.calibration,
         "n": result.n,
         "n_feasible": result.n_feasible,
@@ -66,7 +67,7 @@ def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
     document = _read(folder / "run.json")
     try:
-        space = space_from_mapping(document["space"], str(folder / "run.json"), "space", Path(document["folder"]))
+        space = space_from_mapping(document["space"], str(folder / "run.json"), "space", folder / document["folder"])
         points = pq.read_table(folder / "points.parquet")
         front = pq.read_table(folder / "pareto.parquet")
         positions = sample_positions(space.size, np.asarray(points["feasible"]))

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dse.errors import InputError
-from dse.search.pareto import FrontBuilder
+from dse.sweep.pareto import FrontBuilder
 from dse.space import designs
 from dse.space.space import Space, load_space
 from dse.sweep.evaluate import Evaluator

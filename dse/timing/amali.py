@@ -151,7 +151,7 @@ def _with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:
     return [(kernel.start, zero), (kernel.loop, jnp.asarray(kernel.pipelined)), (kernel.end, zero)]
 
 
-def _sum(parts) -> IntervalCycles:  # noqa: ANN001
+def _sum(parts) -> IntervalCycles:
     first, *others = parts
     for part in others:
         first = first + part

@@ -70,6 +70,7 @@ def loaded_bytes(kernel: Kernel) -> Array:
 
 def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
     """Return the cycles that messages between GPUs take: latency of each, and bytes over NVLink (PCIe without one)."""
-    bandwidth = jnp.where(gpu.nvlink_gbs > 0, gpu.nvlink_gbs, gpu.pcie_gbs)  # GB/s = B/ns
+    # GB/s = B/ns; below 1 MB/s there is no link, so that cycles stay finite in 32 bits.
+    bandwidth = jnp.where(gpu.nvlink_gbs >= 1e-3, jnp.maximum(gpu.nvlink_gbs, 1e-3), gpu.pcie_gbs)
     latency_ns = jnp.asarray(kernel.link_messages) * gpu.nvlink_latency_us * 1e3
     return (latency_ns + jnp.asarray(kernel.link_bytes) / bandwidth) * clock_ghz

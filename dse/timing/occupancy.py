@@ -17,8 +17,8 @@ UNLIMITED = 1e9
 class Waves(NamedTuple):
     """The waves on the SM that holds the most CTAs.
 
-    ``full`` waves of ``resident`` CTAs, then one of ``rest`` CTAs (0: none). ``full_ctas`` (a mean) and ``rest_ctas`` run on
-    the whole GPU in each. ``fits``: 1 where at least one CTA fits an SM.
+    ``full`` waves of ``resident`` CTAs, then one of ``rest`` CTAs (0: none). ``full_ctas`` (a mean) and ``rest_ctas``
+    run on the whole GPU in each. ``fits``: 1 where at least one CTA fits an SM.
     """
 
     full: Array
@@ -52,8 +52,8 @@ def waves(kernel: Kernel, gpu: Gpu) -> Waves:
     resident = jnp.minimum(jnp.maximum(fit, 1.0), most)
     full = floor_div(most, resident)
     rest = most - full * resident
-    # The SMs that get one CTA fewer leave the last wave with holes: a full wave holds the mean, so that the waves together
-    # hold the grid and no more.
+    # The SMs that get one CTA fewer leave the last wave with holes: a full wave holds the mean, so that the waves
+    # together hold the grid and no more.
     rest_ctas = jnp.where(rest > 0, grid - full * resident * gpu.sm_count, 0.0)
     full_ctas = (grid - rest_ctas) / full
     return Waves(full, resident, rest, full_ctas, rest_ctas, jnp.where(fit >= 1, 1.0, 0.0))

@@ -5,11 +5,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import safe_div
 from dse.timing.launch import LaunchLatency
 from dse.timing.memory import link_cycles, memory
 from dse.timing.occupancy import waves
-from dse.timing.tensor_core import supported, tensor_rate
+from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.workload.kernel import Kernel
 
@@ -29,7 +28,7 @@ class Roofline(TimingModel):
         mem = memory(kernel, gpu, clock, latency_is_total=False)
         tensor = tensor_rate(kernel, gpu) * gpu.subcores_per_sm
         rate = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor) * gpu.sm_count
-        arithmetic = safe_div(jnp.asarray(kernel.fma), rate)
+        arithmetic = busy_cycles(jnp.asarray(kernel.fma), rate, modifiers=True)
         dram, l2 = mem.dram_bytes * mem.dram_byte, jnp.asarray(kernel.l2_bytes) * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)

@@ -10,6 +10,9 @@ from dse.workload.kernel import TENSOR_DTYPES, Kernel
 LEGACY_FMA_PER_CYCLE = 64.0
 """GCoM's tensor core: HMMA.1688 (1024 FMA) each 16 cycles, whatever the GPU (RTX 2060 configuration)."""
 
+SLOWEST = 1e-3
+"""Rate [FMA/cycle] below which a sub-core counts as having none, so that cycles stay finite in 32 bits."""
+
 
 def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle].
@@ -22,7 +25,8 @@ def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
     for i, value in enumerate(gpu.tensor_fma[: len(TENSOR_DTYPES)]):
         rate = rate + jnp.where(index == i, value, 0.0)
     share = jnp.where(jnp.asarray(kernel.warpgroup) > 0, 1.0, gpu.warp_mma_fraction)
-    return rate * share * gpu.tensor_cores_per_sm / gpu.subcores_per_sm
+    rate = rate * share * gpu.tensor_cores_per_sm / gpu.subcores_per_sm
+    return jnp.where(rate < SLOWEST, 0.0, rate)
 
 
 def supported(kernel: Kernel, gpu: Gpu) -> Array:

@@ -21,7 +21,7 @@ CAUSES = {
     "mio_throttle": "requests queue in MSHRs, network on chip and DRAM (AMALI books this queueing here)",
     "launch": "kernel launch latency: CTA launch, instruction and constant misses (AMALI's KLL)",
     "divergence": "the busiest sub-core issues more than its fair share: partly filled waves (AMALI's ID)",
-    "dram_bandwidth": "DRAM bandwidth: the bytes take longer than everything else (the roofline floor), which waits in their shadow",
+    "dram_bandwidth": "DRAM bandwidth: the bytes take longer than everything else, which waits in their shadow",
     "l2_bandwidth": "L2 bandwidth: the same for bytes between L2 and SMs",
     "interconnect": "messages between GPUs",
 }

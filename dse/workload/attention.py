@@ -93,7 +93,11 @@ def attention_operator(
 
 
 def _prefill(attention: Attention, instruction: MatrixInstruction) -> list[Candidate]:
-    blocks = [Block(128, 128, 8), Block(64, 128, 4)] if instruction.warpgroup else [Block(128, 64, 4), Block(64, 64, 4), Block(64, 32, 4)]
+    blocks = (
+        [Block(128, 128, 8), Block(64, 128, 4)]
+        if instruction.warpgroup
+        else [Block(128, 64, 4), Block(64, 64, 4), Block(64, 32, 4)]
+    )
     candidates = []
     for block in blocks:
         q_tiles = ceil(attention.queries / block.rows)
@@ -150,7 +154,7 @@ def _kernel(
         ctas=ctas,
         warps=block.warps,
         registers=min(255.0, block.rows * (attention.head_dim + block.columns) / (32 * block.warps) + 48),
-        # Warp-level kernels keep one block of keys and values (FlashAttention 2), warpgroup ones two (FlashAttention 3).
+        # Warp-level kernels keep one block of keys and values (FlashAttention 2), warpgroup ones two (version 3).
         shared_kib=(q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,
@@ -186,7 +190,7 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
     rescale = block.rows * attention.head_dim / (32 * block.warps)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, attention.dtype, block.columns)
-        # Queries stand in shared memory, the weights of the values in registers: half of the products read rows from it.
+        # Queries stand in shared memory, weights of the values in registers: half of the products read rows from it.
         shared_bytes = matrix * (instruction.rows / 2 + block.columns) * 32.0 / 4.0
         fragments, copies = 0.0, 1.0
     else:

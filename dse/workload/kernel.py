@@ -53,10 +53,10 @@ class Kernel(eqx.Module):
     Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
     loop's loads are issued ahead of their use, so that everything an iteration does covers their latency).
 
-    DRAM traffic by reuse class (:mod:`dse.workload.reuse`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes`` [B], each
-    with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes`` and
-    ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m, after
-    ``reread_distance`` [B] touched in between.
+    DRAM traffic by reuse class (:mod:`dse.workload.reuse`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes`` [B],
+    each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
+    and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
+    after ``reread_distance`` [B] touched in between.
     ``l2_bytes`` [B] pass between the L2 and the SMs.
 
     Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
@@ -111,7 +111,7 @@ class Kernel(eqx.Module):
         return _stack(kernels)
 
 
-def _map(module: eqx.Module, f) -> "eqx.Module":  # noqa: ANN001
+def _map(module: eqx.Module, f) -> "eqx.Module":
     values = {}
     for field in fields(module):
         value = getattr(module, field.name)

@@ -185,9 +185,7 @@ class _Step:
             kv_distance=2.0 * self._bytes((heads + 2 * kv_heads) * net.head_dim) if fresh else self.step_bytes,
             out_distance=self.layer_bytes,
         )  # fmt: skip
-        yield attention_operator(
-            "attention", attention, self.target.capabilities, self.target.warpgroup, self.phase
-        )
+        yield attention_operator("attention", attention, self.target.capabilities, self.target.warpgroup, self.phase)
         yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
 
     def _mlp(self, prefix: str, rows: float, experts: float) -> Iterator[Operator]:

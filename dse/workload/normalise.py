@@ -38,7 +38,9 @@ def row_operator(
     candidates = tuple(
         Candidate(
             f"{threads} threads a row",
-            _kernel(kind, rows, columns, threads, element_bytes(dtype), (inputs, outputs), input_distance, out_distance),
+            _kernel(
+                kind, rows, columns, threads, element_bytes(dtype), (inputs, outputs), input_distance, out_distance
+            ),
         )
         for threads in ROW_THREADS
         if threads == ROW_THREADS[0] or columns >= 8 * threads

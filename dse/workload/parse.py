@@ -168,19 +168,21 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     target = target or Target()
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows, columns = list(reader), list(reader.fieldnames or ())
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV: {error}") from None
     if not rows:
         raise InputError(f"{path}: holds no GEMM; give a header m,n,k and a row for each")
-    columns = [c for c in rows[0] if c is not None]
     if len(set(columns)) < len(columns) or any(None in row for row in rows):
         raise InputError(f"{path}: has a column twice, or a row with more cells than the header")
     for column in columns:
         if column not in (*GEMM_COLUMNS, *GEMM_OPTIONAL):
-            raise InputError(f"{path}: column {column!r} is not known; {accepted(column, GEMM_COLUMNS + GEMM_OPTIONAL)}")
+            raise InputError(
+                f"{path}: column {column!r} is not known; {accepted(column, GEMM_COLUMNS + GEMM_OPTIONAL)}"
+            )
     for column in GEMM_COLUMNS:
         if column not in columns:
             raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
@@ -188,7 +190,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel", 0.0),))
 
 
-def _gemm_row(row: dict[str, str], where: str, target: Target):  # noqa: ANN202
+def _gemm_row(row: dict[str, str], where: str, target: Target):
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
     dtype = (row.get("dtype") or "bf16").strip()

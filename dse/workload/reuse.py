@@ -27,7 +27,7 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     """
     tiles = kernel.m_tiles * kernel.n_tiles
     group = jnp.clip(resident_ctas, 1.0, tiles)
-    gm = jnp.clip(jnp.sqrt(group * kernel.tile_aspect), 1.0, kernel.m_tiles)
+    gm = jnp.clip(jnp.sqrt(group * kernel.tile_aspect), 1.0, jnp.minimum(group, kernel.m_tiles))
     gn = jnp.clip(group / gm, 1.0, kernel.n_tiles)
     gm = jnp.clip(group / gn, gm, kernel.m_tiles)
     reread = kernel.a_bytes * (kernel.n_tiles / gn - 1.0) + kernel.b_bytes * (kernel.m_tiles / gm - 1.0)

@@ -12,7 +12,7 @@ import pytest
 from dse import sweep
 from dse.errors import InputError
 from dse.hardware.presets import gpu_from_mapping
-from dse.search.pareto import pareto_mask
+from dse.sweep.pareto import pareto_mask
 from dse.space.space import space_from_mapping
 from dse.sweep.record import load_result, write_record
 from dse.sweep.result import SweepResult

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dse.search.pareto import FrontBuilder, pareto_mask, spread
+from dse.sweep.pareto import FrontBuilder, pareto_mask, spread
 
 
 def brute_force(costs: np.ndarray) -> np.ndarray:

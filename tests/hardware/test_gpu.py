@@ -1,0 +1,52 @@
+"""The record: one class for one GPU and for many, and the quantities derived from its attributes."""
+
+from dataclasses import fields
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import load_gpu, preset_sheet
+from dse.workload.kernel import TENSOR_DTYPES
+
+
+def test_every_field_is_a_scalar_float_array():
+    gpu = load_gpu("h100_sxm")
+    for field in fields(gpu):
+        value = getattr(gpu, field.name)
+        assert value.shape == () and jnp.issubdtype(value.dtype, jnp.floating), field.name
+    numbers = preset_sheet("h100_sxm").numbers()
+    assert float(gpu.dram_bandwidth_gbs) == numbers["dram_bandwidth_gbs"] == 3350
+
+
+def test_a_batch_is_the_same_class():
+    one, two = load_gpu("h100_sxm"), load_gpu("t4")
+    both = jax.tree.map(lambda a, b: jnp.stack([a, b]), one, two)
+    assert isinstance(both, Gpu)
+    assert both.l2_bytes.tolist() == [float(one.l2_bytes), float(two.l2_bytes)]
+
+
+def test_derived_quantities_by_hand():
+    gpu = load_gpu("h100_sxm")
+    assert float(gpu.l2_bytes) == 50 * 2**20
+    assert float(gpu.dram_bytes_per_ns) == pytest.approx(3350 * 0.899)
+    assert float(gpu.l2_bytes_per_ns) == pytest.approx(80 * 64 * 1.98)
+    assert (float(gpu.tensor_clock_ghz), float(gpu.boost_clock_ghz)) == pytest.approx((1.83, 1.98))
+
+
+def test_initiation_intervals_are_a_warp_over_the_lanes_of_a_subcore():
+    passes = {name: float(value) for name, value in load_gpu("a100_sxm_80gb").warp_passes.items()}
+    assert passes == {"fp32": 2.0, "int32": 2.0, "sfu": 8.0}  # AMALI Eq. (14) on the A100
+
+
+def test_tensor_rates_stand_in_the_order_of_the_data_types():
+    gpu = load_gpu("h100_sxm")
+    expected = [float(getattr(gpu, f"tensor_fma_{dtype}")) for dtype in TENSOR_DTYPES]
+    assert np.array_equal(gpu.tensor_fma, expected)
+
+
+def test_the_tensor_clock_never_exceeds_the_boost_clock():
+    numbers = preset_sheet("h100_sxm").numbers() | {"boost_clock_mhz": 1000.0}
+    assert float(Gpu.from_numbers(numbers).tensor_clock_ghz) == pytest.approx(1.0)

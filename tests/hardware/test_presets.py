@@ -1,0 +1,128 @@
+"""Presets and GPU files: every value sourced, every name resolved, everything else refused by name."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.presets import find_preset, gpu_from_mapping, gpu_index, load_sheet, preset_names, preset_sheet
+from dse.hardware.schema import gpu_schema
+
+MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
+NOT_A_PRESET = {"B300 SXM"}  # micro-benchmarks only; no sheet in spec/hardware.md
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_a_preset_has_every_attribute_in_bounds_with_a_source(preset):
+    sheet = preset_sheet(preset)
+    assert list(sheet.entries) == list(gpu_schema())
+    for name, entry in sheet.entries.items():
+        assert entry.source, name
+        assert entry.status in ("sheet", "measured", "derived", "assumed", "default"), name
+        assert entry.attribute.low <= entry.number <= entry.attribute.high, name
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_a_preset_does_not_contradict_itself(preset):
+    numbers = preset_sheet(preset).numbers()
+    assert numbers["shared_memory_kib"] <= numbers["l1_kib"]
+    assert numbers["tensor_clock_mhz"] <= numbers["boost_clock_mhz"]
+    assert numbers["l1_latency_cycles"] >= numbers["shared_load_latency_cycles"] - 2  # measured on different cards
+    rates = [numbers[name] for name in numbers if name.startswith("tensor_fma_")]
+    assert any(rates) == (numbers["tensor_cores_per_sm"] > 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("h100_sxm", "h100_sxm"),
+        ("NVIDIA H100 80GB HBM3", "h100_sxm"),
+        ("H100-SXM5-80GB", "h100_sxm"),
+        ("A100-SXM4-80GB", "a100_sxm_80gb"),
+        ("NVIDIA A100 80GB PCIe", "a100_pcie_80gb"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA GeForce RTX 4090", "rtx_4090"),
+        ("v100-sxm2", "v100_sxm2_16gb"),
+    ],
+)
+def test_sheet_driver_and_data_set_names_resolve(name, preset):
+    assert load_sheet(name).name == preset
+
+
+def test_no_name_means_two_gpus():
+    owners: dict[str, set[str]] = {}
+    for preset, row in gpu_index().items():
+        for name in (preset, row["name"], *filter(None, row["aliases"].split(";"))):
+            owners.setdefault("".join(c for c in name.lower() if c not in "-_ "), set()).add(preset)
+    assert {name: presets for name, presets in owners.items() if len(presets) > 1} == {}
+
+
+@pytest.mark.skipif(not MEASURED.exists(), reason="the shared measurements are absent")
+def test_every_device_of_the_measurements_resolves():
+    devices = set()
+    for path in MEASURED.glob("*__*.csv"):
+        with path.open(newline="") as file:
+            devices |= {row["device"] for row in csv.DictReader(file)}
+    assert len(devices) > 20
+    assert {device for device in devices if find_preset(device) is None} == NOT_A_PRESET
+
+
+@pytest.mark.parametrize("name", ["mi300x", "AMD Instinct MI210"])
+def test_amd_is_refused_with_a_sentence(name):
+    with pytest.raises(InputError, match=r"cannot be evaluated: .*the interval model describes NVIDIA SMs"):
+        load_sheet(name)
+
+
+def test_an_unknown_gpu_is_refused_with_the_nearest_names():
+    with pytest.raises(InputError, match=r"no GPU is called 'h100_smx'; did you mean 'h100_sxm'"):
+        load_sheet("h100_smx")
+
+
+def test_a_file_states_its_base_and_what_differs(tmp_path):
+    path = tmp_path / "big.toml"
+    path.write_text('base = "H100 SXM5"\nname = "Big"\nsm_count = 160\nprocess = "tsmc_n3e"\n')
+    sheet, base = load_sheet(path), preset_sheet("h100_sxm")
+    assert (sheet.name, sheet.title) == ("big", "Big")
+    assert sheet.entries["sm_count"].value == 160
+    assert sheet.entries["sm_count"].status == "user"
+    changed = {name for name in sheet.entries if sheet.entries[name] != base.entries[name]}
+    assert changed == {"sm_count", "process"}
+
+
+def test_a_file_without_base_needs_every_required_attribute():
+    required = {name: attr for name, attr in gpu_schema().items() if attr.default is None}
+    content = {name: attr.choices[0] if attr.choices else attr.low for name, attr in required.items()}
+    sheet = gpu_from_mapping(content, "own.toml", "own")
+    assert sheet.entries["issue_rate"].status == "default"
+    del content["l2_mib"]
+    with pytest.raises(InputError, match=r"own.toml: l2_mib is missing; give a number from 0.25 to 4096 MiB"):
+        gpu_from_mapping(content, "own.toml", "own")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ({"base": "h100_sxm", "sm_cuont": 3}, "'sm_cuont' is not an attribute of a GPU; did you mean 'sm_count'"),
+        ({"base": "h100_sxm", "sm_count": "many"}, "sm_count = 'many' is not accepted; give a whole number from 1"),
+        (
+            {"base": "h100_sxm", "l2_mib": 1e6},
+            "l2_mib = 1000000.0 is not accepted; give a number from 0.25 to 4096 MiB",
+        ),
+        ({"base": "h100_sxm", "process": "tsmc"}, "process = 'tsmc' is not accepted; give one of tsmc_28"),
+        ({"base": 7}, "base = 7 is not accepted"),
+        ({"base": "mi300x"}, "base: .*cannot be evaluated"),
+        ({"base": "h100_sxm", "name": 3}, "name = 3 is not accepted"),
+    ],
+)
+def test_a_file_is_refused_by_name(content, sentence):
+    with pytest.raises(InputError, match=f"own.toml: {sentence}"):
+        gpu_from_mapping(content, "own.toml", "own")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        load_sheet(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("sm_count = = 3")
+    with pytest.raises(InputError, match="not valid TOML"):
+        load_sheet(tmp_path / "bad.toml")

@@ -1,0 +1,140 @@
+"""Kernels checked by hand, and each switch of the model."""
+
+import equinox as eqx
+import pytest
+from designs import dominant, fastest, single
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.peak import peak_tflops
+from dse.hardware.presets import load_gpu, preset_sheet
+from dse.timing.amali import Amali
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.elementwise import elementwise_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.normalise import row_operator
+
+H100, A100, T4 = "h100_sxm", "a100_sxm_80gb", "t4"
+
+
+@pytest.mark.parametrize(("gpu", "dtype"), [(H100, "bf16"), (A100, "bf16"), (T4, "fp16")])
+def test_a_big_product_stays_within_the_peak_and_near_it(gpu, dtype):
+    numbers, gemm = preset_sheet(gpu).numbers(), Gemm(8192, 8192, 8192, 1, dtype, dtype, dtype, dtype)
+    capabilities = (numbers["compute_capability"],) * 2
+    label, timing = fastest(gemm_operator("g", gemm, capabilities), gpu, "amali")
+    share = 2 * gemm.fma / timing.microseconds / 1e6 / peak_tflops(numbers, "tensor", dtype)
+    assert 0.6 < share <= 1.0, label
+    assert dominant(timing) == "math_pipe_throttle"
+
+
+@pytest.mark.parametrize("gpu", [H100, A100, T4])
+@pytest.mark.parametrize("shape", [(1, 14336, 4096), (32, 28672, 8192)])
+def test_a_decode_product_reads_its_weights_at_the_dram_bandwidth(gpu, shape):
+    gemm = Gemm(*shape, 1, "fp16", "fp16", "fp16", "fp16")
+    _, timing = fastest(gemm_operator("g", gemm), gpu, "amali")
+    ideal = (gemm.a_bytes + gemm.b_bytes + gemm.out_bytes) / preset_sheet(gpu).numbers()["dram_bandwidth_gbs"] / 1e3
+    assert 1.0 <= timing.microseconds / ideal <= 1.25
+    assert dominant(timing) == "dram_bandwidth"
+
+
+def test_prefill_projections_are_bound_by_the_tensor_cores():
+    for n, k in ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)):
+        _, timing = fastest(gemm_operator("g", Gemm(4096, n, k)), H100, "amali")
+        assert dominant(timing) == "math_pipe_throttle", (n, k)
+
+
+def test_prefill_attention_computes_and_decode_attention_streams_its_cache():
+    prefill = Attention(1, 32, 8, 128, 4096, 4096)
+    _, timing = fastest(attention_operator("a", prefill), A100, "amali")
+    tflops = 2 * prefill.fma / timing.microseconds / 1e6
+    assert 0.5 * 312 < tflops < 312
+    decode = Attention(32, 32, 8, 128, 1, 4096)
+    _, timing = fastest(attention_operator("a", decode), A100, "amali")
+    assert 1.0 <= timing.microseconds / (decode.kv_bytes / 1935e3) <= 1.25
+    assert dominant(timing) == "dram_bandwidth"
+
+
+def test_a_long_context_of_one_request_is_split():
+    label, _ = fastest(attention_operator("a", Attention(1, 32, 8, 128, 1, 32768)), A100, "amali")
+    assert "split-kv" in label
+
+
+def test_an_elementwise_kernel_runs_at_the_bandwidth():
+    for operator, size in (
+        (elementwise_operator("add", 2**28, 2), 2**28 * 6),
+        (row_operator("n", "rmsnorm", 65536, 4096), 65536 * 4096 * 4),
+    ):
+        _, timing = fastest(operator, H100, "amali")
+        assert 1.0 <= timing.microseconds / (size / (3350e3 * 0.899)) <= 1.2
+        assert dominant(timing) == "dram_bandwidth"
+
+
+def test_a_tiny_kernel_takes_the_launch_latency():
+    _, timing = fastest(elementwise_operator("e", 64), H100, "amali")
+    assert 2200 < timing.cycles < 2 * 2200
+    assert dominant(timing) == "launch"
+
+
+def test_a_thin_product_on_many_gpus_sms_is_split():
+    label, _ = fastest(gemm_operator("g", Gemm(16, 512, 65536)), H100, "amali")
+    assert "split-k" in label
+
+
+_timed = eqx.filter_jit(lambda model, kernel, gpu: model(kernel, gpu))
+GEMM = single(gemm_operator("g", Gemm(4096, 4096, 4096)), "hmma_16816 128x128")
+
+
+def cycles(gpu=None, kernel=GEMM, **switches):
+    """Cycles by cause of a kernel on an A100 (or another GPU) with some switches set."""
+    timing = _timed(Amali(**switches), kernel, gpu or load_gpu(A100))
+    return {cause: float(value) for cause, value in timing.stack().items()} | {"total": float(timing.cycles)}
+
+
+def test_without_modifiers_the_tensor_rate_changes_nothing():
+    faster = Gpu.from_numbers(preset_sheet("a100_sxm_80gb").numbers() | {"tensor_fma_bf16": 512.0})
+    assert cycles(tensor_modifiers=False) == cycles(faster, tensor_modifiers=False)
+    assert cycles(faster)["total"] < 0.8 * cycles()["total"]
+
+
+def test_ablations_leave_their_term_out_and_nothing_else():
+    full, no_launch, no_divergence = cycles(), cycles(with_launch=False), cycles(with_divergence=False)
+    assert (no_launch["launch"], no_divergence["divergence"]) == (0, 0)
+    assert no_launch["total"] == pytest.approx(full["total"] - full["launch"])
+    assert no_divergence["selected"] == pytest.approx(full["selected"] + full["divergence"])
+    assert no_divergence["total"] == pytest.approx(full["total"])
+
+
+def test_launch_in_nanoseconds_scales_with_the_clock():
+    assert cycles(launch_in_ns=True)["launch"] == pytest.approx(1.41 * cycles()["launch"])
+
+
+def test_an_overlapped_launch_hides_the_grids_part():
+    assert cycles(launch_overlapped=True)["launch"] == 2200
+
+
+def test_measured_tensor_latency_shows_where_few_warps_wait():
+    kernel = single(gemm_operator("g", Gemm(64, 64, 8192)), "hmma_16816 64x64")
+    assert cycles(kernel=kernel, tensor_latency_measured=True)["wait"] > cycles(kernel=kernel)["wait"]
+
+
+def test_latencies_read_end_to_end_are_shorter():
+    kernel = single(elementwise_operator("e", 64), "1 vectors a lane")
+    assert cycles(kernel=kernel, latency_is_total=True)["long_scoreboard"] < cycles(kernel=kernel)["long_scoreboard"]
+
+
+def test_without_the_floor_nothing_is_booked_under_bandwidth():
+    kernel = single(elementwise_operator("e", 2**28), "8 vectors a lane")
+    floored, free = cycles(kernel=kernel), cycles(kernel=kernel, roofline_floor=False)
+    assert free["dram_bandwidth"] == free["l2_bandwidth"] == 0
+    assert free["total"] < floored["total"]
+
+
+def test_the_literal_reading_forgets_the_other_warps():
+    literal, full = cycles(single_warp_literal=True), cycles()
+    assert literal["selected"] + literal["divergence"] < full["selected"] + full["divergence"]
+
+
+def test_a_partly_filled_wave_shows_as_divergence():
+    even = single(gemm_operator("g", Gemm(128 * 108, 128, 4096)), "hmma_16816 128x128")
+    odd = single(gemm_operator("g", Gemm(128 * 109, 128, 4096)), "hmma_16816 128x128")
+    assert cycles(kernel=even)["divergence"] == pytest.approx(0, abs=1)
+    assert cycles(kernel=odd)["divergence"] > 0.4 * cycles(kernel=odd)["selected"]

@@ -1,0 +1,86 @@
+"""One interval by hand: hiding, structural stalls, and loads issued ahead."""
+
+import jax.numpy as jnp
+import pytest
+
+from dse.hardware.presets import load_gpu
+from dse.timing.interval import Hiding, Latencies, Resident, interval_cycles, own_stalls, structural
+from dse.timing.memory import Memory
+from dse.workload.kernel import Interval
+
+A100 = load_gpu("a100_sxm_80gb")
+LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))
+MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0)))
+
+
+def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, **switches):
+    """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing."""
+    found = interval_cycles(
+        interval, A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
+        Hiding(jnp.asarray(probability), jnp.asarray(length)), LATENCIES, MEMORY, jnp.asarray(rate),
+        jnp.asarray(pipelined), **{"modifiers": True, "single_warp_literal": False} | switches,
+    )  # fmt: skip
+    return {name: float(value) for name, value in found._asdict().items()}
+
+
+def test_a_lone_warp_issues_and_stalls():
+    found = cycles(Interval(repeats=3, instructions=20, alu_waits=2, shared_waits=1, global_waits=1))
+    assert found["issue"] == 3 * 20
+    assert found["wait"] == pytest.approx(3 * 2 * 4)
+    assert found["short_scoreboard"] == pytest.approx(3 * 23)
+    assert found["long_scoreboard"] == pytest.approx(3 * 500)
+    assert found["math_pipe_throttle"] == found["lg_throttle"] == found["mio_throttle"] == 0
+
+
+def test_other_warps_issue_and_hide():
+    # Three others issue one mean interval each: O = 3 x 20; p s >= 1, so that all of it hides the stall.
+    found = cycles(Interval(repeats=1, instructions=20, global_waits=1), subcore=4.0)
+    assert found["issue"] == 20 + 60
+    assert found["long_scoreboard"] == 500 - 60
+    literal = cycles(Interval(repeats=1, instructions=20, global_waits=1), subcore=4.0, single_warp_literal=True)
+    assert (literal["issue"], literal["long_scoreboard"]) == (20, 500)
+
+
+def test_a_short_stall_is_hidden_with_its_probability():
+    found = cycles(Interval(repeats=1, instructions=20, alu_waits=1), subcore=2.0, probability=0.1)
+    assert found["wait"] == 0  # V = 0.4 x 20 exceeds the 4 cycles
+    assert cycles(Interval(repeats=1, instructions=20, alu_waits=1), subcore=2.0, probability=0.01)["wait"] == (
+        pytest.approx(4 - 0.04 * 20)
+    )
+
+
+def test_the_busiest_math_pipe_bounds_the_interval():
+    found = cycles(Interval(repeats=1, instructions=64, tensor_fma=64 * 2048), subcore=2.0, length=64.0)
+    assert found["issue"] == 128
+    assert found["math_pipe_throttle"] == 2 * 64 * 8 - 128  # II_TC = 8 cycles on the A100
+    integers = cycles(Interval(repeats=1, instructions=100, int32=80), subcore=1.0, length=100.0)
+    assert integers["math_pipe_throttle"] == 80 * 2 - 100
+
+
+def test_the_shared_path_bounds_all_warps_of_the_sm_together():
+    bytes_ = 64 * float(A100.l1_bytes_per_cycle)
+    found = cycles(Interval(repeats=1, instructions=100, shared_bytes=bytes_), subcore=2.0, length=100.0)
+    assert found["lg_throttle"] == pytest.approx(8 * 64 - 200)
+    port = cycles(Interval(repeats=1, instructions=1, load_bytes=640.0, store_bytes=640.0), length=1.0)
+    assert port["lg_throttle"] == pytest.approx(4 * 1280 / 64 - 1)
+
+
+def test_one_of_math_and_path_is_booked_never_both():
+    interval = Interval(instructions=10, fp32=100, shared_bytes=1e5)
+    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), jnp.asarray(256.0), True)
+    assert float(math) == 0 and float(path) > 0
+
+
+def test_more_warps_never_shorten_an_interval():
+    interval = Interval(repeats=1, instructions=30, fp32=20, shared_bytes=5000.0, global_waits=1, alu_waits=3)
+    for pipelined in (0.0, 1.0):
+        totals = [sum(cycles(interval, float(x), length=90.0, pipelined=pipelined).values()) for x in range(1, 20)]
+        assert totals == sorted(totals)
+
+
+def test_loads_issued_ahead_stall_only_for_what_the_interval_does_not_cover():
+    interval = Interval(repeats=1, instructions=100, global_waits=0.5)
+    assert cycles(interval, pipelined=1.0, length=100.0)["long_scoreboard"] == 0.5 * 500 - 100
+    assert cycles(interval, subcore=4.0, pipelined=1.0, length=100.0)["long_scoreboard"] == 0
+    compute, shared, ahead = own_stalls(interval, LATENCIES, MEMORY, jnp.asarray(1.0))
+    assert (float(compute), float(shared), float(ahead)) == (0, 0, 150)

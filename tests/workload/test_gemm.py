@@ -1,0 +1,122 @@
+"""Matrix products: candidates a library would have, and instruction and byte counts by hand."""
+
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dse.errors import InputError
+from dse.workload.gemm import SPLITS, Gemm, gemm_operator
+
+A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
+
+
+def kernels(gemm, capabilities=A100, warpgroup=False):
+    """Candidates' kernels by label."""
+    return {c.label: c.kernel for c in gemm_operator("gemm", gemm, capabilities, warpgroup).candidates}
+
+
+def test_a_warp_level_iteration_by_hand():
+    kernel = kernels(Gemm(4096, 4096, 4096))["hmma_16816 128x128"]
+    loop = kernel.loop
+    assert (kernel.ctas, kernel.warps, loop.repeats) == (32 * 32, 4, 4096 / 32)
+    assert loop.tensor_fma == 128 * 128 * 32 / 4  # 64 HMMA.16816 of 2048 FMA a warp
+    assert loop.load_bytes == (128 + 128) * 32 * 2 / 4
+    fragments = (64 + 64) * 32 * 2  # a warp's own 64 x 64 of the tile
+    assert loop.shared_bytes == fragments  # asynchronous copies write beside the reads
+    assert kernel.shared_kib == 4 * 16  # four stages of 16 KiB
+    assert loop.instructions == 64 + fragments / 512 + loop.load_bytes / 512 + loop.int32 + 2
+
+
+def test_a_warpgroup_iteration_by_hand():
+    kernel = kernels(Gemm(4096, 4096, 4096), H100, True)["wgmma 128x256"]
+    loop = kernel.loop
+    assert (kernel.warps, loop.repeats) == (8, 4096 / 64)
+    assert kernel.tensor_instruction_fma == 64 * 256 * 16 / 4  # wgmma.m64n256k16, a fourth a warp
+    assert loop.tensor_fma == 128 * 256 * 64 / 8
+    reads = 2 * 4 * (64 + 256) * 32  # two warpgroups, four steps of 32 bytes of k, both operands
+    assert loop.shared_bytes == reads / 8
+    assert loop.shared_waits == loop.tensor_waits == 0
+
+
+@settings(derandomize=True, max_examples=60, deadline=None)
+@given(m=st.integers(1, 9000), n=st.integers(1, 9000), k=st.integers(1, 9000), batch=st.sampled_from([1, 2, 7.5]))
+def test_candidates_cover_the_product_and_load_both_operands(m, n, k, batch):
+    gemm = Gemm(m, n, k, batch)
+    for label, kernel in kernels(gemm, None, True).items():
+        covered = kernel.ctas * kernel.warps * kernel.loop.repeats * kernel.loop.tensor_fma
+        if kernel.uses_tensor:
+            assert covered >= gemm.fma, label
+        assert kernel.fma == gemm.fma
+        # An SM loads at least one tile's operands; with one tile in all, at least all of A and B.
+        loaded = kernel.ctas * kernel.warps * kernel.loop.repeats * kernel.loop.load_bytes
+        assert loaded >= gemm.a_bytes / gemm.batch + gemm.b_bytes / gemm.batch
+        assert kernel.l2_bytes >= gemm.out_bytes
+
+
+def test_split_k_adds_a_reduction_and_shortens_the_loop():
+    plain, split = (kernels(Gemm(64, 4096, 8192))[f"hmma_16816 64x64{s}"] for s in ("", " split-k 4"))
+    assert (plain.launches, split.launches) == (1, 2)
+    assert split.ctas == 4 * plain.ctas
+    assert split.loop.repeats == plain.loop.repeats / 4
+    assert split.write_bytes == plain.write_bytes + 4 * 64 * 4096 * 4.0
+
+
+def test_splits_are_offered_only_where_k_is_long_and_the_grid_small():
+    assert len(kernels(Gemm(64, 64, 255))) == len([k for k in kernels(Gemm(64, 64, 255)) if "split" not in k])
+    assert not [label for label in kernels(Gemm(8192, 8192, 8192)) if "split" in label]
+    few = [label for label in kernels(Gemm(64, 64, 16384)) if label.startswith("hmma_16816 64x64")]
+    assert len(few) == len(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "warpgroup", "dtype", "classes"),
+    [
+        (A100, False, "bf16", {"hmma_16816"}),
+        (H100, True, "bf16", {"hmma_16816", "wgmma"}),
+        (T4, False, "fp16", {"hmma_1688"}),
+        ((7.0, 7.0), False, "fp16", {"hmma_884"}),
+        ((10.0, 10.0), True, "fp8", {"hmma_16816", "wgmma", "tcgen05"}),
+        (A100, False, "fp32", {"ffma"}),
+        ((7.0, 9.0), True, "fp16", {"hmma_884", "hmma_1688", "hmma_16816", "wgmma"}),
+    ],
+)
+def test_instruction_classes_follow_the_gpus(capabilities, warpgroup, dtype, classes):
+    gemm = Gemm(512, 512, 512, 1, dtype, dtype, dtype)
+    assert {label.split()[0] for label in kernels(gemm, capabilities, warpgroup)} == classes
+
+
+def test_a_type_no_gpu_of_the_target_computes_in_is_refused():
+    with pytest.raises(InputError, match="no matrix instruction of these GPUs computes in bf16"):
+        gemm_operator("qkv", Gemm(64, 64, 64), T4, False)
+
+
+def test_a_thin_product_takes_thin_tiles():
+    rows = {int(label.split()[1].split("x")[0]) for label in kernels(Gemm(1, 4096, 4096))}
+    assert {16, 32} <= rows and max(rows) == 64
+
+
+def test_weight_only_quantisation_reads_fewer_bytes_and_widens_them():
+    wide = kernels(Gemm(16, 4096, 4096))["hmma_16816 16x128"]
+    narrow = kernels(Gemm(16, 4096, 4096, b="int4"))["hmma_16816 16x128"]
+    assert narrow.cold_bytes == 4096 * 4096 * (4 + 16 / 128) / 8
+    assert wide.loop.fp32 == 0
+    assert narrow.loop.fp32 == 1.5 * 128 * 32 / (32 * 4)  # 1.5 an element, shared by 128 lanes
+    assert narrow.loop.tensor_fma == wide.loop.tensor_fma
+
+
+def test_a_cluster_shares_the_columns_operand():
+    alone = kernels(Gemm(4096, 4096, 4096), H100, True)["hmma_16816 128x256"]
+    paired = kernels(Gemm(4096, 4096, 4096), H100, True)["wgmma 128x256"]
+    assert (alone.cluster, paired.cluster) == (1, 2)
+    tiles, out = 32 * 16 * 4096 * 2, 4096 * 4096 * 2
+    assert alone.l2_bytes == tiles * (128 + 256) + out
+    assert paired.l2_bytes == tiles * (128 + 256 / 2) + out
+
+
+def test_fp32_runs_on_cuda_cores():
+    kernel = kernels(Gemm(512, 512, 512, 1, "fp32", "fp32", "fp32", "fp32"))["ffma 128x128"]
+    assert (kernel.uses_tensor, kernel.fma_lanes, kernel.loop.tensor_fma) == (0, 1, 0)
+    assert kernel.loop.fp32 * 32 * 4 * kernel.loop.repeats * kernel.ctas == 512**3
+    assert ceil(512 / 16) == kernel.loop.repeats

@@ -1,0 +1,40 @@
+"""The kernel record: defaults that demand nothing, and stacking into a batch."""
+
+import jax
+import numpy as np
+import pytest
+
+from dse.workload.elementwise import elementwise_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel, is_batch
+
+
+def test_a_batch_holds_the_kernels_in_order():
+    kernels = [c.kernel for c in gemm_operator("gemm", Gemm(512, 512, 512)).candidates]
+    batch = Kernel.stack(kernels)
+    assert is_batch(batch) and not is_batch(kernels[0])
+    for number, kernel in enumerate(kernels):
+        row = jax.tree.map(lambda x, i=number: x[i], batch)
+        assert jax.tree.all(jax.tree.map(lambda a, b: float(a) == float(b), row, kernel))
+
+
+def test_kernels_of_different_operators_stack():
+    kernels = [
+        gemm_operator("gemm", Gemm(64, 64, 64)).candidates[0].kernel,
+        elementwise_operator("add", 1000.0).candidates[0].kernel,
+    ]
+    batch = Kernel.stack(kernels)
+    assert np.array_equal(batch.uses_tensor, [kernels[0].uses_tensor, 0.0])
+    assert batch.loop.instructions.shape == (2,)
+
+
+def test_intervals_stand_in_the_order_they_run():
+    kernel = Kernel(Interval(repeats=1), Interval(repeats=2), Interval(repeats=3))
+    assert [interval.repeats for interval in kernel.intervals] == [1, 2, 3]
+
+
+def test_as_arrays_keeps_the_numbers():
+    kernel = gemm_operator("gemm", Gemm(64, 64, 64)).candidates[0].kernel
+    leaves = zip(jax.tree.leaves(kernel), jax.tree.leaves(kernel.as_arrays()), strict=True)
+    assert all(float(a) == pytest.approx(float(b)) for a, b in leaves)
+    assert TENSOR_DTYPES[int(kernel.tensor_dtype)] == "bf16"

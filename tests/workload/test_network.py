@@ -1,0 +1,98 @@
+"""Networks: the shipped shapes, and Hugging Face configurations, covered or refused."""
+
+import json
+
+import pytest
+
+from dse.errors import InputError
+from dse.workload.network import load_network, networks
+
+LLAMA = {
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "hidden_act": "silu",
+    "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def config(tmp_path, **changes):
+    """Path of a config.json: LLAMA with changes (None removes a key)."""
+    path = tmp_path / "net" / "config.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({k: v for k, v in (LLAMA | changes).items() if v is not None}))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"),
+    [("llama2_7b", 6.74), ("llama3_8b", 8.03), ("llama3_70b", 70.6), ("mixtral_8x7b", 46.7), ("opt_13b", 12.85),
+     ("qwen2_5_7b", 7.6), ("gpt3_175b", 174.6), ("llama3_405b", 405.9)],
+)  # fmt: skip
+def test_published_sizes(name, billions):
+    assert load_network(name).parameters / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+@pytest.mark.parametrize("network", networks().values(), ids=list(networks()))
+def test_a_shipped_network_is_consistent_and_sourced(network):
+    assert network.heads % network.kv_heads == 0
+    assert 1 <= network.experts_per_token <= network.experts
+    assert network.norm in ("rmsnorm", "layernorm") and network.activation in ("silu", "gelu", "relu")
+    assert network.source
+
+
+def test_names_are_forgiving_and_typos_helped():
+    assert load_network("Llama-3.1-8B").name == load_network("LLAMA3_8b").name == "llama3_8b"
+    with pytest.raises(InputError, match="no network is called 'lama3_8b'; did you mean 'llama3_8b'"):
+        load_network("lama3_8b")
+
+
+def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
+    found, shipped = load_network(str(config(tmp_path))), networks()["llama3_8b"]
+    same = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "norm", "activation", "tied")
+    assert {key: getattr(found, key) for key in same} == {key: getattr(shipped, key) for key in same}
+    assert load_network(str(tmp_path / "net")) == found
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"num_key_value_heads": None}, {"kv_heads": 32}),
+        ({"head_dim": 64}, {"head_dim": 64}),
+        ({"sliding_window": 4096}, {"window": 4096}),
+        ({"sliding_window": 4096, "use_sliding_window": False}, {"window": 0}),
+        ({"num_local_experts": 8, "num_experts_per_tok": 2}, {"experts": 8, "experts_per_token": 2}),
+        ({"model_type": "gpt2", "hidden_act": "gelu_new"}, {"gated": False, "norm": "layernorm", "rotary": False}),
+        ({"model_type": "gemma", "hidden_act": "gelu", "tie_word_embeddings": None}, {"gated": True, "tied": True}),
+        ({"model_type": "falcon", "multi_query": True, "num_key_value_heads": None}, {"kv_heads": 1, "gated": False}),
+        ({"text_config": LLAMA | {"vocab_size": 7}}, {"vocab": 7}),
+    ],
+)
+def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
+    network = load_network(str(config(tmp_path, **changes)))
+    assert {key: getattr(network, key) for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hidden_size": None}, "hidden_size or n_embd or d_model is missing"),
+        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers = 0 is not accepted"),
+        ({"kv_lora_rank": 512}, "kv_lora_rank = 512: this architecture is not covered"),
+        ({"shared_expert_intermediate_size": 5632}, "shared_expert_intermediate_size = 5632: this architecture"),
+        ({"layer_types": ["sliding_attention", "full_attention"]}, "layers of different kinds"),
+        ({"num_key_value_heads": 5}, "5 key-value heads do not go with 32"),
+        ({"num_local_experts": 8, "num_experts_per_tok": 9}, "9 experts a token do not go with 8"),
+        ({"num_local_experts": 8}, "num_experts_per_tok or moe_topk is missing"),
+    ],
+)
+def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load_network(str(config(tmp_path, **changes)))
+
+
+def test_files_that_are_no_configuration_are_refused(tmp_path):
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "bad.json").write_text("{")
+    for name, sentence in (("list.json", "holds list"), ("bad.json", "not a JSON file"), ("none.json", "no such file")):
+        with pytest.raises(InputError, match=sentence):
+            load_network(str(tmp_path / name))

@@ -1,0 +1,116 @@
+"""Workloads as a user writes them, and the sentence that refuses each mistake."""
+
+import pytest
+
+from dse.errors import InputError
+from dse.workload.llm import Target
+from dse.workload.parse import load_workload
+
+H100 = Target((9.0, 9.0), True)
+
+
+def load(text):
+    """A workload with candidates for Hopper alone."""
+    return load_workload(text, H100)
+
+
+def test_a_line_states_network_phase_and_lengths():
+    found = load("llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16")
+    assert found.phases[0].name == "decode" and found.phases[0].tokens == 32
+    assert found.description == "Llama-3-8B, decode at 2048 tokens of context, batch 32, bf16"
+    assert load("llama3_8b").phases[0].name == "decode"
+
+
+@pytest.mark.parametrize(
+    ("line", "description"),
+    [
+        ("llama3_8b:phase=prefill,context=512", "prefill of 512 tokens"),
+        ("llama3_8b:phase=prefill,prompt=512", "prefill of 512 tokens"),
+        ("llama3_8b:phase=decode,prompt=100", "decode at 100 tokens"),
+        ("llama3_8b:phase=decode,prompt=100,output=50", "decode at 125 tokens"),
+        ("llama3_8b:phase=generate,prompt=100,output=50", "100 prompt and 50 output tokens"),
+        ("llama3_8b:tp=8", "on 8 GPUs"),
+        ("llama3_8b:weights=int4", "int4 weights, bf16, bf16 KV"),
+        (" llama3_8b: batch = 4 , phase = decode ".strip(), "batch 4"),
+    ],
+)
+def test_lengths_of_each_phase(line, description):
+    assert description in load(line).description
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("lama3_8b:batch=1", "no network is called 'lama3_8b'; did you mean 'llama3_8b'"),
+        ("llama3_8b:bach=1", "'bach' is not a key of a workload; did you mean 'batch'"),
+        ("llama3_8b:batch", "'batch' is not key=value"),
+        ("llama3_8b:batch=", "'batch=' is not key=value"),
+        ("llama3_8b:batch=1,batch=2", "batch is given twice"),
+        ("llama3_8b:batch=0", "batch=0 is not accepted; give a whole number of at least 1"),
+        ("llama3_8b:batch=1.5", "batch=1.5 is not accepted"),
+        ("llama3_8b:batch=99999999", "batch=99999999 is not accepted"),
+        ("llama3_8b:phase=train", "phase=train is not accepted; give one of prefill, decode, generate"),
+        ("llama3_8b:tp=9", "tp=9 is not accepted; give a whole number from 1 to 8"),
+        ("llama3_8b:tp=3", "tp=3 does not divide the 32 attention heads"),
+        ("llama3_8b:dtype=bf15", "dtype=bf15 is not a data type"),
+        ("llama3_8b:phase=generate,context=5", "context goes with phase=decode"),
+        ("llama3_8b:phase=prefill,output=5", "output goes with phase=generate"),
+        ("llama3_8b:phase=prefill,context=5,prompt=6", "context and prompt state the same length twice"),
+        ("llama3_8b:phase=decode,context=5,output=6", "context and output state the same length twice"),
+        ("llama3_8b:phase=prefill,batch=10000,prompt=1000000", "more than the 8388608 that are counted exactly"),
+    ],
+)
+def test_mistakes_are_refused(line, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load(line)
+
+
+def test_a_toml_states_the_same(tmp_path):
+    path = tmp_path / "decode.toml"
+    path.write_text('network = "llama3_8b"\nphase = "decode"\nbatch = 4\ncontext = 100\n')
+    assert load(path).operators == load("llama3_8b:phase=decode,batch=4,context=100").operators
+    path.write_text("batch = 4\n")
+    with pytest.raises(InputError, match="network is missing"):
+        load(path)
+    path.write_text('network = "llama3_8b"\nbatch = [1, 2]\n')
+    with pytest.raises(InputError, match=r"batch = \[1, 2\] is not accepted"):
+        load(path)
+
+
+def test_a_csv_lists_gemms(tmp_path):
+    path = tmp_path / "layers.csv"
+    path.write_text("m,n,k,batch,dtype,count,name\n1,4096,4096,,,32,qkv\n8,128,64,16,fp16,,\n")
+    found = load(path)
+    assert [(o.name, o.repeats) for o in found.operators] == [("qkv", 32), ("8x128x64x16", 1)]
+    assert [o.candidates[0].kernel.fma for o in found.operators] == [4096 * 4096, 16 * 8 * 128 * 64]
+    assert [o.candidates[0].kernel.tensor_dtype for o in found.operators] == [2, 3]
+    assert (found.name, found.phases[0].name) == ("layers", "kernel")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("m,n,k\n", "holds no GEMM"),
+        ("m,n\n1,2\n", "column 'k' is missing"),
+        ("m,n,k,dtyp\n1,2,3,bf16\n", "column 'dtyp' is not known; did you mean 'dtype'"),
+        ("m,n,k\n1,2,x\n", "line 2: k = 'x' is not accepted; give a whole number from 1"),
+        ("m,n,k\n1,2,\n", "line 2: k = '' is not accepted"),
+        ("m,n,k\n0,2,3\n", "line 2: m = '0' is not accepted"),
+        ("m,n,k,dtype\n1,2,3,int4\n", "line 2: dtype 'int4' is not accepted"),
+        ("m,n,k\n1,2,3,4\n", "a row with more cells than the header"),
+        ("m,n,k,k\n1,2,3,4\n", "has a column twice"),
+    ],
+)
+def test_a_wrong_csv_is_refused(tmp_path, text, sentence):
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        load(path)
+
+
+def test_files_that_are_absent_and_folders_are_refused(tmp_path):
+    for name, sentence in (("x.csv", "no such file"), ("x.toml", "no such file")):
+        with pytest.raises(InputError, match=sentence):
+            load(tmp_path / name)
+    with pytest.raises(InputError, match="instruction traces cannot be read"):
+        load(tmp_path)

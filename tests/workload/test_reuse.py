@@ -1,0 +1,54 @@
+"""Where bytes come from: reuse distance against the last-level cache, and what later waves read again."""
+
+import jax.numpy as jnp
+import pytest
+
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.operator import FOREVER
+from dse.workload.reuse import RETAINED, dram_bytes, miss_fraction, wave_rereads
+
+MB = 1e6
+
+
+def gemm_kernel(gemm):
+    """The first candidate's kernel."""
+    return gemm_operator("gemm", gemm, (8.0, 8.0), False).candidates[0].kernel.as_arrays()
+
+
+def test_bytes_hit_while_the_cache_retains_them_and_miss_beyond():
+    l2 = jnp.asarray(50 * MB)
+    assert float(miss_fraction(jnp.asarray(RETAINED * 50 * MB), l2)) == pytest.approx(0.0, abs=1e-6)
+    assert float(miss_fraction(jnp.asarray(2 * RETAINED * 50 * MB), l2)) == pytest.approx(0.5)
+    assert float(miss_fraction(jnp.asarray(FOREVER), l2)) == pytest.approx(1.0)
+    assert float(miss_fraction(jnp.asarray(0.0), l2)) >= 0.0
+
+
+def test_cold_operands_are_read_once_when_one_wave_covers_the_grid():
+    gemm = Gemm(4096, 4096, 4096)
+    kernel = gemm_kernel(gemm)
+    reads, writes = dram_bytes(kernel, kernel.ctas, jnp.asarray(1 * MB))
+    assert float(reads) == pytest.approx(gemm.a_bytes + gemm.b_bytes, rel=1e-5)
+    assert float(writes) == pytest.approx(gemm.out_bytes, rel=1e-5)
+
+
+def test_small_waves_read_operands_again_only_where_the_cache_is_small():
+    kernel = gemm_kernel(Gemm(8192, 8192, 8192))
+    small, large = (float(wave_rereads(kernel, jnp.asarray(108.0), jnp.asarray(size * MB))) for size in (5, 5000))
+    assert small > 8192 * 8192 * 2
+    assert large == 0.0
+
+
+def test_more_resident_tiles_never_read_more():
+    kernel = gemm_kernel(Gemm(8192, 2048, 4096))
+    rereads = [float(wave_rereads(kernel, jnp.asarray(float(n)), jnp.asarray(10 * MB))) for n in range(1, 600, 7)]
+    assert rereads == sorted(rereads, reverse=True)
+    assert rereads[-1] == 0.0
+
+
+def test_an_attention_head_stays_in_the_cache_between_waves():
+    attention = Attention(16, 32, 8, 128, 8192, 8192)
+    kernel = attention_operator("a", attention, (8.0, 8.0), False).candidates[0].kernel.as_arrays()
+    # One head's keys and values are 4 MB; all are 537 MB. 40 MB of cache keep the head, not the lot.
+    assert float(wave_rereads(kernel, jnp.asarray(108.0), jnp.asarray(40 * MB))) == 0.0
+    assert float(wave_rereads(kernel, jnp.asarray(108.0), jnp.asarray(1 * MB))) > 0.0
