@@ -90,13 +90,7 @@ def main() -> None:
     """Print the summary and write every stack to stacks.csv beside this file."""
     frame = study()
     frame.to_csv(HERE / "stacks.csv", index=False, float_format="%.1f")
-    print(summary(frame).to_markdown(index=False) if _has_tabulate() else summary(frame).to_string(index=False))
-
-
-def _has_tabulate() -> bool:
-    from importlib.util import find_spec
-
-    return find_spec("tabulate") is not None
+    print(summary(frame).to_string(index=False))
 
 
 if __name__ == "__main__":
