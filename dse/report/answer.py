@@ -1,0 +1,158 @@
+"""The answer of a sweep in three sentences, and what must be said beside it."""
+
+import re
+
+import pandas as pd
+
+from dse.report.findings import (
+    best_within,
+    chosen_designs,
+    costs,
+    gains,
+    measured_baseline,
+    stack,
+    varied_axes,
+    within_baseline,
+)
+from dse.report.words import change, gpu_name, joined, label, moves, number, quantity
+from dse.space.space import Objective
+from dse.sweep.result import SweepResult
+from dse.workload.workload import Workload
+
+_POWER = re.compile(r"power|energy|watt|joule|perf_per_w|(^|[._])(w|mw|j|mj|kwh)$")
+
+
+def question(result: SweepResult) -> str:
+    """Return what was asked: the space's question, or one made from its axes and objectives."""
+    if result.space.question:
+        return result.space.question
+    axes = joined([axis.name for axis in varied_axes(result)]) or "one design"
+    wanted = joined([f"{o.direction} {label(o)}" for o in result.space.objectives])
+    return f"Which {axes} on {gpu_name(result.space)} {wanted}?"
+
+
+def answer(result: SweepResult) -> list[str]:
+    """Return the answer in three sentences: the front against the baseline, what can be had at no loss, and why."""
+    if result.front.empty:
+        return [f"None of the {result.n:,} designs can be had; the reasons are counted below."]
+    return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
+
+
+def caveats(result: SweepResult) -> list[str]:
+    """Return what a reader must know before using the numbers: calibration, power, a baseline that cannot be had."""
+    notes = []
+    if result.calibration == "uncalibrated":
+        model = type(result.space.model).__name__
+        notes.append(
+            f"Uncalibrated: the timing model {model} has not been fitted to measured times; compare designs, and do "
+            "not take a time for what a machine would show."
+        )
+    else:
+        notes.append(f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}.")
+    if not covers_power(result):
+        notes.append(
+            "No objective covers power: clocks, bandwidth and switching are not charged for the watts they need."
+        )
+    base = result.baseline.iloc[0]
+    if not base["feasible"]:
+        notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")
+    return notes
+
+
+def covers_power(result: SweepResult) -> bool:
+    """Whether an objective or a constraint looks at power or energy."""
+    expressions = [*(o.expression for o in result.space.objectives), *result.space.constraints]
+    return any(_POWER.search(name) for expression in expressions for name in expression.names)
+
+
+def _reach(result: SweepResult) -> str:
+    base, name = measured_baseline(result), gpu_name(result.space)
+    parts = []
+    for position, o in enumerate(result.space.objectives):
+        low, high = result.front[o.name].min(), result.front[o.name].max()
+        same = number(low) == number(high)
+        span = f"of {quantity(low, o.unit)}" if same else f"from {number(low)} to {quantity(high, o.unit)}"
+        own = f" ({name + ': ' if position == 0 else ''}{number(base[o.name].iloc[0])})" if len(base) else ""
+        parts.append(f"{label(o)} {span}{own}")
+    count = len(result.front)
+    verb = "is" if count == 1 else "are"
+    feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} of them feasible"
+    sentence = f"Of {result.n:,} designs{feasible}, {count:,} {verb} Pareto-optimal: {joined(parts)}"
+    better = int(within_baseline(result).sum())
+    no_worse = f"; {better:,} of these {'is' if better == 1 else 'are'} no worse than the {name} in any objective"
+    return sentence + (no_worse if len(base) and len(result.space.objectives) > 1 else "") + "."
+
+
+def _at_no_loss(result: SweepResult) -> str:
+    base, objectives = measured_baseline(result), result.space.objectives
+    if base.empty:
+        return "The base GPU has no result to compare with: " + result.baseline.iloc[0]["reason"] + "."
+    chosen = chosen_designs(result)
+    parts: list[str] = []
+    for o in objectives:
+        parts += _gain(result, o, base.iloc[0], chosen, in_full=not parts)
+    name = gpu_name(result.space)
+    if not parts:
+        return f"No design betters the {name} in one objective without being worse in another."
+    if len(objectives) == 1:
+        return f"The best {parts[0]}."
+    others = "the other objective" if len(objectives) == 2 else "every other objective"
+    return f"With {others} no worse than on the {name}, the best {joined(parts)}."
+
+
+def _gain(result: SweepResult, objective: Objective, base: pd.Series, chosen: pd.DataFrame, in_full: bool) -> list[str]:
+    """What an objective gains while the others are held, and by which design; nothing where none gains."""
+    if not within_baseline(result, objective).any() or not gains(result, objective):
+        return []
+    position = best_within(result, objective)
+    row = result.front.iloc[position]
+    value, before = float(row[objective.name]), float(base[objective.name])
+    percent = f", {text}" if (text := change(value, before)) else ""
+    letter = chosen.loc[chosen["position"] == position, "letter"]
+    design = [f"design {letter.iloc[0]}"] if len(letter) else []
+    details = [*design, moves(varied_axes(result), row, base)] if in_full or not design else design
+    return [f"{label(objective)} is {quantity(value, objective.unit)}{percent} ({': '.join(details)})"]
+
+
+def _why(result: SweepResult) -> str:
+    chosen = chosen_designs(result)
+    parts = [part for w in result.space.workloads if (part := _takeover(result, w, chosen))]
+    text = "; ".join(parts)
+    return f"{text[0].upper()}{text[1:]}." if text else ""
+
+
+def _takeover(result: SweepResult, workload: Workload, chosen: pd.DataFrame) -> str:
+    """Which cause leads on the baseline, and which on the design chosen for this workload."""
+    base, others = chosen[chosen["position"] < 0], chosen[chosen["position"] >= 0]
+    first = _leaders(base.iloc[0], workload) if len(base) else []
+    here = f"{workload.name} on the {gpu_name(result.space)} is held back by " + _of(first) if first else ""
+    if others.empty:
+        return here
+    design = _design_for(result, workload, others)
+    then, where = _leaders(design, workload), f"design {design['letter']}"
+    if not then or not first:
+        return f"{workload.name} on {where} is held back by {_of(then)}" if then else here
+    if then[0][0] != first[0][0]:
+        return f"{here}; on {where} {then[0][0]} takes over ({then[0][1]:.0f} % of {number(then[0][2])} ms)"
+    second = f", with {then[1][0]} next ({then[1][1]:.0f} %)" if len(then) > 1 else ""
+    return f"{here}, which still leads on {where} ({then[0][1]:.0f} % of {number(then[0][2])} ms){second}"
+
+
+def _of(leaders: list[tuple[str, float, float]]) -> str:
+    cause, percent, total = leaders[0]
+    return f"{cause} ({percent:.0f} % of {number(total)} ms)"
+
+
+def _design_for(result: SweepResult, workload: Workload, others: pd.DataFrame) -> pd.Series:
+    """The chosen design that is best in an objective of this workload, else the first."""
+    for o in result.space.objectives:
+        if any(name.startswith(f"{workload.name}.") for name in o.expression.names):
+            return others.iloc[int(costs(others, [o])[:, 0].argmin())]
+    return others.iloc[0]
+
+
+def _leaders(row: pd.Series, workload: Workload) -> list[tuple[str, float, float]]:
+    """The causes of a workload on a design from the largest on: cause, percent of the time, the time [ms]."""
+    times = stack(row, workload)
+    total = sum(times.values())
+    return [(cause, 100 * ms / total, total) for cause, ms in sorted(times.items(), key=lambda item: -item[1])]

@@ -1,0 +1,122 @@
+"""Numbers, units and names as a reader wants them, shared by the page and the terminal."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from dse.hardware.presets import gpu_index
+from dse.space.axis import Axis
+from dse.space.metrics import design_metrics
+from dse.space.space import Objective, Space
+
+MISSING = "–"
+
+METRIC_LABELS = {
+    "ttft_ms": "time to first token",
+    "tbt_ms": "time between tokens",
+    "time_ms": "time",
+    "tokens_per_s": "tokens a second",
+    "dram_gb": "DRAM traffic",
+    "memory_gb": "DRAM needed",
+    "die_mm2": "die area",
+    "peak_bf16_tflops": "BF16 peak",
+    "peak_fp8_tflops": "FP8 peak",
+}
+"""Metric -> its name in a sentence."""
+
+
+def number(value: Any) -> str:
+    """Return a value with three significant digits, whole numbers in full with thousands separated."""
+    value = float(value)
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0 or 100 <= abs(value) < 1e7:
+        return f"{value:,.0f}"
+    if 1e-3 <= abs(value) < 100:
+        return f"{value:.{2 - math.floor(math.log10(abs(value)))}f}"
+    return f"{value:.3g}"
+
+
+def axis_value(value: Any) -> str:
+    """Return the value of an axis as a person would write it in a space file."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or type(value).__name__ == "bool":
+        return "true" if value else "false"
+    return f"{value:.7g}"
+
+
+def unit_text(unit: str) -> str:
+    """Return a unit as it is read; nothing for a pure number."""
+    return "" if unit == "1" else unit.replace("mm2", "mm²")
+
+
+def quantity(value: Any, unit: str) -> str:
+    """Return a number with its unit."""
+    return f"{number(value)} {unit_text(unit)}".rstrip()
+
+
+def bracketed(name: str, unit: str) -> str:
+    """Return a name followed by its unit in brackets."""
+    return f"{name} [{unit_text(unit)}]" if unit_text(unit) else name
+
+
+def label(objective: Objective) -> str:
+    """Return an objective's name in a sentence: what the metric is, unless the user named it."""
+    text = objective.expression.text
+    workload, _, metric = text.rpartition(".")
+    if objective.name != text or metric not in METRIC_LABELS or (not workload and text not in design_metrics()):
+        return objective.name
+    return f"{workload} {METRIC_LABELS[metric]}".strip()
+
+
+def superlative(objective: Objective) -> str:
+    """Return the short name of the design that is best in an objective: "fastest prefill", "smallest die"."""
+    workload, _, metric = objective.expression.text.rpartition(".")
+    if objective.name == objective.expression.text and objective.direction == "minimize":
+        if metric in ("ttft_ms", "tbt_ms", "time_ms"):
+            return f"fastest {workload}"
+        if metric == "die_mm2":
+            return "smallest die"
+    return f"{'lowest' if objective.sign > 0 else 'highest'} {label(objective)}"
+
+
+def change(value: float, base: float) -> str:
+    """Return how far a value lies from the baseline's, as "22 % less"; nothing where no percentage exists."""
+    if not (math.isfinite(value) and math.isfinite(base) and base > 0):
+        return ""
+    percent = 100 * (value / base - 1)
+    if abs(percent) < 0.05:
+        return "the same"
+    return f"{abs(percent):.{0 if abs(percent) >= 10 else 1}f} % {'less' if percent < 0 else 'more'}"
+
+
+def signed_percent(value: float, base: float) -> str:
+    """Return how far a value lies from the baseline's, as "−22 %"; nothing where no percentage exists."""
+    if not (math.isfinite(value) and math.isfinite(base) and base > 0):
+        return ""
+    percent = 100 * (value / base - 1)
+    digits = 0 if abs(percent) >= 9.95 else 1
+    text = f"{abs(percent):,.{digits}f} %"
+    return text if float(f"{abs(percent):.{digits}f}") == 0 else f"{'−' if percent < 0 else '+'}{text}"
+
+
+def joined(parts: list[str], word: str = "and") -> str:
+    """Return parts as a list in a sentence."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def gpu_name(space: Space) -> str:
+    """Return the market name of the base GPU, with a note where the space changes it."""
+    name = gpu_index()[space.base.title]["name"] if space.base.title in gpu_index() else space.base.title
+    changed = any(entry.status == "user" for entry in space.base.entries.values())
+    return f"{name} (modified)" if changed and space.base.title in gpu_index() else name
+
+
+def moves(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """Return what a design changes against the baseline, as "sm_count 132 → 156"."""
+    pairs = [(axis.name, axis_value(base[axis.name]), axis_value(row[axis.name])) for axis in axes]
+    changed = [f"{name} {before} → {after}" for name, before, after in pairs if before != after]
+    return ", ".join(changed) if changed else "nothing changed"
