@@ -42,7 +42,7 @@ def ours(space: Space) -> float:
 def naive(space: Space, count: int) -> float:
     """Return designs a second of ``jit(vmap(vmap))``: every cause of every candidate, in one piece."""
     columns = {name: values.astype(np.float32) for name, values in designs.grid(space, 0, count).items()}
-    kernels = [jax.tree.map(lambda x: jnp.asarray(x, dtype=float), w.kernels) for w in space.workloads]
+    kernels = [w.kernels.as_arrays() for w in space.workloads]
     base = space.base.numbers()
 
     @jax.jit
@@ -84,7 +84,7 @@ def main() -> None:
 
 def naive_loop(space: Space) -> float:
     """Return designs a second of a Python loop over designs, each one jitted call over the kernels."""
-    kernels = [jax.tree.map(lambda x: jnp.asarray(x, dtype=float), w.kernels) for w in space.workloads]
+    kernels = [w.kernels.as_arrays() for w in space.workloads]
     base = space.base.numbers()
     columns = designs.grid(space, 0, LOOP_DESIGNS)
 

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
-    from dse.sweep.pareto import pareto_mask as pareto_mask
     from dse.space.space import load_space as load_space
+    from dse.sweep.pareto import pareto_mask as pareto_mask
     from dse.sweep.run import run as run
     from dse.sweep.sweep import sweep as sweep
     from dse.timing.amali import Amali as Amali

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -83,7 +82,7 @@ def _time(model: TimingModel, workload: Workload, gpu: Gpu) -> dict[str, np.ndar
         timing = model(kernel, gpu)
         return timing, timing.microseconds, timing.cycles
 
-    kernels = jax.tree.map(lambda x: jnp.asarray(x, dtype=float), workload.kernels)
+    kernels = workload.kernels.as_arrays()
     timing, microseconds, cycles = jax.jit(jax.vmap(one))(kernels)
     values = {name: np.asarray(value, dtype=float) for name, value in timing.stack().items()}
     others = {"us": microseconds, "cycles": cycles, "feasible": timing.feasible, "dram_bytes": timing.dram_bytes}

@@ -60,9 +60,8 @@ class TableWriter:
 
     def write(self, table: pa.Table) -> None:
         """Append one chunk as a row group."""
-        if self._writer is None:
-            self._writer = self._open(table)
-        self._writer.write_table(table.replace_schema_metadata(self._metadata))
+        writer = self._writer = self._writer or self._open(table)
+        writer.write_table(table.replace_schema_metadata(self._metadata))
 
     def _open(self, table: pa.Table) -> pq.ParquetWriter:
         schema = table.schema.with_metadata(self._metadata)

@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 
 from dse.errors import InputError
-from dse.sweep.pareto import FrontBuilder
 from dse.space import designs
 from dse.space.space import Space, load_space
 from dse.sweep.evaluate import Evaluator
+from dse.sweep.pareto import FrontBuilder
 from dse.sweep.reasons import Reasons
 from dse.sweep.result import SweepResult
 from dse.sweep.store import TableWriter, design_table, open_folder

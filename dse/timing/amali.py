@@ -99,10 +99,10 @@ class Amali(TimingModel):
 
     def _hiding(self, kernel: Kernel, latencies: Latencies, mem: Memory) -> Hiding:
         """p = I/(I+S) and nbar = I/K of the representative warp (section 5)."""
-        issued = sum(jnp.asarray(i.repeats) * jnp.asarray(i.instructions) for i in kernel.intervals)
-        count = sum(jnp.asarray(i.repeats) for i in kernel.intervals)
+        issued = jnp.asarray(kernel.per_warp("instructions"))
+        count = sum(interval.repeats for interval in kernel.intervals)
         stalled = sum(i.repeats * sum(own_stalls(i, latencies, mem, p)) for i, p in _with_pipelining(kernel))
-        return Hiding(issued / (issued + stalled), jnp.asarray(issued / count))
+        return Hiding(issued / (issued + stalled), issued / count)
 
     def _divergence(self, kernel: Kernel, gpu: Gpu, issue: Array) -> tuple[Array, Array]:
         """ID = (instructions of the busiest sub-core - those of the representative's) / r, Eq. (29).
@@ -112,7 +112,7 @@ class Amali(TimingModel):
         """
         if not self.with_divergence:
             return issue, jnp.zeros_like(issue)
-        per_warp = sum(jnp.asarray(i.repeats) * jnp.asarray(i.instructions) for i in kernel.intervals)
+        per_warp = kernel.per_warp("instructions")
         subcores = gpu.sm_count * gpu.subcores_per_sm
         fair = kernel.ctas * kernel.warps * per_warp / (subcores * gpu.issue_rate)
         divergence = jnp.maximum(issue - fair, 0.0)

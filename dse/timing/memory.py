@@ -49,7 +49,8 @@ def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -
     if latency_is_total:
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
-    dram_share = jnp.clip(safe_div(reads, jnp.asarray(loaded_bytes(kernel))), 0.0, 1.0)
+    loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
+    dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     return Memory(
         amat=l1 + l2 + dram_share * dram,  # AMAT, section 9.2 with mu1 = 1
         l1=l1,
@@ -60,12 +61,6 @@ def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
     )
-
-
-def loaded_bytes(kernel: Kernel) -> Array:
-    """Return the bytes that all warps of a kernel load past the L1 [B]."""
-    per_warp = sum(jnp.asarray(i.repeats) * jnp.asarray(i.load_bytes) for i in kernel.intervals)
-    return per_warp * jnp.asarray(kernel.warps) * jnp.asarray(kernel.ctas)
 
 
 def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:

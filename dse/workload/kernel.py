@@ -1,12 +1,11 @@
 """The record of what a kernel demands, as independent of the GPU as it can be."""
 
-from dataclasses import fields
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 Number: TypeAlias = Any
 """A float while kernels are built, an array inside a program."""
@@ -101,35 +100,15 @@ class Kernel(eqx.Module):
         """The three stretches in the order they run."""
         return self.start, self.loop, self.end
 
-    def as_arrays(self) -> Self:
+    def per_warp(self, count: str) -> Number:
+        """Return a count of the intervals (``instructions``, ``load_bytes`` ...) over all their repeats."""
+        return sum(interval.repeats * getattr(interval, count) for interval in self.intervals)
+
+    def as_arrays(self) -> "Kernel":
         """Return the same kernel with every number an array of JAX's default float type."""
-        return _map(self, lambda x: jnp.asarray(x, dtype=float))
+        return jax.tree.map(lambda x: jnp.asarray(x, dtype=float), self)
 
     @staticmethod
     def stack(kernels: "list[Kernel]") -> "Kernel":
         """Return one batched record of shape (kernels,), in NumPy 64-bit floats (cast where a program takes it)."""
-        return _stack(kernels)
-
-
-def _map(module: eqx.Module, f) -> "eqx.Module":
-    values = {}
-    for field in fields(module):
-        value = getattr(module, field.name)
-        values[field.name] = _map(value, f) if isinstance(value, eqx.Module) else f(value)
-    return type(module)(**values)
-
-
-def _stack(modules: list) -> "Kernel":
-    values = {}
-    for field in fields(modules[0]):
-        column = [getattr(module, field.name) for module in modules]
-        values[field.name] = _stack(column) if isinstance(column[0], eqx.Module) else np.asarray(column, dtype=float)
-    return type(modules[0])(**values)
-
-
-def is_batch(kernel: Kernel) -> bool:
-    """Whether the record holds more than one kernel."""
-    return np.ndim(kernel.ctas) > 0
-
-
-__all__ = ["TENSOR_DTYPES", "Array", "Interval", "Kernel", "is_batch"]
+        return jax.tree.map(lambda *column: np.asarray(column, dtype=float), *kernels)

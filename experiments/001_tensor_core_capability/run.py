@@ -51,7 +51,7 @@ def study() -> pd.DataFrame:
     base = load_gpu(PLATFORM)
     capability = float(base.compute_capability)
     workload = load_workload(HERE / "gemms.csv", Target((capability, capability), warpgroup=False))
-    kernels = jax.tree.map(lambda x: jnp.asarray(x, dtype=float), workload.kernels)
+    kernels = workload.kernels.as_arrays()
     rows = []
     for name, model in MODELS.items():
         by_rate = {rate: stacks(model, kernels, gpu_at(rate)) for rate in RATES}

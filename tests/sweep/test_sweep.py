@@ -12,8 +12,8 @@ import pytest
 from dse import sweep
 from dse.errors import InputError
 from dse.hardware.presets import gpu_from_mapping
-from dse.sweep.pareto import pareto_mask
 from dse.space.space import space_from_mapping
+from dse.sweep.pareto import pareto_mask
 from dse.sweep.record import load_result, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.run import run
