@@ -39,7 +39,7 @@ def answer(result: SweepResult) -> list[str]:
 
 
 def caveats(result: SweepResult) -> list[str]:
-    """Return what a reader must know before using the numbers: calibration, power, a baseline that cannot be had."""
+    """Return what a reader must know first: calibration, power, axes without effect, a baseline that cannot be had."""
     notes = []
     if result.calibration == "uncalibrated":
         model = type(result.space.model).__name__
@@ -53,6 +53,9 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "No objective covers power: clocks, bandwidth and switching are not charged for the watts they need."
         )
+    idle = result.idle_axes()
+    if idle:
+        notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")
     base = result.baseline.iloc[0]
     if not base["feasible"]:
         notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")

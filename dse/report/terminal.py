@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.report.answer import caveats
 from dse.report.findings import measured_baseline, spread_front, varied_axes
 from dse.report.words import axis_value, gpu_name, number, signed_percent
 from dse.sweep.result import SweepResult
@@ -59,6 +60,8 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
         )
     _print_reasons(result, console)
+    for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
+        console.print(note, markup=False, highlight=False, style="dim")
 
 
 def _columns(result: SweepResult, front: pd.DataFrame) -> list[_Column]:
