@@ -9,7 +9,7 @@ from cyclopts import App, CycloptsError, Parameter
 from rich.console import Console
 
 from dse import __version__
-from dse.errors import InputError
+from dse.errors import DseError
 
 app = App(
     name="dse",
@@ -36,15 +36,14 @@ def run_command(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors become a sentence on stderr."""
     try:
         app(arguments, exit_on_error=False, print_error=False)
-    except (InputError, CycloptsError) as error:
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()
+    except (DseError, CycloptsError, OSError) as error:
         print("dse:", " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("dse: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
     return 0
 
 
@@ -69,7 +68,7 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     from dse.sweep.sweep import sweep as run_sweep
 
     loaded = load_space(find_space(space))
-    folder = out or Path(f"out-{loaded.name}")
+    folder = out or Path("out-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name))
     cache_compilations()
     with counting(loaded.size, f"{loaded.size:,} designs") as progress:
         result = run_sweep(loaded, folder, progress)

@@ -152,24 +152,35 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
     content = dict(content)
     title = content.pop("name", None)
     base = content.pop("base", None)
-    peaks = content.pop("peaks", {})
     if base is not None and not isinstance(base, str):
         raise InputError(f'{where}: base = {base!r} is not accepted; give the name of a GPU, as base = "h100_sxm"')
     if title is not None and not isinstance(title, str):
         raise InputError(f"{where}: name = {title!r} is not accepted; give a text")
-    given = {}
-    for key, value in content.items():
-        attr = attribute(key, where)
-        given[key] = Entry(attr, attr.encode(value, where), where, "user")
     if base is not None:
-        sheet = preset_sheet(resolve(base, f"{where}: base"))
-        title = title or (f"{sheet.title}, changed" if given else sheet.title)
-        sheet = replace(sheet, name=name, title=title, entries=sheet.entries | given)
-    else:
-        entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
-        sheet = GpuSheet(name, title or name, entries)
+        sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
+        return replace(sheet, name=name, title=title or sheet.title)
+    peaks = content.pop("peaks", {})
+    given = _given(content, where)
+    entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
+    sheet = GpuSheet(name, title or name, entries)
     refuse_contradictions(peaks, sheet.numbers(), where)
     return sheet
+
+
+def changed(sheet: GpuSheet, content: dict, where: str) -> GpuSheet:
+    """Return a sheet with the attributes of ``content`` in place of its own, checked against a table ``peaks``."""
+    content = dict(content)
+    peaks = content.pop("peaks", {})
+    given = _given(content, where)
+    title = f"{sheet.title}, changed" if given else sheet.title
+    sheet = replace(sheet, title=title, entries=sheet.entries | given)
+    refuse_contradictions(peaks, sheet.numbers(), where)
+    return sheet
+
+
+def _given(content: dict, where: str) -> dict[str, Entry]:
+    attributes = {key: attribute(key, where) for key in content}
+    return {key: Entry(attr, attr.encode(content[key], where), where, "user") for key, attr in attributes.items()}
 
 
 def load_sheet(name_or_path: str | Path) -> GpuSheet:

@@ -37,7 +37,7 @@ class Attribute:
             return "true or false"
         kind = "a whole number" if self.type == "int" else "a number"
         unit = "" if self.unit == "1" else f" {self.unit}"
-        return f"{kind} from {self.low:g} to {self.high:g}{unit}"
+        return f"{kind} from {_number(self.low)} to {_number(self.high)}{unit}"
 
     def encode(self, value: Any, where: str) -> float:
         """Return ``value`` as the number that a :class:`~dse.hardware.gpu.Gpu` holds.
@@ -67,6 +67,10 @@ class Attribute:
         if self.type == "bool":
             return bool(number)
         return int(number) if self.type == "int" else float(number)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:g}"
 
 
 def _choices(name: str) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """What a sweep found, as the data of every figure and table of a page; nothing here draws."""
 
 from dataclasses import dataclass, fields
-from importlib.metadata import version
 from itertools import pairwise
 
 import numpy as np
@@ -309,7 +308,7 @@ def provenance(result: SweepResult) -> list[tuple[str, str]]:
     rows += [(f"Workload {w.name}", w.description) for w in space.workloads]
     rows += [("Objective", f"{o.direction} {o.name}" + _as(o)) for o in space.objectives]
     rows += [("Timing model", model_text(result)), ("Calibration", result.calibration)]
-    versions = [f"{name} {version(name)}" for name in ("jax", "numpy", "moocore")]
+    versions = [f"{name} {result.libraries[name]}" for name in ("jax", "numpy", "moocore")]
     rows += [("Versions", ", ".join([f"dse {dse.__version__}", *versions])), ("Digest of all inputs", space.digest)]
     return rows
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from dse.sweep.run import RunResult
 from dse.timing.timing import CAUSES
@@ -20,8 +21,8 @@ METRIC_NAMES = {
 
 def print_run(result: RunResult, console: Console) -> None:
     """Print metrics, stack by phase, and a table of kernels."""
-    console.print(f"[bold]{result.workload.description}[/bold] on [bold]{result.gpu.title}[/bold]")
-    console.print(f"timing model {type(result.model).__name__}, [yellow]{result.calibration}[/yellow]\n")
+    console.print(f"{result.workload.description} on {result.gpu.title}", markup=False, highlight=False, style="bold")
+    console.print(f"timing model {type(result.model).__name__}, {result.calibration}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
         console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit}")
     for phase in result.workload.phases:
@@ -67,5 +68,5 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
         text = name in ("kernel", "shape", "implementation", "bound by")
         table.add_column(name, justify="left" if text else "right", no_wrap=True)
     for row in rows.to_dict("records"):
-        table.add_row(*(cell(row) for cell in shown.values()))
+        table.add_row(*(Text(cell(row)) for cell in shown.values()))
     return table

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import gpu_index, load_sheet, preset_sheet
@@ -26,7 +27,7 @@ def _print(rows: list[dict[str, Any]], console: Console, as_json: bool, title: s
         numeric = all(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(_text(value) for value in row.values()))
+        table.add_row(*(Text(_text(value)) for value in row.values()))
     console.print(table)
 
 
@@ -65,7 +66,8 @@ def print_gpus(console: Console, as_json: bool) -> None:
 def print_gpu(name: str, console: Console, as_json: bool) -> None:
     """Print every attribute of one GPU with unit, source and status, and its peaks beside the data sheet's."""
     sheet = load_sheet(name)
-    index = gpu_index().get(sheet.name, {})
+    shipped = sheet.name in gpu_index() and sheet is preset_sheet(sheet.name)  # not a user's file of that name
+    index = gpu_index()[sheet.name] if shipped else {}
     rows = [
         {
             "attribute": entry.attribute.name,
@@ -77,13 +79,13 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
         }
         for entry in sheet.entries.values()
     ]
-    checks = [_peak_row(check) for check in peak_checks() if check.preset == sheet.name]
+    checks = [_peak_row(check) for check in peak_checks() if shipped and check.preset == sheet.name]
     if as_json:
         names = {"name": sheet.name, "title": sheet.title}
         print(json.dumps({**index, **names, "attributes": rows, "peaks": checks}, indent=1, allow_nan=False))
         return
     chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
-    console.print(f"[bold]{sheet.title}[/bold] ({sheet.name}){chip}\n")
+    console.print(f"{sheet.title} ({sheet.name}){chip}\n", markup=False, style="bold")
     _print([row | {"value": _text(row["value"])} for row in rows], console, False)
     if checks:
         console.print()
@@ -158,7 +160,7 @@ def print_metrics(console: Console, as_json: bool) -> None:
 
 def print_check(space: Space, figures: Estimate, console: Console) -> None:
     """Print what a space asks and what a sweep of it takes."""
-    console.print(f"[bold]{space.name}[/bold]: {space.question}" if space.question else f"[bold]{space.name}[/bold]")
+    console.print(f"{space.name}: {space.question}" if space.question else space.name, markup=False, style="bold")
     rows = [
         {
             "axis": axis.name,
@@ -174,7 +176,7 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
     console.print()
     for workload in space.workloads:
         need = f", needs {workload.memory.total / 1e9:.1f} GB a GPU" if workload.memory.total else ""
-        console.print(f"workload {workload.name}: {workload.description}{need}")
+        console.print(f"workload {workload.name}: {workload.description}{need}", markup=False)
     for objective in space.objectives:
         console.print(
             f"{objective.direction} {objective.name} {f'[{objective.unit}]' if objective.unit else ''}", markup=False

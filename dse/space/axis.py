@@ -8,7 +8,7 @@ import numpy as np
 from dse.errors import InputError
 from dse.hardware.schema import Attribute
 
-MAX_VALUES = 1_000_000
+MAX_VALUES = 100_000
 _RANGE_KEYS = {"from", "to", "step", "count", "scale"}
 _FORMS = (
     "give a list [1, 2, 4] or a range { from = 1, to = 9, step = 2 } or "
@@ -77,7 +77,7 @@ def _range(attribute: Attribute, spec: dict, where: str) -> list[float]:
         raise InputError(f"{where}: a range needs either step or count; {_FORMS}")
     values = _stepped(spec, low, high, scale, where) if "step" in spec else _counted(spec, low, high, scale, where)
     if attribute.type == "int":
-        values = np.round(values)
+        return list(dict.fromkeys(int(v) for v in np.round(values)))
     return list(dict.fromkeys(_tidy(float(v)) for v in values))
 
 
@@ -115,6 +115,6 @@ def _number(spec: dict, key: str, where: str) -> float:
 
 
 def _tidy(value: float) -> float | int:
-    """Six significant decimals: what a person would write, and whole numbers as such."""
+    """Six significant digits: what a person would write, and whole numbers as such."""
     value = float(f"{value:.6g}")
     return int(value) if value == int(value) else value

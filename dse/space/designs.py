@@ -23,7 +23,12 @@ def with_links(space: Space, axes: Columns) -> Columns:
     for name, expression in space.links:
         value = np.broadcast_to(np.asarray(expression(values), dtype=float), (count,))
         value = np.nan_to_num(value, nan=-1.0, posinf=-1.0, neginf=-1.0)  # out of every attribute's range
-        values[name] = columns[name] = np.round(value) if gpu_schema()[name].type == "int" else value
+        kind = gpu_schema()[name].type
+        if kind == "int":
+            value = np.round(value)
+        elif kind != "float":  # a choice or a switch lies in no range when it is not whole
+            value = np.where(value == np.round(value), value, -1.0)
+        values[name] = columns[name] = value
     return columns
 
 

@@ -42,8 +42,12 @@ class Expression:
     condition: bool
 
     def __call__(self, values: Mapping[str, Any], array_module: Any = np) -> Any:
-        """Return the value for ``values`` (dotted name -> number or array); ``array_module`` is numpy or jax.numpy."""
-        return _evaluate(self.tree, values, array_module)
+        """Return the value for ``values`` (dotted name -> number or array); ``array_module`` is numpy or jax.numpy.
+
+        Numbers follow IEEE 754: 1/0 is infinite, not an error.
+        """
+        with np.errstate(all="ignore"):
+            return _evaluate(self.tree, values, array_module)
 
     def __hash__(self) -> int:
         return hash(self.text)
@@ -119,7 +123,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
 
     match node:
         case ast.Constant(value=value):
-            return value
+            return np.float64(float(value))  # pyright: ignore[reportArgumentType]  # a Python integer could grow without bound in a power
         case ast.Name(id=name):
             return values[name]
         case ast.Attribute(value=ast.Name(id=name), attr=attr):

@@ -1,6 +1,10 @@
 """Names and units of what a sweep computes: the vocabulary of objectives and constraints."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from dse.hardware.schema import gpu_schema
+from dse.units import KILO
 from dse.workload.workload import Workload
 
 DESIGN_METRICS = {
@@ -14,7 +18,7 @@ WORKLOAD_METRICS = {
     "time_ms": ("ms", "time of one run"),
     "ttft_ms": ("ms", "time to first token: the prefill's time"),
     "tbt_ms": ("ms", "time between tokens: a decode step's time"),
-    "tokens_per_s": ("token/s", "tokens that all requests together get in a second"),
+    "tokens_per_s": ("token/s", "tokens a second, all requests: generated ones, or those of the prompts in a prefill"),
     "dram_gb": ("GB", "bytes between DRAM and L2 in one run (1 GB = 1e9 B)"),
     "memory_gb": ("GB", "DRAM capacity that one GPU needs (1 GB = 1e9 B)"),
 }
@@ -32,9 +36,18 @@ def workload_metrics(workload: Workload) -> list[str]:
     """Return the metrics that a workload has: TTFT needs a prefill, time between tokens a decode."""
     phases = {phase.name for phase in workload.phases}
     left_out = {metric for metric, phase in _PHASE_METRICS.items() if phase not in phases}
-    if phases == {"kernel"}:
+    if not workload.tokens:
         left_out.add("tokens_per_s")
     return [metric for metric in WORKLOAD_METRICS if metric not in left_out]
+
+
+def time_metrics(workload: Workload, times: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metrics that follow from the time [ms] of one run of each phase, numbers or arrays alike."""
+    metrics: dict[str, Any] = {"time_ms": sum(times[phase.name] * phase.runs for phase in workload.phases)}
+    metrics |= {metric: times[phase] for metric, phase in _PHASE_METRICS.items() if phase in times}
+    if workload.tokens:
+        metrics["tokens_per_s"] = workload.tokens / metrics["time_ms"] * KILO
+    return metrics
 
 
 def metric_unit(text: str) -> str:

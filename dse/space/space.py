@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 import dse
 from dse.errors import InputError, accepted
-from dse.hardware.presets import GpuSheet, gpu_from_mapping, read_toml
+from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, read_toml, resolve
 from dse.hardware.schema import attribute, gpu_schema
 from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
@@ -64,9 +65,22 @@ class Space:
 
     @cached_property
     def digest(self) -> str:
-        """Hash of everything that decides the result: the space, the base GPU's numbers, and this version."""
-        state = {"space": self.content, "base": self.base.numbers(), "version": dse.__version__}
-        return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:16]
+        """Hash of everything that decides the result: space, base GPU, kernels, model, and this version."""
+        state = {
+            "space": self.content,
+            "base": self.base.numbers(),
+            "model": repr(self.model),
+            "workloads": [
+                [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators]]
+                for w in self.workloads
+            ],
+            "version": dse.__version__,
+        }
+        digest = hashlib.sha256(json.dumps(state, sort_keys=True, default=repr).encode())
+        for workload in self.workloads:
+            for leaf in jax.tree.leaves(workload.kernels):
+                digest.update(leaf.tobytes())
+        return digest.hexdigest()[:16]
 
     def columns(self, start: int, stop: int) -> dict[str, np.ndarray]:
         """Return the axes' numbers of designs ``start`` to ``stop``, shape (designs,); the last axis varies fastest."""
@@ -147,15 +161,9 @@ def _base(content: dict, where: str, folder: Path) -> GpuSheet:
     for key in ("base", "name"):
         if key in overrides:
             raise InputError(f"{where}: [gpu] {key} is not an attribute of a GPU; give it at the top of the file")
-    if base.endswith(".toml"):
-        path = folder / base
-        sheet = gpu_from_mapping(read_toml(path), str(path), path.stem)
-        entries = gpu_from_mapping({"base": "h100_sxm", **overrides}, f"{where}: [gpu]", path.stem).entries
-        return GpuSheet(sheet.name, sheet.title, sheet.entries | {key: entries[key] for key in overrides})
-    try:
-        return gpu_from_mapping({"base": base, **overrides}, f"{where}: [gpu]" if overrides else where, base)
-    except InputError as error:
-        raise InputError(str(error).replace(f"{where}: [gpu]: base", f"{where}: base")) from None
+    is_file = base.endswith(".toml")
+    sheet = load_sheet(folder / base) if is_file else preset_sheet(resolve(base, f"{where}: base"))
+    return changed(sheet, overrides, f"{where}: [gpu]") if overrides else sheet
 
 
 def _axes(table: dict, where: str) -> tuple[Axis, ...]:
@@ -259,6 +267,9 @@ def _constraints(items: Any, where: str, known: set[str]) -> tuple[Expression, .
     return tuple(constraints)
 
 
+RESERVED = ("feasible", "reason", "code")
+"""Columns of a sweep's tables that are neither attributes nor metrics."""
+
 _DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
 
 
@@ -279,6 +290,8 @@ def _objectives(items: Any, where: str, known: set[str]) -> tuple[Objective, ...
             raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
         name = _text(item, "name", here, expression.text)
         unit = _text(item, "unit", here, metric_unit(expression.text))
+        if name != expression.text and (name in known or name in RESERVED):
+            raise InputError(f"{here}: name = {name!r} means something else already; give a name of its own")
         if any(o.name == name for o in objectives):
             raise InputError(f"{here}: {name!r} is an objective already; give each a name of its own")
         objectives.append(Objective(name, unit, _DIRECTIONS[item["goal"]], expression))

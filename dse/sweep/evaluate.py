@@ -18,12 +18,13 @@ from jax import Array
 
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import peak_tflops
 from dse.numerics import INFEASIBLE
-from dse.space.metrics import design_metrics, workload_metrics
+from dse.space.metrics import design_metrics, time_metrics, workload_metrics
 from dse.space.space import Space
 from dse.sweep.reasons import Reasons
 from dse.timing.timing import CAUSES, Timing, TimingModel
-from dse.units import GIGA, KILO, MILLI, NANO
+from dse.units import GIGA, MILLI, NANO
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
@@ -120,27 +121,12 @@ def phase_result(workload: Workload, phase: str, timing: Timing) -> PhaseResult:
 def workload_columns(workload: Workload, phases: Mapping[str, PhaseResult]) -> dict[str, Array]:
     """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
     runs = {phase.name: phase.runs for phase in workload.phases}
-    time = sum((phases[name].time_ms * count for name, count in runs.items()), jnp.zeros(()))
-    traffic = sum((phases[name].dram_bytes * count for name, count in runs.items()), jnp.zeros(()))
-    columns = {"time_ms": time}
-    if "prefill" in phases:
-        columns["ttft_ms"] = phases["prefill"].time_ms
-    if "decode" in phases:
-        columns["tbt_ms"] = phases["decode"].time_ms
-    made = "decode" if "decode" in phases else "prefill"
-    tokens = sum(phase.tokens * phase.runs for phase in workload.phases if phase.name == made)
-    if tokens:
-        columns["tokens_per_s"] = tokens / time * KILO
-    columns["dram_gb"] = traffic / GIGA
-    columns["memory_gb"] = jnp.full_like(time, workload.memory.total / GIGA)
+    columns = time_metrics(workload, {name: phase.time_ms for name, phase in phases.items()})
+    columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
+    columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
     for cause in CAUSES:
-        columns[f"{cause}_ms"] = sum((phases[n].stack[cause] * c for n, c in runs.items()), jnp.zeros(()))
+        columns[f"{cause}_ms"] = sum(phases[name].stack[cause] * count for name, count in runs.items())
     return {f"{workload.name}.{name}": value for name, value in columns.items()}
-
-
-def peak_tflops(gpu: Gpu, rate: Array) -> Array:
-    """Return the dense peak of a tensor rate at the tensor clock [TFLOP/s]."""
-    return gpu.sm_count * gpu.tensor_cores_per_sm * rate * 2.0 * gpu.tensor_clock_ghz / KILO
 
 
 class Evaluator:
@@ -189,8 +175,7 @@ class Evaluator:
         results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
         results["die_mm2"] = self._die_area(gpus, axes, count)
-        results["peak_bf16_tflops"] = peak_tflops(gpus, gpus.tensor_fma_bf16)
-        results["peak_fp8_tflops"] = peak_tflops(gpus, gpus.tensor_fma_fp8)
+        results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
             chosen, can_run = choose(workload, *time_candidates(self.space.model, workload, gpus, axes, count))
@@ -233,6 +218,6 @@ def float_type() -> type:
 
 def cache_compilations() -> None:
     """Keep compiled programs in the user's cache folder, so that a second sweep starts at once."""
-    root = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

@@ -14,7 +14,7 @@ from dse.units import GIGA
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason: its ``kind`` (link, memory, kernel, constraint) and the name of what it concerns."""
+    """One reason: its ``kind`` (link, memory, kernel, constraint, objective) and the name of what it concerns."""
 
     kind: str
     subject: str
@@ -30,7 +30,8 @@ class Reasons:
         memory = [Reason("memory", w.name) for w in space.workloads]
         kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
         constraints = [Reason("constraint", c.text) for c in space.constraints]
-        self.all = (Reason("feasible", ""), *links, *memory, *kernels, *constraints)
+        objectives = [Reason("objective", o.name) for o in space.objectives]
+        self.all = (Reason("feasible", ""), *links, *memory, *kernels, *constraints, *objectives)
         self._kernels = range(1 + len(links) + len(memory), 1 + len(links) + len(memory) + len(kernels))
 
     def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
@@ -53,6 +54,20 @@ class Reasons:
         code = jnp.zeros(results["total.time_ms"].shape, dtype=jnp.int32)
         for number in range(len(failed), 0, -1):
             code = jnp.where(failed[number - 1], number, code)
+        return code
+
+    def add_non_finite(self, code: np.ndarray, results: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the codes with designs whose objectives are not finite (a division by 0) marked, their values 0.
+
+        Outside the batch's program, because fast-math does not know infinity.
+        """
+        code = code.copy()
+        first = len(self.all) - len(self.space.objectives)
+        for number, objective in enumerate(self.space.objectives):
+            bad = ~np.isfinite(results[objective.name])
+            if bad.any():
+                code[bad & (code == 0)] = first + number
+                results[objective.name] = np.where(bad, 0.0, results[objective.name])
         return code
 
     def is_blank(self, code: Array | np.ndarray) -> Array | np.ndarray:
@@ -79,6 +94,8 @@ class Reasons:
                 f"kernel: {reason.subject} has no kernel for {reason.detail} that runs "
                 "(data type, instructions, or a CTA that does not fit an SM)"
             )
+        if reason.kind == "objective":
+            return f"objective: {reason.subject} is not a finite number"
         return f"constraint: {reason.subject}" if reason.kind == "constraint" else ""
 
     def _memory_text(self, reason: Reason, dram_gb: float) -> str:

@@ -4,22 +4,21 @@ import json
 import os
 import platform
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dse
 from dse.errors import InputError
-from dse.space.space import space_from_mapping
+from dse.space.space import Space, space_from_mapping
 from dse.sweep.result import SweepResult
 from dse.sweep.store import write_json
 from dse.sweep.sweep import sample_positions
 
-LIBRARIES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "equinox", "moocore", "plotly")
 FORMAT = 1
 
 
@@ -41,7 +40,7 @@ def write_record(result: SweepResult, folder: Path) -> None:
         "baseline": _exact(result.baseline),
         "axis_effects": _exact(result.axis_effects),
         "machine": {"python": platform.python_version(), "system": platform.platform(), "processor": _processor()},
-        "libraries": {name: version(name) for name in LIBRARIES},
+        "libraries": result.libraries,
         "timing": {"finished": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": summary["seconds"]},
     }
     write_json(folder / "run.json", document)
@@ -68,25 +67,48 @@ def load_result(folder: Path) -> SweepResult:
     document = _read(folder / "run.json")
     try:
         space = space_from_mapping(document["space"], str(folder / "run.json"), "space", folder / document["folder"])
-        points = pq.read_table(folder / "points.parquet")
-        front = pq.read_table(folder / "pareto.parquet")
-        positions = sample_positions(space.size, np.asarray(points["feasible"]))
+        _check_origin(folder, document["digest"], space)
+        front = pq.read_table(folder / "pareto.parquet").to_pandas()
         return SweepResult(
             space=space,
-            baseline=_frame(document["baseline"], front.to_pandas()),
-            front=front.to_pandas(),
+            baseline=_frame(document["baseline"], front),
+            front=front,
             axis_effects=pd.DataFrame(document["axis_effects"]),
-            sample=points.take(positions).to_pandas(),
+            sample=_sample(folder / "points.parquet", space),
             n=document["n"],
             n_feasible=document["n_feasible"],
             infeasible=document["infeasible"],
             seconds=document["timing"]["seconds"],
             folder=folder,
+            libraries=document["libraries"],
         )
     except KeyError as error:
         raise InputError(f"{folder / 'run.json'}: {error.args[0]} is missing; sweep again") from None
-    except OSError as error:
+    except (OSError, pa.ArrowException) as error:
         raise InputError(f"{folder}: {error}; give the folder of a finished sweep") from None
+
+
+def _check_origin(folder: Path, digest: str, space: Space) -> None:
+    """Refuse tables that are not this run's, and a run whose inputs or version are no longer at hand."""
+    for name in ("points.parquet", "pareto.parquet"):
+        metadata = pq.read_metadata(folder / name).metadata or {}
+        if metadata.get(b"dse.digest", b"").decode() != digest:
+            raise InputError(f"{folder / name}: is not of the run that run.json records; sweep again")
+    if space.digest != digest:
+        raise InputError(
+            f"{folder / 'run.json'}: records a run of other inputs or of another version (digest {digest}, now "
+            f"{space.digest}); sweep again"
+        )
+
+
+def _sample(path: Path, space: Space) -> pd.DataFrame:
+    """Read the designs that pictures show, one row group at a time."""
+    file, parts, start = pq.ParquetFile(path), [], 0
+    for group in range(file.num_row_groups):
+        table = file.read_row_group(group)
+        parts.append(table.take(sample_positions(space.size, np.asarray(table["feasible"]), start)))
+        start += len(table)
+    return pa.concat_tables(parts).to_pandas()
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What a sweep found."""
 
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.space.space import Space
+
+LIBRARIES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "equinox", "moocore", "plotly")
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that a result depends on."""
+    return {name: version(name) for name in LIBRARIES}
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class SweepResult:
     infeasible: dict[str, int]
     seconds: dict[str, float]
     folder: Path | None = None
+    libraries: dict[str, str] = field(default_factory=library_versions)
     table: pa.Table | None = field(default=None, repr=False)
 
     def pareto(self) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
+from dse.space.metrics import WORKLOAD_METRICS, time_metrics
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing, TimingModel
 from dse.units import GIGA
@@ -150,18 +151,7 @@ def _row(operator: Operator, chosen: tuple[int, str], timing: dict[str, np.ndarr
 
 
 def _metrics(workload: Workload, kernels: pd.DataFrame) -> dict[str, tuple[float, str]]:
-    times = kernels.groupby("phase")["time_ms"].sum()
-    metrics: dict[str, tuple[float, str]] = {}
-    if "prefill" in times:
-        metrics["ttft_ms"] = float(times["prefill"]), "ms"
-    if "decode" in times:
-        metrics["tbt_ms"] = float(times["decode"]), "ms"
-    total = sum(float(times[phase.name]) * phase.runs for phase in workload.phases)
-    metrics["time_ms"] = total, "ms"
-    made = "decode" if "decode" in times else "prefill"
-    tokens = sum(phase.tokens * phase.runs for phase in workload.phases if phase.name == made)
-    if tokens:
-        metrics["tokens_per_s"] = tokens / total * 1e3, "token/s"
+    values = time_metrics(workload, kernels.groupby("phase")["time_ms"].sum().to_dict())
     if workload.memory.total:
-        metrics["memory_gb"] = workload.memory.total / GIGA, "GB"
-    return metrics
+        values["memory_gb"] = workload.memory.total / GIGA
+    return {name: (float(value), WORKLOAD_METRICS[name][0]) for name, value in values.items()}

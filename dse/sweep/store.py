@@ -34,6 +34,8 @@ def design_table(space: Space, columns: Mapping[str, np.ndarray], results: Mappi
     for axis in space.axes:
         arrays[axis.name] = _axis_array(axis.attribute, columns[axis.name])
     for name, values in results.items():
+        if name in arrays:  # an axis that is an objective too keeps its own type
+            continue
         arrays[name] = pa.array(values.astype(np.float32), mask=blank if blank.any() else None)
     arrays["feasible"] = pa.array(reasons == "")
     arrays["reason"] = pa.array(reasons.tolist(), type=pa.string()).dictionary_encode()

@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from math import gcd
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ class _Chunk:
     columns: designs.Columns
     results: dict[str, np.ndarray]
     code: np.ndarray
+    reasons: np.ndarray
 
 
 def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Progress | None = None) -> SweepResult:
@@ -56,10 +58,12 @@ def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Pr
 def sample_positions(size: int, feasible: np.ndarray, start: int = 0) -> np.ndarray:
     """Return the positions of the feasible designs that pictures show: every so-many-th of a grid of ``size``.
 
-    ``feasible``: which designs can be had, from number ``start`` on. The step is odd and prime to most axis lengths, so
-    that the sample does not fall on one value of the fastest axis.
+    ``feasible``: which designs can be had, from number ``start`` on. The step shares no factor with the size, so that
+    the sample runs through every value of every axis.
     """
-    step = max(1, size // SAMPLE) | 1
+    step = max(1, size // SAMPLE)
+    while gcd(step, size) > 1:
+        step += 1
     positions = np.flatnonzero(feasible)
     return positions[(start + positions) % step == 0]
 
@@ -148,12 +152,12 @@ class _Sweep:
 
     def _evaluate(self, start: int, columns: designs.Columns) -> _Chunk:
         results = self.evaluator(columns)
-        return _Chunk(start, columns, results, results.pop("code"))
+        code = self.reasons.add_non_finite(results.pop("code"), results)
+        return _Chunk(start, columns, results, code, self.reasons.texts(code, columns))
 
     def _table(self, chunk: _Chunk) -> pa.Table:
-        texts = self.reasons.texts(chunk.code, chunk.columns)
         blank = np.asarray(self.reasons.is_blank(chunk.code))
-        return design_table(self.space, chunk.columns, chunk.results, texts, blank)
+        return design_table(self.space, chunk.columns, chunk.results, chunk.reasons, blank)
 
     def _costs(self, chunk: _Chunk) -> np.ndarray:
         return np.stack([o.sign * chunk.results[o.name].astype(float) for o in self.space.objectives], axis=1)
@@ -165,8 +169,7 @@ class _Sweep:
         self.front.add(costs, chunk.start + feasible)
         self.effects.add(chunk, feasible)
         if len(feasible) < len(chunk.code):
-            texts = self.reasons.texts(chunk.code, chunk.columns)
-            self.infeasible.update(Counter(texts[chunk.code > 0].tolist()))
+            self.infeasible.update(Counter(chunk.reasons[chunk.code > 0].tolist()))
         self.sample.append(table.take(sample_positions(self.space.size, chunk.code == 0, chunk.start)))
 
     def _write_front(self) -> pa.Table:
@@ -206,42 +209,56 @@ class _Sweep:
 class _AxisStatistics:
     """Median and best of each objective over the feasible designs with each value of each axis, in bounded memory.
 
-    The median comes from histograms on a logarithmic scale (1 % wide bins); it is exact to half a bin.
+    The median comes from histograms on a logarithmic scale (1 % wide bins, wider on axes of very many values) and is
+    exact to half a bin; there is none where an objective leaves the scale.
     """
 
-    BINS = 4096
     LOW, HIGH = 1e-9, 1e9
+    CELLS = 2**23
+    """Counts held for one axis."""
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        shape = (len(space.objectives), self.BINS)
-        self.counts = [np.zeros((len(axis), *shape), dtype=np.int64) for axis in space.axes]
-        self.best = [np.full((len(axis), len(space.objectives)), np.inf) for axis in space.axes]
+        objectives = len(space.objectives)
+        bins = [int(np.clip(self.CELLS // (len(axis) * objectives), 64, 4096)) for axis in space.axes]
+        self.counts = [np.zeros((len(a), objectives, b), np.int64) for a, b in zip(space.axes, bins, strict=True)]
+        self.best = [np.full((len(axis), objectives), np.inf) for axis in space.axes]
+        self.off_scale = np.zeros(objectives, dtype=bool)
 
     def add(self, chunk: _Chunk, feasible: np.ndarray) -> None:
         """Take the feasible designs of a chunk."""
-        scale = self.BINS / np.log(self.HIGH / self.LOW)
+        order = [np.argsort(axis.numbers) for axis in self.space.axes]
+        places = [
+            rank[np.searchsorted(np.sort(axis.numbers), chunk.columns[axis.name][feasible])]
+            for axis, rank in zip(self.space.axes, order, strict=True)
+        ]
         for number, objective in enumerate(self.space.objectives):
             values = chunk.results[objective.name][feasible].astype(float)
-            bins = np.clip((np.log(np.maximum(values, self.LOW) / self.LOW) * scale).astype(int), 0, self.BINS - 1)
-            for axis, counts, best in zip(self.space.axes, self.counts, self.best, strict=True):
-                position = np.searchsorted(np.sort(axis.numbers), chunk.columns[axis.name][feasible])
-                position = np.argsort(axis.numbers)[position]
-                np.add.at(counts[:, number], (position, bins), 1)
-                np.minimum.at(best[:, number], position, objective.sign * values)
+            self.off_scale[number] |= bool(((values < self.LOW) | (values > self.HIGH)).any())
+            depth = np.log(np.clip(values, self.LOW, self.HIGH) / self.LOW) / np.log(self.HIGH / self.LOW)
+            for place, counts, best in zip(places, self.counts, self.best, strict=True):
+                bins = np.minimum((depth * counts.shape[2]).astype(int), counts.shape[2] - 1)
+                np.add.at(counts[:, number], (place, bins), 1)
+                np.minimum.at(best[:, number], place, objective.sign * values)
 
     def frame(self, at_baseline: pd.DataFrame) -> pd.DataFrame:
         """Return the statistics beside the one-axis-at-a-time results."""
-        rows = []
-        scale = np.log(self.HIGH / self.LOW) / self.BINS
-        for axis, counts, best in zip(self.space.axes, self.counts, self.best, strict=True):
-            cumulative = counts.cumsum(axis=2)
-            for i, value in enumerate(axis.values):
-                for j, objective in enumerate(self.space.objectives):
-                    total = cumulative[i, j, -1]
-                    middle = np.searchsorted(cumulative[i, j], total / 2) + 0.5
-                    median = self.LOW * np.exp(middle * scale) if total else None
-                    top = objective.sign * best[i, j] if total else None
-                    rows.append((axis.name, axis.numbers[i], value, axis.unit, objective.name, median, top))
+        rows = [
+            (axis.name, axis.numbers[i], value, axis.unit, objective.name, *self._figures(number, i, j))
+            for number, axis in enumerate(self.space.axes)
+            for i, value in enumerate(axis.values)
+            for j, objective in enumerate(self.space.objectives)
+        ]
         frame = pd.DataFrame(rows, columns=["axis", "number", "value", "unit", "objective", "median", "best"])
         return frame.merge(at_baseline, on=["axis", "number", "objective"], how="left")
+
+    def _figures(self, axis: int, value: int, objective: int) -> tuple[float | None, float | None]:
+        """Median and best of one objective at one value of an axis; None where there is none."""
+        cumulative = self.counts[axis][value, objective].cumsum()
+        if not cumulative[-1]:
+            return None, None
+        best = self.space.objectives[objective].sign * self.best[axis][value, objective]
+        if self.off_scale[objective]:
+            return None, best
+        middle = (np.searchsorted(cumulative, cumulative[-1] / 2) + 0.5) / len(cumulative)
+        return self.LOW * (self.HIGH / self.LOW) ** middle, best

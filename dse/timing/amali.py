@@ -13,7 +13,7 @@ from dse.timing.interval import Hiding, IntervalCycles, Latencies, Resident, int
 from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
-from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
+from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.workload.kernel import Interval, Kernel
 
@@ -80,20 +80,20 @@ class Amali(TimingModel):
         warps = ctas * kernel.warps
         subcore = ceil_div(warps, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
         resident = Resident(subcore, warps, all_ctas / jnp.maximum(ctas, 1.0))
-        rate = tensor_rate(kernel, gpu)
+        rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
         hiding = self._hiding(kernel, latencies, mem)
         return _sum(
             interval_cycles(
                 interval, gpu, resident, hiding, latencies, mem, rate, pipelined,
-                modifiers=self.tensor_modifiers, single_warp_literal=self.single_warp_literal,
+                single_warp_literal=self.single_warp_literal,
             )
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip
 
     def _latencies(self, kernel: Kernel, gpu: Gpu, rate: Array) -> Latencies:
         fma = jnp.asarray(kernel.tensor_instruction_fma)
-        interval = busy_cycles(fma, rate, self.tensor_modifiers)  # Eq. (26): L_TC = II_TC
+        interval = busy_cycles(fma, rate)  # Eq. (26): L_TC = II_TC
         tensor = jnp.maximum(interval, gpu.mma_latency_cycles) if self.tensor_latency_measured else interval
         return Latencies(gpu.alu_latency_cycles, gpu.sfu_latency_cycles, tensor, gpu.shared_load_latency_cycles)
 

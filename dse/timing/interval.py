@@ -76,9 +76,7 @@ def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelin
     return compute, shared, jnp.where(pipelined > 0, ahead, latency)
 
 
-def structural(
-    interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Array, modifiers: bool
-) -> tuple[Array, Array]:
+def structural(interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Array) -> tuple[Array, Array]:
     """Return the cycles that the math pipes and the L1 path add to issuing [cycle]: one of the two is 0.
 
     Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval, and all of its excess over issuing is
@@ -90,7 +88,7 @@ def structural(
     passes = gpu.warp_passes
     lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
     pipes = [  # Eq. (10) of one warp
-        busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate, modifiers),
+        busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate),
         interval.fp32 * passes["fp32"],
         interval.int32 * passes["int32"],
         interval.sfu * passes["sfu"],
@@ -116,7 +114,6 @@ def interval_cycles(
     tensor_rate: Array,
     pipelined: Array,
     *,
-    modifiers: bool,
     single_warp_literal: bool,
 ) -> IntervalCycles:
     """Return the cycles of one interval for a wave's warps, times its repeats.
@@ -136,7 +133,7 @@ def interval_cycles(
         hidden = jnp.minimum(stall * hiding.probability, 1.0) * others  # V
         issue, left = n / gpu.issue_rate + others, jnp.maximum(stall - hidden, 0.0)  # Z
     share = safe_div(left, stall)
-    math, lg = structural(interval, gpu, resident, tensor_rate, modifiers)
+    math, lg = structural(interval, gpu, resident, tensor_rate)
     queue = queueing(
         interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
         gpu.l1_mshr_entries * gpu.sector_bytes, memory,

@@ -11,7 +11,7 @@ class LaunchLatency(eqx.Module):
     """KLL = s GS + k with s = alpha BS^2 + beta BS + gamma: GS the grid [CTA], BS the block [warp/CTA], KLL in cycles.
 
     The paper prints beta = +0.0366; its figure's axes fit only -0.0366, which is the default here (a departure). k is
-    not published: the default is the largest that the figure's tick labels allow.
+    not published: the default is our reading of the figure's tick labels (2000 to 2400), to be calibrated.
     """
 
     alpha: float = 0.0036  # [cycle/CTA/warp^2]

@@ -5,6 +5,7 @@ from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.timing.amali import Amali
+from dse.timing.launch import LaunchLatency
 from dse.timing.roofline import Roofline
 from dse.timing.timing import TimingModel
 
@@ -21,10 +22,24 @@ def timing_model(spec: Any, where: str) -> TimingModel:
     if name not in TIMING_MODELS:
         raise InputError(f"{where}: no model is called {name!r}; {accepted(name, TIMING_MODELS)}")
     model = TIMING_MODELS[name]
-    known = {f.name: f.type for f in fields(model) if f.type in (bool, "bool")}
+    launch = _launch(switches.pop("launch", {}), where)
+    known = [f.name for f in fields(model) if f.type in (bool, "bool")]
     for key, value in switches.items():
         if key not in known:
             raise InputError(f"{where}: {key!r} is not a switch of {name}; {accepted(key, known)}")
         if not isinstance(value, bool):
             raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")
-    return model(**switches)
+    return model(**{"launch": launch, **switches})  # every model has a launch latency
+
+
+def _launch(spec: Any, where: str) -> LaunchLatency:
+    """Return the launch latency with the coefficients (alpha, beta, gamma, k) that a table states."""
+    known = [f.name for f in fields(LaunchLatency)]
+    if not isinstance(spec, dict):
+        raise InputError(f"{where}: launch = {spec!r} is not accepted; give a table with {', '.join(known)}")
+    for key, value in spec.items():
+        if key not in known:
+            raise InputError(f"{where}: launch.{key} is not a coefficient; {accepted(key, known)}")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{where}: launch.{key} = {value!r} is not accepted; give a number")
+    return LaunchLatency(**spec)

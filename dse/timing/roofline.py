@@ -28,7 +28,7 @@ class Roofline(TimingModel):
         mem = memory(kernel, gpu, clock, latency_is_total=False)
         tensor = tensor_rate(kernel, gpu) * gpu.subcores_per_sm
         rate = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor) * gpu.sm_count
-        arithmetic = busy_cycles(jnp.asarray(kernel.fma), rate, modifiers=True)
+        arithmetic = busy_cycles(jnp.asarray(kernel.fma), rate)
         dram, l2 = mem.dram_bytes * mem.dram_byte, jnp.asarray(kernel.l2_bytes) * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)

@@ -7,8 +7,8 @@ from dse.hardware.gpu import Gpu
 from dse.numerics import safe_div
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
-LEGACY_FMA_PER_CYCLE = 64.0
-"""GCoM's tensor core: HMMA.1688 (1024 FMA) each 16 cycles, whatever the GPU (RTX 2060 configuration)."""
+FIXED_INTERVAL = 16.0
+"""Initiation interval [cycle] of GCoM's tensor core, whatever the instruction and the GPU (its RTX 2060 file)."""
 
 SLOWEST = 1e-3
 """Rate [FMA/cycle] below which a sub-core counts as having none, so that cycles stay finite in 32 bits."""
@@ -18,13 +18,14 @@ def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle].
 
     Warp-level instructions on a GPU with warpgroup ones reach only ``warp_mma_fraction`` of the rate (H100: 1365 of
-    2048 FMA/cycle/SM).
+    2048 FMA/cycle/SM), except in FP64, which has no warpgroup instruction.
     """
     index = jnp.asarray(kernel.tensor_dtype)
     rate = jnp.zeros_like(gpu.tensor_fma_bf16)
     for i, value in enumerate(gpu.tensor_fma[: len(TENSOR_DTYPES)]):
         rate = rate + jnp.where(index == i, value, 0.0)
-    share = jnp.where(jnp.asarray(kernel.warpgroup) > 0, 1.0, gpu.warp_mma_fraction)
+    whole = (jnp.asarray(kernel.warpgroup) > 0) | (index == TENSOR_DTYPES.index("fp64"))
+    share = jnp.where(whole, 1.0, gpu.warp_mma_fraction)
     rate = rate * share * gpu.tensor_cores_per_sm / gpu.subcores_per_sm
     return jnp.where(rate < SLOWEST, 0.0, rate)
 
@@ -34,17 +35,20 @@ def supported(kernel: Kernel, gpu: Gpu) -> Array:
     tensor = jnp.asarray(kernel.uses_tensor) > 0
     has_type = jnp.logical_or(jnp.logical_not(tensor), tensor_rate(kernel, gpu) > 0)
     has_class = jnp.asarray(kernel.warpgroup) <= gpu.warpgroup_mma
-    has_capability = jnp.asarray(kernel.compute_capability) <= gpu.compute_capability
+    capability = gpu.compute_capability
+    has_capability = (jnp.asarray(kernel.compute_capability) <= capability) & (capability < kernel.capability_end)
     has_cluster = jnp.asarray(kernel.cluster) <= gpu.cluster_size
     return jnp.where(has_type & has_class & has_capability & has_cluster, 1.0, 0.0)
 
 
-def busy_cycles(fma: Array, rate: Array, modifiers: bool) -> Array:
+def fixed_interval_rate(kernel: Kernel) -> Array:
+    """Return the rate of a functional unit of fixed initiation interval, as GCoM has it [FMA/cycle]."""
+    return jnp.asarray(kernel.tensor_instruction_fma) / FIXED_INTERVAL
+
+
+def busy_cycles(fma: Array, rate: Array) -> Array:
     """Return the cycles that ``fma`` multiply-adds keep a tensor core busy [cycle].
 
-    With ``modifiers``: the sum of II_TC = FMA_count / TP_dt over the instructions (AMALI Eq. 25). Without: a functional
-    unit of fixed initiation interval, as GCoM has it.
+    The sum of II_TC = FMA_count / TP_dt over the instructions (AMALI Eq. 25).
     """
-    if not modifiers:
-        return fma / LEGACY_FMA_PER_CYCLE
     return safe_div(fma, rate)

@@ -9,7 +9,7 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.units import KILO, NANO
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 CAUSES = {
     "selected": "instructions issue, on an SM with its fair share of the work",
@@ -93,5 +93,7 @@ class TimingModel(eqx.Module):
 
 
 def kernel_clock(kernel: Kernel, gpu: Gpu) -> Array:
-    """Return the clock a kernel runs at [GHz]: the tensor clock where it uses tensor cores."""
-    return jnp.where(jnp.asarray(kernel.uses_tensor) > 0, gpu.tensor_clock_ghz, gpu.boost_clock_ghz)
+    """Return the clock a kernel runs at [GHz]: the tensor clock where it uses tensor cores, but boost for FP64."""
+    fp64 = jnp.asarray(kernel.tensor_dtype) == TENSOR_DTYPES.index("fp64")
+    at_tensor_clock = (jnp.asarray(kernel.uses_tensor) > 0) & ~fp64
+    return jnp.where(at_tensor_clock, gpu.tensor_clock_ghz, gpu.boost_clock_ghz)

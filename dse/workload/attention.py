@@ -28,6 +28,8 @@ class Attention:
     ``queries`` new tokens a request attend ``keys`` tokens (those before them and themselves); ``causal`` masks later
     ones. ``dtype`` of the products, ``kv`` of the cache. ``kv_distance`` [B]: bytes touched since the keys were
     written or last read; ``q_distance`` since the queries were; ``out_distance`` until the result's buffer is reused.
+    With a ``window`` a causal query attends only that many tokens (0: all). Raises ValueError when there are fewer keys
+    than queries.
     """
 
     batch: float
@@ -42,6 +44,26 @@ class Attention:
     q_distance: float = FOREVER
     kv_distance: float = FOREVER
     out_distance: float = FOREVER
+    window: int = 0
+
+    def __post_init__(self) -> None:
+        if self.keys < self.queries:
+            raise ValueError(f"{self.queries:g} queries attend only {self.keys:g} keys; keys count the queries' own")
+
+    @property
+    def prefix(self) -> float:
+        """Keys before the first query's own."""
+        return self.keys - self.queries
+
+    @property
+    def visible(self) -> float:
+        """Keys that a query attends, averaged over the queries."""
+        if not self.causal:
+            return self.keys
+        window = self.window or self.keys
+        growing = min(max(window - self.prefix, 0.0), self.queries)  # queries that still see every key before them
+        seen = growing * (2 * self.prefix + growing + 1) / 2 + (self.queries - growing) * window
+        return seen / self.queries
 
     @property
     def q_bytes(self) -> float:
@@ -56,8 +78,7 @@ class Attention:
     @property
     def fma(self) -> float:
         """Multiply-adds of both products, those that the mask removes left out."""
-        visible = self.keys - (self.queries - 1) / 2 if self.causal else self.keys
-        return 2 * self.batch * self.heads * self.queries * visible * self.head_dim
+        return 2 * self.batch * self.heads * self.queries * self.visible * self.head_dim
 
 
 @dataclass(frozen=True)
@@ -78,8 +99,7 @@ def attention_operator(
     repeats: float = 1.0,
 ) -> Operator:
     """Return the operator of an attention layer; raises InputError when no instruction computes in its type."""
-    # wgmma stands in for tcgen05: the same products of 64 rows, whose softmax goes through registers on both.
-    instructions = [i for i in instructions_for(capabilities, warpgroup, attention.dtype) if i.name != "tcgen05"]
+    instructions = instructions_for(capabilities, warpgroup, attention.dtype)
     if not instructions:
         raise InputError(f"{name}: no matrix instruction of these GPUs computes in {attention.dtype}")
     decode = attention.queries == 1
@@ -110,15 +130,20 @@ def _prefill(attention: Attention, instruction: MatrixInstruction) -> list[Candi
 
 
 def _mean_key_blocks(attention: Attention, block: Block) -> float:
-    """Key blocks that a CTA visits, averaged over the tiles of queries: causal CTAs skip blocks above the diagonal."""
+    """Key blocks that a CTA visits, averaged over the tiles of queries.
+
+    Causal CTAs skip the blocks above the diagonal and those that left the window.
+    """
     if not attention.causal:
         return ceil(attention.keys / block.columns)
-    prefix = attention.keys - attention.queries
     tiles = ceil(attention.queries / block.rows)
-    visited = [
-        ceil((min(attention.queries, (tile + 1) * block.rows) + prefix) / block.columns) for tile in range(tiles)
-    ]
-    return sum(visited) / tiles
+    window = attention.window or attention.keys
+    visited = 0
+    for tile in range(tiles):
+        last = attention.prefix + min(attention.queries, (tile + 1) * block.rows)
+        first = max(0.0, attention.prefix + tile * block.rows + 1 - window)
+        visited += ceil(last / block.columns) - int(first // block.columns)
+    return visited / tiles
 
 
 def _decode(attention: Attention, instruction: MatrixInstruction) -> list[Candidate]:
@@ -158,6 +183,7 @@ def _kernel(
         shared_kib=(q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,
+        capability_end=instruction.capability_end,
         warpgroup=float(instruction.warpgroup),
         tensor_dtype=TENSOR_DTYPES.index(attention.dtype) if attention.dtype in TENSOR_DTYPES else 0,
         uses_tensor=float(attention.dtype != "fp32"),

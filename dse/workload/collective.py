@@ -5,6 +5,9 @@ from math import ceil
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.operator import Candidate, Operator
 
+CTA_BYTES = 256 * 16
+"""Bytes a CTA of 256 threads moves at a time, one 128-bit load a thread (assumed)."""
+
 
 def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
     """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs that reach each other directly (NVSwitch).
@@ -19,8 +22,9 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
 
 
 def _kernel(size: float, link_bytes: float, messages: float) -> Kernel:
+    ctas = max(1, min(1024, ceil(size / CTA_BYTES)))
     body = Interval(
-        repeats=1,
+        repeats=ceil(size / (ctas * CTA_BYTES)),
         instructions=64.0,
         fp32=16.0,
         int32=16.0,
@@ -33,7 +37,7 @@ def _kernel(size: float, link_bytes: float, messages: float) -> Kernel:
         start=Interval(),
         loop=body,
         end=Interval(),
-        ctas=max(1, min(1024, ceil(size / (256 * 16)))),
+        ctas=ctas,
         warps=8.0,
         registers=48.0,
         warm_bytes=size,

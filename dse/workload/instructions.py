@@ -20,6 +20,7 @@ class MatrixInstruction:
     stages: int
     warpgroup: bool = False
     rows: int = 16
+    capability_end: float = 99.0
 
     def supports(self, dtype: str) -> bool:
         """Whether the class computes in ``dtype``."""
@@ -51,10 +52,12 @@ MMA_16816 = MatrixInstruction(
 )
 """Ampere and later: HMMA.16816, HMMA.1688.TF32, IMMA.16832, QMMA.16832, DMMA.884."""
 
-WGMMA = MatrixInstruction("wgmma", 9.0, _warpgroup_fma(64), stages=4, warpgroup=True, rows=64)
+WGMMA = MatrixInstruction("wgmma", 9.0, _warpgroup_fma(64), stages=4, warpgroup=True, rows=64, capability_end=10.0)
 """Hopper: wgmma.m64nNk32B; ``fma`` is per column of N."""
 
-TCGEN05 = MatrixInstruction("tcgen05", 10.0, _warpgroup_fma(128), stages=4, warpgroup=True, rows=128)
+TCGEN05 = MatrixInstruction(
+    "tcgen05", 10.0, _warpgroup_fma(128), stages=4, warpgroup=True, rows=128, capability_end=12.0
+)
 """Blackwell data-centre parts: tcgen05.mma.m128nNk32B; ``fma`` is per column of N."""
 
 INSTRUCTIONS = (CUDA_CORE, MMA_884, MMA_1688, MMA_16816, WGMMA, TCGEN05)
@@ -72,7 +75,7 @@ def instructions_for(capabilities: tuple[float, float] | None, warpgroup: bool, 
     GPU. FP32 runs on CUDA cores.
     """
     low, high = capabilities or (0.0, 99.0)
-    usable = [i for i in INSTRUCTIONS if i.supports(dtype) and i.compute_capability <= high]
+    usable = [i for i in INSTRUCTIONS if i.supports(dtype) and i.compute_capability <= high and i.capability_end > low]
     warp_level = [i for i in usable if not i.warpgroup]
     oldest = max((i.compute_capability for i in warp_level if i.compute_capability <= low), default=0.0)
     kept = [i for i in warp_level if i.compute_capability >= oldest]

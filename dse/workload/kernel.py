@@ -46,8 +46,9 @@ class Kernel(eqx.Module):
     Grid and resources: ``ctas``; ``warps`` [warp/CTA]; ``registers`` [register/thread]; ``shared_kib`` [KiB/CTA];
     ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
 
-    Requirements: ``compute_capability`` (at least); ``warpgroup`` (1: needs warpgroup-level tensor instructions);
-    ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``; ``tensor_instruction_fma`` [FMA/warp instruction].
+    Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
+    warpgroup-level tensor instructions); ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
+    ``tensor_instruction_fma`` [FMA/warp instruction].
 
     Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
     loop's loads are issued ahead of their use, so that everything an iteration does covers their latency).
@@ -72,6 +73,7 @@ class Kernel(eqx.Module):
     cluster: Number = 1.0
     launches: Number = 1.0
     compute_capability: Number = 0.0
+    capability_end: Number = 99.0
     warpgroup: Number = 0.0
     tensor_dtype: Number = 0.0
     uses_tensor: Number = 0.0

@@ -49,14 +49,21 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
     phases: list[Phase] = []
     if serving.phase in ("prefill", "generate"):
         operators += _Step(network, serving, target, "prefill", serving.prompt, serving.prompt).operators()
-        phases.append(Phase("prefill", serving.batch * serving.prompt))
+        phases.append(Phase("prefill"))
     if serving.phase in ("decode", "generate"):
         operators += _Step(network, serving, target, "decode", 1, serving.context).operators()
-        runs = serving.output if serving.phase == "generate" else 1
-        phases.append(Phase("decode", serving.batch, runs))
-    description = _describe(network, serving)
-    memory = memory_needed(network, serving)
-    return Workload(name, description, tuple(operators), tuple(phases), memory, serving.gpus)
+        # The prefill yields the first token.
+        phases.append(Phase("decode", serving.output - 1 if serving.phase == "generate" else 1))
+    tokens = {"prefill": serving.prompt, "decode": 1, "generate": serving.output}[serving.phase]
+    return Workload(
+        name,
+        _describe(network, serving),
+        tuple(operators),
+        tuple(phases),
+        memory_needed(network, serving),
+        serving.gpus,
+        float(serving.batch * tokens),
+    )
 
 
 def _describe(network: Network, serving: Serving) -> str:
@@ -149,9 +156,17 @@ class _Step:
     def operators(self) -> list[Operator]:
         """The operators of the step in the order they run; those of a layer carry the number of layers."""
         layers = self.network.layers
-        before = [self._vector("embedding", self.rows * self.network.hidden)]
+        before = [self._embedding()]
         layer = [op.times(layers) for op in self._layer()]
         return before + layer + self._output()
+
+    def _embedding(self) -> Operator:
+        """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""
+        dtype = self.serving.precision.output
+        return elementwise_operator(
+            "embedding", self.rows * self.network.hidden, dtype=dtype, input_distance=self.step_bytes,
+            out_distance=self.layer_bytes, phase=self.phase,
+        )  # fmt: skip
 
     def _layer(self) -> Iterator[Operator]:
         yield self._norm("attention_norm")
@@ -180,13 +195,17 @@ class _Step:
         fresh = self.phase == "prefill"
         attention = Attention(
             self.serving.batch, heads, kv_heads, net.head_dim, self.queries,
-            min(self.keys, net.window) if net.window else self.keys, dtype=p.output, kv=p.kv,
+            self._attended(), window=net.window, dtype=p.output, kv=p.kv,
             q_distance=2.0 * self._bytes(heads * net.head_dim),
             kv_distance=2.0 * self._bytes((heads + 2 * kv_heads) * net.head_dim) if fresh else self.step_bytes,
             out_distance=self.layer_bytes,
         )  # fmt: skip
         yield attention_operator("attention", attention, self.target.capabilities, self.target.warpgroup, self.phase)
         yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
+
+    def _attended(self) -> float:
+        """Keys in reach: all of a prompt, but only the window's of a cache."""
+        return min(self.keys, self.network.window) if self.phase == "decode" and self.network.window else self.keys
 
     def _mlp(self, prefix: str, rows: float, experts: float) -> Iterator[Operator]:
         net = self.network

@@ -1,4 +1,7 @@
-"""Row kernels: RMSNorm, LayerNorm, softmax; one CTA a row, the row kept in registers between its passes."""
+"""Row kernels: RMSNorm, LayerNorm, softmax; one CTA a row, which is kept in registers between its passes.
+
+Rows too long for the registers are read as if they fitted: what a second pass would read again stays in the L1.
+"""
 
 from math import ceil
 

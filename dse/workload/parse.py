@@ -1,6 +1,7 @@
 """Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import InputError, accepted
@@ -60,12 +61,7 @@ def _checked(workload: Workload, name: str | None) -> Workload:
                 f"{workload.name}: {operator.name} launches {ctas:.3g} CTAs, more than the {MAX_CTAS} that are "
                 "counted exactly; give a smaller batch or prompt"
             )
-    if name is None:
-        return workload
-    return Workload(
-        name, workload.description, workload.operators, workload.phases, workload.memory, workload.gpus,
-        workload.settings,
-    )  # fmt: skip
+    return workload if name is None else replace(workload, name=name)
 
 
 def _settings(text: str, where: str) -> dict[str, str]:
@@ -167,7 +163,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     """
     target = target or Target()
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # a spreadsheet may mark the order of bytes
             reader = csv.DictReader(file)
             rows, columns = list(reader), list(reader.fieldnames or ())
     except FileNotFoundError:
@@ -187,7 +183,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
         if column not in columns:
             raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
     operators = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
-    return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel", 0.0),))
+    return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel"),))
 
 
 def _gemm_row(row: dict[str, str], where: str, target: Target):

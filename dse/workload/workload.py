@@ -25,16 +25,18 @@ class Memory:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a workload that is timed on its own: ``tokens`` come out each time it runs, ``runs`` times in all."""
+    """A part of a workload that is timed on its own and runs ``runs`` times."""
 
     name: str
-    tokens: float
     runs: float = 1.0
 
 
 @dataclass(frozen=True)
 class Workload:
-    """Operators with how often each runs; ``gpus`` work together (tensor parallel), ``memory`` is per GPU."""
+    """Operators with how often each runs; ``gpus`` work together (tensor parallel), ``memory`` is per GPU.
+
+    ``tokens`` of all requests come out of one run: generated ones, or those of the prompts in a prefill (0: none).
+    """
 
     name: str
     description: str
@@ -42,7 +44,7 @@ class Workload:
     phases: tuple[Phase, ...]
     memory: Memory = field(default_factory=Memory)
     gpus: int = 1
-    settings: tuple[tuple[str, str], ...] = ()
+    tokens: float = 0.0
 
     @cached_property
     def kernels(self) -> Kernel:

@@ -80,7 +80,7 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
             "model": model, "gemm": gemm, "kernel": at["kernel"].iloc[0],
             **{f"cycles at {rate:g}": round(at.loc[rate, "cycles"]) for rate in RATES},
             "retuned at 512": round(at.loc[512.0, "retuned_cycles"]),
-            "math pipe 512/256": round(math[512.0] / math[256.0], 2) if math[256.0] > 0 else 0.0,
+            "math pipe 512/256": f"{math[512.0] / math[256.0]:.2f}" if math[256.0] > 0 else "-",
             "top cause at 512": max(CAUSES, key=lambda cause: at.loc[512.0, cause]),
         })  # fmt: skip
     return pd.DataFrame(rows)

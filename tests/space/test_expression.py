@@ -59,3 +59,8 @@ def test_refuses_anything_but_arithmetic(text: str) -> None:
 def test_unknown_name_is_named_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"'sm_cuont'.*did you mean 'sm_count'"):
         parse_expression("sm_cuont > 3", "here", {"sm_count", "l2_mib"})
+
+
+def test_numbers_follow_ieee_754_and_never_hang() -> None:
+    assert parse_expression("9 ** 9 ** 9", "here")({}) == np.inf
+    assert parse_expression("1 / 0 > 3", "here")({})

@@ -99,6 +99,8 @@ WRONG = [
     (_set("objectives", [{"value": "decode.tbt", "goal": "min"}]), ["'decode.tbt'", "decode.tbt_ms"]),
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "less"}]), ["goal = 'less'", '"min"']),
     (_set("objectives", [{"value": "prefill.tbt_ms", "goal": "min"}]), ["'prefill.tbt_ms'"]),
+    (_set("objectives", [{"value": "decode.tbt_ms", "goal": "min", "name": "die_mm2"}]), ["die_mm2", "something else"]),
+    (_set("gpu", {"peaks": {"bf16": 1979}}), ["sparsity"]),
     (_set("constraints", ["die_mm2"]), ["not a condition", "die_mm2 <= 814"]),
     (_set("constraints", ["area <= 3"]), ["'area'"]),
     (_set("timing", "amalli"), ["'amalli'", "amali"]),
@@ -118,6 +120,16 @@ def test_wrong_files_are_refused_in_a_sentence(number: int, small: dict[str, Any
     assert re.match(re.escape(str(path)), message), message
     for part in parts:
         assert part in message
+
+
+def test_the_digest_covers_what_a_file_holds(small: dict[str, Any], tmp_path) -> None:
+    digests = []
+    for size in (512, 1024):
+        (tmp_path / "gemms.csv").write_text(f"m,n,k\n{size},512,512\n")
+        small["workloads"] = {"list": "gemms.csv"}
+        small["objectives"] = [{"value": "list.time_ms", "goal": "min"}]
+        digests.append(space_from_mapping(small, "here", "small", tmp_path).digest)
+    assert digests[0] != digests[1]
 
 
 def test_file_that_is_not_toml_is_named(tmp_path) -> None:

@@ -17,6 +17,7 @@ from dse.sweep.pareto import pareto_mask
 from dse.sweep.record import load_result, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.run import run
+from dse.sweep.sweep import sample_positions
 from dse.timing.timing import CAUSES
 from tests.conftest import SMALL
 
@@ -178,3 +179,43 @@ def test_row_groups_hold_the_space_and_no_clock(result: SweepResult) -> None:
     metadata = pq.read_metadata(result.folder / "points.parquet").metadata
     assert metadata is not None
     assert metadata[b"dse.digest"].decode() == result.space.digest
+
+
+def test_an_axis_can_be_an_objective(small: dict[str, Any]) -> None:
+    small["objectives"] = [{"value": "sm_count", "goal": "min"}, {"value": "decode.tbt_ms", "goal": "min"}]
+    points = sweep(space_from_mapping(small, "here", "small")).points()
+    assert points["sm_count"].dtype == np.int64
+
+
+def test_an_objective_without_a_value_is_a_reason(small: dict[str, Any]) -> None:
+    small["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
+    found = sweep(space_from_mapping(small, "here", "small"))
+    assert found.infeasible == {"objective: odd is not a finite number": 9}
+
+
+def test_objectives_off_the_scale_have_no_median(small: dict[str, Any]) -> None:
+    small["objectives"] = [{"value": "decode.tbt_ms - 1000", "goal": "min", "name": "odd"}]
+    effects = sweep(space_from_mapping(small, "here", "small")).axis_effects
+    assert effects["median"].isna().all()
+    assert effects["best"].notna().all()
+
+
+@pytest.mark.parametrize("size", [300_000, 1_358_280, 45])
+def test_the_sample_runs_through_every_axis_value(size: int) -> None:
+    positions = sample_positions(size, np.ones(size, dtype=bool))
+    assert len(positions) <= 2 * 20_000
+    for length in (2, 3, 5, 7, 15):
+        assert set(positions % length) == set(range(length))
+
+
+def test_tables_of_another_run_are_refused(result: SweepResult, tmp_path: Path) -> None:
+    assert result.folder is not None
+    for file in result.folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    record = tmp_path / "run.json"
+    record.write_text(record.read_text().replace(result.space.digest, "0" * 16))
+    with pytest.raises(InputError, match="is not of the run"):
+        load_result(tmp_path)
+    (tmp_path / "points.parquet").write_bytes(b"garbage")
+    with pytest.raises(InputError, match=r"finished sweep|points\.parquet"):
+        load_result(tmp_path)

@@ -18,7 +18,7 @@ def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, r
     found = interval_cycles(
         interval, A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
         Hiding(jnp.asarray(probability), jnp.asarray(length)), LATENCIES, MEMORY, jnp.asarray(rate),
-        jnp.asarray(pipelined), **{"modifiers": True, "single_warp_literal": False} | switches,
+        jnp.asarray(pipelined), **{"single_warp_literal": False} | switches,
     )  # fmt: skip
     return {name: float(value) for name, value in found._asdict().items()}
 
@@ -67,7 +67,7 @@ def test_the_shared_path_bounds_all_warps_of_the_sm_together():
 
 def test_one_of_math_and_path_is_booked_never_both():
     interval = Interval(instructions=10, fp32=100, shared_bytes=1e5)
-    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), jnp.asarray(256.0), True)
+    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), jnp.asarray(256.0))
     assert float(math) == 0 and float(path) > 0
 
 

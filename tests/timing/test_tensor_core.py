@@ -6,7 +6,8 @@ from designs import single
 
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
-from dse.timing.tensor_core import SLOWEST, busy_cycles, supported, tensor_rate
+from dse.timing.tensor_core import SLOWEST, busy_cycles, fixed_interval_rate, supported, tensor_rate
+from dse.timing.timing import kernel_clock
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.instructions import MMA_1688, MMA_16816, WGMMA, instruction_fma
 
@@ -31,20 +32,19 @@ def test_initiation_interval_is_the_opcodes_fma_over_the_rate(gpu, instruction, 
     numbers = preset_sheet(gpu).numbers() | {"warp_mma_fraction": 1.0}
     kernel = gemm(f"{instruction.name} 64x64", dtype)
     rate = tensor_rate(kernel, Gpu.from_numbers(numbers))
-    assert float(busy_cycles(kernel.tensor_instruction_fma, rate, modifiers=True)) == cycles
+    assert float(busy_cycles(kernel.tensor_instruction_fma, rate)) == cycles
 
 
 def test_without_modifiers_the_unit_is_gcoms_whatever_the_gpu():
-    for gpu in ("a100_sxm_80gb", "h100_sxm"):
-        kernel = gemm("hmma_1688 64x64", "fp16")
-        rate = tensor_rate(kernel, load_gpu(gpu))
-        assert float(busy_cycles(kernel.tensor_instruction_fma, rate, modifiers=False)) == 16
+    for label in ("hmma_1688 64x64", "hmma_16816 64x64"):
+        kernel = gemm(label, "fp16")
+        assert float(busy_cycles(kernel.tensor_instruction_fma, fixed_interval_rate(kernel))) == 16
 
 
 def test_a_warpgroup_instruction_keeps_the_core_busy_for_its_columns():
     fma = instruction_fma(WGMMA, "bf16", 256)
     assert fma == 64 * 256 * 16 / 4
-    assert float(busy_cycles(jnp.asarray(fma), jnp.asarray(512.0), modifiers=True)) == 128
+    assert float(busy_cycles(jnp.asarray(fma), jnp.asarray(512.0))) == 128
 
 
 def test_warp_level_instructions_reach_a_share_of_hoppers_rate():
@@ -70,6 +70,7 @@ def test_the_rate_belongs_to_the_data_type_and_to_a_subcore():
         ("wgmma 64x64", "fp4", "h100_sxm", 0),
         ("tcgen05 64x64", "fp4", "b200", 1),
         ("tcgen05 64x64", "bf16", "h100_sxm", 0),
+        ("wgmma 64x64", "bf16", "b200", 0),
         ("hmma_1688 64x64", "fp16", "p100_pcie_16gb", 0),
         ("ffma 64x64", "fp32", "p100_pcie_16gb", 1),
     ],
@@ -83,3 +84,10 @@ def test_a_rate_too_small_to_count_is_none():
     gpu, kernel = Gpu.from_numbers(numbers), gemm("hmma_16816 64x64")
     assert float(tensor_rate(kernel, gpu)) == 0
     assert float(supported(kernel, gpu)) == 0
+
+
+def test_fp64_has_no_warpgroup_instruction_and_runs_at_boost():
+    h100 = load_gpu("h100_sxm")
+    kernel = gemm("hmma_16816 64x64", "fp64")
+    assert float(tensor_rate(kernel, h100)) == 32
+    assert float(kernel_clock(kernel, h100)) == pytest.approx(1.98)

@@ -99,3 +99,19 @@ def test_every_head_size_of_the_networks_has_a_candidate_that_fits_an_a100():
 def test_a_type_without_instruction_is_refused():
     with pytest.raises(InputError, match="no matrix instruction of these GPUs computes in bf16"):
         attention_operator("attention", Attention(1, 8, 8, 128, 64, 64), (7.0, 7.0), False)
+
+
+@pytest.mark.parametrize("window", [0, 1024])
+def test_visible_keys_equal_a_count_by_hand(window):
+    found = Attention(1, 8, 8, 64, 1500, 2000, window=window)
+    seen = [min(500 + query + 1, window or 2000) for query in range(1500)]
+    assert found.visible == pytest.approx(sum(seen) / 1500)
+    kernels = [c.kernel for c in attention_operator("a", found).candidates]
+    assert all(float(k.loop.repeats) > 0 and float(k.fma) > 0 for k in kernels)
+
+
+def test_a_window_never_makes_a_longer_prompt_cheaper():
+    work = [Attention(1, 8, 8, 64, n, n, window=4096).fma for n in (2048, 4096, 8192, 32768)]
+    assert work == sorted(work)
+    with pytest.raises(ValueError, match="only 50 keys"):
+        Attention(1, 8, 8, 64, 100, 50)

@@ -21,3 +21,9 @@ def test_the_operator_says_where_it_belongs():
     operator = all_reduce_operator("mlp_all_reduce", 2e6, 4, "prefill", repeats=32)
     assert (operator.kind, operator.phase, operator.repeats) == ("all_reduce", "prefill", 32)
     assert operator.shape == "2 MB over 4 GPUs"
+
+
+def test_a_large_reduction_loads_all_its_bytes():
+    for candidate in all_reduce_operator("r", 268e6, 8, "decode").candidates:
+        kernel = candidate.kernel
+        assert float(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas) >= 268e6

@@ -16,7 +16,7 @@ def load(text):
 
 def test_a_line_states_network_phase_and_lengths():
     found = load("llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16")
-    assert found.phases[0].name == "decode" and found.phases[0].tokens == 32
+    assert found.phases[0].name == "decode" and found.tokens == 32
     assert found.description == "Llama-3-8B, decode at 2048 tokens of context, batch 32, bf16"
     assert load("llama3_8b").phases[0].name == "decode"
 

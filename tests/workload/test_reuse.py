@@ -52,3 +52,10 @@ def test_an_attention_head_stays_in_the_cache_between_waves():
     # One head's keys and values are 4 MB; all are 537 MB. 40 MB of cache keep the head, not the lot.
     assert float(wave_rereads(kernel, jnp.asarray(108.0), jnp.asarray(40 * MB))) == 0.0
     assert float(wave_rereads(kernel, jnp.asarray(108.0), jnp.asarray(1 * MB))) > 0.0
+
+
+def test_a_batch_of_products_reads_what_each_reads():
+    h100 = (9.0, 9.0)
+    one, two = (gemm_operator("g", Gemm(8192, 8192, 8192, batch), h100, True).candidates[0].kernel for batch in (1, 2))
+    read = [float(dram_bytes(kernel, jnp.asarray(132.0), jnp.asarray(50 * 2.0**20))[0]) for kernel in (one, two)]
+    assert read[1] == pytest.approx(2 * read[0])
