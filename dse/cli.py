@@ -64,7 +64,6 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     from dse.space.shipped import find_space
     from dse.space.space import load_space
     from dse.sweep.evaluate import cache_compilations
-    from dse.sweep.record import write_record
     from dse.sweep.sweep import sweep as run_sweep
 
     loaded = load_space(find_space(space))
@@ -72,7 +71,6 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     cache_compilations()
     with counting(loaded.size, f"{loaded.size:,} designs") as progress:
         result = run_sweep(loaded, folder, progress)
-    write_record(result, folder)
     write_page(result, folder / "report.html")
     if json_:
         _print_json(result.summary())

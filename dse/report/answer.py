@@ -53,6 +53,11 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "No objective covers power: clocks, bandwidth and switching are not charged for the watts they need."
         )
+    varied = {axis.name for axis in result.space.axes} | {name for name, _ in result.space.links}
+    if varied & {"dram_bandwidth_gbs", "dram_type"} and "dram_bus_bits" not in varied:
+        notes.append(
+            "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
+        )
     idle = result.idle_axes()
     if idle:
         notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")

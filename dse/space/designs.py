@@ -1,5 +1,7 @@
 """Designs of a space as columns of numbers: slices of the grid, with its links, and designs around the baseline."""
 
+from math import gcd
+
 import numpy as np
 
 from dse.hardware.schema import gpu_schema
@@ -48,3 +50,20 @@ def one_axis_at_a_time(space: Space) -> tuple[list[tuple[str, float]], Columns]:
         for axis in space.axes
     }
     return which, with_links(space, columns)
+
+
+SAMPLE = 20_000
+"""Designs kept for the pictures of a page."""
+
+
+def sample_positions(size: int, feasible: np.ndarray, start: int = 0) -> np.ndarray:
+    """Return the positions of the feasible designs that pictures show: every so-many-th of a grid of ``size``.
+
+    ``feasible``: which designs can be had, from number ``start`` on. The step shares no factor with the size, so that
+    the sample runs through every value of every axis.
+    """
+    step = max(1, size // SAMPLE)
+    while gcd(step, size) > 1:
+        step += 1
+    positions = np.flatnonzero(feasible)
+    return positions[(start + positions) % step == 0]

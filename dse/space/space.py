@@ -281,6 +281,8 @@ def _objectives(items: Any, where: str, known: set[str]) -> tuple[Objective, ...
     for number, item in enumerate(items, start=1):
         here = f"{where}: [[objectives]], entry {number}"
         for key in item:
+            if key in _KEYS - {"name"}:
+                raise InputError(f"{here}: {key!r} belongs to the whole file; put it before the first [table]")
             if key not in ("value", "goal", "name", "unit"):
                 raise InputError(f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}")  # fmt: skip  # noqa: E501
         if item.get("goal") not in _DIRECTIONS:

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 import dse
 from dse.errors import InputError
+from dse.space.designs import sample_positions
 from dse.space.space import Space, space_from_mapping
 from dse.sweep.result import SweepResult
 from dse.sweep.store import write_json
-from dse.sweep.sweep import sample_positions
 
 FORMAT = 1
 
@@ -29,6 +29,7 @@ def write_record(result: SweepResult, folder: Path) -> None:
         "format": FORMAT,
         "dse": dse.__version__,
         "digest": result.space.digest,
+        "name": result.space.name,
         "space": result.space.content,
         "folder": os.path.relpath(result.space.folder.resolve(), folder.resolve()),
         "calibration": result.calibration,
@@ -66,7 +67,9 @@ def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
     document = _read(folder / "run.json")
     try:
-        space = space_from_mapping(document["space"], str(folder / "run.json"), "space", folder / document["folder"])
+        space = space_from_mapping(
+            document["space"], str(folder / "run.json"), document["name"], folder / document["folder"]
+        )
         _check_origin(folder, document["digest"], space)
         front = pq.read_table(folder / "pareto.parquet").to_pandas()
         return SweepResult(

@@ -27,6 +27,12 @@ def open_folder(path: Path) -> Path:
     return path
 
 
+def discard_record(folder: Path) -> None:
+    """Remove an earlier run's record and page, so that an interrupted sweep does not stand beside another's answer."""
+    for name in ("run.json", "report.html"):
+        (folder / name).unlink(missing_ok=True)
+
+
 def design_table(space: Space, columns: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
                  reasons: np.ndarray, blank: np.ndarray) -> pa.Table:  # fmt: skip
     """Return designs as a table: axes, results (empty where ``blank``), ``feasible`` and ``reason``, a row a design."""

@@ -5,7 +5,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from math import gcd
 from pathlib import Path
 
 import numpy as np
@@ -18,17 +17,15 @@ from dse.space.space import Space, load_space
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.pareto import FrontBuilder
 from dse.sweep.reasons import Reasons
+from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, design_table, open_folder
+from dse.sweep.store import TableWriter, design_table, discard_record, open_folder
 
 THREADS = 2
 """Chunks in evaluation at once: one program keeps one core busy for most of its time."""
 
 IN_MEMORY_LIMIT = 5_000_000
 """Most designs that are kept in memory when no folder is given."""
-
-SAMPLE = 20_000
-"""Designs kept for the pictures of a page."""
 
 Progress = Callable[[int], None]
 
@@ -45,27 +42,19 @@ class _Chunk:
 def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Progress | None = None) -> SweepResult:
     """Evaluate every design of a space (or of the space file at a path) and return what was found.
 
-    ``out``: a folder for ``points.parquet`` and ``pareto.parquet``; without it, the designs stay in memory (at most
+    ``out``: a folder for ``points.parquet``, ``pareto.parquet`` and ``run.json``; without it, the designs stay in memory (at most
     IN_MEMORY_LIMIT). ``progress`` is called with the number of designs done since its last call. Raises InputError.
     """
     space = space if isinstance(space, Space) else load_space(space)
     folder = open_folder(Path(out)) if out is not None else None
     if folder is None and space.size > IN_MEMORY_LIMIT:
         raise InputError(f"{space.name}: {space.size} designs do not stay in memory; give a folder with out=...")
-    return _Sweep(space, folder, progress or (lambda count: None)).run()
-
-
-def sample_positions(size: int, feasible: np.ndarray, start: int = 0) -> np.ndarray:
-    """Return the positions of the feasible designs that pictures show: every so-many-th of a grid of ``size``.
-
-    ``feasible``: which designs can be had, from number ``start`` on. The step shares no factor with the size, so that
-    the sample runs through every value of every axis.
-    """
-    step = max(1, size // SAMPLE)
-    while gcd(step, size) > 1:
-        step += 1
-    positions = np.flatnonzero(feasible)
-    return positions[(start + positions) % step == 0]
+    if folder is not None:
+        discard_record(folder)
+    result = _Sweep(space, folder, progress or (lambda count: None)).run()
+    if folder is not None:
+        write_record(result, folder)
+    return result
 
 
 @dataclass
@@ -170,7 +159,7 @@ class _Sweep:
         self.effects.add(chunk, feasible)
         if len(feasible) < len(chunk.code):
             self.infeasible.update(Counter(chunk.reasons[chunk.code > 0].tolist()))
-        self.sample.append(table.take(sample_positions(self.space.size, chunk.code == 0, chunk.start)))
+        self.sample.append(table.take(designs.sample_positions(self.space.size, chunk.code == 0, chunk.start)))
 
     def _write_front(self) -> pa.Table:
         """Evaluate the front's designs again (they were not kept) and write them."""

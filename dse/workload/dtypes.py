@@ -36,7 +36,9 @@ class Precision:
     @property
     def output(self) -> str:
         """Type of a GEMM's result and of the residual stream: 16-bit whatever the operands."""
-        return self.activations if self.activations in ("bf16", "fp16", "fp32", "tf32") else "bf16"
+        if self.activations in ("bf16", "fp16", "fp32", "tf32"):
+            return self.activations
+        return "fp16" if self.kv == "fp16" else "bf16"
 
     @property
     def widens(self) -> bool:

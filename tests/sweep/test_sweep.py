@@ -12,12 +12,12 @@ import pytest
 from dse import sweep
 from dse.errors import InputError
 from dse.hardware.presets import gpu_from_mapping
+from dse.space.designs import sample_positions
 from dse.space.space import space_from_mapping
 from dse.sweep.pareto import pareto_mask
-from dse.sweep.record import load_result, write_record
+from dse.sweep.record import load_result
 from dse.sweep.result import SweepResult
 from dse.sweep.run import run
-from dse.sweep.sweep import sample_positions
 from dse.timing.timing import CAUSES
 from tests.conftest import SMALL
 
@@ -26,7 +26,6 @@ from tests.conftest import SMALL
 def result(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     folder = tmp_path_factory.mktemp("sweep")
     found = sweep(space_from_mapping(SMALL, "here", "small"), folder)
-    write_record(found, folder)
     return found
 
 
@@ -88,7 +87,6 @@ def test_baseline_is_the_base_gpu(result: SweepResult) -> None:
 
 def test_same_inputs_same_bytes(result: SweepResult, tmp_path: Path) -> None:
     again = sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
-    write_record(again, tmp_path)
     assert result.folder is not None
     for name in ("points.parquet", "pareto.parquet"):
         digests = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in (result.folder, tmp_path)]
