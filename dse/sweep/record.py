@@ -67,9 +67,8 @@ def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
     document = _read(folder / "run.json")
     try:
-        space = space_from_mapping(
-            document["space"], str(folder / "run.json"), document["name"], folder / document["folder"]
-        )
+        origin = folder / document["folder"]
+        space = space_from_mapping(document["space"], str(folder / "run.json"), document["name"], origin)
         _check_origin(folder, document["digest"], space)
         front = pq.read_table(folder / "pareto.parquet").to_pandas()
         return SweepResult(

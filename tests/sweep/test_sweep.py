@@ -25,8 +25,7 @@ from tests.conftest import SMALL
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     folder = tmp_path_factory.mktemp("sweep")
-    found = sweep(space_from_mapping(SMALL, "here", "small"), folder)
-    return found
+    return sweep(space_from_mapping(SMALL, "here", "small"), folder)
 
 
 def test_every_design_is_there_and_finite(result: SweepResult) -> None:
@@ -86,7 +85,7 @@ def test_baseline_is_the_base_gpu(result: SweepResult) -> None:
 
 
 def test_same_inputs_same_bytes(result: SweepResult, tmp_path: Path) -> None:
-    again = sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
+    sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
     assert result.folder is not None
     for name in ("points.parquet", "pareto.parquet"):
         digests = [hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in (result.folder, tmp_path)]
