@@ -43,7 +43,8 @@ def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Pr
     """Evaluate every design of a space (or of the space file at a path) and return what was found.
 
     ``out``: a folder for ``points.parquet``, ``pareto.parquet`` and ``run.json``; without it, the designs stay in
-    memory (at most IN_MEMORY_LIMIT). ``progress`` is called with the number of designs done since its last call. Raises InputError.
+    memory (at most IN_MEMORY_LIMIT). ``progress`` is called with the number of designs done since its last call.
+    Raises InputError.
     """
     space = space if isinstance(space, Space) else load_space(space)
     folder = open_folder(Path(out)) if out is not None else None
