@@ -2,7 +2,6 @@
 
 import equinox as eqx
 import pytest
-from designs import dominant, fastest, single
 
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
@@ -12,6 +11,7 @@ from dse.workload.attention import Attention, attention_operator
 from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.normalise import row_operator
+from tests.timing.designs import dominant, fastest, single
 
 H100, A100, T4 = "h100_sxm", "a100_sxm_80gb", "t4"
 

@@ -4,7 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from designs import (
+from hypothesis import given, settings
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import preset_sheet
+from dse.timing.timing import CAUSES
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.elementwise import elementwise_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
+from tests.timing.designs import (
     DESIGNS,
     DRAWN,
     MODELS,
@@ -17,15 +26,6 @@ from designs import (
     kernel_arrays,
     seeds,
 )
-from hypothesis import given, settings
-
-from dse.hardware.gpu import Gpu
-from dse.hardware.presets import preset_sheet
-from dse.timing.timing import CAUSES
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.elementwise import elementwise_operator
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.kernel import Kernel
 
 EPS = float(np.finfo(np.float32).eps)
 SLACK = 8 * EPS

@@ -1,11 +1,11 @@
 """The roofline against arithmetic on the back of an envelope."""
 
 import pytest
-from designs import dominant, fastest
 
 from dse.workload.collective import all_reduce_operator
 from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from tests.timing.designs import dominant, fastest
 
 LAUNCH = 2200 / 1.98e3  # [us]
 

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import pytest
-from designs import single
 
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
@@ -10,6 +9,7 @@ from dse.timing.tensor_core import SLOWEST, busy_cycles, fixed_interval_rate, su
 from dse.timing.timing import kernel_clock
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.instructions import MMA_1688, MMA_16816, WGMMA, instruction_fma
+from tests.timing.designs import single
 
 
 def gemm(label, dtype="bf16"):
