@@ -104,6 +104,48 @@ def run(gpu: str, workload: str, /, *, timing: str = "amali", json_: Json = Fals
 
 
 @app.command
+def trace(
+    directory: Path,
+    /,
+    *,
+    gpu: str,
+    timing: str = "gcom",
+    representative: int | None = None,
+    json_: Json = False,
+) -> None:
+    """Time the kernels of an Accel-Sim trace directory: the stack of each kernel and the total.
+
+    Parameters
+    ----------
+    directory:
+        Folder with kernelslist.g and the kernels' .traceg files (plain, gzip or xz).
+    gpu:
+        GCoM .config file.
+    timing:
+        Timing model: gcom.
+    representative:
+        Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
+        or the one that k-means chooses.
+    """
+    from dse.errors import InputError, accepted
+    from dse.report.terminal_trace import print_trace
+    from dse.timing.gcom import gcom_trace
+    from dse.timing.gcom_config import read_gcom_config
+    from dse.workload.sass import read_directory
+
+    if timing != "gcom":
+        raise InputError(f"--timing: no model for traces is called {timing!r}; {accepted(timing, ['gcom'])}")
+    config = read_gcom_config(gpu)
+    if config.ignored:
+        print(f"dse: {gpu}: GCoM ignores {', '.join(config.ignored)}", file=sys.stderr)
+    results = gcom_trace(read_directory(directory), config, representative)
+    if json_:
+        _print_json([result.document() for result in results])
+    else:
+        print_trace(results, Console())
+
+
+@app.command
 def check(space: str, /, *, json_: Json = False) -> None:
     """Read a space and tell its designs, and about what time, memory and disk a sweep takes; nothing runs.
 
