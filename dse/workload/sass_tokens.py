@@ -9,11 +9,13 @@ from numba import njit
 
 @njit(cache=True)
 def is_blank(c):
+    """Whether a byte is a space or a tab."""
     return c == 32 or c == 9
 
 
 @njit(cache=True)
 def skip_blanks(text, p, end):
+    """Return the first place from ``p`` on that is not blank."""
     while p < end and is_blank(text[p]):
         p += 1
     return p
@@ -21,6 +23,7 @@ def skip_blanks(text, p, end):
 
 @njit(cache=True)
 def token_end(text, p, end):
+    """Return the first place from ``p`` on that is blank: the end of a token."""
     while p < end and not is_blank(text[p]):
         p += 1
     return p
@@ -97,6 +100,7 @@ def read_registers(text, p, end, most, out, row):
 
 @njit(cache=True)
 def starts_with(text, p, end, word):
+    """Whether the bytes of ``word`` stand at ``p``."""
     same = end - p >= len(word)
     i = 0
     while same and i < len(word):
@@ -163,6 +167,7 @@ def delta_addresses(text, p, end, mask, out, at):
 
 @njit(cache=True)
 def population(mask):
+    """Return how many lanes a mask holds."""
     count = 0
     while mask:
         mask &= mask - 1
