@@ -21,9 +21,3 @@ def _rows(path: str) -> tuple[tuple[tuple[str, str], ...], ...]:
 def read_table(path: str) -> list[dict[str, str]]:
     """Return the rows of ``dse/data/<path>`` as dictionaries of text, in file order."""
     return [dict(row) for row in _rows(path)]
-
-
-def table_names(folder: str) -> list[str]:
-    """Return the names (without ``.csv``) of the tables in ``dse/data/<folder>``."""
-    here = files("dse").joinpath("data", *folder.split("/"))
-    return sorted(entry.name[:-4] for entry in here.iterdir() if entry.name.endswith(".csv"))

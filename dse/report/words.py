@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dse.hardware.presets import gpu_index
 from dse.space.axis import Axis
 from dse.space.metrics import design_metrics
 from dse.space.space import Objective, Space
@@ -109,10 +108,8 @@ def joined(parts: list[str], word: str = "and") -> str:
 
 
 def gpu_name(space: Space) -> str:
-    """Return the market name of the base GPU, with a note where the space changes it."""
-    name = gpu_index()[space.base.title]["name"] if space.base.title in gpu_index() else space.base.title
-    changed = any(entry.status == "user" for entry in space.base.entries.values())
-    return f"{name} (modified)" if changed and space.base.title in gpu_index() else name
+    """Return the market name of the base GPU; its sheet says where the space changes it."""
+    return space.base.title
 
 
 def moves(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, Any]) -> str:

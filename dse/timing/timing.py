@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.units import KILO, NANO
+from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 CAUSES = {
@@ -67,11 +67,6 @@ class Timing(eqx.Module):
     def nanoseconds(self) -> Array:
         """Time of the launch [ns]."""
         return self.cycles / self.clock_ghz
-
-    @property
-    def seconds(self) -> Array:
-        """Time of the launch [s]."""
-        return self.nanoseconds * NANO
 
     @property
     def microseconds(self) -> Array:

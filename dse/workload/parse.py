@@ -28,6 +28,9 @@ KEYS = {
 """Keys of a workload and what they mean."""
 
 PHASES = ("prefill", "decode", "generate")
+LARGEST = 10_000_000
+"""Largest dimension, batch or count that a workload may state."""
+
 MAX_CTAS = 2**23
 """Largest grid that the 32-bit batch counts exactly (:func:`dse.numerics.floor_div`)."""
 
@@ -140,15 +143,17 @@ def _context(settings: dict[str, str], phase: str, prompt: int, output: int, whe
 
 
 def _whole(settings: dict[str, str], key: str, where: str, default: int) -> int:
-    text = settings.get(key)
-    if text is None:
-        return default
+    return default if key not in settings else _positive(settings[key], f"{where}: {key}={settings[key]}", KEYS[key])
+
+
+def _positive(text: str, shown: str, meaning: str) -> int:
+    """Return ``text`` as a count from 1 to LARGEST; ``shown`` opens the sentence of a refusal."""
     try:
         value = int(text)
     except ValueError:
         value = 0
-    if not 1 <= value <= 10_000_000:
-        raise InputError(f"{where}: {key}={text} is not accepted; give a whole number of at least 1 ({KEYS[key]})")
+    if not 1 <= value <= LARGEST:
+        raise InputError(f"{shown} is not accepted; give a whole number from 1 to {LARGEST} ({meaning})")
     return value
 
 
@@ -202,10 +207,4 @@ def _cell(row: dict[str, str], key: str, where: str, default: int | None = None)
     text = (row.get(key) or "").strip()
     if not text and default is not None:
         return default
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if not 1 <= value <= 10_000_000:
-        raise InputError(f"{where}: {key} = {text!r} is not accepted; give a whole number from 1 to 10000000")
-    return value
+    return _positive(text, f"{where}: {key} = {text!r}", "a dimension or a count")

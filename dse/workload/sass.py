@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from dse.errors import InputError
 
@@ -171,9 +171,9 @@ def _open(path: Path) -> BinaryIO:
     with path.open("rb") as raw:
         magic = raw.read(6)
     if magic.startswith(b"\x1f\x8b"):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return cast(BinaryIO, gzip.open(path, "rb"))  # a reader of bytes, which its annotation does not say
     if magic == b"\xfd7zXZ\x00":
-        return lzma.open(path, "rb")  # type: ignore[return-value]
+        return cast(BinaryIO, lzma.open(path, "rb"))
     return path.open("rb")
 
 

@@ -46,7 +46,7 @@ def test_lengths_of_each_phase(line, description):
         ("llama3_8b:batch", "'batch' is not key=value"),
         ("llama3_8b:batch=", "'batch=' is not key=value"),
         ("llama3_8b:batch=1,batch=2", "batch is given twice"),
-        ("llama3_8b:batch=0", "batch=0 is not accepted; give a whole number of at least 1"),
+        ("llama3_8b:batch=0", "batch=0 is not accepted; give a whole number from 1 to 10000000"),
         ("llama3_8b:batch=1.5", "batch=1.5 is not accepted"),
         ("llama3_8b:batch=99999999", "batch=99999999 is not accepted"),
         ("llama3_8b:phase=train", "phase=train is not accepted; give one of prefill, decode, generate"),
