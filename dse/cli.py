@@ -108,8 +108,8 @@ def trace(
     directory: Path,
     /,
     *,
-    gpu: str,
-    timing: str = "gcom",
+    gpu: str | None = None,
+    timing: str | None = None,
     representative: int | None = None,
     json_: Json = False,
 ) -> None:
@@ -120,29 +120,27 @@ def trace(
     directory:
         Folder with kernelslist.g and the kernels' .traceg files (plain, gzip or xz).
     gpu:
-        GCoM .config file.
+        Name of a GPU ('dse show gpus'), path of a GPU TOML, or a GCoM .config file; without it the GPU that the trace
+        was made for.
     timing:
-        Timing model: gcom.
+        Timing model: gcom, amali, mdm or roofline; without it gcom for a .config file, else amali.
     representative:
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
     """
-    from dse.errors import InputError, accepted
-    from dse.report.terminal_trace import print_trace
-    from dse.timing.gcom import gcom_trace
-    from dse.timing.gcom_config import read_gcom_config
-    from dse.workload.sass import read_directory
+    from dse.report.terminal_trace import print_gcom, print_trace
+    from dse.sweep.trace import TraceQuestion
 
-    if timing != "gcom":
-        raise InputError(f"--timing: no model for traces is called {timing!r}; {accepted(timing, ['gcom'])}")
-    config = read_gcom_config(gpu)
-    if config.ignored:
-        print(f"dse: {gpu}: GCoM ignores {', '.join(config.ignored)}", file=sys.stderr)
-    results = gcom_trace(read_directory(directory), config, representative)
+    question = TraceQuestion.of(directory, gpu, timing, representative)
+    for note in question.notes:
+        print(f"dse: {note}", file=sys.stderr)
+    results = question.answer()
     if json_:
         _print_json([result.document() for result in results])
+    elif question.timing == "gcom":
+        print_gcom(results, Console())
     else:
-        print_trace(results, Console())
+        print_trace(question, results, Console())
 
 
 @app.command

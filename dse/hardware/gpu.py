@@ -130,4 +130,5 @@ class Gpu(eqx.Module):
             "fp32": per_subcore / self.fp32_lanes,
             "int32": per_subcore / self.int32_lanes,
             "sfu": per_subcore / self.sfu_lanes,
+            "fp64": per_subcore / jnp.maximum(self.fp64_lanes, 1.0),  # a GPU without FP64 lanes: one, as if emulated
         }

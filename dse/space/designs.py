@@ -4,7 +4,7 @@ from math import gcd
 
 import numpy as np
 
-from dse.hardware.schema import gpu_schema
+from dse.space import links
 from dse.space.space import Space
 
 Columns = dict[str, np.ndarray]
@@ -17,21 +17,7 @@ def grid(space: Space, start: int, stop: int) -> Columns:
 
 def with_links(space: Space, axes: Columns) -> Columns:
     """Return the columns of ``axes`` and of every link, whole numbers rounded."""
-    base = space.base.numbers()
-    values: dict[str, np.ndarray | float] = {f"base.{name}": number for name, number in base.items()}
-    values |= base | axes
-    columns = dict(axes)
-    count = len(next(iter(axes.values()))) if axes else 1
-    for name, expression in space.links:
-        value = np.broadcast_to(np.asarray(expression(values), dtype=float), (count,))
-        value = np.nan_to_num(value, nan=-1.0, posinf=-1.0, neginf=-1.0)  # out of every attribute's range
-        kind = gpu_schema()[name].type
-        if kind == "int":
-            value = np.round(value)
-        elif kind != "float":  # a choice or a switch lies in no range when it is not whole
-            value = np.where(value == np.round(value), value, -1.0)
-        values[name] = columns[name] = value
-    return columns
+    return links.with_links(space.base.numbers(), space.links, axes)
 
 
 def baseline(space: Space) -> Columns:

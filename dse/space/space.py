@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import jax
 import numpy as np
 
 import dse
@@ -16,9 +15,11 @@ from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, re
 from dse.hardware.schema import attribute, gpu_schema
 from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
+from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
+from dse.timing.trace_profile import KEYS, is_trace, traced_workload
 from dse.workload.llm import Target
 from dse.workload.parse import load_workload
 from dse.workload.workload import Workload
@@ -78,8 +79,8 @@ class Space:
         }
         digest = hashlib.sha256(json.dumps(state, sort_keys=True, default=repr).encode())
         for workload in self.workloads:
-            for leaf in jax.tree.leaves(workload.kernels):
-                digest.update(leaf.tobytes())
+            for array in workload.arrays():
+                digest.update(array.tobytes())
         return digest.hexdigest()[:16]
 
     def columns(self, start: int, stop: int) -> dict[str, np.ndarray]:
@@ -115,7 +116,8 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     axes = _axes(_table(content, "axes", where), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
     target = _target(base, axes, links)
-    workloads, weights = _workloads(_table(content, "workloads", where), where, folder, target)
+    around = Around(base.numbers(), axes, links, target, folder)
+    workloads, weights = _workloads(_table(content, "workloads", where), where, around)
     _check_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
     space = Space(
@@ -202,7 +204,26 @@ def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expr
     return Target((capability, capability), bool(numbers["warpgroup_mma"]))
 
 
-def _workloads(table: dict, where: str, folder: Path, target: Target) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
+@dataclass(frozen=True)
+class Around:
+    """What a workload may need of the space that it stands in."""
+
+    base: dict[str, float]
+    axes: tuple[Axis, ...]
+    links: tuple[tuple[str, Expression], ...]
+    target: Target
+    folder: Path
+
+    def load(self, use: str, name: str, where: str) -> Workload:
+        """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
+        use = _resolve(use, self.folder)
+        if not is_trace(use):
+            return load_workload(use, self.target, name=name)
+        gpus = variants(self.base, self.axes, self.links, KEYS, where)
+        return traced_workload(use, gpus, name)
+
+
+def _workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
     workloads, weights = [], []
     for key, spec in table.items():
         here = f"{where}: [workloads] {key}"
@@ -217,7 +238,7 @@ def _workloads(table: dict, where: str, folder: Path, target: Target) -> tuple[t
         if not key.isidentifier() or key in ("base", "total") or key in gpu_schema():
             raise InputError(f"{here}: {key!r} cannot name a workload; give a plain word such as prefill or decode")
         try:
-            workloads.append(load_workload(_resolve(spec["use"], folder), target, name=key))
+            workloads.append(around.load(spec["use"], key, where))
         except InputError as error:
             raise InputError(f"{here}: {error}") from None
         weights.append(float(weight))
@@ -241,9 +262,9 @@ def _check_types(base: GpuSheet, varied: set[str], workloads: tuple[Workload, ..
 
 
 def _resolve(use: str, folder: Path) -> str:
-    """A workload's file stands relative to the space's folder."""
+    """A workload's file or trace directory stands relative to the space's folder."""
     head = use.partition(":")[0]
-    if head.endswith((".toml", ".csv", ".json")) and not Path(head).is_absolute():
+    if not Path(head).is_absolute() and (head.endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
         return str(folder / use)
     return use
 

@@ -100,6 +100,16 @@ def time_chosen(model: TimingModel, workload: Workload, chosen: Array, gpus: Gpu
     return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), timing)
 
 
+def time_workload(model: TimingModel, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Array]:
+    """Return the timing of every operator and whether it runs, arrays of shape (designs, operators)."""
+    if workload.traced:  # the model batches traces itself
+        timings = [model.on_trace(trace, gpus) for trace in workload.traces]
+        timing = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *timings)
+        return timing, timing.feasible
+    chosen, can_run = choose(workload, *time_candidates(model, workload, gpus, axes, count))
+    return time_chosen(model, workload, chosen, gpus, axes), can_run
+
+
 def _varying(kernels: Kernel) -> tuple[Kernel, Kernel]:
     """Return the kernels with fields that all of them share as one number, and the ``in_axes`` of the fields.
 
@@ -178,8 +188,7 @@ class Evaluator:
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
-            chosen, can_run = choose(workload, *time_candidates(self.space.model, workload, gpus, axes, count))
-            timing = time_chosen(self.space.model, workload, chosen, gpus, axes)
+            timing, can_run = time_workload(self.space.model, workload, gpus, axes, count)
             phases = {p.name: phase_result(workload, p.name, timing) for p in workload.phases}
             results |= workload_columns(workload, phases)
             runs.append(can_run)

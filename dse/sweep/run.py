@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -13,6 +14,7 @@ from dse.hardware.presets import GpuSheet, load_sheet
 from dse.space.metrics import WORKLOAD_METRICS, time_metrics
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
@@ -64,27 +66,41 @@ def run(gpu: str | GpuSheet, workload: str | Workload, model: TimingModel | None
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
     record = sheet.record()
     if not isinstance(workload, Workload):
-        capability = float(record.compute_capability)
-        workload = load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0)))
+        workload = _load(workload, sheet)
     model = model or Amali()
     _check_memory(sheet, workload)
     timing = _time(model, workload, record)
     parts = zip(workload.operators, workload.slices, strict=True)
     rows = [_row(operator, _chosen(sheet, operator, timing, part), timing) for operator, part in parts]
     kernels = pd.DataFrame(rows)
-    kernels.insert(6, "share", kernels["time_ms"] / kernels.groupby("phase")["time_ms"].transform("sum"))
+    kernels.insert(7, "share", kernels["time_ms"] / kernels.groupby("phase")["time_ms"].transform("sum"))
     return RunResult(sheet, workload, model, kernels, _metrics(workload, kernels))
+
+
+def _load(workload: str, sheet: GpuSheet) -> Workload:
+    if is_trace(workload):
+        return traced_workload(workload, [sheet.numbers()])
+    record = sheet.record()
+    capability = float(record.compute_capability)
+    return load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0)))
 
 
 def _time(model: TimingModel, workload: Workload, gpu: Gpu) -> dict[str, np.ndarray]:
     """Time every candidate on one GPU, without fast-math; arrays of shape (candidates,)."""
+    if workload.traced:
+        timings = [model.on_trace(trace, gpu) for trace in workload.traces]
+        timing = jax.tree.map(lambda *values: jnp.stack(values), *timings)
+        return _arrays(timing, timing.microseconds, timing.cycles)
 
     def one(kernel: Kernel) -> tuple[Timing, jax.Array, jax.Array]:
         timing = model(kernel, gpu)
         return timing, timing.microseconds, timing.cycles
 
     kernels = workload.kernels.as_arrays()
-    timing, microseconds, cycles = jax.jit(jax.vmap(one))(kernels)
+    return _arrays(*jax.jit(jax.vmap(one))(kernels))
+
+
+def _arrays(timing: Timing, microseconds: jax.Array, cycles: jax.Array) -> dict[str, np.ndarray]:
     values = {name: np.asarray(value, dtype=float) for name, value in timing.stack().items()}
     others = {"us": microseconds, "cycles": cycles, "feasible": timing.feasible, "dram_bytes": timing.dram_bytes}
     return values | {name: np.asarray(value, dtype=float) for name, value in others.items()}
@@ -141,6 +157,7 @@ def _row(operator: Operator, chosen: tuple[int, str], timing: dict[str, np.ndarr
         "shape": operator.shape,
         "implementation": label,
         "repeats": operator.repeats,
+        "cycles": float(timing["cycles"][index]),
         "time_us": us,
         "time_ms": us * operator.repeats / 1e3,
         "tflops": 2 * float(kernel.fma) / us * 1e-6,

@@ -3,19 +3,35 @@
 C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends; PAPERS.md lists every departure.
 """
 
+from typing import Any
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div
-from dse.timing.interval import Hiding, IntervalCycles, Latencies, Resident, interval_cycles, own_stalls
+from dse.timing.interval import (
+    Hiding,
+    IntervalCycles,
+    Latencies,
+    Resident,
+    Stalls,
+    busiest_pipe,
+    interval_cycles,
+    own_stalls,
+)
 from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
+from dse.timing.scoreboard import Timeline, timeline
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.timing.traced import Segmented, View, designs_shape, has_tensor_types, over_intervals, trace_clock, view
 from dse.workload.kernel import Interval, Kernel
+from dse.workload.segments import COMPUTE, GLOBAL, SHARED
+from dse.workload.traced import TracedKernel
 
 
 class Amali(TimingModel):
@@ -48,26 +64,116 @@ class Amali(TimingModel):
         on_sm = self._waves_cycles(kernel, gpu, grid, mem)  # S_I + S_IP on the busiest SM
         drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
         stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain)
-        executed = sum(stalls[1:], stalls.issue)
-        stalls, dram_bandwidth, l2_bandwidth = self._floor(kernel, mem, stalls, executed)
-        selected, divergence = self._divergence(kernel, gpu, stalls.issue)
+        fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
+        fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
+        return self._timing(
+            kernel,
+            clock,
+            mem,
+            stalls,
+            jnp.asarray(kernel.l2_bytes),
+            divergence=jnp.maximum(stalls.issue - fair, 0.0),
+            interconnect=link_cycles(kernel, gpu, clock),
+            feasible=grid.fits * supported(kernel, gpu),
+        )
+
+    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,).
+
+        As section 11 composes it on the SM with the most CTAs; a sub-core holds ceil(W/Q) warps like the representative
+        one, or the instructions that the trace counts for the busiest, where those are more (a departure: the
+        representative's own SM and sub-core would lose the stalls of a busier one, item 13).
+        """
+        clock = trace_clock(kernel, gpu)
+        seen = view(
+            kernel,
+            gpu,
+            clock,
+            tensor_modifiers=self.tensor_modifiers,
+            tensor_latency_measured=self.tensor_latency_measured,
+            latency_is_total=self.latency_is_total,
+        )
+        grid = waves(kernel, gpu)
+        at = timeline(kernel.segments, seen.latency)
+        stalls = self._traced_waves(gpu, grid, kernel.warps, seen, at)
+        busiest, hosted = seen.busiest / gpu.issue_rate, seen.hosted / gpu.issue_rate
+        stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
+        designs = designs_shape(gpu)
+        timing = self._timing(
+            kernel,
+            clock,
+            seen.memory,
+            _with_drain(stalls, at),
+            seen.l2_bytes,
+            divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
+            interconnect=jnp.zeros(()),
+            feasible=grid.fits * has_tensor_types(kernel, gpu),
+        )
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing)
+
+    def _timing(
+        self,
+        kernel: Kernel | TracedKernel,
+        clock: Array,
+        mem: Memory,
+        stalls: IntervalCycles,
+        l2_bytes: Array,
+        *,
+        divergence: Array,
+        interconnect: Array,
+        feasible: Array,
+    ) -> Timing:
+        """Compose Eq. (16) from what the busiest SM executes; ``divergence`` is the part of its issue cycles for ID."""
+        stalls, dram_bandwidth, l2_bandwidth = self._floor(mem, l2_bytes, stalls)
+        divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
-            selected=selected,
+            selected=stalls.issue - divergence,
             wait=stalls.wait,
             short_scoreboard=stalls.short_scoreboard,
             long_scoreboard=stalls.long_scoreboard,
             math_pipe_throttle=stalls.math_pipe_throttle,
             lg_throttle=stalls.lg_throttle,
             mio_throttle=stalls.mio_throttle,
-            launch=self._launch(kernel, clock, sum(stalls[1:], stalls.issue) + dram_bandwidth + l2_bandwidth),
+            launch=self._launch(kernel, clock, stalls.total + dram_bandwidth + l2_bandwidth),
             divergence=divergence,
             dram_bandwidth=dram_bandwidth,
             l2_bandwidth=l2_bandwidth,
-            interconnect=link_cycles(kernel, gpu, clock),
+            interconnect=interconnect,
             clock_ghz=clock,
-            feasible=grid.fits * supported(kernel, gpu),
+            feasible=feasible,
             dram_bytes=mem.dram_bytes,
         )
+
+    def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Timeline) -> IntervalCycles:
+        """Cycles of all waves of a traced kernel: its intervals, each with the resident warps of full and last wave."""
+        residents = [
+            (resident_warps(gpu, ctas, all_ctas, warps), times)
+            for ctas, all_ctas, times in (
+                (grid.resident, grid.full_ctas, grid.full),
+                (grid.rest, grid.rest_ctas, jnp.where(grid.rest > 0, 1.0, 0.0)),
+            )
+        ]
+        hiding = Hiding(at.issue_probability, at.mean_instructions)
+
+        def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
+            stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
+            interval = Interval(
+                repeats=1.0,
+                instructions=counts.instructions,
+                shared_bytes=counts.l1_bytes,
+                load_bytes=counts.load_bytes,
+                store_bytes=counts.store_bytes,
+            )
+            mem = seen.memory._replace(dram_share=counts.dram_share)
+            return _sum(
+                interval_cycles(
+                    interval, stalls, counts.busiest_pipe, gpu, resident, hiding, mem, jnp.zeros(()),
+                    single_warp_literal=self.single_warp_literal,
+                ).scaled(times)
+                for resident, times in residents
+            )  # fmt: skip
+
+        return over_intervals(at, seen.counts, close)
 
     def _waves_cycles(self, kernel: Kernel, gpu: Gpu, grid: Waves, mem: Memory) -> IntervalCycles:
         """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11."""
@@ -77,16 +183,14 @@ class Amali(TimingModel):
 
     def _wave(self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory) -> IntervalCycles:
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
-        warps = ctas * kernel.warps
-        subcore = ceil_div(warps, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
-        resident = Resident(subcore, warps, all_ctas / jnp.maximum(ctas, 1.0))
+        resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
         hiding = self._hiding(kernel, latencies, mem)
         return _sum(
             interval_cycles(
-                interval, gpu, resident, hiding, latencies, mem, rate, pipelined,
-                single_warp_literal=self.single_warp_literal,
+                interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate), gpu,
+                resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
             )
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip
@@ -104,45 +208,46 @@ class Amali(TimingModel):
         stalled = sum(i.repeats * sum(own_stalls(i, latencies, mem, p)) for i, p in _with_pipelining(kernel))
         return Hiding(issued / (issued + stalled), issued / count)
 
-    def _divergence(self, kernel: Kernel, gpu: Gpu, issue: Array) -> tuple[Array, Array]:
-        """ID = (instructions of the busiest sub-core - those of the representative's) / r, Eq. (29).
-
-        The representative warp of a generated kernel stands on a sub-core with its fair share of the grid, so ID is
-        what partly filled waves cost in issue cycles; the sum of both is the busiest sub-core's.
-        """
-        if not self.with_divergence:
-            return issue, jnp.zeros_like(issue)
-        per_warp = kernel.per_warp("instructions")
-        subcores = gpu.sm_count * gpu.subcores_per_sm
-        fair = kernel.ctas * kernel.warps * per_warp / (subcores * gpu.issue_rate)
-        divergence = jnp.maximum(issue - fair, 0.0)
-        return issue - divergence, divergence
-
-    def _floor(
-        self, kernel: Kernel, mem: Memory, stalls: IntervalCycles, executed: Array
-    ) -> tuple[IntervalCycles, Array, Array]:
+    def _floor(self, mem: Memory, l2_bytes: Array, stalls: IntervalCycles) -> tuple[IntervalCycles, Array, Array]:
         """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible.
 
         Where the bytes bind, warps wait for bytes: every other stall happens in that shadow, and mending it would gain
         nothing, so all but the issue cycles is booked under the bandwidth that binds.
         """
-        zero = jnp.zeros_like(executed)
+        zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
             return stalls, zero, zero
         dram = mem.dram_bytes * mem.dram_byte
-        l2 = jnp.asarray(kernel.l2_bytes) * mem.l2_byte
+        l2 = l2_bytes * mem.l2_byte
         floor = jnp.maximum(dram, l2)
-        binds = floor > executed
+        binds = floor > stalls.total
         waiting = jnp.where(binds, floor - stalls.issue, 0.0)
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting)
 
-    def _launch(self, kernel: Kernel, clock_ghz: Array, executed: Array) -> Array:
+    def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:
         if not self.with_launch:
             return jnp.zeros_like(executed)
         unit = clock_ghz if self.launch_in_ns else 1.0
         grid, launches = self.launch.per_grid(kernel) * unit, self.launch.per_launch(kernel) * unit  # Eq. (27)
         return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
+
+
+def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:
+    """Return the warps of a wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
+    on_sm = ctas * warps
+    subcore = ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
+    return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
+
+
+def _with_drain(stalls: IntervalCycles, at: Timeline) -> IntervalCycles:
+    """Add what the last interval takes to finish, once, under what finishes last (section 10, item 3)."""
+    drains = [jnp.where(at.drain_cause == c, at.drain, 0.0) for c in (COMPUTE, SHARED, GLOBAL)]
+    return stalls._replace(
+        wait=stalls.wait + drains[COMPUTE],
+        short_scoreboard=stalls.short_scoreboard + drains[SHARED],
+        long_scoreboard=stalls.long_scoreboard + drains[GLOBAL],
+    )
 
 
 def _with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:

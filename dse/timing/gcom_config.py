@@ -16,24 +16,24 @@ _TABLE = "sass/gcom_config.csv"
 class GcomConfig:
     """A GPU as GCoM describes it: ``values`` by GCoM's keys (data/sass/gcom_config.csv holds units and meanings).
 
-    ``ignored`` are keys of the file that the program does not read; ``defaulted`` are those not given that it may
-    miss, with the program's own value.
+    ``ignored`` are keys of the file that the program does not read; ``assumed`` are keys that the file misses although
+    the shipped files have them: the program then takes its own, an RTX 2060's.
     """
 
     path: str
     values: dict[str, Any]
     ignored: tuple[str, ...] = field(default=())
-    defaulted: tuple[str, ...] = field(default=())
+    assumed: tuple[str, ...] = field(default=())
 
     def __getitem__(self, key: str) -> Any:
         return self.values[key]
 
 
 def read_gcom_config(path: Path | str) -> GcomConfig:
-    """Read a ``.config`` file; raises InputError with file and line where a key is missing or mistyped.
+    """Read a ``.config`` file; raises InputError with file and line where a value is mistyped.
 
-    The shipped files name the L2's geometry by keys that the program does not read (``l2DnSet`` ...); those it does
-    read (``L2nSet`` ...) may be missing and then keep the program's values, as there.
+    Keys that are missing keep the program's values, as there; the caller tells (``assumed``). The shipped files name
+    the L2's geometry by keys that the program does not read (``l2DnSet`` ...) and miss those it does (``L2nSet`` ...).
     """
     schema = {row["key"]: row for row in read_table(_TABLE)}
     found, ignored = {}, []
@@ -42,12 +42,15 @@ def read_gcom_config(path: Path | str) -> GcomConfig:
             found[key] = _parse(schema[key], value, f"{path}, line {number}")
         elif key not in ignored:
             ignored.append(key)
-    missing = [key for key, row in schema.items() if key not in found and row["optional"] != "1"]
-    if missing:
-        raise InputError(f"{path}: the file gives no value for {', '.join(missing)}")
-    defaulted = tuple(key for key in schema if key not in found)
-    defaults = {key: _parse(schema[key], schema[key]["default"], _TABLE) for key in defaulted}
-    return GcomConfig(str(path), {**defaults, **found}, tuple(ignored), defaulted)
+    if not found:
+        raise InputError(f"{path}: holds no key of a GCoM configuration; lines '<type> <key> = <value>' were expected")
+    assumed = tuple(key for key, row in schema.items() if key not in found and row["optional"] != "1")
+    return GcomConfig(str(path), default_values() | found, tuple(ignored), assumed)
+
+
+def default_values() -> dict[str, Any]:
+    """Return the values that the program has for keys that a file misses: an RTX 2060's."""
+    return {row["key"]: _parse(row, row["default"], _TABLE) for row in read_table(_TABLE)}
 
 
 def _assignments(path: Path) -> list[tuple[int, str, str]]:

@@ -4,13 +4,12 @@ from math import ceil
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dse.errors import InputError
 from dse.timing.gcom_config import GcomConfig
-from dse.workload.cache import Hash, hash_index, make_hash
+from dse.workload.cache import Hash, bank_cycles, make_hash
 from dse.workload.cache_sim import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
-from dse.workload.sass_opcodes import OpClass, Opcode, Space, Unit
+from dse.workload.sass_opcodes import OpClass, Opcode, Space, Unit, is_cached
 
 WRITE_BACK, WRITE_THROUGH, LOCAL_WB_GLOBAL_WT = range(3)
 NO_WRITE_ALLOCATE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ = range(3)
@@ -20,7 +19,7 @@ _L1_POLICIES = (
     (WRITE_THROUGH, NO_WRITE_ALLOCATE),
     (WRITE_THROUGH, LAZY_FETCH_ON_READ),
 )
-_KEYS: dict[OpClass, tuple[str, str]] = {
+UNIT_KEYS: dict[OpClass, tuple[str, str]] = {
     OpClass.ALU: ("intLatency", "intInitIntv"),
     OpClass.INTEGER: ("intLatency", "intInitIntv"),
     OpClass.SP: ("fpLatency", "fpInitIntv"),
@@ -31,6 +30,8 @@ _KEYS: dict[OpClass, tuple[str, str]] = {
     OpClass.TENSOR: ("specializedUnit3Latency", "specializedUnit3IntiIntv"),
     OpClass.UNIFORM: ("specializedUnit4Latency", "specializedUnit4IntiIntv"),
 }
+"""Keys of the latency and initiation interval of each class; other classes take 1 and 1 cycle."""
+
 _MOST_BANKS = 64
 
 
@@ -82,11 +83,6 @@ def writes_reach_dram(config: GcomConfig) -> bool:
     )
 
 
-def is_cached(op_class: int, space: int) -> bool:
-    """Tell whether an instruction is a load or store of global or local memory."""
-    return op_class in (OpClass.LOAD, OpClass.STORE) and space in (Space.GLOBAL, Space.LOCAL)
-
-
 def register_read(source_count: int, config: GcomConfig) -> int:
     """Return the cycles of reading the operands: reg(i) = ceil((2 + [has a source]) / rho)  (section 4)."""
     return ceil((2 + (source_count > 0)) / config["regFileReadThroughput"])
@@ -94,22 +90,10 @@ def register_read(source_count: int, config: GcomConfig) -> int:
 
 def unit_timing(opcode: Opcode, config: GcomConfig) -> tuple[int, int]:
     """Return (L_c, II_c) of an opcode's class [cycle]; 1 and 1 for memory, barriers and exit."""
-    if opcode.op_class not in _KEYS:
+    if opcode.op_class not in UNIT_KEYS:
         return 1, 1
-    latency, interval = (config[key] for key in _KEYS[opcode.op_class])
+    latency, interval = (config[key] for key in UNIT_KEYS[opcode.op_class])
     return latency, max(interval // 2, 1) if opcode.half else interval
-
-
-@njit(cache=True)
-def bank_cycles(accesses: np.ndarray, banks: Hash) -> int:
-    """Return b: accesses in order, a new cycle whenever the bank is in use; at most 64 banks  (section 4)."""
-    cycles, used = 1, np.uint64(0)
-    for address in accesses:
-        bank = np.uint64(1) << np.uint64(hash_index(address, banks.kind, banks.bins, banks.offset, banks.residues))
-        if used & bank:
-            cycles, used = cycles + 1, np.uint64(0)
-        used |= bank
-    return cycles
 
 
 def load_latency(pooled: np.ndarray, config: GcomConfig) -> int:
@@ -170,11 +154,16 @@ class _Scoreboard:
         self.done[register], self.memory[register] = done, memory
 
 
-def _timings(profile: WarpProfile, config: GcomConfig) -> tuple[np.ndarray, np.ndarray]:
-    """Return latencies and dispatch cycles of all instructions."""
+def l1_banks(config: GcomConfig) -> Hash:
+    """Return how sectors are dealt to the L1's banks; raises InputError where there are too many."""
     if config["l1DnBank"] > _MOST_BANKS:
         raise InputError(f"{config.path}: l1DnBank = {config['l1DnBank']} is not covered; at most {_MOST_BANKS} are")
-    banks = make_hash(config["l1DBankHashFunction"], config["l1DnBank"], config["l1DBankInterleaveByte"], config.path)
+    return make_hash(config["l1DBankHashFunction"], config["l1DnBank"], config["l1DBankInterleaveByte"], config.path)
+
+
+def _timings(profile: WarpProfile, config: GcomConfig) -> tuple[np.ndarray, np.ndarray]:
+    """Return latencies and dispatch cycles of all instructions."""
+    banks = l1_banks(config)
     n = len(profile.pc)
     table = np.array([instruction_timing(profile, i, config, banks) for i in range(n)], np.int64).reshape(n, 2)
     return table[:, 0], table[:, 1]

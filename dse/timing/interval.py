@@ -55,13 +55,26 @@ class IntervalCycles(NamedTuple):
         """Cause by cause."""
         return IntervalCycles(*(a + b for a, b in zip(self, other, strict=True)))
 
+    @property
+    def total(self) -> Array:
+        """All causes together."""
+        return sum(self[1:], self.issue)
+
     def scaled(self, factor: Array) -> "IntervalCycles":
         """Every cause times ``factor``."""
         return IntervalCycles(*(a * factor for a in self))
 
 
-def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelined: Array) -> tuple[Array, ...]:
-    """Return the stalls of a lone warp by cause: compute, shared memory, and global memory [cycle].
+class Stalls(NamedTuple):
+    """Stalls of a lone warp by what it waits for [cycle]."""
+
+    compute: Array
+    shared: Array
+    memory: Array
+
+
+def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelined: Array) -> Stalls:
+    """Return the stalls of a lone warp in an interval of a generated kernel.
 
     The global stall of a ``pipelined`` interval is what is left of the latency after the interval's own instructions.
     """
@@ -73,10 +86,18 @@ def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelin
     shared = interval.shared_waits * latencies.shared
     latency = interval.global_waits * memory.amat
     ahead = jnp.maximum(latency - interval.instructions, 0.0)
-    return compute, shared, jnp.where(pipelined > 0, ahead, latency)
+    return Stalls(compute, shared, jnp.where(pipelined > 0, ahead, latency))
 
 
-def structural(interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Array) -> tuple[Array, Array]:
+def busiest_pipe(interval: Interval, gpu: Gpu, tensor_rate: Array) -> Array:
+    """Return the dispatch cycles of one warp on the math pipe that it keeps busiest [cycle], Eq. (10)."""
+    passes = gpu.warp_passes
+    tensor = busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate)
+    lanes = jnp.maximum(interval.fp32 * passes["fp32"], interval.int32 * passes["int32"])
+    return jnp.maximum(jnp.maximum(tensor, lanes), interval.sfu * passes["sfu"])
+
+
+def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
     """Return the cycles that the math pipes and the L1 path add to issuing [cycle]: one of the two is 0.
 
     Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval, and all of its excess over issuing is
@@ -85,15 +106,7 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Ar
     that a shorter latency could cost time; both are left out here (departures). A math pipe is compared with its own
     sub-core's issuing, the path of the SM with the mean sub-core's.
     """
-    passes = gpu.warp_passes
     lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
-    pipes = [  # Eq. (10) of one warp
-        busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate),
-        interval.fp32 * passes["fp32"],
-        interval.int32 * passes["int32"],
-        interval.sfu * passes["sfu"],
-    ]
-    busiest = jnp.maximum(jnp.maximum(pipes[0], pipes[1]), jnp.maximum(pipes[2], pipes[3]))
     math = resident.subcore * jnp.maximum(busiest - lone, 0.0)
     # Eq. (11) in bytes: the SM's L1 and shared memory on one side, its port to the L2 on the other.
     port = (interval.load_bytes + interval.store_bytes) / gpu.l2_port_bytes_per_cycle
@@ -106,34 +119,27 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, tensor_rate: Ar
 
 def interval_cycles(
     interval: Interval,
+    stalls: Stalls,
+    busiest: Array,
     gpu: Gpu,
     resident: Resident,
     hiding: Hiding,
-    latencies: Latencies,
     memory: Memory,
-    tensor_rate: Array,
     pipelined: Array,
     *,
     single_warp_literal: bool,
 ) -> IntervalCycles:
     """Return the cycles of one interval for a wave's warps, times its repeats.
 
+    ``stalls`` are those of a lone warp; ``busiest`` [cycle] is its math pipe's dispatch (:func:`busiest_pipe`).
     ``pipelined``: loads are issued iterations ahead, so whatever keeps the SM busy in an iteration covers their latency
     and their queueing; only the rest stalls (a departure: the papers know no asynchronous copies).
     """
-    x = resident.subcore
-    n = jnp.asarray(interval.instructions)
-    compute, shared, global_ = own_stalls(interval, latencies, memory, pipelined)
-    literal = jnp.where(pipelined > 0, 0.0, global_)
-    stall = compute + shared + literal
-    if single_warp_literal:  # Eq. (17)-(20) as printed
-        issue, left = n / gpu.issue_rate, stall
-    else:
-        others = jnp.maximum(x - 1.0, 0.0) * hiding.length / gpu.issue_rate  # O of section 6.2, gto
-        hidden = jnp.minimum(stall * hiding.probability, 1.0) * others  # V
-        issue, left = n / gpu.issue_rate + others, jnp.maximum(stall - hidden, 0.0)  # Z
+    literal = jnp.where(pipelined > 0, 0.0, stalls.memory)
+    stall = stalls.compute + stalls.shared + literal
+    issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
     share = safe_div(left, stall)
-    math, lg = structural(interval, gpu, resident, tensor_rate)
+    math, lg = structural(interval, gpu, resident, busiest)
     queue = queueing(
         interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
         gpu.l1_mshr_entries * gpu.sector_bytes, memory,
@@ -143,11 +149,22 @@ def interval_cycles(
     late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late
     cycles = IntervalCycles(
         issue=issue,
-        wait=share * compute,
-        short_scoreboard=share * shared,
+        wait=share * stalls.compute,
+        short_scoreboard=share * stalls.shared,
         long_scoreboard=jnp.where(pipelined > 0, late, share * literal),
         math_pipe_throttle=math,
         lg_throttle=lg,
         mio_throttle=jnp.where(pipelined > 0, late_queue, queue),
     )
     return cycles.scaled(jnp.asarray(interval.repeats))
+
+
+def _hidden(
+    n: Array, stall: Array, gpu: Gpu, resident: Resident, hiding: Hiding, single_warp_literal: bool
+) -> tuple[Array, Array]:
+    """Return the issue cycles of the sub-core's warps and the stall that they do not hide (section 6.2, gto)."""
+    if single_warp_literal:  # Eq. (17)-(20) as printed
+        return n / gpu.issue_rate, stall
+    others = jnp.maximum(resident.subcore - 1.0, 0.0) * hiding.length / gpu.issue_rate  # O
+    hidden = jnp.minimum(stall * hiding.probability, 1.0) * others  # V / r
+    return n / gpu.issue_rate + others, jnp.maximum(stall - hidden, 0.0)  # Z

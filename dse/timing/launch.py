@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.workload.kernel import Kernel
+from dse.workload.traced import TracedKernel
 
 
 class LaunchLatency(eqx.Module):
@@ -19,12 +20,12 @@ class LaunchLatency(eqx.Module):
     gamma: float = 1.1891  # [cycle/CTA]
     k: float = 2200.0  # [cycle]
 
-    def per_grid(self, kernel: Kernel) -> Array:
+    def per_grid(self, kernel: Kernel | TracedKernel) -> Array:
         """Return s GS [cycle]: the launch of the grid's CTAs."""
         warps = jnp.asarray(kernel.warps)
         s = self.alpha * warps**2 + self.beta * warps + self.gamma  # Eq. (28)
         return s * jnp.asarray(kernel.ctas)
 
-    def per_launch(self, kernel: Kernel) -> Array:
+    def per_launch(self, kernel: Kernel | TracedKernel) -> Array:
         """Return k for every launch of the operator [cycle]."""
         return self.k * jnp.asarray(kernel.launches)

@@ -33,14 +33,26 @@ def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11). With ``latency_is_total`` the record's L2 and DRAM latencies
-    are read end to end instead of as increments (item 4).
+    that misses the L2 (spec AMALI section 10, item 11).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.
     resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
     reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes)
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
+    loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
+    dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
+    return memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes, latency_is_total)
+
+
+def memory_terms(
+    gpu: Gpu, clock_ghz: Array, footprint: Array, dram_share: Array, dram_bytes: Array, latency_is_total: bool
+) -> Memory:
+    """Return the memory of a kernel that touches ``footprint`` [B] and moves ``dram_bytes`` [B].
+
+    With ``latency_is_total`` the record's L2 and DRAM latencies are read end to end instead of as increments (spec
+    AMALI section 10, item 4).
+    """
     near = gpu.l2_bytes / gpu.l2_partitions
     far_share = (1.0 - 1.0 / gpu.l2_partitions) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
     l1 = gpu.l1_latency_cycles
@@ -49,15 +61,13 @@ def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -
     if latency_is_total:
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
-    loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
-    dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     return Memory(
         amat=l1 + l2 + dram_share * dram,  # AMAT, section 9.2 with mu1 = 1
         l1=l1,
         l2=l2,
         dram=dram,
         dram_share=dram_share,
-        dram_bytes=reads + writes,
+        dram_bytes=dram_bytes,
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
     )

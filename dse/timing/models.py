@@ -6,10 +6,11 @@ from typing import Any
 from dse.errors import InputError, accepted
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
+from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import TimingModel
 
-TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "roofline": Roofline}
+TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}
 """Name -> model."""
 
 
@@ -22,14 +23,17 @@ def timing_model(spec: Any, where: str) -> TimingModel:
     if name not in TIMING_MODELS:
         raise InputError(f"{where}: no model is called {name!r}; {accepted(name, TIMING_MODELS)}")
     model = TIMING_MODELS[name]
-    launch = _launch(switches.pop("launch", {}), where)
+    parts: dict[str, Any] = {}
+    if any(f.name == "launch" for f in fields(model)):
+        parts["launch"] = _launch(switches.pop("launch", {}), where)
     known = [f.name for f in fields(model) if f.type in (bool, "bool")]
     for key, value in switches.items():
         if key not in known:
-            raise InputError(f"{where}: {key!r} is not a switch of {name}; {accepted(key, known)}")
+            switch = accepted(key, known) if known else "it has none"
+            raise InputError(f"{where}: {key!r} is not a switch of {name}; {switch}")
         if not isinstance(value, bool):
             raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")
-    return model(**{"launch": launch, **switches})  # every model has a launch latency
+    return model(**parts, **switches)
 
 
 def _launch(spec: Any, where: str) -> LaunchLatency:

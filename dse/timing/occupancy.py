@@ -1,6 +1,6 @@
 """How many CTAs an SM holds, and in which waves a grid runs (spec GCoM sections 2 and 11)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -9,6 +9,7 @@ from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div, floor_div
 from dse.units import WARP_SIZE
 from dse.workload.kernel import Kernel
+from dse.workload.traced import TracedKernel
 
 UNLIMITED = 1e9
 """CTAs an SM could hold where a resource does not limit them: finite, since batches are compiled with fast-math."""
@@ -29,7 +30,25 @@ class Waves(NamedTuple):
     fits: Array
 
 
-def ctas_per_sm(kernel: Kernel, gpu: Gpu) -> Array:
+class Launch(NamedTuple):
+    """What a CTA needs, where there is no kernel record yet: warps, registers a thread, shared memory [KiB]."""
+
+    warps: Any
+    registers: Any
+    shared_kib: Any
+
+
+class Limits(NamedTuple):
+    """What an SM has, where there is no GPU record: the attributes of that name."""
+
+    threads_per_sm: Any
+    ctas_per_sm: Any
+    registers_per_sm: Any
+    shared_memory_kib: Any
+    shared_reserved_kib: Any
+
+
+def ctas_per_sm(kernel: Kernel | TracedKernel | Launch, gpu: Gpu | Limits) -> Array:
     """Return how many CTAs fit an SM at once [CTA/SM]: threads, CTA slots, shared memory and registers (0: none fits).
 
     B = min(floor(T_max/th), B_max, floor(SH/shmem), floor(R_SM/(th 4 ceil(nregs/4)))), GCoM section 2.
@@ -39,12 +58,12 @@ def ctas_per_sm(kernel: Kernel, gpu: Gpu) -> Array:
     # In 1/8 KiB, so that both sides are whole numbers (the exact division needs them).
     shared = jnp.ceil(8.0 * (jnp.asarray(kernel.shared_kib) + gpu.shared_reserved_kib))
     by_shared = jnp.where(shared > 0, floor_div(8.0 * gpu.shared_memory_kib, jnp.maximum(shared, 1.0)), UNLIMITED)
-    by_registers = floor_div(gpu.registers_per_sm, registers)
+    by_registers = floor_div(gpu.registers_per_sm, jnp.maximum(registers, 1.0))  # a trace may state none
     by_threads = floor_div(gpu.threads_per_sm, threads)
     return jnp.minimum(jnp.minimum(by_threads, gpu.ctas_per_sm), jnp.minimum(by_shared, by_registers))
 
 
-def waves(kernel: Kernel, gpu: Gpu) -> Waves:
+def waves(kernel: Kernel | TracedKernel, gpu: Gpu) -> Waves:
     """Return the waves of the SM that gets the most CTAs (GCoM section 2; AMALI section 11 uses this SM class)."""
     fit = ctas_per_sm(kernel, gpu)
     grid = jnp.asarray(kernel.ctas)

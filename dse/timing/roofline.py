@@ -1,16 +1,19 @@
 """The datasheet roofline: the larger of arithmetic and memory time, plus launch latency."""
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.launch import LaunchLatency
-from dse.timing.memory import link_cycles, memory
+from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.timing.traced import designs_shape, has_tensor_types, trace_clock, view
 from dse.workload.kernel import Kernel
+from dse.workload.traced import TracedKernel
 
 
 class Roofline(TimingModel):
@@ -29,7 +32,34 @@ class Roofline(TimingModel):
         tensor = tensor_rate(kernel, gpu) * gpu.subcores_per_sm
         rate = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor) * gpu.sm_count
         arithmetic = busy_cycles(jnp.asarray(kernel.fma), rate)
-        dram, l2 = mem.dram_bytes * mem.dram_byte, jnp.asarray(kernel.l2_bytes) * mem.l2_byte
+        feasible = waves(kernel, gpu).fits * supported(kernel, gpu)
+        l2_bytes, links = jnp.asarray(kernel.l2_bytes), link_cycles(kernel, gpu, clock)
+        return self._timing(kernel, clock, mem, arithmetic, l2_bytes, links, feasible)
+
+    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of a traced kernel on a batch of designs: the busiest math pipe of all its warps.
+
+        The warps are taken as the representative one, in a grid that fills the GPU evenly.
+        """
+        clock = trace_clock(kernel, gpu)
+        seen = view(kernel, gpu, clock)
+        whole = jax.tree.map(lambda x: jnp.sum(x, axis=0), seen.counts)
+        arithmetic = whole.busiest_pipe * kernel.ctas * kernel.warps / (gpu.sm_count * gpu.subcores_per_sm)
+        feasible = waves(kernel, gpu).fits * has_tensor_types(kernel, gpu)
+        timing = self._timing(kernel, clock, seen.memory, arithmetic, seen.l2_bytes, jnp.zeros(()), feasible)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing)
+
+    def _timing(
+        self,
+        kernel: Kernel | TracedKernel,
+        clock: Array,
+        mem: Memory,
+        arithmetic: Array,
+        l2_bytes: Array,
+        interconnect: Array,
+        feasible: Array,
+    ) -> Timing:
+        dram, l2 = mem.dram_bytes * mem.dram_byte, l2_bytes * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)
         return Timing(
@@ -44,8 +74,8 @@ class Roofline(TimingModel):
             divergence=zero,
             dram_bandwidth=jnp.where(dram >= l2, missing, zero),
             l2_bandwidth=jnp.where(dram >= l2, zero, missing),
-            interconnect=link_cycles(kernel, gpu, clock),
+            interconnect=interconnect,
             clock_ghz=clock,
-            feasible=waves(kernel, gpu).fits * supported(kernel, gpu),
+            feasible=feasible,
             dram_bytes=mem.dram_bytes,
         )

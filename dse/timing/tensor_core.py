@@ -15,16 +15,20 @@ SLOWEST = 1e-3
 
 
 def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
-    """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle].
+    """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle]."""
+    return class_rate(jnp.asarray(kernel.tensor_dtype), jnp.asarray(kernel.warpgroup), gpu)
+
+
+def class_rate(index: Array, warpgroup: Array, gpu: Gpu) -> Array:
+    """Return the rate TP_dt of one sub-core for a data type (of TENSOR_DTYPES) and instruction class [FMA/cycle].
 
     Warp-level instructions on a GPU with warpgroup ones reach only ``warp_mma_fraction`` of the rate (H100: 1365 of
     2048 FMA/cycle/SM), except in FP64, which has no warpgroup instruction.
     """
-    index = jnp.asarray(kernel.tensor_dtype)
     rate = jnp.zeros_like(gpu.tensor_fma_bf16)
     for i, value in enumerate(gpu.tensor_fma[: len(TENSOR_DTYPES)]):
         rate = rate + jnp.where(index == i, value, 0.0)
-    whole = (jnp.asarray(kernel.warpgroup) > 0) | (index == TENSOR_DTYPES.index("fp64"))
+    whole = (warpgroup > 0) | (index == TENSOR_DTYPES.index("fp64"))
     share = jnp.where(whole, 1.0, gpu.warp_mma_fraction)
     rate = rate * share * gpu.tensor_cores_per_sm / gpu.subcores_per_sm
     return jnp.where(rate < SLOWEST, 0.0, rate)

@@ -7,9 +7,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.traced import TracedKernel
 
 CAUSES = {
     "selected": "instructions issue, on an SM with its fair share of the work",
@@ -80,6 +82,14 @@ class TimingModel(eqx.Module):
     @abstractmethod
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+
+    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of a traced kernel; fields of ``gpu`` are scalars or of shape (designs,).
+
+        Traces are batched inside the model, since the recurrence over instructions wants designs in the minor axis
+        (:mod:`dse.timing.scoreboard`).
+        """
+        raise InputError(f"{type(self).__name__.lower()} does not time traces ({kernel.name})")
 
     @property
     def calibration(self) -> str:

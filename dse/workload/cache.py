@@ -80,6 +80,18 @@ def hash_index(address, kind, bins, offset, residues):
 
 
 @njit(cache=True)
+def bank_cycles(accesses: np.ndarray, banks: Hash) -> int:
+    """Return b: accesses in order, a new cycle whenever the bank is in use; at most 64 banks  (section 4)."""
+    cycles, used = 1, np.uint64(0)
+    for address in accesses:
+        bank = np.uint64(1) << np.uint64(hash_index(address, banks.kind, banks.bins, banks.offset, banks.residues))
+        if used & bank:
+            cycles, used = cycles + 1, np.uint64(0)
+        used |= bank
+    return cycles
+
+
+@njit(cache=True)
 def slice_and_partition(address, line_address, channels, slices_per_channel):
     """Return the L2 slice of an address and its line's address within the slice.
 

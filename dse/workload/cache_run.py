@@ -7,13 +7,14 @@ from numba import njit
 
 from dse.workload.cache import Caches, Hash, hash_index, slice_and_partition, touch
 from dse.workload.coalesce import STRADDLES, coalesce, coalesce_atomic
+from dse.workload.stack_distance import FIRST, MOST_SECTORS, STORE
 
 
 class CtaMemory(NamedTuple):
     """A CTA's loads and stores of global and local memory, warp by warp.
 
-    ``table`` [n + 1, 3]: index in the warp, first access, row of the counts; ``warps`` [w + 1, 2]: first row of the
-    table, instructions; ``access``: addresses.
+    ``table`` [n + 1, 4]: index in the warp, first access, row of the counts, 1 for a store; ``warps`` [w + 1, 2]: first
+    row of the table, instructions; ``access``: addresses.
     """
 
     table: np.ndarray
@@ -31,6 +32,8 @@ class Counters(NamedTuple):
 
 
 class Hardware(NamedTuple):
+    """Caches, their hashes and geometry; ``sliced`` tells whether the L2 is simulated, else only its requests kept."""
+
     l1: Caches
     l2: Caches
     l1_hash: Hash
@@ -40,6 +43,7 @@ class Hardware(NamedTuple):
     sectors: int
     channels: int
     slices: int
+    sliced: bool
 
 
 @njit(cache=True)
@@ -93,7 +97,7 @@ def _accesses(columns, row, width, atomic, sectors, out):
 
 
 @njit(cache=True)
-def gather(columns, warp_start, warp_count, width, atomic, sectors, counters, memory):
+def gather(columns, warp_start, warp_count, width, atomic, store, sectors, counters, memory):
     """Fill ``memory`` with the CTA's loads and stores; return (their number, accesses), or (-1, row that straddles)."""
     n, used = 0, 0
     for w in range(warp_start.size):
@@ -107,15 +111,25 @@ def gather(columns, warp_start, warp_count, width, atomic, sectors, counters, me
                 return -1, row
             memory.table[n, 0], memory.table[n, 1] = i, used
             memory.table[n, 2] = _counter(counters, columns.pc[row], i)
+            memory.table[n, 3] = store[columns.opcode[row]]
             n, used = n + 1, used + count
     memory.warps[warp_start.size, 0], memory.table[n, 1] = n, used
     return n, used
 
 
 @njit(cache=True)
-def _execute(hw, sm, access, start, stop, counts, own, m, counted):
-    """Send the accesses of one load or store through L1 and, where they miss, L2, and count them."""
+def _request(requests, address, row, store):
+    """Keep a sector that misses the L1; ``store`` and whether it is its instruction's first become its flags."""
+    at, kept_address, kept_row, flags = requests.used[0], requests.address, requests.row, requests.flags
+    kept_address[at], kept_row[at], flags[at] = address, row, store
+    requests.used[0] = at + 1
+
+
+@njit(cache=True)
+def _execute(hw, sm, access, entry, start, stop, counts, own, m, counted, requests):
+    """Send the accesses of one load or store through L1 and, where they miss, on to L2, and count them."""
     l1, l2 = hw.l1, hw.l2
+    row, flags = entry[2], FIRST | (STORE * entry[3])
     kind, bins, offset, residues = hw.l1_hash
     two_kind, two_bins, two_offset, two_residues = hw.l2_hash
     l1_keep, l2_keep = ~np.uint64(hw.l1_line - 1), ~np.uint64(hw.l2_line - 1)
@@ -132,6 +146,11 @@ def _execute(hw, sm, access, start, stop, counts, own, m, counted):
             continue
         missed_l1 = 1
         own[m, 1] += counted
+        if requests.address.size:
+            _request(requests, address, row, flags)
+            flags &= STORE
+        if not hw.sliced:
+            continue
         line = address & l2_keep
         part, partition = slice_and_partition(address, line, hw.channels, hw.slices)
         at = part * two_bins + hash_index(partition, two_kind, two_bins, two_offset, two_residues)
@@ -143,7 +162,7 @@ def _execute(hw, sm, access, start, stop, counts, own, m, counted):
 
 
 @njit(cache=True)
-def _step(hw, sm, slot, now, cursor, table, warps, access, counts, own, mine):
+def _step(hw, sm, slot, now, cursor, table, warps, access, counts, own, mine, requests):
     """Execute the instruction at a CTA's common index in each of its warps; tell whether all are past their end.
 
     ``mine`` is the representative warp where the CTA holds it, else -1.
@@ -157,16 +176,21 @@ def _step(hw, sm, slot, now, cursor, table, warps, access, counts, own, mine):
         if m < warps[w + 1, 0] and table[m, 0] == now:
             counted = 1 if w == mine else 0
             row = m - warps[w, 0] if counted else 0
-            _execute(hw, sm, access, table[m, 1], table[m + 1, 1], counts[table[m, 2]], own, row, counted)
+            start, stop = table[m, 1], table[m + 1, 1]
+            _execute(hw, sm, access, table[m], start, stop, counts[table[m, 2]], own, row, counted, requests)
             cursor[slot, w] = m + 1
     return done
 
 
 @njit(cache=True)
-def run_rounds(hw, order, resident, now, cursor, tables, warps, accesses, counts, own, own_slot, own_warp):
-    """Run rounds until one ends with finished CTAs, and free their slots; return how many finished."""
+def run_rounds(hw, order, resident, now, cursor, tables, warps, accesses, counts, own, own_slot, own_warp, requests):
+    """Run rounds until one ends with finished CTAs, and free their slots; return how many finished.
+
+    Stops early when the next round might not find room for its requests.
+    """
     finished = 0
-    while finished == 0:
+    room = requests.address.size - MOST_SECTORS * cursor.size
+    while finished == 0 and (requests.address.size == 0 or requests.used[0] <= room):
         for sm in range(resident.size):
             kept = 0
             for k in range(resident[sm]):
@@ -184,6 +208,7 @@ def run_rounds(hw, order, resident, now, cursor, tables, warps, accesses, counts
                     counts,
                     own,
                     mine,
+                    requests,
                 )
                 now[slot] += 1
                 if done:

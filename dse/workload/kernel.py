@@ -102,6 +102,11 @@ class Kernel(eqx.Module):
         """The three stretches in the order they run."""
         return self.start, self.loop, self.end
 
+    @property
+    def tensor_types(self) -> set[str]:
+        """Data types of the tensor instructions of one kernel."""
+        return {TENSOR_DTYPES[int(self.tensor_dtype)]} if float(self.uses_tensor) > 0 else set()
+
     def per_warp(self, count: str) -> Number:
         """Return a count of the intervals (``instructions``, ``load_bytes`` ...) over all their repeats."""
         return sum(interval.repeats * getattr(interval, count) for interval in self.intervals)

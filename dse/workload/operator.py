@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
+from dse.workload.traced import TracedKernel
 
 FOREVER = 1e15
 """Reuse distance [B] of bytes that no cache holds when they are asked for."""
@@ -13,7 +14,7 @@ class Candidate:
     """One realistic implementation of an operator; ``label`` says which (tile, split, instruction)."""
 
     label: str
-    kernel: Kernel
+    kernel: Kernel | TracedKernel
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,7 @@ class Operator:
 
     def tensor_types(self) -> set[str]:
         """Return the data types of the tensor instructions that its candidates use."""
-        kernels = [candidate.kernel for candidate in self.candidates]
-        return {TENSOR_DTYPES[int(k.tensor_dtype)] for k in kernels if float(k.uses_tensor) > 0}
+        return set().union(*(candidate.kernel.tensor_types for candidate in self.candidates))
 
     def times(self, repeats: float, phase: str | None = None, name: str | None = None) -> "Operator":
         """Return the same operator run ``repeats`` times as often (in another phase, under another name)."""

@@ -49,7 +49,7 @@ def load_workload(text: str | Path, target: Target | None = None, name: str | No
     elif path.suffix == ".toml":
         workload = _from_toml(path, target)
     elif path.is_dir() and not (path / "config.json").exists():
-        raise InputError(f"{text}: is a folder without config.json; instruction traces cannot be read by this version")
+        raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
     else:
         network, _, settings = text.partition(":")
         workload = _llm(network, _settings(settings, text), text, target)

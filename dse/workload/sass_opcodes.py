@@ -54,6 +54,17 @@ class Space(IntEnum):
     GENERIC = 4
 
 
+_TENSOR_DTYPES = {
+    "DMMA": "fp64",
+    "IMMA": "int8",
+    "IGMMA": "int8",
+    "BMMA": "int8",
+    "BGMMA": "int8",
+    "QMMA": "fp8",
+    "QGMMA": "fp8",
+    "OMMA": "fp4",
+}
+
 UNIT: dict[OpClass, Unit] = {
     OpClass.ALU: Unit.INT,
     OpClass.SFU: Unit.SFU,
@@ -91,9 +102,31 @@ class Opcode:
     fma: int
 
     @property
+    def tensor_dtype(self) -> str:
+        """Data type whose rate a tensor instruction runs at, by opcode and modifiers (FP16 where none is named)."""
+        base, *modifiers = self.text.split(".")
+        for name, dtype in (("TF32", "tf32"), ("BF16", "bf16")):
+            if name in modifiers:
+                return dtype
+        return _TENSOR_DTYPES.get(base, "fp16")
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes that a full warp moves to or from shared memory; LDSM and STSM move 8x8 matrices of 16 bits."""
+        tokens = self.text.split(".")
+        if tokens[0] in ("LDSM", "STSM"):
+            return 128 * int(tokens[-1] if tokens[-1] in ("2", "4") else 1)
+        return 32 * self.width
+
+    @property
     def unit(self) -> Unit:
         """The functional unit that the instruction is dispatched to."""
         return UNIT[self.op_class]
+
+
+def is_cached(op_class: int, space: int) -> bool:
+    """Tell whether an instruction is a load or store of global or local memory."""
+    return op_class in (OpClass.LOAD, OpClass.STORE) and space in (Space.GLOBAL, Space.LOCAL)
 
 
 @cache

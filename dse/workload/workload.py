@@ -1,12 +1,15 @@
 """A workload: the operators that run, what they need of a GPU's memory, and what they produce."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import jax
 import numpy as np
 
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
+from dse.workload.traced import TracedKernel
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,28 @@ class Workload:
 
     @cached_property
     def kernels(self) -> Kernel:
-        """Every candidate of every operator, in order, as one batched record of shape (candidates,)."""
-        return Kernel.stack([c.kernel for o in self.operators for c in o.candidates])
+        """Every candidate of every operator, in order, as one batched record of shape (candidates,); not of traces."""
+        kernels = [c.kernel for o in self.operators for c in o.candidates]
+        return Kernel.stack([kernel for kernel in kernels if isinstance(kernel, Kernel)])
+
+    @property
+    def traced(self) -> bool:
+        """Whether its operators are kernels of a trace, each with one candidate."""
+        return isinstance(self.operators[0].candidates[0].kernel, TracedKernel)
+
+    @property
+    def traces(self) -> tuple[TracedKernel, ...]:
+        """The traced kernels of the operators."""
+        kernels = [o.candidates[0].kernel for o in self.operators]
+        return tuple(kernel for kernel in kernels if isinstance(kernel, TracedKernel))
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        """Return every array that decides its results, for a hash."""
+        if self.traced:
+            for trace in self.traces:
+                yield from trace.arrays()
+        else:
+            yield from jax.tree.leaves(self.kernels)
 
     @cached_property
     def slices(self) -> tuple[slice, ...]:

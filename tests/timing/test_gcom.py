@@ -128,16 +128,16 @@ def test_a_representative_without_instructions_is_refused(tmp_path: Path, write_
 
 
 def test_config_reports_what_it_ignores(write_config) -> None:
-    config = read_gcom_config(write_config(l2DnSet=3, L2nSet=None))
+    config = read_gcom_config(write_config(l2DnSet=3, L2nSet=None, fuQue=None))
     assert config.ignored == ("l2DnSet",)
-    assert config.defaulted == ("L2nSet",)
+    assert config.assumed == ("fuQue",)
+    assert config["fuQue"] == 2
     assert (config["L2nSet"], config["sharedMemSizeOption"], config["coreFreq"]) == (64, (32768, 65536), 1.365)
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"numSMs": None, "fuQue": None}, "no value for numSMs, fuQue"),
         ({"numSMs": "many"}, "line 1: numSMs = 'many'"),
         ({"numSMs": 0}, "of at least 1"),
         ({"coreFreq": "nan"}, "coreFreq = 'nan'"),

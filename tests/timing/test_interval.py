@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import pytest
 
 from dse.hardware.presets import load_gpu
-from dse.timing.interval import Hiding, Latencies, Resident, interval_cycles, own_stalls, structural
+from dse.timing.interval import Hiding, Latencies, Resident, busiest_pipe, interval_cycles, own_stalls, structural
 from dse.timing.memory import Memory
 from dse.workload.kernel import Interval
 
@@ -15,10 +15,12 @@ MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0
 
 def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, **switches):
     """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing."""
+    ahead = jnp.asarray(pipelined)
     found = interval_cycles(
-        interval, A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
-        Hiding(jnp.asarray(probability), jnp.asarray(length)), LATENCIES, MEMORY, jnp.asarray(rate),
-        jnp.asarray(pipelined), **{"single_warp_literal": False} | switches,
+        interval, own_stalls(interval, LATENCIES, MEMORY, ahead), busiest_pipe(interval, A100, jnp.asarray(rate)),
+        A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
+        Hiding(jnp.asarray(probability), jnp.asarray(length)), MEMORY, ahead,
+        **{"single_warp_literal": False} | switches,
     )  # fmt: skip
     return {name: float(value) for name, value in found._asdict().items()}
 
@@ -67,7 +69,8 @@ def test_the_shared_path_bounds_all_warps_of_the_sm_together():
 
 def test_one_of_math_and_path_is_booked_never_both():
     interval = Interval(instructions=10, fp32=100, shared_bytes=1e5)
-    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), jnp.asarray(256.0))
+    busiest = busiest_pipe(interval, A100, jnp.asarray(256.0))
+    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), busiest)
     assert float(math) == 0 and float(path) > 0
 
 

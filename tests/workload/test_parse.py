@@ -112,5 +112,5 @@ def test_files_that_are_absent_and_folders_are_refused(tmp_path):
     for name, sentence in (("x.csv", "no such file"), ("x.toml", "no such file")):
         with pytest.raises(InputError, match=sentence):
             load(tmp_path / name)
-    with pytest.raises(InputError, match="instruction traces cannot be read"):
+    with pytest.raises(InputError, match="neither kernelslist"):
         load(tmp_path)

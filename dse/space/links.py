@@ -1,0 +1,56 @@
+"""Linked attributes, which follow the axes, and the distinct GPUs that a grid holds in some of its attributes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dse.errors import InputError
+from dse.hardware.schema import gpu_schema
+from dse.space.axis import Axis
+from dse.space.expression import Expression
+
+Links = Sequence[tuple[str, Expression]]
+Columns = dict[str, np.ndarray]
+
+MOST_COMBINATIONS = 1_000_000
+
+
+def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Columns:
+    """Return the columns of ``axes`` and of every link around a ``base``, whole numbers rounded."""
+    values: dict[str, np.ndarray | float] = {f"base.{name}": number for name, number in base.items()}
+    values |= dict(base) | axes
+    columns = dict(axes)
+    count = len(next(iter(axes.values()))) if axes else 1
+    for name, expression in links:
+        value = np.broadcast_to(np.asarray(expression(values), dtype=float), (count,))
+        value = np.nan_to_num(value, nan=-1.0, posinf=-1.0, neginf=-1.0)  # out of every attribute's range
+        kind = gpu_schema()[name].type
+        if kind == "int":
+            value = np.round(value)
+        elif kind != "float":  # a choice or a switch lies in no range when it is not whole
+            value = np.where(value == np.round(value), value, -1.0)
+        values[name] = columns[name] = value
+    return columns
+
+
+def variants(
+    base: Mapping[str, float], axes: Iterable[Axis], links: Links, attributes: Sequence[str], where: str
+) -> list[dict[str, float]]:
+    """Return the base and every GPU of the grid that differs from the others in one of ``attributes``.
+
+    Raises InputError where the axes that decide them have too many combinations to list.
+    """
+    needed = set(attributes)
+    for name, expression in reversed(links):
+        if name in needed:
+            needed |= {part.removeprefix("base.") for part in expression.names}
+    deciding = [axis for axis in axes if axis.name in needed]
+    count = int(np.prod([len(axis) for axis in deciding], dtype=object)) if deciding else 1
+    if count > MOST_COMBINATIONS:
+        names = ", ".join(axis.name for axis in deciding)
+        raise InputError(f"{where}: a trace needs its caches simulated for each of {count:,} combinations of {names}")
+    grids = np.meshgrid(*(np.asarray(axis.numbers, float) for axis in deciding), indexing="ij")
+    columns = with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(deciding, grids, strict=True)})
+    table = np.stack([np.broadcast_to(columns.get(name, base[name]), (count,)) for name in attributes], axis=1)
+    rows = np.unique(np.concatenate([[[base[name] for name in attributes]], table]), axis=0)
+    return [dict(base) | dict(zip(attributes, row.tolist(), strict=True)) for row in rows]

@@ -1,0 +1,161 @@
+"""MDM: the GPU memory divergence model (Wang, Jahre, Adileh, Eeckhout; MICRO 2020), which papers compare with.
+
+As spec/timing.md section 14.4 defines it: an SM is one scheduler with all its warps; intervals overlap with the other
+warps' instructions; requests of 128 bytes queue for one combined service time. No sub-cores, no structural stalls, no
+L1 banks, no launch.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.numerics import ceil_div, safe_div
+from dse.timing.contention import PHI
+from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, own_stalls
+from dse.timing.memory import Memory, link_cycles, memory
+from dse.timing.occupancy import Waves, waves
+from dse.timing.scoreboard import timeline
+from dse.timing.tensor_core import FIXED_INTERVAL, supported
+from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.timing.traced import Segmented, designs_shape, has_tensor_types, over_intervals, trace_clock, view
+from dse.workload.kernel import Interval, Kernel
+from dse.workload.segments import COMPUTE, GLOBAL, SHARED
+from dse.workload.traced import TracedKernel
+
+
+class _Wave(NamedTuple):
+    """``warps`` resident on this SM, ``sms`` SMs with work, and how many such waves run."""
+
+    warps: Array
+    sms: Array
+    times: Array
+
+
+class _Demand(NamedTuple):
+    """What one warp asks for in an interval: instructions, bytes loaded from and stored to the L2."""
+
+    instructions: Array
+    load_bytes: Array
+    store_bytes: Array
+
+
+class Mdm(TimingModel):
+    """Per interval n_k + max(s_k, V/r) and queueing; the SM's scheduler issues what its sub-cores issue together.
+
+    Tensor cores are units of fixed latency, as in the models that AMALI extends.
+    """
+
+    def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        clock = kernel_clock(kernel, gpu)
+        mem = memory(kernel, gpu, clock, latency_is_total=False)
+        grid = waves(kernel, gpu)
+        latencies = Latencies(
+            gpu.alu_latency_cycles, gpu.sfu_latency_cycles, jnp.asarray(FIXED_INTERVAL), gpu.shared_load_latency_cycles
+        )
+        pipelined = (jnp.zeros(()), jnp.asarray(kernel.pipelined), jnp.zeros(()))
+        parts = [(i, own_stalls(i, latencies, mem, p)) for i, p in zip(kernel.intervals, pipelined, strict=True)]
+        issued = jnp.asarray(kernel.per_warp("instructions"))
+        stalled = sum((i.repeats * sum(s) for i, s in parts), jnp.zeros(()))
+        hiding = Hiding(issued / (issued + stalled), issued / sum(i.repeats for i in kernel.intervals))
+
+        def demand(i: Interval) -> _Demand:
+            return _Demand(*map(jnp.asarray, (i.instructions, i.load_bytes, i.store_bytes)))
+
+        cycles = [
+            _interval(demand(i), s, gpu, wave, hiding, mem).scaled(i.repeats * wave.times)
+            for wave in _waves(gpu, grid, kernel.warps)
+            for i, s in parts
+        ]  # fmt: skip
+        feasible = grid.fits * supported(kernel, gpu)
+        return _timing(_sum(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
+
+    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
+        """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,)."""
+        clock = trace_clock(kernel, gpu)
+        seen = view(kernel, gpu, clock, tensor_modifiers=False)
+        grid = waves(kernel, gpu)
+        at = timeline(kernel.segments, seen.latency)
+        hiding = Hiding(at.issue_probability, at.mean_instructions)
+
+        def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
+            stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
+            mem = seen.memory._replace(dram_share=counts.dram_share)
+            demand = _Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
+            return _sum([
+                _interval(demand, stalls, gpu, wave, hiding, mem).scaled(wave.times)
+                for wave in _waves(gpu, grid, kernel.warps)
+            ])  # fmt: skip
+
+        cycles = over_intervals(at, seen.counts, close)
+        cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.drain)
+        feasible = grid.fits * has_tensor_types(kernel, gpu)
+        timing = _timing(cycles, clock, seen.memory, jnp.zeros(()), feasible)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing)
+
+
+def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:
+    """Full waves, then the rest, of the SM with the most CTAs; all its active SMs compete throughout."""
+    full = grid.full_ctas / jnp.maximum(grid.resident, 1.0)
+    rest = jnp.where(grid.rest > 0, 1.0, 0.0)
+    return [_Wave(grid.resident * warps, full, grid.full), _Wave(grid.rest * warps, full, rest)]
+
+
+def _interval(demand: _Demand, stalls: Stalls, gpu: Gpu, wave: _Wave, hiding: Hiding, mem: Memory) -> IntervalCycles:
+    """Return the cycles of one interval: n_k + max(s_k, V/r), then MSHR batches and queueing under mio_throttle."""
+    r = gpu.issue_rate * gpu.subcores_per_sm
+    stall = sum(stalls[1:], stalls.compute)
+    others = jnp.maximum(wave.warps - 1.0, 0.0) * hiding.length
+    hidden = jnp.minimum(stall * hiding.probability, 1.0) * others / r  # V / r
+    share = safe_div(jnp.maximum(stall - hidden, 0.0), stall)
+    zero = jnp.zeros_like(share)
+    return IntervalCycles(
+        issue=demand.instructions + hidden,  # n + max(s, V/r) = n + V/r + max(s - V/r, 0)
+        wait=share * stalls.compute,
+        short_scoreboard=share * stalls.shared,
+        long_scoreboard=share * stalls.memory,
+        math_pipe_throttle=zero,
+        lg_throttle=zero,
+        mio_throttle=_queueing(demand.load_bytes * wave.warps, demand.store_bytes * wave.warps, gpu, wave, mem),
+    )
+
+
+def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: Memory) -> Array:
+    """Return the queueing of an SM's bytes: one service time t_N + m t_D, repeated in every batch of the MSHRs."""
+    room = gpu.l1_mshr_entries * gpu.sector_bytes
+    batches = jnp.maximum(ceil_div(reads, room) - 1.0, 0.0)
+    service = mem.l2_byte + mem.dram_share * mem.dram_byte
+    queue = PHI * wave.sms * (jnp.minimum(reads, room) + writes) * service
+    amat = mem.l1 + mem.l2 + mem.dram_share * mem.dram
+    return queue + batches * (amat + queue)
+
+
+def _timing(cycles: IntervalCycles, clock: Array, mem: Memory, links: Array, feasible: Array) -> Timing:
+    zero = jnp.zeros_like(cycles.issue)
+    return Timing(
+        selected=cycles.issue,
+        wait=cycles.wait,
+        short_scoreboard=cycles.short_scoreboard,
+        long_scoreboard=cycles.long_scoreboard,
+        math_pipe_throttle=cycles.math_pipe_throttle,
+        lg_throttle=cycles.lg_throttle,
+        mio_throttle=cycles.mio_throttle,
+        launch=zero,
+        divergence=zero,
+        dram_bandwidth=zero,
+        l2_bandwidth=zero,
+        interconnect=links,
+        clock_ghz=clock,
+        feasible=feasible,
+        dram_bytes=mem.dram_bytes,
+    )
+
+
+def _sum(parts: list[IntervalCycles]) -> IntervalCycles:
+    first, *others = parts
+    for part in others:
+        first = first + part
+    return first
