@@ -19,8 +19,12 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.process import memory_column, node_column, value_at
 from dse.tables import read_table
 
-MOST_DEFECTS = 48
-"""Defects in SMs of one die that harvesting looks at; more SMs to spare than this help no more."""
+MOST_DEFECTS = 24
+"""Defects of one die that harvesting looks at: at the largest die of the tables (one defect on average) more are rarer
+than 1e-10, so more SMs to spare help no more."""
+
+TRIANGLE_NODES = 12
+"""Gauss-Legendre nodes a side of Murphy's triangle: below 1e-6 of its closed form up to eight defects a die."""
 
 SMALLEST_MM2 = 1.0  # no die is smaller; keeps the root differentiable
 MM2_PER_CM2 = 100.0
@@ -77,7 +81,7 @@ class Murphy(YieldModel):
 
     def defects(self, x: Array) -> Array:
         """Return Poisson distributions mixed over the triangle; the first term is ((1 - e^-x) / x)^2."""
-        nodes, weights = np.polynomial.legendre.leggauss(24)
+        nodes, weights = np.polynomial.legendre.leggauss(TRIANGLE_NODES)
         rising, weight = (nodes + 1) / 2, weights / 2
         density = np.concatenate([rising, 2 - rising])  # of a die, relative to the mean
         share = np.concatenate([weight * rising, weight * rising])
@@ -134,15 +138,18 @@ class DieCost(eqx.Module):
         """Cost of the dies of a GPU whose dies measure area_mm2 together [mm2]."""
         area = jnp.asarray(area_mm2)
         dies = jnp.maximum(jnp.ceil(area / self.reticle), 1.0)
-        cost = dies * self._die_usd(area / dies, dies, gpu)
         fewer = jnp.maximum(dies - 1, 1.0)
-        floor = jnp.where(dies > 1, fewer * self._die_usd(self.reticle, fewer, gpu), 0.0)
+        die_yield = self._yield(area / dies, dies, gpu)
+        per_wafer = self.dies_per_wafer(area / dies)
+        wafer_usd = value_at(self.wafer_usd, gpu.process)
+        good = self.dies_per_wafer(self.reticle) * self._yield(self.reticle, fewer, gpu)
+        floor = jnp.where(dies > 1, fewer * wafer_usd / good, 0.0)
         return Cost(
             dies=dies,
             die_mm2=area / dies,
-            dies_per_wafer=self.dies_per_wafer(area / dies),
-            die_yield=self._yield(area / dies, dies, gpu),
-            cost_usd=jnp.maximum(cost, floor),
+            dies_per_wafer=per_wafer,
+            die_yield=die_yield,
+            cost_usd=jnp.maximum(dies * wafer_usd / (per_wafer * die_yield), floor),
             memory_usd=value_at(self.usd_per_gb, gpu.dram_type) * gpu.dram_gb,
         )
 
@@ -158,8 +165,3 @@ class DieCost(eqx.Module):
         x = value_at(self.defects_per_cm2, gpu.process) * die_mm2 / MM2_PER_CM2
         spare = gpu.sm_count * (1 / gpu.sm_enabled_fraction - 1) / dies
         return self.yield_model.harvested(x, self.harvestable_share, spare)
-
-    def _die_usd(self, die_mm2: Array, dies: Array, gpu: Gpu) -> Array:
-        """Price of a wafer over the dies on it that can be sold [USD]."""
-        good = self.dies_per_wafer(die_mm2) * self._yield(die_mm2, dies, gpu)
-        return value_at(self.wafer_usd, gpu.process) / good
