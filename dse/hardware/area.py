@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import MemoryTypes, Nodes
+from dse.hardware.process import MemoryTypes, Nodes, value_at
 from dse.tables import read_table
 
 COMPONENTS = (
@@ -35,10 +35,10 @@ class DieArea(eqx.Module):
     """The area model: its coefficients at tsmc_n7, and one call for mm2 by component.
 
     Scalars in, scalars out; the units of the coefficients stand in ``data/process/area.csv``. Valid for NVIDIA dies
-    from Pascal to Ada, on nine of which it was fitted; the two dies of a Blackwell B200 come out too small. Not
-    charged, because no die tells: resident threads and CTAs, MSHR and queue entries, latencies, clocks. Of what is
-    switched off only SMs and L2 capacity count: the record does not hold switched-off memory channels, L2 slices or
-    links (3 % of an A100) or lanes (the FP64 of an H800).
+    from Pascal to Ada, on nine of which it was fitted (experiments/005_die_area leaves each of them out); the two dies
+    of a Blackwell B200 come out too small. Not charged, because no die tells: resident threads and CTAs, MSHR and queue
+    entries, latencies, clocks. Of what is switched off only SMs and L2 capacity count: the record does not hold
+    switched-off memory channels, L2 slices or links (3 % of an A100) or lanes (the FP64 of an H800).
     """
 
     nodes: Nodes
@@ -107,7 +107,11 @@ class DieArea(eqx.Module):
     def _densities(self, gpu: Gpu) -> tuple[Array, Array, Array]:
         """Logic, SRAM and analog density of the node [relative to tsmc_n7]."""
         index, table = gpu.process, self.nodes
-        return _row(table.logic_density, index), _row(table.sram_density, index), _row(table.analog_density, index)
+        return (
+            value_at(table.logic_density, index),
+            value_at(table.sram_density, index),
+            value_at(table.analog_density, index),
+        )
 
     def _sm_control(self, gpu: Gpu) -> Array:
         """Fetch, decode, schedulers, load-store and texture units of an SM [mm2]: one share a sub-core."""
@@ -138,10 +142,10 @@ class DieArea(eqx.Module):
         return sms * gpu.l2_port_bytes_per_cycle + gpu.l2_slices * gpu.l2_slice_bytes_per_cycle
 
     def _phy_per_bit(self, gpu: Gpu) -> Array:
-        return _row(self.memory_types.phy_mm2_per_bit, gpu.dram_type)
+        return value_at(self.memory_types.phy_mm2_per_bit, gpu.dram_type)
 
     def _channel_bits(self, gpu: Gpu) -> Array:
-        return _row(self.memory_types.channel_bits, gpu.dram_type)
+        return value_at(self.memory_types.channel_bits, gpu.dram_type)
 
     def _channels(self, gpu: Gpu) -> Array:
         """Memory channels in use: controllers are built one a channel."""
@@ -154,8 +158,3 @@ class DieArea(eqx.Module):
         none with HBM has more than a remainder, so the memory type stands in for the purpose of the die.
         """
         return self.sm_cluster + jnp.where(self._channel_bits(gpu) < HBM_CHANNEL_BITS, self.graphics, 0.0)
-
-
-def _row(column: Array, index: Array) -> Array:
-    """A table's value for an index that a record may hold as a float."""
-    return jnp.take(column, jnp.asarray(index).astype(jnp.int32))

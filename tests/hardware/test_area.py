@@ -1,6 +1,8 @@
-"""Die areas against published dies: whole dies, GA100's blocks, and what must grow the area."""
+"""Die areas against published dies: whole, each left out of the fit, GA100's blocks, and what must grow the area."""
 
-from types import SimpleNamespace
+import importlib.util
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -8,80 +10,23 @@ import numpy as np
 import pytest
 
 from dse.hardware.area import COMPONENTS, DieArea
-from dse.hardware.process import memory_index, node_index
+from dse.hardware.process import node_index
 
-COMMON = {
-    "sm_enabled_fraction": 1.0,
-    "subcores_per_sm": 4.0,
-    "issue_rate": 1.0,
-    "registers_per_sm": 65536.0,
-    "l1_kib": 128.0,
-    "l1_bytes_per_cycle": 128.0,
-    "fp32_lanes": 128.0,
-    "int32_lanes": 64.0,
-    "fp64_lanes": 2.0,
-    "sfu_lanes": 16.0,
-    "tensor_cores_per_sm": 4.0,
-    "l2_enabled_fraction": 1.0,
-    "l2_slice_bytes_per_cycle": 64.0,
-    "l2_port_bytes_per_cycle": 64.0,
-    "nvlink_gbs": 0.0,
-    "pcie_gbs": 32.0,
-} | {f"tensor_fma_{kind}": 0.0 for kind in ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")}
+RUN = Path(__file__).parents[2] / "experiments" / "005_die_area" / "run.py"
 
 
-def full_die(process: str, dram_type: str, tensor: dict[str, float], **attributes: float) -> dict[str, float]:
-    """Attributes of a whole die; the tensor rates are FMA/cycle/tensor core."""
-    rates = {f"tensor_fma_{kind}": rate for kind, rate in tensor.items()}
-    names = {"process": float(node_index(process)), "dram_type": float(memory_index(dram_type))}
-    return COMMON | names | rates | attributes
+def experiment() -> ModuleType:
+    """The committed fit of the area model: ``experiments/005_die_area/run.py``."""
+    spec = importlib.util.spec_from_file_location("die_area", RUN)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-AMPERE = {"fp64": 16.0, "tf32": 128.0, "bf16": 256.0, "fp16": 256.0, "int8": 512.0}
-HOPPER = {kind: 2 * rate for kind, rate in AMPERE.items()} | {"fp8": 1024.0}
-ADA = {"tf32": 64.0, "bf16": 128.0, "fp16": 128.0, "fp8": 256.0, "int8": 256.0}
-GEFORCE_AMPERE = {"tf32": 32.0, "bf16": 128.0, "fp16": 128.0, "int8": 256.0}
-TURING = {"fp16": 64.0, "int8": 128.0}
-
-TURING_SM = {
-    "l1_kib": 96.0,
-    "fp32_lanes": 64.0,
-    "tensor_cores_per_sm": 8.0,
-    "l2_slice_bytes_per_cycle": 32.0,
-    "pcie_gbs": 16.0,
-}
-# Published SM, L2, bus and link counts of the whole dies (NVIDIA whitepapers, TechPowerUp), slices by the rule of two a
-# memory channel; GP102's 96 KiB of shared memory and 48 KiB of L1 count together.
-DIES = {
-    "GP102": (471.0, full_die("tsmc_16ff", "gddr5x", {}, sm_count=30, l2_mib=3, l2_slices=24, dram_bus_bits=384,
-              l1_kib=144, int32_lanes=128, fp64_lanes=4, sfu_lanes=32, l2_slice_bytes_per_cycle=32, pcie_gbs=16)),
-    "GV100": (815.0, full_die("tsmc_12ffn", "hbm2", {"fp16": 64.0}, **TURING_SM | {"l1_kib": 128.0}, sm_count=84,
-              fp64_lanes=32, l2_mib=6, l2_slices=64, dram_bus_bits=4096, nvlink_gbs=150)),
-    "TU106": (445.0, full_die("tsmc_12ffn", "gddr6", TURING, **TURING_SM, sm_count=36, l2_mib=4, l2_slices=32,
-              dram_bus_bits=256)),
-    "TU104": (545.0, full_die("tsmc_12ffn", "gddr6", TURING, **TURING_SM, sm_count=48, l2_mib=4, l2_slices=32,
-              dram_bus_bits=256, nvlink_gbs=25)),
-    "GA102": (628.0, full_die("samsung_8n", "gddr6x", GEFORCE_AMPERE, sm_count=84, l2_mib=6, l2_slices=48,
-              dram_bus_bits=384, nvlink_gbs=56, l2_slice_bytes_per_cycle=32)),
-    "GA100": (826.0, full_die("tsmc_n7", "hbm2e", AMPERE, sm_count=128, l1_kib=192, fp32_lanes=64, fp64_lanes=32,
-              l2_mib=48, l2_slices=96, dram_bus_bits=6144, nvlink_gbs=300)),
-    "GH100": (814.0, full_die("tsmc_4n", "hbm3", HOPPER, sm_count=144, l1_kib=256, fp64_lanes=64, l2_mib=60,
-              l2_slices=96, dram_bus_bits=6144, nvlink_gbs=450, pcie_gbs=64)),
-    "AD102": (609.0, full_die("tsmc_4n", "gddr6x", ADA, sm_count=144, l2_mib=96, l2_slices=48, dram_bus_bits=384)),
-    "AD104": (294.0, full_die("tsmc_4n", "gddr6", ADA, sm_count=60, l2_mib=48, l2_slices=24, dram_bus_bits=192)),
-}  # fmt: skip
-
-SM_COMPONENTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "tensor_core")
-# LLMCompass@2e015fd2 ae/figure6/real_hardware/die_area.csv [mm2]
-GA100_BLOCKS = {
-    SM_COMPONENTS: 476.25,
-    ("noc",): 76.44,
-    ("l2",): 119.31,
-    ("memory_phy",): 58.0,
-    ("memory_controller",): 31.77,
-    ("nvlink",): 20.95,
-    ("other",): 40.0,
-}
+FIT = experiment()
+DIES = FIT.dies()
+GA100 = vars(DIES["GA100"].record)
 GROWS = {
     "sm_count": "other",
     "subcores_per_sm": "sm_control",
@@ -100,7 +45,7 @@ GROWS = {
     "l2_port_bytes_per_cycle": "noc",
     "nvlink_gbs": "nvlink",
     "pcie_gbs": "other",
-} | {name: "tensor_core" for name in COMMON if name.startswith("tensor_fma_")}
+} | {name: "tensor_core" for name in GA100 if name.startswith("tensor_fma_")}
 
 
 @pytest.fixture(scope="module")
@@ -108,26 +53,67 @@ def model() -> DieArea:
     return DieArea.from_table()
 
 
+@pytest.fixture(scope="module")
+def left_out(model) -> dict[str, float]:
+    return FIT.leave_one_out(model)
+
+
 @pytest.mark.parametrize("die", DIES)
 def test_a_whole_die_is_within_ten_per_cent(model, die):
-    published, attributes = DIES[die]
-    assert float(model.total(SimpleNamespace(**attributes))) == pytest.approx(published, rel=0.10)
+    assert float(model.total(DIES[die].record)) == pytest.approx(DIES[die].area, rel=0.10)
 
 
-@pytest.mark.parametrize("names", GA100_BLOCKS, ids=lambda names: names[0])
-def test_the_blocks_of_ga100_are_within_fifteen_per_cent(model, names):
-    areas = model(SimpleNamespace(**DIES["GA100"][1]))
-    assert float(sum(areas[name] for name in names)) == pytest.approx(GA100_BLOCKS[names], rel=0.15)
+def test_the_shipped_coefficients_are_the_fit_to_the_nine_dies(model):
+    fitted = FIT.fit(model, DIES)
+    for name in FIT.FITTED:
+        assert float(getattr(model, name)) == pytest.approx(float(getattr(fitted, name)), rel=5e-3)
+
+
+@pytest.mark.parametrize("die", DIES)
+def test_a_die_left_out_of_the_fit_is_within_fifteen_per_cent(left_out, die):
+    assert left_out[die] == pytest.approx(0, abs=0.15)
+
+
+def test_leaving_a_die_out_is_a_fit_of_its_own(model, left_out):
+    assert all(left_out[name] != FIT.error(model, DIES[name]) for name in DIES)
+
+
+def test_a_node_made_without_its_die_is_within_fifteen_per_cent_or_known_not_to_be(model):
+    """GH100 from Ada's whole-die density is the known miss (README of the experiment): their kind of die is denser."""
+    errors = {case: error for case, (_, _, error) in FIT.without_its_node(model).items()}
+    known_miss = errors.pop("GH100")
+    assert -0.30 < known_miss < -0.15
+    assert max(map(abs, errors.values())) <= 0.15
+
+
+@pytest.mark.parametrize(
+    ("node", "die"), [("tsmc_16ff", "GP102"), ("tsmc_12ffn", "GV100"), ("samsung_8n", "GA102"), ("tsmc_4n", "GH100")]
+)
+def test_the_logic_density_of_a_node_follows_from_its_die(model, node, die):
+    derived = FIT.logic_density(DIES[die].density, node)
+    assert float(model.nodes.logic_density[node_index(node)]) == pytest.approx(derived, rel=5e-3)
+
+
+@pytest.mark.parametrize("block", FIT.blocks(DieArea.from_table()))
+def test_the_blocks_of_ga100_are_within_fifteen_per_cent(model, block):
+    """All but the SMs say little: their coefficients were read from this die shot. The SMs are in the fit."""
+    _, error = FIT.blocks(model)[block]
+    assert error == pytest.approx(0, abs=0.15)
+
+
+@pytest.mark.parametrize("die", ["GP100", "GP104", "GA104", "GB202"])
+def test_a_die_that_the_fit_has_never_seen_is_within_fifteen_per_cent(model, die):
+    _, error = FIT.held_out(model)[die]
+    assert error == pytest.approx(0, abs=0.15)
 
 
 def test_the_turing_sm_agrees_with_its_die_shot(model):
     """TU106: 10.89 mm2 a pair of SMs, 0.70 of it ray tracing (hardwareluxx.de 49205, whatnext.pl): not fitted."""
-    areas = model(SimpleNamespace(**DIES["TU106"][1]))
-    assert float(sum(areas[name] for name in SM_COMPONENTS)) / 36 == pytest.approx((10.89 - 0.70) / 2, rel=0.10)
+    assert FIT.sm_area(model, DIES["TU106"].record) / 36 == pytest.approx((10.89 - 0.70) / 2, rel=0.10)
 
 
 def test_switched_off_parts_are_on_the_die(model):
-    whole = DIES["GA100"][1]
+    whole = GA100
     product = whole | {"sm_count": 108, "sm_enabled_fraction": 108 / 128, "l2_mib": 40, "l2_enabled_fraction": 40 / 48}
     expected = float(model.total(SimpleNamespace(**whole)))
     assert float(model.total(SimpleNamespace(**product))) == pytest.approx(expected, rel=1e-5)
@@ -135,7 +121,7 @@ def test_switched_off_parts_are_on_the_die(model):
 
 @pytest.mark.parametrize("name", GROWS)
 def test_more_of_an_attribute_takes_more_area(model, name):
-    start = DIES["GA100"][1]
+    start = GA100
     more = start | {name: start[name] * 1.5 + 1.0}
     before, after = model(SimpleNamespace(**start)), model(SimpleNamespace(**more))
     assert after[GROWS[name]] > before[GROWS[name]]
@@ -143,14 +129,14 @@ def test_more_of_an_attribute_takes_more_area(model, name):
 
 
 def test_a_wider_bus_takes_more_area(model):
-    start = DIES["GA100"][1]
+    start = GA100
     before, after = (model(SimpleNamespace(**start | {"dram_bus_bits": bits})) for bits in (5120, 6144))
     assert after["memory_phy"] > before["memory_phy"]
     assert after["memory_controller"] > before["memory_controller"]
 
 
 def test_a_batch_is_a_loop_and_every_component_is_finite(model):
-    records = [attributes for _, attributes in DIES.values()]
+    records = [vars(die.record) for die in DIES.values()]
     batch = {name: jnp.asarray([record[name] for record in records], dtype=float) for name in records[0]}
     batched = jax.jit(jax.vmap(lambda numbers: model(SimpleNamespace(**numbers))))(batch)
     looped = [model(SimpleNamespace(**record)) for record in records]
@@ -162,7 +148,7 @@ def test_a_batch_is_a_loop_and_every_component_is_finite(model):
 
 
 def test_the_gradient_is_the_finite_difference(model):
-    start = {name: float(value) for name, value in DIES["GH100"][1].items()}
+    start = {name: float(value) for name, value in vars(DIES["GH100"].record).items()}
 
     def total(rate):
         return model.total(SimpleNamespace(**start | {"tensor_fma_bf16": rate}))

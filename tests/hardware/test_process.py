@@ -3,13 +3,22 @@
 import numpy as np
 import pytest
 
-from dse.errors import InputError
-from dse.hardware.process import MemoryTypes, Nodes, memory_index, memory_names, node_index, node_names
+from dse.errors import DseError, InputError
+from dse.hardware.process import (
+    MemoryTypes,
+    Nodes,
+    densities_at,
+    memory_index,
+    memory_names,
+    node_column,
+    node_index,
+    node_names,
+)
 from dse.tables import read_table
 
 
 def test_row_order_is_what_the_presets_encode():
-    older = ["tsmc_28", "samsung_14", "tsmc_16ff", "tsmc_12ffn", "samsung_8n"]
+    older = ["tsmc_28", "samsung_14", "tsmc_16ff", "tsmc_12ffn", "tsmc_n10", "samsung_8n"]
     assert node_names() == [*older, "tsmc_n7", "tsmc_n5", "tsmc_4n", "tsmc_4np", "tsmc_n3e"]
     gddr = ["gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7"]
     assert memory_names() == [*gddr, "hbm2", "hbm2e", "hbm3", "hbm3e"]
@@ -49,3 +58,27 @@ def test_every_number_has_a_source_and_a_status(table):
     for row in read_table(table):
         assert row["source"], row
         assert row["status"] in {"measured", "derived", "fitted", "assumed"}, row
+
+
+@pytest.mark.parametrize("name", ["tsmc_28", "tsmc_16ff", "tsmc_n7", "tsmc_4n"])
+def test_interpolation_passes_through_the_measured_nodes(name):
+    row = read_table("process/nodes.csv")[node_index(name)]
+    between = densities_at(float(row["node_nm"]))
+    assert between == pytest.approx({field: float(row[field]) for field in between})
+
+
+def test_interpolation_is_a_straight_line_in_logarithms():
+    between = densities_at((7 * 12) ** 0.5)["logic_density"]
+    ends = densities_at(7.0)["logic_density"] * densities_at(12.0)["logic_density"]
+    assert between == pytest.approx(ends**0.5)
+
+
+@pytest.mark.parametrize("node_nm", [2.0, 3.0, 40.0])
+def test_interpolation_beyond_what_dies_have_measured_is_refused(node_nm):
+    with pytest.raises(InputError, match=rf"node_nm = {node_nm:g}.*from 4 to 28 nm"):
+        densities_at(node_nm)
+
+
+def test_a_table_that_misses_a_node_is_refused():
+    with pytest.raises(DseError, match=r"held_out_dies\.csv"):
+        node_column("process/held_out_dies.csv", "area_mm2")

@@ -1,0 +1,118 @@
+"""Energy factors of nodes and memory types: against their sources, bounds, order, and what a record may look up."""
+
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse import load_gpu
+from dse.errors import InputError
+from dse.hardware.node_power import MemoryPower, NodePower
+from dse.hardware.process import memory_index, memory_names, node_index, node_names
+from dse.tables import read_table
+
+# Stillmaker & Baas, Integration 58 (2017), table of the energy polynomial a2 V^2 + a1 V + a0, as coded in hwcomponents.
+STILLMAKER = {
+    "tsmc_16ff": (0.2958, -0.1241, 0.03024),
+    "tsmc_n10": (0.2068, -0.09311, 0.02375),
+    "tsmc_n7": (0.1776, -0.09097, 0.02447),
+}
+
+
+def nodes() -> NodePower:
+    return NodePower.from_table()
+
+
+def memory() -> MemoryPower:
+    return MemoryPower.from_table()
+
+
+@pytest.mark.parametrize("node", STILLMAKER)
+def test_the_switching_energy_is_that_of_stillmaker_and_baas(node):
+    energy = {name: np.polyval(coefficients, 0.8) for name, coefficients in STILLMAKER.items()}
+    expected = energy[node] / energy["tsmc_n7"]
+    assert float(nodes().switching_energy(node_index(node))) == pytest.approx(expected, rel=0.01)
+
+
+def test_pascal_to_volta_is_what_accelwattch_scales_by():
+    """Its Pascal sheet multiplies dynamic power by 0.82/0.77 (spec/power.md section 7)."""
+    volta = NodePower.from_table(reference="tsmc_12ffn")
+    assert float(volta.switching_energy(node_index("tsmc_16ff"))) == pytest.approx(0.82 / 0.77, rel=0.01)
+
+
+@pytest.mark.parametrize("reference", ["tsmc_n7", "tsmc_12ffn", "tsmc_4n"])
+def test_the_reference_node_is_one(reference):
+    power = NodePower.from_table(reference)
+    index = node_index(reference)
+    assert float(power.switching_energy(index)) == pytest.approx(1)
+    assert float(power.leakage(index)) == pytest.approx(1)
+
+
+def test_an_unknown_reference_is_refused():
+    with pytest.raises(InputError, match=r"tsmc_n6.*tsmc_n7"):
+        NodePower.from_table("tsmc_n6")
+
+
+def test_energy_never_grows_from_an_older_node_to_a_newer_one():
+    energy = nodes().energy[jnp.asarray([node_index(n) for n in node_names() if n.startswith("tsmc")])]
+    assert (np.diff(energy) <= 0).all()
+
+
+@pytest.mark.parametrize("node", node_names())
+def test_a_nodes_values_lie_within_their_bounds(node):
+    power, index = nodes(), node_index(node)
+    for value, (low, high) in (
+        (power.switching_energy(index), power.switching_energy_bounds(index)),
+        (power.leakage(index), power.leakage_bounds(index)),
+    ):
+        assert 0 < float(low) <= float(value) <= float(high)
+    assert 0.6 < float(power.nominal_voltage(index)) < 1.1
+
+
+@pytest.mark.parametrize("dram_type", memory_names())
+def test_a_memorys_values_lie_within_their_bounds(dram_type):
+    power, index = memory(), memory_index(dram_type)
+    for value, (low, high) in (
+        (power.access_energy(index), power.access_energy_bounds(index)),
+        (power.idle(index), power.idle_bounds(index)),
+    ):
+        assert 0 < float(low) <= float(value) <= float(high)
+
+
+def test_stacked_memory_spends_less_a_bit_than_graphics_memory():
+    energy = {name: float(memory().access_energy(memory_index(name))) for name in memory_names()}
+    stacked = [value for name, value in energy.items() if name.startswith("hbm")]
+    assert max(stacked) < min(value for name, value in energy.items() if not name.startswith("hbm"))
+
+
+def test_a_batch_of_records_looks_up_what_one_does():
+    gpus = [load_gpu(name) for name in ("v100_sxm2_16gb", "rtx_3090", "h100_sxm")]
+    batch = SimpleNamespace(
+        process=jnp.stack([gpu.process for gpu in gpus]), dram_type=jnp.stack([gpu.dram_type for gpu in gpus])
+    )
+    looked_up = jax.jit(jax.vmap(nodes().switching_energy))(batch.process)
+    np.testing.assert_allclose(looked_up, [float(nodes().switching_energy(gpu.process)) for gpu in gpus])
+    looked_up = jax.jit(jax.vmap(memory().access_energy))(batch.dram_type)
+    np.testing.assert_allclose(looked_up, [float(memory().access_energy(gpu.dram_type)) for gpu in gpus])
+
+
+STATUSES = {"published", "derived", "prior", "reference"}
+
+
+@pytest.mark.parametrize(
+    ("table", "fields"),
+    [
+        ("process/node_power.csv", [("source", "status"), ("leakage_source", "leakage_status")]),
+        ("process/memory_power.csv", [("source", "status"), ("idle_source", "idle_status")]),
+    ],
+)
+def test_every_number_has_a_source_and_a_status(table, fields):
+    for row in read_table(table):
+        for source, status in fields:
+            assert row[source], row
+            assert row[status] in STATUSES, row
+            assert (
+                row[status] != "prior" or "prior" in row[source] or "taken as" in row[source] or "times" in row[source]
+            )
