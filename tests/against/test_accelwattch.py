@@ -1,7 +1,7 @@
 """AccelWattch's published sheets: every component of its validation kernels, and the errors against measured power.
 
-Totals come from our components, never from the sheets' ``*_total_W`` columns. The activities of the simulated variants are
-not public: what their columns test is said where they are used.
+Totals come from our components, never from the sheets' totals. Execution units, instruction buffer and scheduler of HW
+come from instruction counts that were inverted from its own watts: for them only the other variants are evidence.
 """
 
 from functools import cache
