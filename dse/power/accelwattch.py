@@ -120,7 +120,7 @@ class AccelWattch(eqx.Module):
             calibration=f"accelwattch_{name}",
         )
 
-    def __call__(self, activity: AccelWattchActivity) -> Power:
+    def power(self, activity: AccelWattchActivity) -> Power:
         """Watts of one launch by component of COMPONENTS."""
         return by_component(self.watts_by_part(activity))
 
@@ -132,7 +132,8 @@ class AccelWattch(eqx.Module):
         """The same with the static power stated [W], for launches whose mix of instructions is known otherwise."""
         watts = safe_div(activity.counts * self.energy_pj * PICO, activity.seconds)  # Eq. (11), (12)
         controller = safe_div(jnp.sum(activity.counts * self.controller_pj) * PICO, activity.seconds)
-        parts = {part: jnp.sum(watts[jnp.asarray(rows)]) for part, rows in part_counters().items()}
+        zero = jnp.zeros_like(controller)
+        parts = {part: sum((watts[row] for row in rows), zero) for part, rows in part_counters().items()}
         return self.target(
             parts
             | {

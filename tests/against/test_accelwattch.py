@@ -120,7 +120,7 @@ def test_hw_error_as_published_and_with_the_wrapped_lanes_mended():
 
 def test_hw_components_of_our_vocabulary_add_up():
     model = AccelWattch.variant("hw")
-    power = jax.vmap(model)(launches())
+    power = jax.vmap(model.power)(launches())
     np.testing.assert_allclose(power.watts, total(sheet(model, launches())), rtol=1e-12)
     np.testing.assert_allclose(power.watts, total(published(volta(), "hw")), atol=WATTS)
 

@@ -81,7 +81,7 @@ def test_every_part_has_its_component_and_they_add_up(variant):
     assert parts.keys() == PARTS.keys() == part_counters().keys() | {"MCP", "IDLE_COREP", "CONSTP", "STATICP"}
     assert set(PARTS.values()) | {"interconnect"} == set(COMPONENTS)
     assert all(float(w) >= 0 for w in parts.values())
-    power = watts(launch(EVERYTHING))
+    power = watts.power(launch(EVERYTHING))
     assert float(power.watts) == pytest.approx(float(sum(parts.values())), rel=1e-12)
     assert float(sum(sheet_columns(parts).values())) == pytest.approx(float(power.watts), rel=1e-12)
     assert float(power.dram) == pytest.approx(float(parts["DRAMP"] + parts["MCP"]))
@@ -89,7 +89,7 @@ def test_every_part_has_its_component_and_they_add_up(variant):
 
 
 def test_dynamic_power_goes_with_the_clock_and_nothing_else_does():
-    slow, fast = (model()(launch(clock_ghz=clock)) for clock in (1.0, 2.0))
+    slow, fast = (model().power(launch(clock_ghz=clock)) for clock in (1.0, 2.0))
     assert float(fast.fp32) == pytest.approx(2 * float(slow.fp32))
     assert float(fast.static + fast.constant + fast.idle_sm) == float(slow.static + slow.constant + slow.idle_sm)
 
@@ -110,8 +110,8 @@ def test_gradients_equal_finite_differences(name, counts):
     """Every coefficient, and of the launch everything that is not 0 (a hard switch has a kink there)."""
     arrays, rest = eqx.partition(model(name), eqx.is_array)
     for record, draws in (
-        (arrays, lambda a: eqx.combine(a, rest)(launch(counts)).watts),
-        (launch(counts), lambda a: model(name)(a).watts),
+        (arrays, lambda a: eqx.combine(a, rest).power(launch(counts)).watts),
+        (launch(counts), lambda a: model(name).power(a).watts),
     ):
         flat, unravel = ravel_pytree(record)
         x = np.asarray(flat)
@@ -126,7 +126,7 @@ def test_gradients_equal_finite_differences(name, counts):
 @pytest.mark.parametrize("name", MODELS)
 def test_finite_with_finite_gradients_where_nothing_runs(name):
     nothing = launch({}, cycles=0.0, lanes=0.0, idle_sms=80.0)
-    value, slopes = jax.value_and_grad(lambda a: model(name)(a).watts)(nothing)
+    value, slopes = jax.value_and_grad(lambda a: model(name).power(a).watts)(nothing)
     assert np.isfinite(value)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(slopes))
 
@@ -134,14 +134,14 @@ def test_finite_with_finite_gradients_where_nothing_runs(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_batch_is_loop_and_jit_is_no_jit(name):
     launches = [launch(), launch(EVERYTHING), launch({}, lanes=0.0), launch(MEMORY, lanes=0.0)]
-    together = jax.jit(jax.vmap(model(name)))(batch(launches)).watts
-    np.testing.assert_allclose(together, [model(name)(one).watts for one in launches], rtol=1e-12)
+    together = jax.jit(jax.vmap(model(name).power))(batch(launches)).watts
+    np.testing.assert_allclose(together, [model(name).power(one).watts for one in launches], rtol=1e-12)
 
 
 def test_32_bit_is_close_to_64_bit():
-    exact = float(model()(launch()).watts)
+    exact = float(model().power(launch()).watts)
     with jax.enable_x64(False):
-        narrow = model()(launch()).watts
+        narrow = model().power(launch()).watts
         assert narrow.dtype == jnp.float32
     assert float(narrow) == pytest.approx(exact, rel=1e-6)
 
