@@ -38,7 +38,7 @@ def test_derived_quantities_by_hand():
 
 def test_initiation_intervals_are_a_warp_over_the_lanes_of_a_subcore():
     passes = {name: float(value) for name, value in load_gpu("a100_sxm_80gb").warp_passes.items()}
-    assert passes == {"fp32": 2.0, "int32": 2.0, "sfu": 8.0}  # AMALI Eq. (14) on the A100
+    assert passes == {"fp32": 2.0, "int32": 2.0, "sfu": 8.0, "fp64": 4.0}  # AMALI Eq. (14) on the A100
 
 
 def test_tensor_rates_stand_in_the_order_of_the_data_types():
