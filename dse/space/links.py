@@ -13,6 +13,7 @@ Links = Sequence[tuple[str, Expression]]
 Columns = dict[str, np.ndarray]
 
 MOST_COMBINATIONS = 1_000_000
+"""Combinations of axes that are listed to see which GPUs they make."""
 
 
 def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Columns:
@@ -34,11 +35,11 @@ def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Column
 
 
 def variants(
-    base: Mapping[str, float], axes: Iterable[Axis], links: Links, attributes: Sequence[str], where: str
+    base: Mapping[str, float], axes: Iterable[Axis], links: Links, attributes: Sequence[str], most: int, where: str
 ) -> list[dict[str, float]]:
     """Return the base and every GPU of the grid that differs from the others in one of ``attributes``.
 
-    Raises InputError where the axes that decide them have too many combinations to list.
+    Raises InputError where they are more than ``most``.
     """
     needed = set(attributes)
     for name, expression in reversed(links):
@@ -46,11 +47,14 @@ def variants(
             needed |= {part.removeprefix("base.") for part in expression.names}
     deciding = [axis for axis in axes if axis.name in needed]
     count = int(np.prod([len(axis) for axis in deciding], dtype=object)) if deciding else 1
+    names = ", ".join(axis.name for axis in deciding)
+    refusal = f"{where}: {{:,}} GPUs differ in {names}; at most {most} may, since each needs its own cache simulation"
     if count > MOST_COMBINATIONS:
-        names = ", ".join(axis.name for axis in deciding)
-        raise InputError(f"{where}: a trace needs its caches simulated for each of {count:,} combinations of {names}")
+        raise InputError(refusal.format(count))
     grids = np.meshgrid(*(np.asarray(axis.numbers, float) for axis in deciding), indexing="ij")
     columns = with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(deciding, grids, strict=True)})
     table = np.stack([np.broadcast_to(columns.get(name, base[name]), (count,)) for name in attributes], axis=1)
     rows = np.unique(np.concatenate([[[base[name] for name in attributes]], table]), axis=0)
+    if len(rows) > most:
+        raise InputError(refusal.format(len(rows)))
     return [dict(base) | dict(zip(attributes, row.tolist(), strict=True)) for row in rows]

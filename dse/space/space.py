@@ -19,7 +19,7 @@ from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
-from dse.timing.trace_profile import KEYS, is_trace, traced_workload
+from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
 from dse.workload.llm import Target
 from dse.workload.parse import load_workload
 from dse.workload.workload import Workload
@@ -219,7 +219,7 @@ class Around:
         use = _resolve(use, self.folder)
         if not is_trace(use):
             return load_workload(use, self.target, name=name)
-        gpus = variants(self.base, self.axes, self.links, KEYS, where)
+        gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
         return traced_workload(use, gpus, name)
 
 

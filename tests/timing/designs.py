@@ -11,6 +11,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.schema import gpu_schema
 from dse.timing.amali import Amali
+from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.collective import all_reduce_operator
@@ -19,7 +20,7 @@ from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.normalise import REDUCTIONS, row_operator
 
-MODELS = {"amali": Amali(), "roofline": Roofline()}
+MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
 BASES = ("h100_sxm", "a100_sxm_80gb", "t4", "rtx_4090", "b200")
 TENSOR = [name for name in gpu_schema() if name.startswith("tensor_fma_")]
 DRAWN = [name for name, attr in gpu_schema().items() if not attr.choices]

@@ -39,6 +39,10 @@ DOUBLED = {
 } | {name: [name] for name in TENSOR}
 """What never makes a kernel slower when it is twice as much, at a fixed clock and with nothing else linked."""
 
+PROMISED = {"mdm": ["DRAM bandwidth"]}
+"""What a model keeps of DOUBLED where it is less than all: mdm, as published, lets all active SMs compete in a wave that
+only some of them have, and lets a shorter latency hide less."""
+
 many = settings(derandomize=True, max_examples=25, deadline=None, database=None)
 models = pytest.mark.parametrize("model", MODELS)
 
@@ -61,6 +65,8 @@ def test_a_batch_keeps_the_contract(model, rng):
         assert (cycles > 0).all() and np.isfinite(timing.nanoseconds).all()
         assert np.isin(timing.feasible, (0.0, 1.0)).all()
         for number, what in enumerate(DOUBLED, start=1):
+            if what not in PROMISED.get(model, DOUBLED):
+                continue
             slower = np.flatnonzero((cycles[number] > cycles[0] * (1 + SLACK)) & (timing.feasible[0] > 0))
             assert slower.size == 0, f"twice the {what} slows {names[slower[0]]} on {design}"
             assert (timing.feasible[number] >= timing.feasible[0]).all(), what

@@ -1,0 +1,170 @@
+"""Designs a second for one trace after the first: the recurrence in four forms, and the whole models.
+
+Run with ``python -m benchmarks.designs [--json]`` (a minute). Processor time, not wall time. The warp is a pipelined GEMM
+main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All forms agree (asserted). The
+original program repeats everything for each design: seconds a design.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from benchmarks.traces import write
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import preset_sheet
+from dse.timing.amali import Amali
+from dse.timing.gcom import cache_geometry, gcom, resident_ctas
+from dse.timing.gcom_batch import GcomBatch
+from dse.timing.gcom_config import GcomConfig, default_values
+from dse.timing.mdm import Mdm
+from dse.timing.scoreboard import timeline
+from dse.timing.trace_profile import traced_workload
+from dse.workload.cache_sim import WarpProfile, simulate
+from dse.workload.segments import make_segments
+
+BLOCK, BLOCKS = 2048, 4
+REGISTERS = 256
+PROGRAM = 50
+
+
+def gemm_warp(warp: int) -> list[str]:
+    """Return a warp of a pipelined GEMM main loop."""
+    lines, base = [], 0x7F0000000000 + (warp << 16)
+    for i in range(PROGRAM):
+        buffer = 40 + 4 * (i % 3)
+        for k in range(2):
+            lines.append(f"0010 ffffffff 1 R{buffer + k} LDG.E.128.SYS 1 R1 16 1 {base + 1024 * i + 512 * k:#x} 16")
+        late = 40 + 4 * ((i + 1) % 3)
+        lines += [f"0020 ffffffff 0 STS.128 2 R2 R{late + k} 16 1 0x100 16" for k in range(2)]
+        lines += [f"0030 ffffffff 1 R{60 + 4 * k} LDSM.16.M88.4 1 R3 16 1 0x100 16" for k in range(4)]
+        lines += [f"0040 ffffffff 1 R{80 + 4 * k} HMMA.1688.F32 3 R{60 + 4 * (k % 4)} R{60 + 4 * (k // 4)} R{80 + 4 * k} 0"
+                  for k in range(8)]  # fmt: skip
+        lines += ["0050 ffffffff 1 R1 IADD3 1 R1 0", "0060 ffffffff 1 R3 IADD3 1 R3 0", "0070 ffffffff 0 BAR 0 0"]
+        lines.append("0080 ffffffff 0 BRA 0 0")
+    return [*lines, *["0090 ffffffff 0 STG.E.128.SYS 2 R1 R80 16 1 0x7f00f0000000 16"] * 3, "00a0 ffffffff 0 EXIT 0 0"]
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    """Return the least processor time of three runs, a first having compiled."""
+    jax.block_until_ready(work())
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        jax.block_until_ready(work())
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def by_register(profile: WarpProfile, row: np.ndarray, latency: jax.Array) -> jax.Array:
+    """Stall cycles of one design or of designs in the minor axis: the recurrence with a table of registers.
+
+    Like the package's form it keeps every stall, which the intervals need; unlike it, it does not label them.
+    """
+    inputs = (jnp.asarray(profile.sources), jnp.asarray(profile.source_count), jnp.asarray(profile.destination), row)
+
+    def step(carry: Any, x: Any) -> tuple[Any, Any]:
+        before, done = carry
+        sources, count, destination, r = x
+        t = before + 1
+        for k in range(profile.sources.shape[1]):
+            t = jnp.where(k < count, jnp.maximum(t, done[sources[k]]), t)
+        written = jnp.maximum(destination, 0)
+        done = done.at[written].set(jnp.where(destination >= 0, t + latency[r], done[written]))
+        return (t, done), t - before - 1
+
+    designs = latency.shape[1:]
+    start = jnp.zeros(designs), jnp.full((REGISTERS, *designs), -1e9)
+    _, stall = jax.lax.scan(step, start, inputs)
+    return jax.lax.optimization_barrier(stall).sum(axis=0)
+
+
+def in_blocks(form: Callable[[jax.Array], jax.Array], latency: jax.Array) -> jax.Array:
+    """Run a form on blocks of designs [rows, designs], as a sweep does."""
+    blocks = jnp.moveaxis(latency.reshape(latency.shape[0], -1, BLOCK), 1, 0)
+    return jax.lax.map(form, blocks).reshape(-1)
+
+
+def recurrences(profile: WarpProfile) -> dict[str, float]:
+    """Return nanoseconds a (design, instruction) of the recurrence by form."""
+    rng = np.random.default_rng(0)
+    row = np.array([hash_row(profile.opcodes[k].text) for k in profile.opcode])
+    segments = make_segments(profile.destination, profile.sources, profile.source_count, row, np.zeros(len(row), int))
+    latency = jnp.asarray(rng.integers(1, 400, (8, BLOCK * BLOCKS)), jnp.float32)
+    scalar = partial(by_register, profile, jnp.asarray(row))
+    forms = {
+        "vmap of a scalar scan, register table": lambda x: in_blocks(jax.vmap(scalar, in_axes=1), x),
+        "designs minor, register table": lambda x: in_blocks(scalar, x),
+        "designs minor, segments (this package)": lambda x: in_blocks(
+            lambda block: jax.lax.optimization_barrier(timeline(segments, block)).stall.sum(axis=0), x
+        ),
+    }
+    found, results = {}, []
+    for name, form in forms.items():
+        compiled = jax.jit(form)
+        results.append(np.asarray(compiled(latency)))
+        found[name] = 1e9 * seconds(partial(compiled, latency)) / (BLOCK * BLOCKS * len(row))
+    assert all(np.array_equal(results[0], other) for other in results)
+    found["segments per instruction"] = len(segments.count) / len(row)
+    return found
+
+
+def hash_row(opcode: str) -> int:
+    """Return a row of the benchmark's latencies for an opcode."""
+    return sum(map(ord, opcode)) % 8
+
+
+def models(folder: Path, kernel: Any) -> dict[str, float]:
+    """Return designs a second (one core's) of whole models on the trace."""
+    sheet = preset_sheet("rtx_2060").numbers()
+    start = time.process_time()
+    trace = traced_workload(folder, [sheet], representative=0).traces[0]
+    first = time.process_time() - start
+    rng = np.random.default_rng(1)
+    count = BLOCK * BLOCKS
+    columns = {name: sheet[name] * rng.uniform(0.5, 2, count) for name in ("dram_bandwidth_gbs", "dram_latency_ns", "l2_mib")}
+    numbers = {name: jnp.asarray(value, float) for name, value in sheet.items()}
+    found = {"first design: read and simulate [s]": first}
+    for name, model in {"amali": Amali(), "mdm": Mdm()}.items():
+
+        def one(block: Any, model: Any = model) -> jax.Array:
+            return model.on_trace(trace, Gpu(**numbers | block)).cycles
+
+        blocks = {name: jnp.asarray(c.reshape(BLOCKS, BLOCK), float) for name, c in columns.items()}
+        found[f"{name} [designs/s]"] = count / seconds(partial(jax.jit(lambda b, one=one: jax.lax.map(one, b)), blocks))
+    config = GcomConfig("RTX 2060", default_values())
+    geometry = cache_geometry(kernel.header, config, resident_ctas(kernel.header, config, ""), "")
+    profile = simulate(kernel, geometry, 0)
+    batch, many = GcomBatch(profile, config), {"dramLatency": rng.integers(50, 500, BLOCK).astype(float)}
+    found["gcom in a batch [designs/s]"] = BLOCK / seconds(lambda: batch(many))
+    found["gcom one by one [designs/s]"] = 1 / seconds(lambda: gcom(profile, config).stack.cycles)
+    return found
+
+
+def main() -> None:
+    """Measure and print."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kernel = write(folder, gemm_warp)
+        config = GcomConfig("RTX 2060", default_values())
+        geometry = cache_geometry(kernel.header, config, resident_ctas(kernel.header, config, ""), "")
+        rows = {"recurrence_ns": recurrences(simulate(kernel, geometry, 0)), "models": models(folder, kernel)}
+    if "--json" in sys.argv:
+        print(json.dumps(rows, indent=1))
+        return
+    for title, found in rows.items():
+        print(title)
+        for what, value in found.items():
+            print(f"  {what:44s} {value:,.3g}")
+
+
+if __name__ == "__main__":
+    main()
