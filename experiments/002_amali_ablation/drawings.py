@@ -52,8 +52,8 @@ def measured_figure(stacks: pd.DataFrame) -> go.Figure:
     """Draw the stacks over measured time (``measured.stacks``): a row a device, a column a kind and phase."""
     devices = [device for device in DEVICES if device in set(stacks["device"])]
     names = [f"{device[:4]} {kind}, {phase}" for device in devices for kind, phase in PANELS]
-    figure = make_subplots(len(devices), len(PANELS), subplot_titles=names, shared_xaxes=True, vertical_spacing=0.08,
-                           horizontal_spacing=0.05)  # fmt: skip
+    figure = make_subplots(len(devices), len(PANELS), subplot_titles=names, shared_xaxes=True, shared_yaxes="all",
+                           vertical_spacing=0.08, horizontal_spacing=0.03)  # fmt: skip
     used = [cause for cause in CAUSES if stacks[cause].max() > 1e-3]
     for row, device in enumerate(devices, 1):
         for column, (kind, phase) in enumerate(PANELS, 1):
@@ -84,7 +84,7 @@ def errors_figure(errors: pd.DataFrame) -> go.Figure:
     """Draw the MAPE by tokens (``measured.errors`` by device, kind and bin): a row a device, a column a kind."""
     devices, kinds = list(dict.fromkeys(errors["device"])), ["gemm", "elementwise"]
     titles = [f"{device[:4]} {kind}" for device in devices for kind in kinds]
-    figure = make_subplots(len(devices), len(kinds), subplot_titles=titles, vertical_spacing=0.14)
+    figure = make_subplots(len(devices), len(kinds), subplot_titles=titles, shared_xaxes=True, vertical_spacing=0.1)
     for row, device in enumerate(devices, 1):
         for column, kind in enumerate(kinds, 1):
             for variant, colour in LINES.items():

@@ -67,7 +67,8 @@ def select(folder: Path) -> pd.DataFrame:
     decode, prefill = rows["tokens"].between(*BATCHES), rows["tokens"].between(*PROMPTS)
     rows["phase"] = np.select([decode, prefill], ["decode", "prefill"], "")
     rows["bin"] = pd.cut(rows["tokens"], TOKEN_EDGES, labels=TOKEN_NAMES)
-    return rows[rows["phase"] != ""].sort_values(["device", "kind", "phase"], kind="stable", ignore_index=True)
+    rows = rows[rows["phase"] != ""]
+    return rows.sort_values(["device", "kind", "phase"], ascending=[True, False, False], ignore_index=True)
 
 
 def operator_of(row: pd.Series, target: Target) -> Operator:
@@ -110,7 +111,8 @@ def predict(rows: pd.DataFrame, device: str, done: Callable[[int], None] = lambd
     done(1)
     held = _fastest(times[FULL], workload.slices)
     frames = []
-    for name, of in times.items():
+    for name in VARIANTS:
+        of = times[name]
         own = of["us"][_fastest(of, workload.slices)]
         stack = {cause: of[cause][held] for cause in CAUSES}
         frames.append(part.assign(variant=name, us=of["us"][held], own_us=own, **stack))

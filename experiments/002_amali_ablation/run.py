@@ -39,9 +39,11 @@ def predictions(rows: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, pd.Data
 def print_errors(frame: pd.DataFrame) -> None:
     """Print the tables of errors."""
     for title, by in {
+        "in all": ["device"],
+        "by phase": ["device", "phase"],
         "by kind": ["device", "kind"],
         "by kind and phase": ["device", "kind", "phase"],
-        "GEMM by source": ["device", "kind", "source", "phase"],
+        "by source": ["device", "kind", "source", "phase"],
         "by operator": ["device", "kind", "op"],
         "by tokens": ["device", "kind", "bin"],
     }.items():

@@ -39,9 +39,9 @@ def study(folder: Path, names: list[str] | None = None, done: Callable[[int], No
             continue
         kernel = traced_workload(path, [sheet.numbers()]).traces[0]
         exact = gcom_trace(read_directory(path), config)[0].stack
+        timings = _timings(kernel, sheet.record())
         stacks = {EXACT: _named(exact)} | {
-            name: {cause: float(cycles) for cause, cycles in timing.stack().items()}
-            for name, timing in _timings(kernel, sheet.record()).items()
+            name: {cause: float(cycles) for cause, cycles in timings[name].stack().items()} for name in VARIANTS
         }
         for model, stack in stacks.items():
             whole = dict.fromkeys(TRACE_CAUSES, 0.0) | stack
