@@ -1,0 +1,83 @@
+"""The contract of every power model: watts of a kernel by component, which add up to its total."""
+
+from abc import abstractmethod
+from dataclasses import fields
+
+import equinox as eqx
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.timing.timing import Timing
+from dse.workload.kernel import Kernel
+
+COMPONENTS = {
+    "constant": "what the board draws whatever runs: regulators, fans, memory and links at rest",
+    "static": "leakage of the die that is powered",
+    "idle_sm": "SMs without work",
+    "instruction": "instruction fetch, instruction cache, buffer, decode and scheduling",
+    "pipeline": "clocked pipeline of the SMs",
+    "register_file": "register reads and writes",
+    "int32": "integer arithmetic",
+    "fp32": "FP32 and packed FP16 arithmetic on CUDA cores",
+    "fp64": "FP64 arithmetic on CUDA cores",
+    "sfu": "special functions",
+    "tensor": "tensor cores",
+    "texture": "texture units",
+    "shared_memory": "shared memory",
+    "l1": "L1 data cache",
+    "constant_cache": "constant cache",
+    "l2": "last-level cache",
+    "noc": "network on chip",
+    "dram": "DRAM and its controllers",
+    "interconnect": "links to other GPUs",
+}
+"""The components of a power breakdown, one vocabulary for every model, with what they hold."""
+
+
+class Power(eqx.Module):
+    """Average power of one kernel launch by component [W]; see COMPONENTS for their meaning."""
+
+    constant: Array
+    static: Array
+    idle_sm: Array
+    instruction: Array
+    pipeline: Array
+    register_file: Array
+    int32: Array
+    fp32: Array
+    fp64: Array
+    sfu: Array
+    tensor: Array
+    texture: Array
+    shared_memory: Array
+    l1: Array
+    constant_cache: Array
+    l2: Array
+    noc: Array
+    dram: Array
+    interconnect: Array
+
+    def breakdown(self) -> dict[str, Array]:
+        """Return the watts by component, in the order of COMPONENTS."""
+        return {component: getattr(self, component) for component in COMPONENTS}
+
+    @property
+    def watts(self) -> Array:
+        """Power of the board [W]: the sum of the components, by construction."""
+        total = self.constant
+        for field in fields(self)[1:]:
+            total = total + getattr(self, field.name)
+        return total
+
+
+class PowerModel(eqx.Module):
+    """A model of the power of one kernel on one GPU; its fields are its coefficients."""
+
+    @abstractmethod
+    def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
+        """Return the watts by component; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+
+    @property
+    def calibration(self) -> str:
+        """Name of the calibration that the coefficients come from."""
+        return "uncalibrated"
