@@ -6,7 +6,6 @@ fewer free numbers: measured board power does not identify more (experiments/006
 unit, range and source stand in ``data/power/board.csv``.
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
@@ -83,7 +82,9 @@ class BoardPower(PowerModel):
     def from_table(cls) -> "BoardPower":
         """Return the fitted model, from ``data/power/board.csv``."""
         values = {row["coefficient"]: float(row["value"]) for row in read_table(TABLE)}
-        tables = {name: jnp.asarray([values.pop(f"{name}_{key}") for key in keys()]) for name, keys in PER_TABLE.items()}
+        tables = {
+            name: jnp.asarray([values.pop(f"{name}_{key}") for key in keys()]) for name, keys in PER_TABLE.items()
+        }
         return cls(area=DieArea.from_table(), **tables, **{name: jnp.asarray(value) for name, value in values.items()})
 
     @property
@@ -115,7 +116,10 @@ class BoardPower(PowerModel):
         die = sum(parts.values(), jnp.zeros(()))
         on_chip = _row(self.energy, gpu.process) * voltage**2
         energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
-        energies |= {"dram": _row(self.dram, gpu.dram_type) * counts.dram_bytes, "interconnect": self.link * counts.link_bytes}
+        energies |= {
+            "dram": _row(self.dram, gpu.dram_type) * counts.dram_bytes,
+            "interconnect": self.link * counts.link_bytes,
+        }
         watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
         clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
         zero = jnp.zeros_like(counts.nanoseconds)

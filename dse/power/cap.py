@@ -4,6 +4,7 @@ No paper of ours prices this; the form is that of DVFS (P_dynamic ~ f V^2, V lin
 down by the part of its time that follows the clock of the SMs: bytes from DRAM and messages keep their pace.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -18,8 +19,8 @@ from dse.timing.timing import Timing
 SLOWEST = 0.15
 """Lowest clock relative to the requested one (210 of 1410 MHz, the lowest an A100 can be locked to)."""
 
-HALVINGS = 12
-"""Bisections before the last Newton step, which squares their precision."""
+HALVINGS = 9
+"""Bisections before the Newton steps, each of which squares the precision."""
 
 OFF_CLOCK = ("dram_bandwidth", "interconnect")
 """Causes whose time does not follow the clock of the SMs."""
@@ -91,20 +92,22 @@ def at_clock(timing: Timing, clock: Array) -> Timing:
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 
-def _clock(watts, target: Array) -> Array:
+def _clock(watts: Callable[[Array], Array], target: Array) -> Array:
     """The clock between SLOWEST and 1 at which ``watts``, growing in it, is ``target``.
 
-    Bisection, then one Newton step that also carries the gradient: d clock = (d target - d watts) / watts'.
+    Bisection, then two Newton steps; the last carries the gradient: d clock = (d target - d watts) / watts'.
     """
     low, high = jnp.full_like(target, SLOWEST), jnp.ones_like(target)
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         above = watts(middle) > target
         low, high = jnp.where(above, low, middle), jnp.where(above, middle, high)
-    start = jax.lax.stop_gradient(0.5 * (low + high))
-    start = jnp.where(jax.lax.stop_gradient(watts(jnp.ones_like(target)) <= target), 1.0, start)
-    slope = jax.lax.stop_gradient(jax.jvp(watts, (start,), (jnp.ones_like(start),))[1])
-    return jnp.clip(start + safe_div(target - watts(start), slope), SLOWEST, 1.0)
+    clock = jnp.where(watts(jnp.ones_like(target)) <= target, 1.0, 0.5 * (low + high))
+    for _ in range(2):
+        clock = jax.lax.stop_gradient(clock)
+        slope = jax.lax.stop_gradient(jax.jvp(watts, (clock,), (jnp.ones_like(clock),))[1])
+        clock = jnp.clip(clock + safe_div(target - watts(clock), slope), SLOWEST, 1.0)
+    return clock
 
 
 def _sums(power: Power) -> tuple[Array, Array, Array, Array, Array]:
@@ -118,8 +121,8 @@ def _scaled(power: Power, draw: Draw, clock: Array, follows: Array) -> Power:
     volts = draw.voltage(clock) / draw.voltage(1.0)
     rate = clock / (follows + (1 - follows) * clock)
     factors = {"static": volts}
-    factors |= {name: clock * volts**2 for name in CLOCKED}
-    factors |= {name: rate * volts**2 for name in ON_RAIL} | {name: rate for name in OFF_RAIL}
+    factors |= dict.fromkeys(CLOCKED, clock * volts**2)
+    factors |= dict.fromkeys(ON_RAIL, rate * volts**2) | dict.fromkeys(OFF_RAIL, rate)
     return Power(**{name: watts * factors.get(name, 1.0) for name, watts in power.breakdown().items()})
 
 

@@ -53,8 +53,8 @@ WEIGHT_COPIES = 6
 """Copies of the weights that the GEMM harness rotates through."""
 
 PRIOR_WEIGHT = 3e-3
-"""A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50 independent rows,
-since hundreds of rows share a hidden state of their operands."""
+"""A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
+independent rows, since hundreds of rows share a hidden state of their operands."""
 
 FREE = ("pipeline", "tensor_bf16", "softmax", "dram_hbm3e", "voltage_slope", "cap_width")
 """Coefficients that are fitted; adding the others with their priors does not help (table in README.md)."""
@@ -73,7 +73,7 @@ class Rows(NamedTuple):
 
 
 def operator(row: Any, capability: float) -> Operator:
-    """The operator of a row, with the cache state of its harness: weights rotated, the rest as warm as the L2 allows."""
+    """The operator of a row in the cache state of its harness: weights rotated, the rest as warm as the L2 allows."""
     target = (capability, capability)
     if row.op == "gemm":
         a, b, c = (2.0 * x for x in (row.m * row.k, row.n * row.k, row.m * row.n))
@@ -139,6 +139,7 @@ def pair_rows() -> Rows:
 
 # ---- the fit
 
+
 def priors() -> dict[str, tuple[float, float]]:
     """Logarithm of each positive coefficient's prior and its standard deviation: low to high hold four fifths."""
     return {
@@ -176,8 +177,8 @@ def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> 
 def _fit(model, free, rows, watts, weights, pairs, slowdown, pair_weights, gpu, center, spread, steps=500):
     def loss(theta):
         candidate = with_values(model, dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
-        power, _ = predicted(candidate, *rows, gpu)
-        _, slower = predicted(candidate, *pairs, gpu)
+        power, _ = predicted(candidate, rows[0], rows[1], gpu)
+        _, slower = predicted(candidate, pairs[0], pairs[1], gpu)
         error = jnp.sum(weights * jnp.sqrt((power / watts - 1) ** 2 + 1e-4)) / jnp.sum(weights)
         times = jnp.sum(pair_weights * jnp.sqrt(jnp.log(slower / slowdown) ** 2 + 1e-4)) / jnp.sum(pair_weights)
         return error + times + PRIOR_WEIGHT * 0.5 * jnp.sum(theta**2)
@@ -199,18 +200,21 @@ def fit(rows: Rows, keep: np.ndarray, pairs: Rows, keep_pairs: np.ndarray, free:
         start: BoardPower | None = None) -> dict[str, float]:  # fmt: skip
     """Fitted values of ``free``; ``keep`` weighs the rows (a bootstrap repeats some)."""
     known = priors()
-    center, spread = (jnp.asarray([known[name][i] for name in free]) for i in (0, 1))
+    center, spread = jnp.asarray([known[name] for name in free]).T
     used, used_pairs = np.flatnonzero(keep), np.flatnonzero(keep_pairs)
-    take = partial(jax.tree.map, lambda x: x[used])
-    take_pairs = partial(jax.tree.map, lambda x: x[used_pairs])
     table, pair_table = rows.table.iloc[used], pairs.table.iloc[used_pairs]
     slowdown = jnp.asarray((pair_table.sustained_us / pair_table.latency_us).to_numpy())
     values, _ = _fit(
-        start or prior_model(), free, (take(rows.measured), take(rows.measured_timing)), jnp.asarray(table.power_w.to_numpy()),
-        jnp.asarray(keep[used], float), (take_pairs(pairs.measured), take_pairs(pairs.measured_timing)), slowdown,
+        start or prior_model(), free, (_taken(rows.measured, used), _taken(rows.measured_timing, used)),
+        jnp.asarray(table.power_w.to_numpy()), jnp.asarray(keep[used], float),
+        (_taken(pairs.measured, used_pairs), _taken(pairs.measured_timing, used_pairs)), slowdown,
         jnp.asarray(keep_pairs[used_pairs], float), rows.gpu, center, spread,
     )  # fmt: skip
     return dict(zip(free, (float(v) for v in values), strict=True))
+
+
+def _taken(record: Any, places: np.ndarray) -> Any:
+    return jax.tree.map(lambda x: x[places], record)
 
 
 def prior_model() -> BoardPower:
@@ -220,6 +224,7 @@ def prior_model() -> BoardPower:
 
 
 # ---- the judgement
+
 
 def ape(rows: Rows, watts: np.ndarray) -> np.ndarray:
     """|predicted / measured - 1| [%]."""
@@ -250,16 +255,30 @@ def folds(rows: Rows, count: int = 5) -> np.ndarray:
     return np.array([zlib.crc32(name[::-1].encode()) % count for name in rows.table.family])
 
 
-def cross_validated(free: tuple[str, ...]) -> dict[str, float]:
-    """Error on training families, each predicted by a fit without its fold: what model classes are compared by."""
+def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.ndarray:
+    """Watts of each row from a fit without its family's fold: among the training rows, or among all long rows."""
     rows, pairs = power_rows(), pair_rows()
-    train, pair_train = masks(rows)["train"], ~pairs.table.held_out.to_numpy()
+    long = rows.table.latency_us.to_numpy() >= LONG_US
+    use, pair_use = (long, np.ones(len(pairs.table), bool)) if all_rows else (masks(rows)["train"], _seen(pairs))
     fold, pair_fold = folds(rows), folds(pairs)
-    watts = np.zeros(len(train))
-    for k in range(5):
-        values = fit(rows, train & (fold != k), pairs, pair_train & (pair_fold != k), free)
+    watts = np.ones(len(use))
+    for k in np.unique(fold):
+        values = fit(rows, use & (fold != k), pairs, pair_use & (pair_fold != k), free)
         watts[fold == k] = watts_of(with_values(prior_model(), arrays(values)), rows)[fold == k]
-    return scores(rows, watts, train)
+    return watts
+
+
+def _seen(pairs: Rows) -> np.ndarray:
+    """Pairs of families that a fit may see."""
+    return ~pairs.table.held_out.to_numpy()
+
+
+def interval(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> tuple[float, float]:
+    """95 % interval of the mean error [%] over families drawn with replacement."""
+    error = pd.Series(ape(rows, watts)[keep]).groupby(rows.table.family.to_numpy()[keep]).agg(["sum", "size"])
+    drawn = np.random.default_rng(0).integers(0, len(error), (2000, len(error)))
+    means = error["sum"].to_numpy()[drawn].sum(axis=1) / error["size"].to_numpy()[drawn].sum(axis=1)
+    return float(np.percentile(means, 2.5)), float(np.percentile(means, 97.5))
 
 
 def arrays(values: dict[str, float]) -> dict[str, jax.Array]:
@@ -282,7 +301,13 @@ def compact(rows: Rows) -> np.ndarray:
     """The compact physical fit of spec/operators.md: base, active SMs, FMAs, L2 and DRAM bytes, a soft cap."""
     counts, train = rows.measured, masks(rows)["train"]
     fma = counts.tensor_fma + counts.softmax_fma + counts.padding_fma
-    columns = (counts.nanoseconds * counts.busy, fma, counts.sfu, counts.l2_bytes - counts.dram_bytes, counts.dram_bytes)
+    columns = (
+        counts.nanoseconds * counts.busy,
+        fma,
+        counts.sfu,
+        counts.l2_bytes - counts.dram_bytes,
+        counts.dram_bytes,
+    )
     rates = jnp.stack([x / counts.nanoseconds for x in columns], axis=1)
     scale, watts = rates[train].mean(axis=0), jnp.asarray(rows.table.power_w.to_numpy())
 
@@ -320,6 +345,7 @@ def baselines(rows: Rows) -> dict[str, np.ndarray]:
 
 # ---- the power limit in time
 
+
 def slowdowns(model: BoardPower, pairs: Rows) -> dict[str, np.ndarray]:
     """Sustained over short time [1]: measured, of the model, and of laws with one exponent."""
     uncapped = jax.jit(jax.vmap(lambda counts: model.uncapped(counts, pairs.gpu).watts))(pairs.measured)
@@ -336,8 +362,9 @@ NETWORKS = {"anl_Llama-2-7b-hf": "llama2_7b", "anl_Meta-Llama-3-8B": "llama3_8b"
 DEVICES = {"A100-SXM4-40GB": "a100_sxm_40gb", "A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}
 
 
-def serving_watts(model: BoardPower, preset: str, text: str, microseconds: float) -> float:
-    """Average watts of a workload that takes ``microseconds``: the activities of all its launches, over that time."""
+@cache
+def serving_activity(preset: str, text: str) -> tuple[Gpu, Activity]:
+    """The activities of all launches of a workload together, as AMALI chooses its kernels."""
     gpu = load_sheet(preset).record()
     capability = float(gpu.compute_capability)
     workload = load_workload(text, Target((capability, capability), bool(gpu.warpgroup_mma > 0)))
@@ -345,14 +372,18 @@ def serving_watts(model: BoardPower, preset: str, text: str, microseconds: float
     timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
     counts = jax.vmap(lambda kernel, timing: activity(kernel, timing, gpu))(kernels, timing)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
-    best = [part.start + int(np.argmin(time[part])) for part in workload.slices]
+    best = jnp.asarray([part.start + int(np.argmin(time[part])) for part in workload.slices])
     runs = {phase.name: phase.runs for phase in workload.phases}
     repeats = jnp.asarray([o.repeats * runs.get(o.phase, 1.0) for o in workload.operators])
-    total = jax.tree.map(lambda x: jnp.sum(x[jnp.asarray(best)] * repeats), counts)
-    dtypes = jnp.asarray(TENSOR_DTYPES.index("fp16"))
+    return gpu, jax.tree.map(lambda x: jnp.sum(x[best] * repeats), counts)
+
+
+def serving_watts(model: BoardPower, preset: str, text: str, microseconds: float) -> float:
+    """Average watts of a workload that takes ``microseconds``: the activities of all its launches, over that time."""
+    gpu, total = serving_activity(preset, text)
+    dtype = jnp.asarray(TENSOR_DTYPES.index("fp16"))
     rest = {"nanoseconds": jnp.asarray(microseconds * 1e3), "clock_ghz": gpu.tensor_clock_ghz, "busy": jnp.ones(())}
-    watts = model.uncapped(total._replace(tensor_dtype=dtypes, **rest), gpu).watts
-    return min(float(watts), float(model.limit(gpu)))
+    return min(float(model.uncapped(total._replace(tensor_dtype=dtype, **rest), gpu).watts), float(model.limit(gpu)))
 
 
 def serving_rows() -> pd.DataFrame:
@@ -397,7 +428,8 @@ def streaming_watts(model: BoardPower, preset: str, gbs: float, fp32: float, ten
     streamed, fma, products = gbs * us * 1e3, fp32 * us * 1e6 / 2, tensor * us * 1e6 / 2
     operands = products / 64  # bytes from the L2 of a tile of 128 x 128
     counts = dict.fromkeys(Activity._fields, 0.0) | {
-        "nanoseconds": us * 1e3, "clock_ghz": float(gpu.tensor_clock_ghz if tensor else gpu.boost_clock_ghz), "busy": 1.0,
+        "nanoseconds": us * 1e3, "busy": 1.0,
+        "clock_ghz": float(gpu.tensor_clock_ghz if tensor else gpu.boost_clock_ghz),
         "tensor_dtype": TENSOR_DTYPES.index("bf16"), "tensor_fma": products, "fp32": fma,
         "instructions": fma / 32 + streamed / 512, "register_bytes": 16 * fma + streamed, "shared_bytes": 2 * operands,
         "l1_bytes": streamed + operands, "l2_bytes": 2 * streamed + operands, "dram_bytes": streamed,
@@ -407,10 +439,11 @@ def streaming_watts(model: BoardPower, preset: str, gbs: float, fp32: float, ten
 
 # ---- what the data identify
 
+
 def bootstrap(free: tuple[str, ...], count: int = 40) -> pd.DataFrame:
     """Coefficients of fits to families drawn with replacement, one row a draw."""
     rows, pairs = power_rows(), pair_rows()
-    train, pair_train = masks(rows)["train"], ~pairs.table.held_out.to_numpy()
+    train, pair_train = masks(rows)["train"], _seen(pairs)
     names = np.unique(rows.table.family[train])
     rng, draws = np.random.default_rng(0), []
     for _ in range(count):
@@ -426,7 +459,7 @@ def bootstrap(free: tuple[str, ...], count: int = 40) -> pd.DataFrame:
 def profile(names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
     """Training error [%] with a coefficient held at the low and at the high end of its range, the others refitted."""
     rows, pairs = power_rows(), pair_rows()
-    train, pair_train = masks(rows)["train"], ~pairs.table.held_out.to_numpy()
+    train, pair_train = masks(rows)["train"], _seen(pairs)
     ranges = {row["coefficient"]: row for row in read_table("power/board.csv")}
     found = {}
     for name in names:
@@ -441,6 +474,7 @@ def profile(names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
 
 
 # ---- the report
+
 
 def coefficient_table(values: dict[str, float]) -> None:
     """Put fitted values into board.csv: the prior stays beside each."""
@@ -459,7 +493,9 @@ def coefficient_table(values: dict[str, float]) -> None:
 def error_table(rows: Rows, watts: np.ndarray) -> None:
     """Put the held-out errors into board_error.csv: the uncertainty that the page prints."""
     error = ape(rows, watts)[masks(rows)["held out"]] / 100
-    found = {"mean": error.mean(), "rows": len(error)} | {f"q{q}": np.percentile(error, q) for q in (50, 68, 80, 90, 95)}
+    found = {"mean": error.mean(), "rows": len(error)} | {
+        f"q{q}": np.percentile(error, q) for q in (50, 68, 80, 90, 95)
+    }
     source = "experiments/006_board_power: H200 runs of 200 us and longer, shape families left out of the fit"
     unit = {"rows": "row"}
     _write(
@@ -488,6 +524,13 @@ def report_fit(values: dict[str, float]) -> BoardPower:
     print("| what | rows | mean | median | bias |")
     for kind, keep in kinds.items():
         show(f"model, {kind}", scores(rows, watts, keep))
+    print(
+        "| 95 % of the held-out mean, by families | "
+        + " to ".join(f"{x:.1f}" for x in interval(rows, watts, kinds["held out"]))
+    )
+    crossed, long = cross_validated(all_rows=True), rows.table.latency_us.to_numpy() >= LONG_US
+    show("model, every family left out in turn", scores(rows, crossed, long))
+    print("| its 95 % | " + " to ".join(f"{x:.1f}" for x in interval(rows, crossed, long)))
     others = {"priors alone": watts_of(prior_model(), rows)} | baselines(rows)
     others |= {"boosted trees on shapes": gradient_boosting(rows), "model at its own time": watts_of(model, rows, True)}
     for name, other in others.items():
@@ -536,7 +579,9 @@ def main() -> None:
     """Fit on the training families, then report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put coefficients and errors into dse/data/power")
-    parser.add_argument("--devices", action="store_true", help="compare with serving power and published points of other GPUs")
+    parser.add_argument(
+        "--devices", action="store_true", help="compare with serving power and published points of other GPUs"
+    )
     parser.add_argument("--identified", action="store_true", help="bootstrap and profile the coefficients (minutes)")
     parser.add_argument("--table", type=Path, help="judge the shipped model on another table of this schema")
     parser.add_argument("--preset", default="h200", help="the GPU of --table")
@@ -548,7 +593,7 @@ def main() -> None:
         show(f"{options.preset}, shorter", scores(rows, watts, ~long))
         return
     rows, pairs = power_rows(), pair_rows()
-    values = fit(rows, masks(rows)["train"], pairs, ~pairs.table.held_out.to_numpy())
+    values = fit(rows, masks(rows)["train"], pairs, _seen(pairs))
     print({name: round(value, 4) for name, value in values.items()})
     model = report_fit(values)
     if options.write:
