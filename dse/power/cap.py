@@ -19,8 +19,8 @@ from dse.timing.timing import Timing
 SLOWEST = 0.15
 """Lowest clock relative to the requested one (210 of 1410 MHz, the lowest an A100 can be locked to)."""
 
-HALVINGS = 9
-"""Bisections before the Newton steps, each of which squares the precision."""
+STEPS = 5
+"""Newton's steps: watts over clock is nearly convex, so that they close in from above."""
 
 OFF_CLOCK = ("dram_bandwidth", "interconnect")
 """Causes whose time does not follow the clock of the SMs."""
@@ -63,8 +63,8 @@ class Sustained(NamedTuple):
 def sustain(draw: Draw, uncapped: Power, timing: Timing, limit: Array, width: Array) -> Sustained:
     """Return the operating point of a launch whose board draws ``uncapped`` at the requested clock (scalars).
 
-    The power is a soft minimum of that and ``limit`` [W], which bends over ``width`` of the limit; the clock is the one
-    that gives this power. At the lowest clock a board may draw more than the limit.
+    The power is the lesser of that and ``limit`` [W], rounded within ``width`` of the limit; the clock is the one that
+    gives this power. At the lowest clock a board may draw more than the limit.
     """
     fixed, static, clocked, on_rail, off_rail = _sums(uncapped)
     follows = clock_share(timing)
@@ -74,8 +74,7 @@ def sustain(draw: Draw, uncapped: Power, timing: Timing, limit: Array, width: Ar
         rate = clock / (follows + (1 - follows) * clock)
         return fixed + static * volts + clocked * clock * volts**2 + (on_rail * volts**2 + off_rail) * rate
 
-    bend = width * limit
-    target = uncapped.watts - bend * jax.nn.softplus((uncapped.watts - limit) / bend)
+    target = uncapped.watts - _excess(uncapped.watts - limit, width * limit)
     clock = _clock(watts, target)
     return Sustained(clock, at_clock(timing, clock), _scaled(uncapped, draw, clock, follows))
 
@@ -92,22 +91,25 @@ def at_clock(timing: Timing, clock: Array) -> Timing:
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 
+def _excess(over: Array, bend: Array) -> Array:
+    """max(over, 0), rounded by a parabola within ``bend`` of zero: exact outside, without exponentials."""
+    within = jnp.clip(over + bend, 0.0, 2 * bend)
+    return within**2 / (4 * bend) + jnp.maximum(over - bend, 0.0)
+
+
 def _clock(watts: Callable[[Array], Array], target: Array) -> Array:
     """The clock between SLOWEST and 1 at which ``watts``, growing in it, is ``target``.
 
-    Bisection, then two Newton steps; the last carries the gradient: d clock = (d target - d watts) / watts'.
+    Newton's steps from above; the last carries the gradient: d clock = (d target - d watts) / watts'.
     """
-    low, high = jnp.full_like(target, SLOWEST), jnp.ones_like(target)
-    for _ in range(HALVINGS):
-        middle = 0.5 * (low + high)
-        above = watts(middle) > target
-        low, high = jnp.where(above, low, middle), jnp.where(above, middle, high)
-    clock = jnp.where(watts(jnp.ones_like(target)) <= target, 1.0, 0.5 * (low + high))
-    for _ in range(2):
-        clock = jax.lax.stop_gradient(clock)
+
+    def step(clock: Array) -> Array:
         slope = jax.lax.stop_gradient(jax.jvp(watts, (clock,), (jnp.ones_like(clock),))[1])
-        clock = jnp.clip(clock + safe_div(target - watts(clock), slope), SLOWEST, 1.0)
-    return clock
+        return jnp.clip(clock + safe_div(target - watts(clock), slope), SLOWEST, 1.0)
+
+    # A loop, since the compiler would unroll the steps into one expression and compute what they share again in each.
+    near = jax.lax.fori_loop(0, STEPS, lambda _, clock: jax.lax.stop_gradient(step(clock)), jnp.ones_like(target))
+    return step(jax.lax.stop_gradient(near))
 
 
 def _sums(power: Power) -> tuple[Array, Array, Array, Array, Array]:

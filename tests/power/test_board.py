@@ -137,7 +137,7 @@ def test_gradients_by_every_design_parameter_equal_finite_differences(kind):
 def check_gradients(function, record, skipped=()):
     """jax.grad of a record against central differences, number by number."""
     leaves, tree = jax.tree_util.tree_flatten_with_path(record)
-    ours = jax.tree.leaves(jax.grad(function)(record))
+    ours = jax.tree.leaves(jax.jit(jax.grad(function))(record))
     values = [leaf for _, leaf in leaves]
     evaluate = jax.jit(lambda values: function(jax.tree.unflatten(tree, values)))
     seen = 0
@@ -171,7 +171,7 @@ def test_drawn_designs_and_kernels_stay_finite():
         assert np.isfinite(values).all() and (values >= 0).all(), name
     assert np.isfinite(time).all() and (clock > 0).all() and (clock <= 1).all()
     np.testing.assert_allclose(total, sum(parts.values()), rtol=1e-5)
-    first = one(jax.tree.map(lambda x: x[5], batch), jax.tree.map(lambda x: x[3], designs))
+    first = jax.jit(one)(jax.tree.map(lambda x: x[5], batch), jax.tree.map(lambda x: x[3], designs))
     assert float(first[1]) == pytest.approx(float(total[3, 5]), rel=1e-4)
 
 

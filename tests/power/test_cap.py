@@ -25,9 +25,12 @@ def draw(slope=1.0, floor=0.5, requested=1.0):
     return Draw(*(jnp.asarray(x) for x in (requested, slope, floor)))
 
 
+jitted = jax.jit(sustain)
+
+
 def run(limit, watts=WATTS, stack=None, law=None, width=0.01):
     stack = stack or timing(selected=1e6)
-    return sustain(law or draw(), power(**watts), stack, jnp.asarray(limit), jnp.asarray(width))
+    return jitted(law or draw(), power(**watts), stack, jnp.asarray(limit), jnp.asarray(width))
 
 
 def test_every_component_has_its_rail():
@@ -90,6 +93,7 @@ def test_more_demand_is_never_faster_nor_draws_less():
 def test_gradients_pass_through_the_solution(limit):
     """Clock, watts and time by every watt, the limit and the voltage law, the bend included: finite differences."""
 
+    @jax.jit
     def found(x):
         watts = power(**dict(zip(WATTS, x, strict=False)))
         stack = timing(selected=6e5, dram_bandwidth=4e5)
@@ -98,7 +102,7 @@ def test_gradients_pass_through_the_solution(limit):
 
     with jax.enable_x64(True):
         x = jnp.asarray([*WATTS.values(), limit, 0.95, 0.8])
-        ours = np.asarray(jax.jacobian(found)(x))
+        ours = np.asarray(jax.jit(jax.jacobian(found))(x))
         for i in range(len(x)):
             step = 1e-5 * x[i]
             theirs = (found(x.at[i].add(step)) - found(x.at[i].add(-step))) / (2 * step)
