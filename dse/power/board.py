@@ -81,11 +81,10 @@ class BoardPower(PowerModel):
     @classmethod
     def from_table(cls) -> "BoardPower":
         """Return the fitted model, from ``data/power/board.csv``."""
-        values = {row["coefficient"]: float(row["value"]) for row in read_table(TABLE)}
-        tables = {
-            name: jnp.asarray([values.pop(f"{name}_{key}") for key in keys()]) for name, keys in PER_TABLE.items()
-        }
-        return cls(area=DieArea.from_table(), **tables, **{name: jnp.asarray(value) for name, value in values.items()})
+        values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
+        tables = {name: jnp.stack([values[f"{name}_{key}"] for key in keys()]) for name, keys in PER_TABLE.items()}
+        plain = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        return cls(area=DieArea.from_table(), **tables, **plain)
 
     @property
     def calibration(self) -> str:

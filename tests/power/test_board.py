@@ -179,6 +179,9 @@ def test_every_node_memory_and_data_type_has_its_coefficients():
     names = {row["coefficient"] for row in TABLE}
     assert {f"{kind}_{node}" for kind in ("energy", "leakage", "clock") for node in node_names()} <= names
     assert {f"dram_{memory}" for memory in memory_names()} <= names
+    known = set(BoardPower.__dataclass_fields__)
+    tables = ("energy", "leakage", "clock", "dram", "tensor")
+    assert [name for name in names if name not in known and name.split("_")[0] not in tables] == []  # nothing unread
     per_fma = dict(zip(("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), map(float, MODEL.tensor), strict=True))
     assert per_fma["fp64"] > per_fma["tf32"] > per_fma["bf16"] > per_fma["fp8"] > per_fma["fp4"] > 0
 
