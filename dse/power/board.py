@@ -1,0 +1,184 @@
+"""Power of a GPU board: what it draws at rest, what clocked SMs draw, and an energy for every operation and byte.
+
+P = constant + static + clocked SMs + sum of energies / time, on-chip terms scaled by node and voltage, and held to the
+power limit by :mod:`dse.power.cap`. In the form of AccelWattch (constant, static, idle SMs, dynamic energies), with far
+fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every coefficient, its
+unit, range and source stand in ``data/power/board.csv``.
+"""
+
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.area import DieArea
+from dse.hardware.gpu import Gpu
+from dse.hardware.process import memory_names, node_names
+from dse.power.activity import Activity, activity
+from dse.power.cap import Draw, Sustained, sustain
+from dse.power.power import Power, PowerModel
+from dse.tables import read_table
+from dse.timing.timing import Timing
+from dse.units import KIB, KILO, MILLI
+from dse.workload.kernel import TENSOR_DTYPES, Kernel
+
+TABLE = "power/board.csv"
+
+SM_PARTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "tensor_core")
+"""Parts of the die that the clock of the SMs drives."""
+
+REFERENCE_DIE_MM2 = 814.0
+REFERENCE_SLICE_KIB = 640.0
+REFERENCE_L1_KIB = 256.0
+REFERENCE_REGISTERS = 65536.0
+"""The GPU whose energies the table states: an H200 (GH100, 60 MiB of L2 in 96 slices)."""
+
+PER_TABLE = {"energy": node_names, "leakage": node_names, "clock": node_names, "dram": memory_names,
+             "tensor": lambda: list(TENSOR_DTYPES)}  # fmt: skip
+"""Coefficients with a row for every node, memory type or data type, in the order that the records index."""
+
+
+class BoardPower(PowerModel):
+    """The power model of a board: its coefficients (``data/power/board.csv``, with units), and one call.
+
+    Valid for NVIDIA data-centre GPUs of the designs that are swept (Ampere, Hopper, Blackwell-like); fitted on an H200.
+    What the measured rows do not identify is a prior, and says so in the table. GPUs for graphics come out too high:
+    their dies reach higher clocks at the same voltage.
+
+    Energies hold for the operand values of the measured rows, which nobody recorded: values change board power by a
+    third, so a single kernel may be off by that much (``uncertainty``).
+    """
+
+    area: DieArea
+    energy: Array
+    leakage: Array
+    clock: Array
+    dram: Array
+    tensor: Array
+    board: Array
+    memory_rest: Array
+    leak: Array
+    leak_per_kelvin: Array
+    temperature: Array
+    pipeline: Array
+    idle_sm: Array
+    instruction: Array
+    register_file: Array
+    int32: Array
+    fp32: Array
+    sfu: Array
+    softmax: Array
+    padding: Array
+    shared_memory: Array
+    l1: Array
+    l2: Array
+    noc: Array
+    link: Array
+    capacity_exponent: Array
+    voltage_slope: Array
+    voltage_floor: Array
+    cap_share: Array
+    cap_width: Array
+
+    @classmethod
+    def from_table(cls) -> "BoardPower":
+        """Return the fitted model, from ``data/power/board.csv``."""
+        values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
+        tables = {name: jnp.stack([values[f"{name}_{key}"] for key in keys()]) for name, keys in PER_TABLE.items()}
+        plain = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        return cls(area=DieArea.from_table(), **tables, **plain)
+
+    @property
+    def calibration(self) -> str:
+        """Name of the calibration that the coefficients come from."""
+        return "board power of an H200 (data/power/board.csv)"
+
+    def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
+        """Return the watts by component that the board draws while the kernel repeats, the power limit held."""
+        return self.sustained(kernel, timing, gpu).power
+
+    def sustained(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Sustained:
+        """Return timing and power where the board settles: the clock falls until the power limit holds."""
+        uncapped = self.uncapped(activity(kernel, timing, gpu), gpu)
+        return sustain(self.draw(timing, gpu), uncapped, timing, self.limit(gpu), self.cap_width)
+
+    def draw(self, timing: Timing, gpu: Gpu) -> Draw:
+        """Return how voltage follows the clock of this launch."""
+        return Draw(timing.clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
+
+    def limit(self, gpu: Gpu) -> Array:
+        """Return the power at which the board settles [W]: a little under its limit."""
+        return self.cap_share * gpu.tdp_w
+
+    def uncapped(self, counts: Activity, gpu: Gpu) -> Power:
+        """Return the watts of an activity by component if nothing limited them (scalars)."""
+        voltage = Draw(counts.clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor).voltage(1.0)
+        parts = self.area(gpu)
+        die = sum(parts.values(), jnp.zeros(()))
+        on_chip = _row(self.energy, gpu.process) * voltage**2
+        energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
+        energies |= {
+            "dram": _row(self.dram, gpu.dram_type) * counts.dram_bytes,
+            "interconnect": self.link * counts.link_bytes,
+        }
+        watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
+        clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
+        zero = jnp.zeros_like(counts.nanoseconds)
+        return Power(
+            constant=zero + self.board + self.memory_rest * gpu.dram_gb,
+            static=zero + self._static(die, gpu) * voltage,
+            idle_sm=clocked * self.idle_sm * (1 - counts.busy),
+            pipeline=clocked * counts.busy,
+            fp64=zero,
+            texture=zero,
+            constant_cache=zero,
+            **watts,
+        )
+
+    def _energies(self, counts: Activity, gpu: Gpu, die: Array) -> dict[str, Array]:
+        """Energies of a launch on the chip [pJ], at the node and voltage of the reference."""
+        products = counts.tensor_fma + self.softmax * counts.softmax_fma + self.padding * counts.padding_fma
+        slice_kib = gpu.l2_mib * KIB / gpu.l2_slices
+        return {
+            "instruction": self.instruction * counts.instructions,
+            "register_file": self.register_file
+            * self._grown(gpu.registers_per_sm, REFERENCE_REGISTERS)
+            * counts.register_bytes,
+            "int32": self.int32 * counts.int32,
+            "fp32": self.fp32 * counts.fp32,
+            "sfu": self.sfu * counts.sfu,
+            "tensor": _row(self.tensor, counts.tensor_dtype) * products,
+            "shared_memory": self.shared_memory * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.shared_bytes,
+            "l1": self.l1 * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.l1_bytes,
+            "l2": self.l2 * self._grown(slice_kib, REFERENCE_SLICE_KIB) * counts.l2_bytes,
+            # Wires cross the die: their length grows with its side.
+            "noc": self.noc * jnp.sqrt(die / REFERENCE_DIE_MM2) * counts.l1_bytes,
+        }
+
+    def _grown(self, size: Array, reference: float) -> Array:
+        """Energy of an access to an array, relative to that of the reference's size: word and bit lines lengthen."""
+        return (size / reference) ** self.capacity_exponent
+
+    def _clocked(self, parts: dict[str, Array], gpu: Gpu) -> Array:
+        """Energy of a cycle of all SMs [pJ], before node and voltage: by the area they would take at tsmc_n7."""
+        density = _row(self.area.nodes.logic_density, gpu.process)
+        at_n7 = sum((parts[name] for name in SM_PARTS), jnp.zeros(())) * density * gpu.sm_enabled_fraction
+        return self.pipeline * at_n7
+
+    def _static(self, die: Array, gpu: Gpu) -> Array:
+        """Leakage of the die at nominal voltage [W]."""
+        heat = jnp.exp(self.leak_per_kelvin * (self.temperature - 65.0))
+        return self.leak * _row(self.leakage, gpu.process) * die * heat
+
+    def _nominal_clock(self, gpu: Gpu) -> Array:
+        """Clock at which a die of this node stands at its nominal voltage [GHz]."""
+        return _row(self.clock, gpu.process) / KILO
+
+
+def uncertainty() -> dict[str, float]:
+    """Return quantiles of |predicted / measured - 1| on shape families left out of the fit, with the mean [1]."""
+    rows = read_table("power/board_error.csv")
+    return {row["statistic"]: float(row["value"]) for row in rows}
+
+
+def _row(column: Array, index: Array) -> Array:
+    """A table's value for an index that a record may hold as a float."""
+    return jnp.take(column, jnp.asarray(index).astype(jnp.int32))

@@ -1,0 +1,204 @@
+"""The board model: breakdown, monotony, gradients, the power limit, and what its table states."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import load_sheet
+from dse.hardware.process import memory_names, node_names
+from dse.power.activity import Activity, activity
+from dse.power.board import BoardPower, uncertainty
+from dse.power.power import COMPONENTS
+from dse.tables import read_table
+from dse.timing.amali import Amali
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from tests.timing.designs import drawn_gpu, drawn_kernels, gpu_batch
+
+TABLE = read_table("power/board.csv")
+MODEL = BoardPower.from_table()
+WORK = [name for name in Activity._fields if name not in ("nanoseconds", "clock_ghz", "tensor_dtype", "busy")]
+INDEX = ("process", "dram_type")
+"""Fields of a GPU that are rows of a table: no derivative. (And a memory type's channel width is the mark of graphics
+dies, at whose threshold HBM stands: a kink of the area model.)"""
+
+
+def kernel(kind="gemm"):
+    operator = {
+        "gemm": lambda: gemm_operator("g", Gemm(4096, 8192, 8192), (9.0, 9.0)),
+        "small": lambda: gemm_operator("g", Gemm(256, 512, 4096), (9.0, 9.0)),
+        "decode": lambda: attention_operator("a", Attention(64, 32, 8, 128, 1, 8192), (9.0, 9.0)),
+    }[kind]()
+    return operator.candidates[0].kernel.as_arrays()
+
+
+def gpu(preset="h200", **changed):
+    return Gpu.from_numbers(load_sheet(preset).numbers() | changed)
+
+
+def watts(kind="gemm", preset="h200", **changed):
+    record = gpu(preset, **changed)
+    return MODEL(kernel(kind), Amali()(kernel(kind), record), record).watts
+
+
+def counts(**changed):
+    """A kernel's counts in which nothing is zero."""
+    base = activity(kernel(), Amali()(kernel(), gpu()), gpu())._asdict()
+    filled = {name: jnp.asarray(float(value) if float(value) > 0 else 1e9) for name, value in base.items()}
+    return Activity(**(filled | {"busy": jnp.asarray(0.5)} | {k: jnp.asarray(v) for k, v in changed.items()}))
+
+
+def test_the_breakdown_adds_up_to_the_board():
+    found = MODEL(kernel(), Amali()(kernel(), gpu()), gpu())
+    assert list(found.breakdown()) == list(COMPONENTS)
+    assert float(found.watts) == pytest.approx(sum(map(float, found.breakdown().values())), rel=1e-6)
+    assert float(found.watts) == pytest.approx(0.99 * 700, rel=0.01)  # a large GEMM stands at the limit
+
+
+def test_what_a_component_costs_by_hand():
+    """An H200's tensor cores: FMAs a second times the table's energy, at voltage 1 (the node's nominal clock)."""
+    value = {row["coefficient"]: float(row["value"]) for row in TABLE}
+    found = MODEL.uncapped(
+        counts(tensor_fma=3e14, softmax_fma=0.0, padding_fma=1e14, nanoseconds=1e9, clock_ghz=1.98), gpu()
+    )
+    expected = (3e14 + value["padding"] * 1e14) * value["tensor_bf16"] * 1e-12
+    assert float(found.tensor) == pytest.approx(expected, rel=1e-5)
+    assert float(found.constant) == pytest.approx(value["board"] + 141 * value["memory_rest"], rel=1e-5)
+    assert float(MODEL.uncapped(counts(dram_bytes=4e12, nanoseconds=1e9), gpu()).dram) == pytest.approx(
+        4 * value["dram_hbm3e"], rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", [*WORK, "busy"])
+def test_more_work_in_the_same_time_never_draws_less(name):
+    model, record = jax.jit(lambda c: MODEL.uncapped(c, gpu()).watts), counts()
+    more = record._replace(**{name: 1.5 * getattr(record, name)})
+    assert float(model(more)) > float(model(record))
+
+
+def test_the_same_work_in_less_time_draws_more():
+    assert float(MODEL.uncapped(counts(nanoseconds=5e5), gpu()).watts) > float(
+        MODEL.uncapped(counts(nanoseconds=1e6), gpu()).watts
+    )
+
+
+def test_physics_of_designs():
+    small = watts("small")
+    assert watts("small", dram_gb=282.0) > small  # memory at rest
+    assert watts("small", boost_clock_mhz=1600.0, tensor_clock_mhz=1600.0) < small  # slower and at lower voltage
+    assert watts("small", l2_mib=240.0) > small  # larger arrays, larger die
+    assert watts("small", process=float(node_names().index("tsmc_n7"))) > small
+    assert watts("decode", dram_type=float(memory_names().index("gddr6"))) > watts("decode")
+    limit = float(watts("gemm", tdp_w=500.0))
+    assert limit == pytest.approx(495.0, rel=0.01)
+
+
+def test_a_lower_limit_is_slower_and_cheaper_by_the_joule():
+    def operation(limit):
+        record = gpu(tdp_w=limit)
+        found = MODEL.sustained(kernel(), Amali()(kernel(), record), record)
+        return float(found.timing.nanoseconds), float(found.power.watts * found.timing.nanoseconds)
+
+    (fast, dear), (slow, cheap) = operation(700.0), operation(500.0)
+    assert slow > fast
+    assert cheap < dear
+
+
+def test_the_sustained_power_is_the_models_own_at_the_sustained_timing():
+    """Scaling the components and evaluating the model at the lower clock are the same."""
+    with jax.enable_x64(True):
+        model, record = BoardPower.from_table(), gpu(tdp_w=550.0)
+        found = model.sustained(kernel(), Amali()(kernel(), record), record)
+        again = model.uncapped(activity(kernel(), found.timing, record), record)
+        assert float(found.clock) < 0.95
+        for name, value in found.power.breakdown().items():
+            assert float(value) == pytest.approx(float(getattr(again, name)), rel=1e-9, abs=1e-12), name
+
+
+@pytest.mark.parametrize("kind", ["gemm", "small", "decode"])
+def test_gradients_by_every_coefficient_equal_finite_differences(kind):
+    with jax.enable_x64(True):
+        model, record = BoardPower.from_table(), gpu()
+        timing = Amali()(kernel(kind), record)
+        check_gradients(lambda m: m(kernel(kind), timing, record).watts, model, ("channel_bits",))
+
+
+@pytest.mark.parametrize("kind", ["gemm", "small", "decode"])
+def test_gradients_by_every_design_parameter_equal_finite_differences(kind):
+    """The model's own part: the timing is held, since its whole waves jump."""
+    with jax.enable_x64(True):
+        model, record = BoardPower.from_table(), gpu()
+        timing = Amali()(kernel(kind), record)
+        check_gradients(lambda g: model(kernel(kind), timing, g).watts, record, INDEX)
+
+
+def check_gradients(function, record, skipped=()):
+    """jax.grad of a record against central differences, number by number."""
+    leaves, tree = jax.tree_util.tree_flatten_with_path(record)
+    ours = jax.tree.leaves(jax.jit(jax.grad(function))(record))
+    values = [leaf for _, leaf in leaves]
+    evaluate = jax.jit(lambda values: function(jax.tree.unflatten(tree, values)))
+    seen = 0
+    for i, (path, leaf) in enumerate(leaves):
+        if any(name in jax.tree_util.keystr(path) for name in skipped):
+            continue
+        for place in np.ndindex(leaf.shape):
+            step = 1e-6 * max(abs(float(leaf[place])), 1e-3)
+            low, high = ([*values[:i], leaf.at[place].add(s), *values[i + 1 :]] for s in (-step, step))
+            theirs = float(evaluate(high) - evaluate(low)) / (2 * step)
+            # 1e-9 of a kilowatt over the step is what rounding leaves of a difference.
+            assert float(ours[i][place]) == pytest.approx(theirs, rel=2e-4, abs=1e-12 * 1e3 / step), (path, place)
+            seen += theirs != 0
+    assert seen > 10
+
+
+def test_drawn_designs_and_kernels_stay_finite():
+    """32 bits, over the whole ranges of the schema, kernels that cannot run included; batch = loop."""
+    rng = np.random.default_rng(7)
+    _, kernels = drawn_kernels(rng)
+    designs = gpu_batch([drawn_gpu(rng) for _ in range(8)])
+    batch = jax.tree.map(lambda x: jnp.asarray(x[:192], jnp.float32), kernels)
+
+    def one(kernel, design):
+        found = MODEL.sustained(kernel, Amali()(kernel, design), design)
+        return found.power.breakdown(), found.power.watts, found.clock, found.timing.nanoseconds
+
+    mapped = jax.jit(jax.vmap(jax.vmap(one, (0, None)), (None, 0)))
+    parts, total, clock, time = jax.tree.map(np.asarray, mapped(batch, designs))
+    for name, values in parts.items():
+        assert np.isfinite(values).all() and (values >= 0).all(), name
+    assert np.isfinite(time).all() and (clock > 0).all() and (clock <= 1).all()
+    np.testing.assert_allclose(total, sum(parts.values()), rtol=1e-5)
+    first = jax.jit(one)(jax.tree.map(lambda x: x[5], batch), jax.tree.map(lambda x: x[3], designs))
+    assert float(first[1]) == pytest.approx(float(total[3, 5]), rel=1e-4)
+
+
+def test_every_node_memory_and_data_type_has_its_coefficients():
+    names = {row["coefficient"] for row in TABLE}
+    assert {f"{kind}_{node}" for kind in ("energy", "leakage", "clock") for node in node_names()} <= names
+    assert {f"dram_{memory}" for memory in memory_names()} <= names
+    known = set(BoardPower.__dataclass_fields__)
+    tables = ("energy", "leakage", "clock", "dram", "tensor")
+    assert [name for name in names if name not in known and name.split("_")[0] not in tables] == []  # nothing unread
+    per_fma = dict(zip(("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), map(float, MODEL.tensor), strict=True))
+    assert per_fma["fp64"] > per_fma["tf32"] > per_fma["bf16"] > per_fma["fp8"] > per_fma["fp4"] > 0
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row["coefficient"])
+def test_every_coefficient_says_where_it_comes_from(row):
+    assert row["status"] in ("fitted", "prior", "published")
+    assert row["unit"] and row["source"]
+    low, prior, high = (float(row[name]) for name in ("low", "prior", "high"))
+    assert low <= prior <= high
+    assert low * 0.99 <= float(row["value"]) <= high * 1.01
+    if row["status"] != "fitted" and not row["coefficient"].startswith("tensor_"):
+        assert float(row["value"]) == prior
+
+
+def test_the_uncertainty_is_stated():
+    found = uncertainty()
+    assert found["rows"] > 200
+    assert 0 < found["q50"] < found["q68"] < found["q80"] < found["q90"] < found["q95"] < 1
+    assert MODEL.calibration != "uncalibrated"

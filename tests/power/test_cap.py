@@ -1,0 +1,109 @@
+"""Operation at the power limit: the clock that holds it, what slows down, and gradients through the solution."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, clock_share, sustain
+from dse.power.power import COMPONENTS, Power
+from dse.timing.timing import CAUSES, Timing
+
+WATTS = {"constant": 60.0, "static": 50.0, "pipeline": 200.0, "tensor": 600.0, "l2": 40.0, "dram": 100.0}
+
+
+def power(**watts):
+    return Power(**{name: jnp.asarray(watts.get(name, 0.0)) for name in COMPONENTS})
+
+
+def timing(clock=1.8, **causes):
+    fields = {cause: jnp.asarray(float(causes.get(cause, 0.0))) for cause in CAUSES}
+    return Timing(**fields, clock_ghz=jnp.asarray(clock), feasible=jnp.asarray(1.0), dram_bytes=jnp.asarray(1e9))
+
+
+def draw(slope=1.0, floor=0.5, requested=1.0):
+    return Draw(*(jnp.asarray(x) for x in (requested, slope, floor)))
+
+
+jitted = jax.jit(sustain)
+
+
+def run(limit, watts=WATTS, stack=None, law=None, width=0.01):
+    stack = stack or timing(selected=1e6)
+    return jitted(law or draw(), power(**watts), stack, jnp.asarray(limit), jnp.asarray(width))
+
+
+def test_every_component_has_its_rail():
+    assert sorted(("constant", "static", *CLOCKED, *ON_RAIL, *OFF_RAIL)) == sorted(COMPONENTS)
+
+
+def test_far_below_the_limit_nothing_changes():
+    with jax.enable_x64(True):
+        found = run(5000.0)
+        assert float(found.clock) == 1.0
+        assert float(found.power.watts) == pytest.approx(sum(WATTS.values()))
+
+
+def test_far_above_it_the_board_draws_the_limit():
+    with jax.enable_x64(True):
+        found = run(700.0)
+        assert float(found.power.watts) == pytest.approx(700.0, abs=0.01)
+        assert 0.7 < float(found.clock) < 0.95
+
+
+def test_the_clock_follows_the_cube_where_voltage_follows_the_clock():
+    with jax.enable_x64(True):
+        found = run(500.0, {"tensor": 1000.0}, width=1e-4)
+        assert float(found.clock) == pytest.approx(0.5 ** (1 / 3), rel=1e-6)  # P ~ f V^2 with V ~ f
+        assert float(found.timing.nanoseconds) == pytest.approx(1e6 / 1.8 / float(found.clock))
+
+
+def test_below_the_lowest_voltage_power_follows_the_clock():
+    with jax.enable_x64(True):
+        found = run(400.0, {"tensor": 1000.0}, law=draw(floor=1.0), width=1e-4)
+        assert float(found.clock) == pytest.approx(0.4, rel=1e-6)
+
+
+def test_a_board_that_leaks_more_than_its_limit_runs_at_the_lowest_clock():
+    found = run(50.0)
+    assert float(found.clock) == pytest.approx(SLOWEST)
+    assert float(found.power.watts) > 50
+
+
+def test_bytes_from_dram_keep_their_pace():
+    with jax.enable_x64(True):
+        stack = timing(selected=2e5, dram_bandwidth=8e5)
+        assert float(clock_share(stack)) == pytest.approx(0.2)
+        slower = at_clock(stack, jnp.asarray(0.8))
+        assert float(slower.nanoseconds) == pytest.approx((2e5 / 0.8 + 8e5) / 1.8)
+        assert float(slower.dram_bytes) == float(stack.dram_bytes)
+        # The same power held costs a memory-bound launch less time.
+        held = [run(500.0, stack=s).timing.nanoseconds / s.nanoseconds for s in (stack, timing(selected=1e6))]
+        assert 1 < float(held[0]) < float(held[1])
+
+
+def test_more_demand_is_never_faster_nor_draws_less():
+    with jax.enable_x64(True):
+        found = [run(700.0, WATTS | {"tensor": t}) for t in np.linspace(0, 3000, 61)]
+        assert (np.diff([float(f.power.watts) for f in found]) >= -1e-7).all()
+        assert (np.diff([float(f.clock) for f in found]) <= 1e-9).all()
+
+
+@pytest.mark.parametrize("limit", [700.0, 1000.0, 1040.0, 1300.0])
+def test_gradients_pass_through_the_solution(limit):
+    """Clock, watts and time by every watt, the limit and the voltage law, the bend included: finite differences."""
+
+    @jax.jit
+    def found(x):
+        watts = power(**dict(zip(WATTS, x, strict=False)))
+        stack = timing(selected=6e5, dram_bandwidth=4e5)
+        answer = sustain(Draw(x[7], x[8], jnp.asarray(0.5)), watts, stack, x[6], jnp.asarray(0.01))
+        return jnp.stack([answer.clock, answer.power.watts, answer.timing.nanoseconds])
+
+    with jax.enable_x64(True):
+        x = jnp.asarray([*WATTS.values(), limit, 0.95, 0.8])
+        ours = np.asarray(jax.jit(jax.jacobian(found))(x))
+        for i in range(len(x)):
+            step = 1e-5 * x[i]
+            theirs = (found(x.at[i].add(step)) - found(x.at[i].add(-step))) / (2 * step)
+            np.testing.assert_allclose(ours[:, i], theirs, rtol=1e-4, atol=1e-7 * float(jnp.max(jnp.abs(found(x)))))
