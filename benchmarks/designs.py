@@ -1,7 +1,7 @@
-"""Designs a second for one trace after the first: the recurrence in four forms, and the whole models.
+"""Designs a second for one trace after the first: the recurrence in three forms, and the whole models.
 
-Run with ``python -m benchmarks.designs [--json]`` (a minute). Processor time, not wall time. The warp is a pipelined GEMM
-main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All forms agree (asserted). The
+Run with ``python -m benchmarks.designs [--json]`` (a minute). Processor time, not wall time. The warp is a pipelined
+GEMM main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All forms agree (asserted). The
 original program repeats everything for each design: seconds a design.
 """
 
@@ -46,8 +46,9 @@ def gemm_warp(warp: int) -> list[str]:
         late = 40 + 4 * ((i + 1) % 3)
         lines += [f"0020 ffffffff 0 STS.128 2 R2 R{late + k} 16 1 0x100 16" for k in range(2)]
         lines += [f"0030 ffffffff 1 R{60 + 4 * k} LDSM.16.M88.4 1 R3 16 1 0x100 16" for k in range(4)]
-        lines += [f"0040 ffffffff 1 R{80 + 4 * k} HMMA.1688.F32 3 R{60 + 4 * (k % 4)} R{60 + 4 * (k // 4)} R{80 + 4 * k} 0"
-                  for k in range(8)]  # fmt: skip
+        for k in range(8):
+            a, b, c = 60 + 4 * (k % 4), 60 + 4 * (k // 4), 80 + 4 * k
+            lines.append(f"0040 ffffffff 1 R{c} HMMA.1688.F32 3 R{a} R{b} R{c} 0")
         lines += ["0050 ffffffff 1 R1 IADD3 1 R1 0", "0060 ffffffff 1 R3 IADD3 1 R3 0", "0070 ffffffff 0 BAR 0 0"]
         lines.append("0080 ffffffff 0 BRA 0 0")
     return [*lines, *["0090 ffffffff 0 STG.E.128.SYS 2 R1 R80 16 1 0x7f00f0000000 16"] * 3, "00a0 ffffffff 0 EXIT 0 0"]
@@ -64,7 +65,7 @@ def seconds(work: Callable[[], Any]) -> float:
     return min(times)
 
 
-def by_register(profile: WarpProfile, row: np.ndarray, latency: jax.Array) -> jax.Array:
+def by_register(profile: WarpProfile, row: jax.Array, latency: jax.Array) -> jax.Array:
     """Stall cycles of one design or of designs in the minor axis: the recurrence with a table of registers.
 
     Like the package's form it keeps every stall, which the intervals need; unlike it, it does not label them.
@@ -130,7 +131,9 @@ def models(folder: Path, kernel: Any) -> dict[str, float]:
     first = time.process_time() - start
     rng = np.random.default_rng(1)
     count = BLOCK * BLOCKS
-    columns = {name: sheet[name] * rng.uniform(0.5, 2, count) for name in ("dram_bandwidth_gbs", "dram_latency_ns", "l2_mib")}
+    columns = {
+        name: sheet[name] * rng.uniform(0.5, 2, count) for name in ("dram_bandwidth_gbs", "dram_latency_ns", "l2_mib")
+    }
     numbers = {name: jnp.asarray(value, float) for name, value in sheet.items()}
     found = {"first design: read and simulate [s]": first}
     for name, model in {"amali": Amali(), "mdm": Mdm()}.items():

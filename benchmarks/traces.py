@@ -1,4 +1,4 @@
-"""Microseconds a warp instruction of reading a trace and of simulating its caches.
+"""Microseconds a warp instruction of reading a trace, simulating its caches, and counting its miss-rate curve.
 
 Run with ``python -m benchmarks.traces [--json]`` (a minute, most of it compilation). Processor time, not wall time.
 Three generated kernels: arithmetic only; 16-byte loads and stores that stream; loads whose lanes scatter. The original
@@ -85,7 +85,13 @@ def measure(warp: Callable[[int], list[str]]) -> dict[str, float]:
         count = sum(int(cta.warp_count.sum()) for cta in KernelStream(kernel))
         read = seconds(lambda: [None for _ in KernelStream(kernel)])
         whole = seconds(lambda: simulate(kernel, RTX_2060, 0))
-    return {"instructions": count, "parse_us": 1e6 * read / count, "simulate_us": 1e6 * (whole - read) / count}
+        curves = seconds(lambda: simulate(kernel, RTX_2060._replace(channels=0), 0, curves=True))
+    return {
+        "instructions": count,
+        "parse_us": 1e6 * read / count,
+        "simulate_us": 1e6 * (whole - read) / count,
+        "curves_us": 1e6 * (curves - read) / count,
+    }
 
 
 def main() -> None:
@@ -95,7 +101,10 @@ def main() -> None:
         print(json.dumps(rows, indent=1))
         return
     for name, row in rows.items():
-        print(f"{name:12s} parse {row['parse_us']:6.2f} us, simulate {row['simulate_us']:6.2f} us a warp instruction")
+        print(
+            f"{name:12s} parse {row['parse_us']:6.2f} us, simulate L1 and L2 {row['simulate_us']:6.2f} us, "
+            f"L1 and miss-rate curve {row['curves_us']:6.2f} us a warp instruction"
+        )
 
 
 if __name__ == "__main__":

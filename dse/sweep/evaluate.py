@@ -31,8 +31,11 @@ from dse.workload.workload import Workload
 BLOCK = 512
 """Designs evaluated together: with some 200 kernels a temporary array is 0.4 MB, less than a core's L2 cache."""
 
+TRACE_BLOCK = 2048
+"""Designs evaluated together where a workload is traced: its steps are short, so more designs share each."""
+
 CHUNK = 32768
-"""Designs a call evaluates at most: a multiple of BLOCK."""
+"""Designs a call evaluates at most: a multiple of both blocks."""
 
 Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
@@ -148,7 +151,8 @@ class Evaluator:
 
     def __init__(self, space: Space, reasons: Reasons) -> None:
         self.space = space
-        self.chunk = min(CHUNK, -(-space.size // BLOCK) * BLOCK)
+        self._block = TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK
+        self.chunk = min(CHUNK, -(-space.size // self._block) * self._block)
         self._reasons = reasons
         self._base = space.base.numbers()
         self._area = DieArea.from_table()
@@ -174,7 +178,7 @@ class Evaluator:
         return self._compiled
 
     def _in_blocks(self, columns: Columns) -> dict[str, Array]:
-        blocks = {name: jnp.reshape(values, (-1, BLOCK)) for name, values in columns.items()}
+        blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
         results = jax.lax.map(self.evaluate, blocks)
         return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
 

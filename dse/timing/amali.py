@@ -41,8 +41,8 @@ class Amali(TimingModel):
     ``tensor_latency_measured``: L_TC = max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's
     unit. ``launch_overlapped``: the grid's CTA launches overlap execution (max instead of sum). ``latency_is_total``:
     latencies of the record are end to end. ``roofline_floor``: never below the bytes' time. ``single_warp_literal``:
-    Eq. (17)-(20) as printed, without the other warps. ``with_launch`` and ``with_divergence`` leave out a term of
-    Eq. (16) for ablations.
+    Eq. (17)-(20) as printed, without the other warps. For ablations of Eq. (16), ``with_launch`` leaves out KLL, and
+    ``with_divergence`` ID: every warp is then like the representative, and partly filled waves show in ``selected``.
     """
 
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
@@ -97,7 +97,8 @@ class Amali(TimingModel):
         at = timeline(kernel.segments, seen.latency)
         stalls = self._traced_waves(gpu, grid, kernel.warps, seen, at)
         busiest, hosted = seen.busiest / gpu.issue_rate, seen.hosted / gpu.issue_rate
-        stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
+        if self.with_divergence:
+            stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
         designs = designs_shape(gpu)
         timing = self._timing(
             kernel,

@@ -1,5 +1,6 @@
 """The record of what a kernel demands, as independent of the GPU as it can be."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import equinox as eqx
@@ -116,6 +117,6 @@ class Kernel(eqx.Module):
         return jax.tree.map(lambda x: jnp.asarray(x, dtype=float), self)
 
     @staticmethod
-    def stack(kernels: "list[Kernel]") -> "Kernel":
+    def stack(kernels: Sequence[Any]) -> "Kernel":
         """Return one batched record of shape (kernels,), in NumPy 64-bit floats (cast where a program takes it)."""
         return jax.tree.map(lambda *column: np.asarray(column, dtype=float), *kernels)

@@ -52,8 +52,7 @@ class Workload:
     @cached_property
     def kernels(self) -> Kernel:
         """Every candidate of every operator, in order, as one batched record of shape (candidates,); not of traces."""
-        kernels = [c.kernel for o in self.operators for c in o.candidates]
-        return Kernel.stack([kernel for kernel in kernels if isinstance(kernel, Kernel)])
+        return Kernel.stack([c.kernel for o in self.operators for c in o.candidates])
 
     @property
     def traced(self) -> bool:

@@ -71,7 +71,7 @@ def test_a_trace_stands_relative_to_its_space(trace: Path, tmp_path: Path) -> No
 
 def test_too_many_gpus_to_simulate_are_refused(trace: Path) -> None:
     axes = {"sm_count": {"from": 1, "to": 100, "step": 1}, "l1_kib": [96, 192]}
-    with pytest.raises(InputError, match="200 .* sm_count, l1_kib"):
+    with pytest.raises(InputError, match=r"200 .* sm_count, l1_kib"):
         space_from_mapping(space(trace, axes=axes), "s.toml", "s")
 
 

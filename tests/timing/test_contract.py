@@ -40,8 +40,8 @@ DOUBLED = {
 """What never makes a kernel slower when it is twice as much, at a fixed clock and with nothing else linked."""
 
 PROMISED = {"mdm": ["DRAM bandwidth"]}
-"""What a model keeps of DOUBLED where it is less than all: mdm, as published, lets all active SMs compete in a wave that
-only some of them have, and lets a shorter latency hide less."""
+"""What a model keeps of DOUBLED where it is less than all: mdm, as published, lets all active SMs compete in a wave
+that only some of them have, and lets a shorter latency hide less."""
 
 many = settings(derandomize=True, max_examples=25, deadline=None, database=None)
 models = pytest.mark.parametrize("model", MODELS)

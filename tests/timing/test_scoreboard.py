@@ -71,6 +71,8 @@ def test_gradients_follow_the_latencies_that_bind() -> None:
 
 def test_rounding_opens_no_interval() -> None:
     """An operand that is a thousandth of a cycle late is ready."""
-    segments = make_segments(np.array([1, -1]), np.array([[0], [1]]), np.array([0, 1]), np.array([0, 1]), np.zeros(2, int))
+    segments = make_segments(
+        np.array([1, -1]), np.array([[0], [1]]), np.array([0, 1]), np.array([0, 1]), np.zeros(2, int)
+    )
     assert float(timeline(segments, jnp.asarray([1.001, 1.0])).stall.sum()) == 0
     assert float(timeline(segments, jnp.asarray([1.5, 1.0])).stall.sum()) == 0.5
