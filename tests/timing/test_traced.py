@@ -23,6 +23,10 @@ from tests.workload.traces import kernel_text, write_directory
 MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
 models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 A100 = preset_sheet("a100_sxm_80gb").numbers()
+VARIED = (
+    "dram_bandwidth_gbs l2_mib tensor_fma_fp16 l2_latency_ns dram_latency_ns boost_clock_mhz l1_latency_cycles "
+    "alu_latency_cycles l2_slice_bytes_per_cycle sfu_lanes fp32_lanes shared_load_latency_cycles l1_mshr_entries"
+).split()
 
 
 def line(opcode: str, destination: int | None = None, sources: Sequence[int] = (), address: int | None = None) -> str:
@@ -59,9 +63,7 @@ def designs(count: int, seed: int = 0, **fixed: float) -> Gpu:
     """Return a batch of GPUs around an A100 that need no new simulation."""
     rng = np.random.default_rng(seed)
     numbers = {name: np.full(count, value, np.float32) for name, value in (A100 | fixed).items()}
-    for name in ("dram_bandwidth_gbs", "l2_mib", "tensor_fma_fp16", "l2_latency_ns", "dram_latency_ns",
-                 "boost_clock_mhz", "l1_latency_cycles", "alu_latency_cycles", "l2_slice_bytes_per_cycle", "sfu_lanes", "fp32_lanes",
-                 "shared_load_latency_cycles", "l1_mshr_entries"):  # fmt: skip
+    for name in VARIED:
         scale = 2.0 ** rng.uniform(-2, 2, count)
         numbers[name] = np.maximum(numbers[name] * scale, 1.0).astype(np.float32)
     return Gpu(**{name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
