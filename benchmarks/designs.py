@@ -1,8 +1,8 @@
 """Designs a second for one trace after the first: the recurrence in three forms, and the whole models.
 
 Run with ``python -m benchmarks.designs [--json]`` (a minute). Processor time, not wall time. The warp is a pipelined
-GEMM main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All forms agree (asserted).
-The original program repeats everything for each design: seconds a design.
+GEMM main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All forms agree
+(asserted). The original program repeats everything for each design: seconds a design.
 """
 
 import json

@@ -98,11 +98,11 @@ class BoardPower(PowerModel):
     def sustained(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Sustained:
         """Return timing and power where the board settles: the clock falls until the power limit holds."""
         uncapped = self.uncapped(activity(kernel, timing, gpu), gpu)
-        return sustain(self.draw(timing, gpu), uncapped, timing, self.limit(gpu), self.cap_width)
+        return sustain(self.draw(timing.clock_ghz, gpu), uncapped, timing, self.limit(gpu), self.cap_width)
 
-    def draw(self, timing: Timing, gpu: Gpu) -> Draw:
-        """Return how voltage follows the clock of this launch."""
-        return Draw(timing.clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
+    def draw(self, clock_ghz: Array, gpu: Gpu) -> Draw:
+        """Return how voltage follows the clock of a launch that asks for ``clock_ghz`` [GHz]."""
+        return Draw(clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
 
     def limit(self, gpu: Gpu) -> Array:
         """Return the power at which the board settles [W]: a little under its limit."""
@@ -110,7 +110,7 @@ class BoardPower(PowerModel):
 
     def uncapped(self, counts: Activity, gpu: Gpu) -> Power:
         """Return the watts of an activity by component if nothing limited them (scalars)."""
-        voltage = Draw(counts.clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor).voltage(1.0)
+        voltage = self.draw(counts.clock_ghz, gpu).voltage(1.0)
         parts = self.area(gpu)
         die = sum(parts.values(), jnp.zeros(()))
         on_chip = _row(self.energy, gpu.process) * voltage**2

@@ -14,12 +14,12 @@ from dse.report.findings import (
     varied_axes,
     within_baseline,
 )
-from dse.report.words import change, gpu_name, joined, label, moves, number, quantity
+from dse.report.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
 from dse.space.space import Objective
 from dse.sweep.result import SweepResult
 from dse.workload.workload import Workload
 
-_POWER = re.compile(r"power|energy|watt|joule|perf_per_w|(^|[._])(w|mw|j|mj|kwh)$")
+_POWER = re.compile(r"power|energy|joule")
 
 
 def question(result: SweepResult) -> str:
@@ -49,10 +49,10 @@ def caveats(result: SweepResult) -> list[str]:
         )
     else:
         notes.append(f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}.")
+    notes.append(f"Power: {power_calibration(result.space.power)}.")
     if not covers_power(result):
-        notes.append(
-            "No objective covers power: clocks, bandwidth and switching are not charged for the watts they need."
-        )
+        charged = "only through the power limit" if result.space.power.limit else "not at all"
+        notes.append(f"No objective covers power: watts are charged {charged}.")
     varied = {axis.name for axis in result.space.axes} | {name for name, _ in result.space.links}
     if varied & {"dram_bandwidth_gbs", "dram_type"} and "dram_bus_bits" not in varied:
         notes.append(

@@ -1,4 +1,4 @@
-"""``dse run`` in the terminal: the answer, the stack, and the kernels with their share."""
+"""``dse run`` in the terminal: the answer, the stack, the watts, and the kernels with their share."""
 
 from collections.abc import Callable
 
@@ -7,6 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.power.power import COMPONENTS
+from dse.report.words import power_calibration
 from dse.sweep.run import RunResult
 from dse.timing.timing import CAUSES
 
@@ -15,6 +17,11 @@ METRIC_NAMES = {
     "tbt_ms": "time between tokens",
     "time_ms": "total time",
     "tokens_per_s": "tokens a second, all requests",
+    "energy_j": "energy of all boards",
+    "power_w": "mean power of a board",
+    "clock_share": "clock left by the power limit",
+    "tokens_per_joule": "tokens for each joule",
+    "joules_per_token": "joules for each token",
     "memory_gb": "DRAM needed per GPU",
 }
 
@@ -22,13 +29,16 @@ METRIC_NAMES = {
 def print_run(result: RunResult, console: Console) -> None:
     """Print metrics, stack by phase, and a table of kernels."""
     console.print(f"{result.workload.description} on {result.gpu.title}", markup=False, highlight=False, style="bold")
-    console.print(f"timing model {type(result.model).__name__}, {result.calibration}\n", markup=False, style="yellow")
+    console.print(f"timing model {type(result.model).__name__}, {result.calibration}", markup=False, style="yellow")
+    console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
         console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit}")
     for phase in result.workload.phases:
         rows = result.kernels[result.kernels["phase"] == phase.name]
         console.print()
         console.print(_stack(phase.name, result.stack(phase.name)))
+        console.print()
+        console.print(_watts(phase.name, result.watts[phase.name]))
         console.print()
         console.print(_kernels(phase.name, rows, console.width))
 
@@ -49,6 +59,25 @@ def _stack(phase: str, stack: dict[str, float]) -> Table:
     return table
 
 
+def _watts(phase: str, watts: dict[str, float]) -> Table:
+    total = sum(watts.values())
+    table = Table(
+        title=f"{phase}: where the power goes, mean of a board", title_justify="left", box=None, pad_edge=False
+    )
+    table.add_column("component")
+    table.add_column("W", justify="right")
+    table.add_column("%", justify="right")
+    table.add_column("")
+    table.add_column("meaning", style="dim", overflow="fold")
+    for component, value in sorted(watts.items(), key=lambda item: -item[1]):
+        share = value / total
+        if share >= 0.005:
+            bar = "█" * round(20 * share)
+            table.add_row(component, f"{value:.1f}", f"{100 * share:.1f}", bar, COMPONENTS[component])
+    table.add_row("total", f"{total:.1f}", "100.0", "", "")
+    return table
+
+
 def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
     """The kernels of a phase; a narrow terminal gets the columns that matter most, never cut ones."""
     columns: dict[str, tuple[Callable[[dict], str], int]] = {
@@ -60,6 +89,7 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
         "share %": (lambda row: f"{100 * row['share']:.1f}", 0),
         "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 90),
         "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 90),
+        "W": (lambda row: f"{row['power_w']:.0f}", 90),
         "bound by": (lambda row: row["bound_by"], 0),
     }
     shown = {name: cell for name, (cell, needed) in columns.items() if width >= needed}

@@ -4,6 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from dse.power.board import uncertainty
+from dse.power.models import PowerChoice
 from dse.space.axis import Axis
 from dse.space.metrics import design_metrics
 from dse.space.space import Objective, Space
@@ -15,9 +17,15 @@ METRIC_LABELS = {
     "tbt_ms": "time between tokens",
     "time_ms": "time",
     "tokens_per_s": "tokens a second",
+    "energy_j": "energy",
+    "power_w": "board power",
+    "clock_share": "clock left by the power limit",
+    "tokens_per_joule": "tokens for each joule",
+    "joules_per_token": "joules for each token",
     "dram_gb": "DRAM traffic",
     "memory_gb": "DRAM needed",
     "die_mm2": "die area",
+    "die_usd": "cost of the dies",
     "peak_bf16_tflops": "BF16 peak",
     "peak_fp8_tflops": "FP8 peak",
 }
@@ -105,6 +113,16 @@ def joined(parts: list[str], word: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def power_calibration(choice: PowerChoice) -> str:
+    """Return where the power model was fitted and how far off it is, with what holds of the power limit."""
+    off = uncertainty()
+    limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
+    return (
+        f"{choice.model.calibration}; on kernels left out of the fit {100 * off['q50']:.0f} % off in the median, within "
+        f"{100 * off['q90']:.0f} % for nine of ten; other GPUs are scaled; {limit}"
+    )
 
 
 def gpu_name(space: Space) -> str:

@@ -9,6 +9,7 @@ from dse.workload.workload import Workload
 
 DESIGN_METRICS = {
     "die_mm2": ("mm2", "die area by the area model"),
+    "die_usd": ("USD", "cost of the good dies of one GPU: wafers and yield, without package, test and memory"),
     "peak_bf16_tflops": ("TFLOP/s", "dense BF16 peak at the tensor clock"),
     "peak_fp8_tflops": ("TFLOP/s", "dense FP8 peak at the tensor clock"),
 }
@@ -19,6 +20,11 @@ WORKLOAD_METRICS = {
     "ttft_ms": ("ms", "time to first token: the prefill's time"),
     "tbt_ms": ("ms", "time between tokens: a decode step's time"),
     "tokens_per_s": ("token/s", "tokens a second, all requests: generated ones, or those of the prompts in a prefill"),
+    "energy_j": ("J", "energy of the boards in one run, all GPUs of the workload"),
+    "power_w": ("W", "mean power of one board while it runs"),
+    "clock_share": ("1", "share of the requested clock that the power limit (tdp_w) leaves, the lowest of its phases"),
+    "tokens_per_joule": ("token/J", "tokens for each joule of the boards: performance per watt"),
+    "joules_per_token": ("J/token", "energy of the boards for each token"),
     "dram_gb": ("GB", "bytes between DRAM and L2 in one run (1 GB = 1e9 B)"),
     "memory_gb": ("GB", "DRAM capacity that one GPU needs (1 GB = 1e9 B)"),
 }
@@ -37,7 +43,7 @@ def workload_metrics(workload: Workload) -> list[str]:
     phases = {phase.name for phase in workload.phases}
     left_out = {metric for metric, phase in _PHASE_METRICS.items() if phase not in phases}
     if not workload.tokens:
-        left_out.add("tokens_per_s")
+        left_out |= {"tokens_per_s", "tokens_per_joule", "joules_per_token"}
     return [metric for metric in WORKLOAD_METRICS if metric not in left_out]
 
 
@@ -47,6 +53,30 @@ def time_metrics(workload: Workload, times: Mapping[str, Any]) -> dict[str, Any]
     metrics |= {metric: times[phase] for metric, phase in _PHASE_METRICS.items() if phase in times}
     if workload.tokens:
         metrics["tokens_per_s"] = workload.tokens / metrics["time_ms"] * KILO
+    return metrics
+
+
+def energy_metrics(
+    workload: Workload, times: Mapping[str, Any], phases: Mapping[str, tuple[Any, Any]]
+) -> dict[str, Any]:
+    """Return the metrics that follow from energy [J] and clock share of one run of each phase on one board.
+
+    ``times`` [ms] as for :func:`time_metrics`; numbers or arrays alike.
+    """
+    runs = {phase.name: phase.runs for phase in workload.phases}
+    joules = sum(phases[name][0] * count for name, count in runs.items())
+    seconds = sum(times[name] * count for name, count in runs.items()) / KILO
+    lowest: Any = 1.0
+    for _, share in phases.values():
+        lowest = (lowest + share - abs(lowest - share)) / 2  # the smaller one, of numbers or arrays
+    metrics: dict[str, Any] = {
+        "energy_j": joules * workload.gpus,
+        "power_w": joules / seconds,
+        "clock_share": lowest,
+    }
+    if workload.tokens:
+        metrics["joules_per_token"] = metrics["energy_j"] / workload.tokens
+        metrics["tokens_per_joule"] = workload.tokens / metrics["energy_j"]
     return metrics
 
 

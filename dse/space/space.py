@@ -13,6 +13,7 @@ import dse
 from dse.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, read_toml, resolve
 from dse.hardware.schema import attribute, gpu_schema
+from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
 from dse.space.links import variants
@@ -56,6 +57,7 @@ class Space:
     weights: tuple[float, ...]
     objectives: tuple[Objective, ...]
     model: TimingModel
+    power: PowerChoice
     content: dict[str, Any] = field(repr=False)
     folder: Path = Path()
 
@@ -71,6 +73,7 @@ class Space:
             "space": self.content,
             "base": self.base.numbers(),
             "model": repr(self.model),
+            "power": repr(self.power),
             "workloads": [
                 [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators]]
                 for w in self.workloads
@@ -98,6 +101,7 @@ class Space:
 
 _KEYS = {
     "name", "question", "base", "gpu", "axes", "links", "constraints", "workloads", "objectives", "timing",
+    "power",
 }  # fmt: skip
 
 
@@ -131,6 +135,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         weights=weights,
         objectives=_objectives(content.get("objectives"), where, known),
         model=timing_model(content.get("timing", "amali"), f"{where}: timing"),
+        power=power_choice(content.get("power", "board"), f"{where}: power"),
         content=content,
         folder=folder,
     )

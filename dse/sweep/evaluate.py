@@ -17,10 +17,15 @@ import numpy as np
 from jax import Array
 
 from dse.hardware.area import DieArea
+from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
 from dse.numerics import INFEASIBLE
-from dse.space.metrics import design_metrics, time_metrics, workload_metrics
+from dse.power.activity import activity, traced_activity
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.power.sequence import in_sequence
+from dse.space.metrics import design_metrics, energy_metrics, time_metrics, workload_metrics
 from dse.space.space import Space
 from dse.sweep.reasons import Reasons
 from dse.timing.timing import CAUSES, Timing, TimingModel
@@ -45,10 +50,13 @@ Columns = Mapping[str, Any]
 class PhaseResult:
     """One phase of a workload on a batch of designs, each array of shape (designs,).
 
-    ``stack`` [ms] by cause; ``dram_bytes`` [B].
+    ``stack`` [ms] by cause at the clock that the power limit leaves; ``joules`` [J] of one board; ``clock``: share of
+    the requested clock; ``dram_bytes`` [B].
     """
 
     stack: dict[str, Array]
+    joules: Array
+    clock: Array
     dram_bytes: Array
 
     @property
@@ -94,23 +102,31 @@ def choose(workload: Workload, nanoseconds: Array, feasible: Array) -> tuple[Arr
     return jnp.stack(chosen, axis=1), jnp.stack(runs, axis=1)
 
 
-def time_chosen(model: TimingModel, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> Timing:
-    """Return the timing of the ``chosen`` candidates, arrays of shape (designs, operators)."""
+def judge_chosen(space: Space, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Timing, Power]:
+    """Return timing and power, if nothing limits it, of the ``chosen`` candidates: arrays (designs, operators)."""
+
+    def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
+        timing = space.model(kernel, gpu)
+        return timing, space.power.model.uncapped(activity(kernel, timing, gpu), gpu)
+
     kernels, kernel_axes = _varying(workload.kernels)
     picked = jax.lax.optimization_barrier(jax.tree.map(lambda x: jnp.asarray(x)[chosen] if np.ndim(x) else x, kernels))
-    on_kernels = jax.vmap(model, in_axes=(kernel_axes, None), axis_size=len(workload.operators))
-    timing = jax.vmap(on_kernels, in_axes=(kernel_axes, axes), axis_size=len(chosen))(picked, gpus)
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), timing)
+    on_kernels = jax.vmap(judge, in_axes=(kernel_axes, None), axis_size=len(workload.operators))
+    judged = jax.vmap(on_kernels, in_axes=(kernel_axes, axes), axis_size=len(chosen))(picked, gpus)
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), judged)
 
 
-def time_workload(model: TimingModel, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Array]:
-    """Return the timing of every operator and whether it runs, arrays of shape (designs, operators)."""
-    if workload.traced:  # the model batches traces itself
-        timings = [model.on_trace(trace, gpus) for trace in workload.traces]
-        timing = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *timings)
-        return timing, timing.feasible
-    chosen, can_run = choose(workload, *time_candidates(model, workload, gpus, axes, count))
-    return time_chosen(model, workload, chosen, gpus, axes), can_run
+def judge_workload(space: Space, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Power, Array]:
+    """Return timing, power and whether it runs of every operator, arrays of shape (designs, operators)."""
+    if not workload.traced:
+        chosen, can_run = choose(workload, *time_candidates(space.model, workload, gpus, axes, count))
+        return *judge_chosen(space, workload, chosen, gpus, axes), can_run
+    judged = []
+    for trace in workload.traces:  # the model batches traces itself
+        timing = space.model.on_trace(trace, gpus)
+        judged.append((timing, space.power.model.uncapped(traced_activity(trace, timing, gpus), gpus)))
+    timing, power = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *judged)
+    return timing, power, timing.feasible
 
 
 def _varying(kernels: Kernel) -> tuple[Kernel, Kernel]:
@@ -123,18 +139,22 @@ def _varying(kernels: Kernel) -> tuple[Kernel, Kernel]:
     return values, jax.tree.map(lambda same: None if same else 0, shared)
 
 
-def phase_result(workload: Workload, phase: str, timing: Timing) -> PhaseResult:
-    """Return one phase of a workload: the chosen kernels' causes, each times how often its operator runs."""
+def phase_result(
+    choice: PowerChoice, workload: Workload, phase: str, timing: Timing, power: Power, gpus: Gpu
+) -> PhaseResult:
+    """Return one phase of a workload: its kernels one after another, each as often as its operator runs."""
     repeats = jnp.asarray(workload.phase_repeats(phase), dtype=float)
-    milliseconds = repeats / timing.clock_ghz * (NANO / MILLI)
-    stack = {cause: jnp.sum(cycles * milliseconds, axis=1) for cause, cycles in timing.stack().items()}
-    return PhaseResult(stack, jnp.sum(timing.dram_bytes * repeats, axis=1))
+    run = in_sequence(choice, timing, power, repeats, gpus)
+    stack = {cause: value * (NANO / MILLI) for cause, value in run.stack.items()}
+    return PhaseResult(stack, run.joules, run.clock, jnp.sum(timing.dram_bytes * repeats, axis=1))
 
 
 def workload_columns(workload: Workload, phases: Mapping[str, PhaseResult]) -> dict[str, Array]:
     """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
     runs = {phase.name: phase.runs for phase in workload.phases}
-    columns = time_metrics(workload, {name: phase.time_ms for name, phase in phases.items()})
+    times = {name: phase.time_ms for name, phase in phases.items()}
+    columns = time_metrics(workload, times)
+    columns |= energy_metrics(workload, times, {name: (phase.joules, phase.clock) for name, phase in phases.items()})
     columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
     columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
     for cause in CAUSES:
@@ -155,7 +175,7 @@ class Evaluator:
         self.chunk = min(CHUNK, -(-space.size // self._block) * self._block)
         self._reasons = reasons
         self._base = space.base.numbers()
-        self._area = DieArea.from_table()
+        self._area, self._cost = DieArea.from_table(), DieCost.from_table()
         self._compiled: Callable[[Columns], dict[str, Array]] | None = None
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -188,12 +208,14 @@ class Evaluator:
         count = len(next(iter(columns.values())))
         results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
-        results["die_mm2"] = self._die_area(gpus, axes, count)
+        results["die_mm2"], results["die_usd"] = self._die(gpus, axes, count)
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
-            timing, can_run = time_workload(self.space.model, workload, gpus, axes, count)
-            phases = {p.name: phase_result(workload, p.name, timing) for p in workload.phases}
+            timing, power, can_run = judge_workload(self.space, workload, gpus, axes, count)
+            phases = {
+                p.name: phase_result(self.space.power, workload, p.name, timing, power, gpus) for p in workload.phases
+            }
             results |= workload_columns(workload, phases)
             runs.append(can_run)
         weighted = zip(self.space.workloads, self.space.weights, strict=True)
@@ -206,8 +228,14 @@ class Evaluator:
         outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
         return outputs | {"code": code}
 
-    def _die_area(self, gpus: Gpu, axes: Gpu, count: int) -> Array:
-        return jax.vmap(self._area.total, in_axes=(axes,), axis_size=count)(gpus)
+    def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array]:
+        """Area [mm2] and cost [USD] of the dies."""
+
+        def one(gpu: Gpu) -> tuple[Array, Array]:
+            area = self._area.total(gpu)
+            return area, self._cost(area, gpu).cost_usd
+
+        return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
 
 
 def result_columns(space: Space) -> list[str]:

@@ -1,4 +1,4 @@
-"""One workload on one GPU, kernel by kernel."""
+"""One workload on one GPU, kernel by kernel: time and power."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,12 @@ import pandas as pd
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
-from dse.space.metrics import WORKLOAD_METRICS, time_metrics
+from dse.power.activity import activity, traced_activity
+from dse.power.cap import OFF_CLOCK
+from dse.power.models import PowerChoice, power_choice
+from dse.power.power import Power
+from dse.power.sequence import Sequence, in_sequence
+from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
@@ -20,6 +25,7 @@ from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
 from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
+from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
 
 
@@ -27,15 +33,19 @@ from dse.workload.workload import Workload
 class RunResult:
     """The answer for one design.
 
-    ``kernels``: a row an operator: phase, name, class, shape, the chosen implementation, repeats, time of one launch
-    [us] and of all repeats [ms], share of the phase, achieved rate [TFLOP/s] and DRAM bandwidth [GB/s], the cause that
-    costs most, and the stack [ms]. ``metrics``: TTFT, time between tokens, tokens/s ... by name, each with its unit.
+    ``kernels``: a row an operator: phase, name, class, shape, the chosen implementation, repeats, cycles and time of
+    one launch [us] and of all repeats [ms] at the clock that the power limit leaves, share of the phase, achieved rate
+    [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
+    [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
+    energy ... by name, each with its unit.
     """
 
     gpu: GpuSheet
     workload: Workload
     model: TimingModel
+    power: PowerChoice
     kernels: pd.DataFrame
+    watts: dict[str, dict[str, float]]
     metrics: dict[str, tuple[float, str]]
 
     @property
@@ -57,24 +67,39 @@ class RunResult:
             "calibration": self.calibration,
             "metrics": {name: {"value": value, "unit": unit} for name, (value, unit) in self.metrics.items()},
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
+            "power_calibration": self.power.model.calibration,
+            "power_w": self.watts,
             "kernels": self.kernels.to_dict("records"),
         }
 
 
-def run(gpu: str | GpuSheet, workload: str | Workload, model: TimingModel | None = None) -> RunResult:
-    """Return the timing of one workload on one GPU (names, paths or records); raises InputError when it cannot run."""
+def run(
+    gpu: str | GpuSheet,
+    workload: str | Workload,
+    model: TimingModel | None = None,
+    power: PowerChoice | None = None,
+) -> RunResult:
+    """Return time and power of one workload on one GPU (names, paths or records); raises InputError if it cannot run."""
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    record = sheet.record()
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet)
-    model = model or Amali()
+    model, power = model or Amali(), power or power_choice("board", "power")
     _check_memory(sheet, workload)
-    timing = _time(model, workload, record)
-    parts = zip(workload.operators, workload.slices, strict=True)
-    rows = [_row(operator, _chosen(sheet, operator, timing, part), timing) for operator, part in parts]
+    judged = _judge(model, power, workload, sheet.record())
+    best = [_chosen(sheet, o, judged[0], part) for o, part in zip(workload.operators, workload.slices, strict=True)]
+    timing, watts = jax.tree.map(lambda x: x[np.array([index for index, _ in best])], judged)
+    phases = {p.name: _phase(power, workload, p.name, timing, watts, sheet) for p in workload.phases}
+    rows = [
+        _row(operator, best[k][1], k, timing, watts, float(phases[operator.phase].clock))
+        for k, operator in enumerate(workload.operators)
+    ]
     kernels = pd.DataFrame(rows)
     kernels.insert(7, "share", kernels["time_ms"] / kernels.groupby("phase")["time_ms"].transform("sum"))
-    return RunResult(sheet, workload, model, kernels, _metrics(workload, kernels))
+    breakdown = {
+        name: {component: float(value) for component, value in phase.power.breakdown().items()}
+        for name, phase in phases.items()
+    }
+    return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases))
 
 
 def _load(workload: str, sheet: GpuSheet) -> Workload:
@@ -85,25 +110,30 @@ def _load(workload: str, sheet: GpuSheet) -> Workload:
     return load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0)))
 
 
-def _time(model: TimingModel, workload: Workload, gpu: Gpu) -> dict[str, np.ndarray]:
-    """Time every candidate on one GPU, without fast-math; arrays of shape (candidates,)."""
+def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu) -> tuple[Timing, Power]:
+    """Return timing and power, if nothing limits it, of every candidate, without fast-math: arrays (candidates,)."""
     if workload.traced:
-        timings = [model.on_trace(trace, gpu) for trace in workload.traces]
-        timing = jax.tree.map(lambda *values: jnp.stack(values), *timings)
-        return _arrays(timing, timing.microseconds, timing.cycles)
 
-    def one(kernel: Kernel) -> tuple[Timing, jax.Array, jax.Array]:
+        def traced(trace: TracedKernel) -> tuple[Timing, Power]:
+            timing = model.on_trace(trace, gpu)
+            return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
+
+        judged = jax.tree.map(lambda *values: jnp.stack(values), *map(traced, workload.traces))
+        return jax.tree.map(np.asarray, judged)
+
+    def one(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)
-        return timing, timing.microseconds, timing.cycles
+        return timing, power.model.uncapped(activity(kernel, timing, gpu), gpu)
 
-    kernels = workload.kernels.as_arrays()
-    return _arrays(*jax.jit(jax.vmap(one))(kernels))
+    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(workload.kernels.as_arrays()))
 
 
-def _arrays(timing: Timing, microseconds: jax.Array, cycles: jax.Array) -> dict[str, np.ndarray]:
-    values = {name: np.asarray(value, dtype=float) for name, value in timing.stack().items()}
-    others = {"us": microseconds, "cycles": cycles, "feasible": timing.feasible, "dram_bytes": timing.dram_bytes}
-    return values | {name: np.asarray(value, dtype=float) for name, value in others.items()}
+def _phase(
+    power: PowerChoice, workload: Workload, phase: str, timing: Timing, watts: Power, sheet: GpuSheet
+) -> Sequence:
+    """Return one phase where the board settles."""
+    repeats = jnp.asarray(workload.phase_repeats(phase), float)
+    return jax.jit(lambda t, w: in_sequence(power, t, w, repeats, sheet.record()))(timing, watts)
 
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
@@ -117,12 +147,12 @@ def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
         )
 
 
-def _chosen(sheet: GpuSheet, operator: Operator, timing: dict[str, np.ndarray], part: slice) -> tuple[int, str]:
+def _chosen(sheet: GpuSheet, operator: Operator, timing: Timing, part: slice) -> tuple[int, str]:
     """Return the position and the label of the fastest candidate that runs."""
-    runs = timing["feasible"][part] > 0
+    runs = np.asarray(timing.feasible)[part] > 0
     if not runs.any():
         raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
-    best = int(np.where(runs, timing["us"][part], np.inf).argmin())
+    best = int(np.where(runs, np.asarray(timing.microseconds)[part], np.inf).argmin())
     return part.start + best, operator.candidates[best].label
 
 
@@ -144,11 +174,14 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
     )
 
 
-def _row(operator: Operator, chosen: tuple[int, str], timing: dict[str, np.ndarray]) -> dict[str, Any]:
-    index, label = chosen
-    us = float(timing["us"][index])
-    per_cycle = us / float(timing["cycles"][index]) * operator.repeats / 1e3
-    stack = {cause: float(timing[cause][index]) * per_cycle for cause in CAUSES}
+def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, clock: float) -> dict[str, Any]:
+    """Return launch ``k`` at the ``clock`` that its phase holds: a share of the requested one."""
+    ghz = float(timing.clock_ghz[k])
+    us = {
+        cause: float(cycles[k]) / ghz / 1e3 / (1.0 if cause in OFF_CLOCK else clock)
+        for cause, cycles in timing.stack().items()
+    }
+    total = sum(us.values())
     kernel = operator.candidates[0].kernel
     return {
         "phase": operator.phase,
@@ -157,18 +190,21 @@ def _row(operator: Operator, chosen: tuple[int, str], timing: dict[str, np.ndarr
         "shape": operator.shape,
         "implementation": label,
         "repeats": operator.repeats,
-        "cycles": float(timing["cycles"][index]),
-        "time_us": us,
-        "time_ms": us * operator.repeats / 1e3,
-        "tflops": 2 * float(kernel.fma) / us * 1e-6,
-        "dram_gbs": float(timing["dram_bytes"][index]) / us * 1e-3,
-        "bound_by": max(stack, key=lambda cause: stack[cause]),
-        **{f"{cause}_ms": value for cause, value in stack.items()},
+        "cycles": float(timing.cycles[k]),
+        "time_us": total,
+        "time_ms": total * operator.repeats / 1e3,
+        "tflops": 2 * float(kernel.fma) / total * 1e-6,
+        "dram_gbs": float(timing.dram_bytes[k]) / total * 1e-3,
+        "power_w": float(watts.watts[k]),
+        "bound_by": max(us, key=lambda cause: us[cause]),
+        **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
     }
 
 
-def _metrics(workload: Workload, kernels: pd.DataFrame) -> dict[str, tuple[float, str]]:
-    values = time_metrics(workload, kernels.groupby("phase")["time_ms"].sum().to_dict())
+def _metrics(workload: Workload, phases: dict[str, Sequence]) -> dict[str, tuple[float, str]]:
+    times = {name: float(phase.nanoseconds) / 1e6 for name, phase in phases.items()}
+    energy = {name: (float(phase.joules), float(phase.clock)) for name, phase in phases.items()}
+    values = time_metrics(workload, times) | energy_metrics(workload, times, energy)
     if workload.memory.total:
         values["memory_gb"] = workload.memory.total / GIGA
     return {name: (float(value), WORKLOAD_METRICS[name][0]) for name, value in values.items()}

@@ -123,6 +123,11 @@ def view(
     return View(memory, latency, counts, at.plain(p.l2_bytes), at.plain(p.busiest), at.plain(p.hosted))
 
 
+def trace_l2_bytes(kernel: TracedKernel, gpu: Gpu) -> Array:
+    """Return the bytes between SMs and L2 of a traced kernel [B], of the profile that each design has."""
+    return _Profiles(kernel, gpu, designs_shape(gpu)).plain(kernel.profiles.l2_bytes)
+
+
 class _Profiles:
     """Values by profile, and by cache size, to those of each design.
 

@@ -15,11 +15,29 @@ from tests.workload.traces import kernel_text, write_directory
 
 def test_the_rtx_2060_becomes_its_configuration() -> None:
     ours, theirs = config_of_sheet(preset_sheet("rtx_2060")), default_values()
-    same = (
-        "numSMs numSubcorePerSM subcoreIssueRate maxThreadsPerSM maxCTAPerSM registerPerSM intInitIntv fpInitIntv "
-        "dpInitIntv sfuInitIntv l1DnSet l1DAssoc sharedMemSizeOption nMSHR L2nSet L2Assoc l2DnPerMem numMems maxDRAMBW "
-        "operandCollectorQue fuQue"
-    ).split()
+    same = [
+        "numSMs",
+        "numSubcorePerSM",
+        "subcoreIssueRate",
+        "maxThreadsPerSM",
+        "maxCTAPerSM",
+        "registerPerSM",
+        "intInitIntv",
+        "fpInitIntv",
+        "dpInitIntv",
+        "sfuInitIntv",
+        "l1DnSet",
+        "l1DAssoc",
+        "sharedMemSizeOption",
+        "nMSHR",
+        "L2nSet",
+        "L2Assoc",
+        "l2DnPerMem",
+        "numMems",
+        "maxDRAMBW",
+        "operandCollectorQue",
+        "fuQue",
+    ]
     assert {key: ours[key] for key in same} == {key: theirs[key] for key in same}
 
 

@@ -23,10 +23,21 @@ from tests.workload.traces import kernel_text, write_directory
 MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
 models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 A100 = preset_sheet("a100_sxm_80gb").numbers()
-VARIED = (
-    "dram_bandwidth_gbs l2_mib tensor_fma_fp16 l2_latency_ns dram_latency_ns boost_clock_mhz l1_latency_cycles "
-    "alu_latency_cycles l2_slice_bytes_per_cycle sfu_lanes fp32_lanes shared_load_latency_cycles l1_mshr_entries"
-).split()
+VARIED = [
+    "dram_bandwidth_gbs",
+    "l2_mib",
+    "tensor_fma_fp16",
+    "l2_latency_ns",
+    "dram_latency_ns",
+    "boost_clock_mhz",
+    "l1_latency_cycles",
+    "alu_latency_cycles",
+    "l2_slice_bytes_per_cycle",
+    "sfu_lanes",
+    "fp32_lanes",
+    "shared_load_latency_cycles",
+    "l1_mshr_entries",
+]
 
 
 def line(opcode: str, destination: int | None = None, sources: Sequence[int] = (), address: int | None = None) -> str:

@@ -1,0 +1,104 @@
+"""Kernels one after another: mean power, energy, and the limit held by the mean."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import preset_sheet
+from dse.power.activity import activity, traced_activity
+from dse.power.models import PowerChoice, power_choice
+from dse.power.power import Power
+from dse.power.sequence import Sequence, in_sequence
+from dse.timing.amali import Amali
+from dse.timing.timing import Timing
+from dse.timing.trace_profile import traced_workload
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
+from tests.workload.traces import kernel_text, write_directory
+
+H200 = preset_sheet("h200").numbers()
+CHOICE = power_choice("board", "here")
+
+
+def judged(numbers=H200) -> tuple[Timing, Power]:
+    """A GEMM that the tensor cores bind, and one that DRAM binds."""
+    gpu = Gpu.from_numbers(numbers)
+    shapes = (Gemm(8192, 8192, 8192), Gemm(16, 8192, 8192))
+    kernels = [next(c.kernel for c in gemm_operator("g", g).candidates if "wgmma" in c.label) for g in shapes]
+
+    def one(kernel: Kernel) -> tuple[Timing, Power]:
+        timing = Amali()(kernel, gpu)
+        return timing, CHOICE.model.uncapped(activity(kernel, timing, gpu), gpu)
+
+    return jax.jit(jax.vmap(one))(Kernel.stack(kernels).as_arrays())
+
+
+def sequence(repeats, numbers=H200, choice: PowerChoice = CHOICE) -> Sequence:
+    timing, power = judged(numbers)
+    gpu = Gpu.from_numbers(numbers)
+    return jax.jit(lambda t, p: in_sequence(choice, t, p, jnp.asarray(repeats, float), gpu))(timing, power)
+
+
+def test_without_a_limit_time_and_energy_add_up() -> None:
+    timing, power = judged()
+    found = sequence([2.0, 5.0], choice=PowerChoice(CHOICE.model, limit=False))
+    times = np.array([2.0, 5.0]) * np.asarray(timing.nanoseconds)
+    assert float(found.nanoseconds) == pytest.approx(times.sum(), rel=1e-5)
+    assert float(found.joules) == pytest.approx(float((times * np.asarray(power.watts)).sum()) * 1e-9, rel=1e-5)
+    assert float(found.clock) == 1
+
+
+def test_the_limit_holds_for_the_mean_and_slows_what_follows_the_clock() -> None:
+    low = H200 | {"tdp_w": 400.0}
+    found, free = sequence([3.0, 3.0], low), sequence([3.0, 3.0], low, PowerChoice(CHOICE.model, limit=False))
+    assert float(free.power.watts) > 400
+    assert float(found.power.watts) == pytest.approx(0.99 * 400, rel=0.02)
+    share = float(found.clock)
+    assert 0.15 < share < 1
+    for cause, cycles in found.stack.items():
+        factor = 1.0 if cause == "dram_bandwidth" else 1 / share
+        assert float(cycles) == pytest.approx(float(free.stack[cause]) * factor, rel=1e-4, abs=1e-3)
+
+
+def test_what_one_kernel_leaves_its_neighbours_may_draw() -> None:
+    """A compute-bound kernel alone is over the limit; with memory-bound ones around it the mean is not."""
+    _, power = judged()
+    watts = np.asarray(power.watts)
+    between = H200 | {"tdp_w": float(watts.mean())}
+    alone, among = sequence([1.0, 0.0], between), sequence([1.0, 1000.0], between)
+    assert float(alone.clock) < 0.97 < float(among.clock)
+
+
+def test_a_batch_equals_single_designs() -> None:
+    designs = [H200 | {"tdp_w": w, "sm_count": s} for w in (350.0, 700.0) for s in (96, 132)]
+    parts = [judged(d) for d in designs]
+    timing, power = (jax.tree.map(lambda *x: jnp.stack(x), *[p[k] for p in parts]) for k in (0, 1))
+    gpus = Gpu(**{name: jnp.asarray([d[name] for d in designs], float) for name in H200})
+    whole = jax.jit(lambda: in_sequence(CHOICE, timing, power, jnp.asarray([1.0, 4.0]), gpus))()
+    for number, design in enumerate(designs):
+        assert float(whole.joules[number]) == pytest.approx(float(sequence([1.0, 4.0], design).joules), rel=1e-5)
+
+
+def test_power_of_a_trace(tmp_path) -> None:
+    chain = ["0010 ffffffff 1 R1 FFMA 1 R1 0"] * 400
+    trace = traced_workload(write_directory(tmp_path, kernel_text([[chain] * 4] * 300, threads=128)), [H200]).traces[0]
+    gpu = Gpu.from_numbers(H200)
+    timing = Amali().on_trace(trace, gpu)
+    counts = traced_activity(trace, timing, gpu)
+    assert float(counts.fp32) == 32 * 400 * 4 * 300
+    assert float(counts.instructions) == 400 * 4 * 300
+    watts = CHOICE.model.uncapped(counts, gpu)
+    assert float(watts.fp32) > 0 == float(watts.tensor)
+    assert all(np.isfinite(float(value)) for value in watts.breakdown().values())
+
+
+def test_choices() -> None:
+    assert power_choice({"model": "board", "limit": False}, "here").limit is False
+    with pytest.raises(InputError, match="no power model is called 'accelwatch'"):
+        power_choice("accelwatch", "here")
+    for wrong in (3, {"limit": 1}, {"modell": "board"}):
+        with pytest.raises(InputError, match='give power = "board"'):
+            power_choice(wrong, "here")
