@@ -27,4 +27,4 @@ def power_choice(spec: Any, where: str) -> PowerChoice:
     name = table.get("model", "board")
     if name not in POWER_MODELS:
         raise InputError(f"{where}: no power model is called {name!r}; {accepted(str(name), POWER_MODELS)}")
-    return PowerChoice(POWER_MODELS[name](), table.get("limit", True))
+    return PowerChoice(POWER_MODELS[name](), bool(table.get("limit", True)))

@@ -120,8 +120,8 @@ def power_calibration(choice: PowerChoice) -> str:
     off = uncertainty()
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
     return (
-        f"{choice.model.calibration}; on kernels left out of the fit {100 * off['q50']:.0f} % off in the median, within "
-        f"{100 * off['q90']:.0f} % for nine of ten; other GPUs are scaled; {limit}"
+        f"{choice.model.calibration}; on kernels left out of the fit {100 * off['q50']:.0f} % off in the median, "
+        f"within {100 * off['q90']:.0f} % for nine of ten; other GPUs are scaled; {limit}"
     )
 
 

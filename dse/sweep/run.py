@@ -79,7 +79,7 @@ def run(
     model: TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> RunResult:
-    """Return time and power of one workload on one GPU (names, paths or records); raises InputError if it cannot run."""
+    """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run."""
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet)
