@@ -26,6 +26,7 @@ METRIC_LABELS = {
     "memory_gb": "DRAM needed",
     "die_mm2": "die area",
     "die_usd": "cost of the dies",
+    "memory_usd": "price of the memory",
     "peak_bf16_tflops": "BF16 peak",
     "peak_fp8_tflops": "FP8 peak",
 }

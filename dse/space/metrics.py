@@ -10,6 +10,7 @@ from dse.workload.workload import Workload
 DESIGN_METRICS = {
     "die_mm2": ("mm2", "die area by the area model"),
     "die_usd": ("USD", "cost of the good dies of one GPU: wafers and yield, without package, test and memory"),
+    "memory_usd": ("USD", "price of the DRAM by type and capacity, published estimates"),
     "peak_bf16_tflops": ("TFLOP/s", "dense BF16 peak at the tensor clock"),
     "peak_fp8_tflops": ("TFLOP/s", "dense FP8 peak at the tensor clock"),
 }

@@ -208,7 +208,7 @@ class Evaluator:
         count = len(next(iter(columns.values())))
         results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
-        results["die_mm2"], results["die_usd"] = self._die(gpus, axes, count)
+        results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
@@ -228,12 +228,13 @@ class Evaluator:
         outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
         return outputs | {"code": code}
 
-    def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array]:
-        """Area [mm2] and cost [USD] of the dies."""
+    def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array, Array]:
+        """Area [mm2] and cost [USD] of the dies, and of the memory [USD]."""
 
-        def one(gpu: Gpu) -> tuple[Array, Array]:
+        def one(gpu: Gpu) -> tuple[Array, Array, Array]:
             area = self._area.total(gpu)
-            return area, self._cost(area, gpu).cost_usd
+            cost = self._cost(area, gpu)
+            return area, cost.cost_usd, cost.memory_usd
 
         return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
 

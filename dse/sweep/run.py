@@ -1,6 +1,7 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -114,12 +115,12 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
     """Return timing and power, if nothing limits it, of every candidate, without fast-math: arrays (candidates,)."""
     if workload.traced:
 
-        def traced(trace: TracedKernel) -> tuple[Timing, Power]:
+        def traced(trace: TracedKernel, gpu: Gpu) -> tuple[Timing, Power]:
             timing = model.on_trace(trace, gpu)
             return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
 
-        judged = jax.tree.map(lambda *values: jnp.stack(values), *map(traced, workload.traces))
-        return jax.tree.map(np.asarray, judged)
+        judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
+        return jax.tree.map(lambda *values: np.stack(values), *judged)
 
     def one(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)
