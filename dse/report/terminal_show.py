@@ -7,8 +7,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.hardware.area import DieArea
+from dse.hardware.cost import DieCost
 from dse.hardware.peak import PeakCheck, peak_checks
-from dse.hardware.presets import gpu_index, load_sheet, preset_sheet
+from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_sheet
 from dse.hardware.schema import gpu_schema
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
@@ -79,10 +81,12 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
         }
         for entry in sheet.entries.values()
     ]
+    die = _die_rows(sheet)
     checks = [_peak_row(check) for check in peak_checks() if shipped and check.preset == sheet.name]
     if as_json:
         names = {"name": sheet.name, "title": sheet.title}
-        print(json.dumps({**index, **names, "attributes": rows, "peaks": checks}, indent=1, allow_nan=False))
+        document = {**index, **names, "attributes": rows, "peaks": checks, "die": die}
+        print(json.dumps(document, indent=1, allow_nan=False))
         return
     chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
     console.print(f"{sheet.title} ({sheet.name}){chip}\n", markup=False, style="bold")
@@ -90,6 +94,29 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
     if checks:
         console.print()
         _print(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock")
+    console.print()
+    _print(die, console, False, "The die by the area and cost models (PAPERS.md)")
+
+
+def _die_rows(sheet: GpuSheet) -> list[dict[str, Any]]:
+    """Return area by component, and yield and cost of the dies, as the models have them."""
+    gpu = sheet.record()
+    parts = DieArea.from_table()(gpu)
+    total = sum(float(area) for area in parts.values())
+    cost = DieCost.from_table()(total, gpu)
+    rows = [_die_row(name.replace("_", " "), float(area), "mm2") for name, area in parts.items()]
+    return [
+        *rows,
+        _die_row("all dies of the package", total, "mm2"),
+        _die_row("dies", float(cost.dies), ""),
+        _die_row("dies that can be sold", 100 * float(cost.die_yield), "%"),
+        _die_row("cost of the dies", float(cost.cost_usd), "USD"),
+        _die_row("price of the memory", float(cost.memory_usd), "USD"),
+    ]
+
+
+def _die_row(what: str, value: float, unit: str) -> dict[str, Any]:
+    return {"part": what, "value": float(f"{value:.4g}"), "unit": unit}
 
 
 def _peak_row(check: PeakCheck) -> dict[str, Any]:
