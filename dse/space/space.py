@@ -11,6 +11,7 @@ import numpy as np
 
 import dse
 from dse.errors import InputError, accepted
+from dse.hardware.cost import YIELD_MODELS
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, read_toml, resolve
 from dse.hardware.schema import attribute, gpu_schema
 from dse.power.models import PowerChoice, power_choice
@@ -58,6 +59,7 @@ class Space:
     objectives: tuple[Objective, ...]
     model: TimingModel
     power: PowerChoice
+    yield_model: str
     content: dict[str, Any] = field(repr=False)
     folder: Path = Path()
 
@@ -74,6 +76,7 @@ class Space:
             "base": self.base.numbers(),
             "model": repr(self.model),
             "power": repr(self.power),
+            "yield_model": self.yield_model,
             "workloads": [
                 [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators]]
                 for w in self.workloads
@@ -101,7 +104,7 @@ class Space:
 
 _KEYS = {
     "name", "question", "base", "gpu", "axes", "links", "constraints", "workloads", "objectives", "timing",
-    "power",
+    "power", "yield_model",
 }  # fmt: skip
 
 
@@ -136,6 +139,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         objectives=_objectives(content.get("objectives"), where, known),
         model=timing_model(content.get("timing", "amali"), f"{where}: timing"),
         power=power_choice(content.get("power", "board"), f"{where}: power"),
+        yield_model=_yield_model(content, where),
         content=content,
         folder=folder,
     )
@@ -149,6 +153,13 @@ def _text(content: dict, key: str, where: str, default: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: {key} = {value!r} is not accepted; give a text")
     return value
+
+
+def _yield_model(content: dict, where: str) -> str:
+    name = _text(content, "yield_model", where, "negative_binomial")
+    if name not in YIELD_MODELS:
+        raise InputError(f"{where}: yield_model = {name!r} is not accepted; {accepted(name, YIELD_MODELS)}")
+    return name
 
 
 def _table(content: dict, key: str, where: str, required: bool = True) -> dict[str, Any]:

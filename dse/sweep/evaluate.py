@@ -175,7 +175,7 @@ class Evaluator:
         self.chunk = min(CHUNK, -(-space.size // self._block) * self._block)
         self._reasons = reasons
         self._base = space.base.numbers()
-        self._area, self._cost = DieArea.from_table(), DieCost.from_table()
+        self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._compiled: Callable[[Columns], dict[str, Array]] | None = None
 
     def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -139,3 +139,15 @@ def test_file_that_is_not_toml_is_named(tmp_path) -> None:
         load_space(path)
     with pytest.raises(InputError, match="no such file"):
         load_space(tmp_path / "none.toml")
+
+
+def test_yield_and_power_models_are_chosen_by_name(small: dict[str, Any]) -> None:
+    small["axes"] = {"sm_count": [120, 132]}
+    small["yield_model"], small["power"] = "murphy", {"model": "board", "limit": False}
+    space = space_from_mapping(small, "s.toml", "s")
+    assert (space.yield_model, space.power.limit) == ("murphy", False)
+    assert space.digest != space_from_mapping(small | {"power": "board"}, "s.toml", "s").digest
+    with pytest.raises(InputError, match="yield_model = 'poisson' is not accepted"):
+        space_from_mapping(small | {"yield_model": "poisson"}, "s.toml", "s")
+    with pytest.raises(InputError, match="no power model is called 'watts'"):
+        space_from_mapping(small | {"power": "watts"}, "s.toml", "s")
