@@ -161,7 +161,9 @@ def _numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
     numbers = pd.to_numeric(frame[column], errors="coerce")
     wrong = numbers.isna() & frame[column].notna()
     if wrong.any():
-        raise InputError(f"{path}: row {_row(wrong.to_numpy())}: {column} is {frame[column][wrong].iloc[0]!r}; give a number")
+        raise InputError(
+            f"{path}: row {_row(wrong.to_numpy())}: {column} is {frame[column][wrong].iloc[0]!r}; give a number"
+        )
     return numbers.to_numpy(float)
 
 

@@ -22,7 +22,8 @@ HEADLINE = "multipliers"
 
 CLASSES = {
     "multipliers": "AccelWattch, a multiplier for every dynamic component, prior: the published coefficients",
-    "base_and_multipliers": "the same, with constant, static and the mean dynamic multiplier ten times freer",
+    "ridge": "the same with the squared relative error and without orderings (the note's row)",
+    "base_and_multipliers": "multipliers, with constant, static and the mean dynamic multiplier ten times freer",
     "four_parameters": "base, active SMs, warp instructions, L2 sectors; no prior (features as in spec, post hoc)",
     "average": "the mean of multipliers and four_parameters",
     "one_scale": "AccelWattch, one multiplier for all dynamic components",
@@ -31,7 +32,7 @@ CLASSES = {
 }
 """Model classes; the last four and ``four_parameters`` are the baselines."""
 
-STRENGTHS = tuple(float(x) for x in 10.0 ** np.arange(-5.0, 1.5, 0.5))
+STRENGTHS = tuple(float(x) for x in 10.0 ** np.arange(-5.0, 2.0))
 """Strengths of the prior among which inner leave-one-benchmark-out chooses."""
 
 UNFITTED = ("IDLE_COREP", "CONSTP", "STATICP")
@@ -90,7 +91,7 @@ class Judged:
 # ---- the classes
 
 
-def multipliers(table: KernelTable, free_base: bool = False) -> Problem:
+def multipliers(table: KernelTable, free_base: bool = False, ordered: bool = True) -> Problem:
     """AccelWattch with a multiplier for every dynamic component, with orderings of their energies.
 
     With ``free_base``, constant power, static power (idle SMs with it) and the common scale that the multipliers are
@@ -110,9 +111,8 @@ def multipliers(table: KernelTable, free_base: bool = False) -> Problem:
         prior[: len(dynamic), -1] = -1.0
         prior[range(-3, 0), range(-3, 0)] = LOOSE
         center = np.concatenate([np.zeros(len(dynamic)), np.full(3, LOOSE)])
-    return _problem(
-        names, np.stack(columns, axis=1), offset, table, _ranges(names, table.variant), prior, center, STRENGTHS
-    )
+    ranges = _ranges(names, table.variant if ordered else "")
+    return _problem(names, np.stack(columns, axis=1), offset, table, ranges, prior, center, STRENGTHS)
 
 
 def one_scale(table: KernelTable) -> Problem:
@@ -139,8 +139,7 @@ def four_parameters(table: KernelTable) -> Problem:
 
 def _rates(table: KernelTable) -> dict[str, tuple[np.ndarray, str]]:
     ones, frame, value = np.ones(len(table.watts)), table.frame, constants()
-    sms = float(value["sm_count"]) if "sm_count" in value else 80.0
-    active = ones - table.parts["IDLE_COREP"] / value["idle_sm_w"] / sms
+    active = ones - table.parts["IDLE_COREP"] / value["idle_sm_w"] / value["reference_sms"]
     base = {"base": (ones, "W"), "active_sms": (active, "W")}
     sectors = [f"ctr_L2_{kind}" for kind in ("RH", "RM", "WH", "WM")]
     if table.variant == "hw" and {"act_TOT_INST", "time_s_hw", *sectors} <= set(frame.columns):
@@ -163,8 +162,8 @@ def _problem(
 
 
 def _ranges(names: tuple[str, ...], variant: str) -> Ranges:
-    """Bounds of the multipliers, and orderings of energies: s_child >= s_parent E_parent / E_child."""
-    parents = [names.index(ORDERINGS[n]) if ORDERINGS.get(n) in names else -1 for n in names]
+    """Bounds of the multipliers, and orderings of a variant's energies: s_child >= s_parent E_parent / E_child."""
+    parents = [names.index(ORDERINGS[n]) if variant and ORDERINGS.get(n) in names else -1 for n in names]
     order = [p < i for i, p in enumerate(parents)]
     if not all(order):
         raise InputError(f"components stand in an order in which {names[order.index(False)]} precedes what bounds it")
@@ -182,7 +181,7 @@ def _energies(variant: str) -> dict[str, float]:
 # ---- the judgement
 
 
-def judge(name: str, table: KernelTable, bend: float | None = BEND) -> Judged:
+def judge(name: str, table: KernelTable) -> Judged:
     """Fit one of CLASSES and judge it by nested leave-one-out; 64-bit, all folds in one compiled call."""
     with jax.enable_x64(True):
         folds = Folds.of(table.groups)
@@ -192,16 +191,22 @@ def judge(name: str, table: KernelTable, bend: float | None = BEND) -> Judged:
         if name == "mean":
             return _judged(name, table, *_means(table, folds))
         if name == "average":
-            both = [judge(part, table, bend) for part in ("multipliers", "four_parameters")]
+            both = [judge(part, table) for part in ("multipliers", "four_parameters")]
             watts = [np.mean([getattr(j, k) for j in both], axis=0) for k in ("watts", "kernel_watts", "out_watts")]
             return _judged(name, table, *watts)
-        return _fitted(name, problem_of(name, table), table, folds, bend)
+        return _fitted(name, problem_of(name, table), table, folds, bend_of(name))
+
+
+def bend_of(name: str) -> float | None:
+    """Return the bend of a class's loss, None for squares."""
+    return None if name == "ridge" else BEND
 
 
 def problem_of(name: str, table: KernelTable) -> Problem:
     """Return the linear problem of a class that has coefficients; call it where 64 bits are enabled."""
     makers = {
         "multipliers": multipliers,
+        "ridge": lambda t: multipliers(t, ordered=False),
         "base_and_multipliers": lambda t: multipliers(t, free_base=True),
         "four_parameters": four_parameters,
         "one_scale": one_scale,
@@ -211,8 +216,9 @@ def problem_of(name: str, table: KernelTable) -> Problem:
 
 def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend: float | None) -> Judged:
     fits, levels = len(folds.weights), len(problem.strengths)
-    found = fit_all(problem, np.repeat(folds.weights, levels, axis=0), np.tile(problem.strengths, fits), bend)
-    coefficients = np.asarray(found.coefficients).reshape(fits, levels, -1)
+    # Fits of one strength stand together: they take about equally many steps.
+    found = fit_all(problem, np.tile(folds.weights, (levels, 1)), np.repeat(problem.strengths, fits), bend)
+    coefficients = np.asarray(found.coefficients).reshape(levels, fits, -1).swapaxes(0, 1)
     watts = np.asarray(problem.linear.watts(jnp.asarray(coefficients)))  # (fits, strengths, rows)
     errors = np.abs(watts / table.watts - 1)
     rows, none = np.arange(len(table.watts)), frozenset[int]()
@@ -268,11 +274,10 @@ class Coefficient:
         return self.share >= 0.5
 
 
-def coefficients(
-    judged: Judged, table: KernelTable, bend: float | None = BEND, draws: int = 200
-) -> tuple[list[Coefficient], float]:
+def coefficients(judged: Judged, table: KernelTable, draws: int = 200) -> tuple[list[Coefficient], float]:
     """Return the coefficients of a judged class with intervals, and the condition number of the misfit's Hessian."""
     assert judged.problem is not None and judged.coefficients is not None
+    bend = bend_of(judged.name)
     with jax.enable_x64(True):
         problem, at = judged.problem, jnp.asarray(judged.coefficients)
         weights = benchmark_draws(table.groups, draws)
