@@ -162,14 +162,24 @@ def _problem(
 
 
 def _ranges(names: tuple[str, ...], variant: str) -> Ranges:
-    """Bounds of the multipliers, and orderings of a variant's energies: s_child >= s_parent E_parent / E_child."""
-    parents = [names.index(ORDERINGS[n]) if variant and ORDERINGS.get(n) in names else -1 for n in names]
+    """Bounds of the multipliers, and orderings of a variant's energies: s_child >= s_parent E_parent / E_child.
+
+    Orderings that the published energies themselves break are left out: the prior has to be feasible.
+    """
+    kept = orderings(variant) if variant else {}
+    parents = [names.index(kept[n]) if kept.get(n) in names else -1 for n in names]
     order = [p < i for i, p in enumerate(parents)]
     if not all(order):
         raise InputError(f"components stand in an order in which {names[order.index(False)]} precedes what bounds it")
     energy = _energies(variant) if any(p >= 0 for p in parents) else {}
-    ratio = [energy[names[p]] / energy[n] if p >= 0 else 0.0 for n, p in zip(names, parents, strict=True)]
+    ratio = [min(energy[names[p]] / energy[n], 1.0) if p >= 0 else 0.0 for n, p in zip(names, parents, strict=True)]
     return Ranges(jnp.full(len(names), LOW), jnp.full(len(names), HIGH), jnp.asarray(ratio), tuple(parents))
+
+
+def orderings(variant: str) -> dict[str, str]:
+    """Return those of ORDERINGS that a variant's published energies keep (HW breaks INT <= FPU, SASS INT <= INT_MUL)."""
+    energy = _energies(variant)
+    return {part: least for part, least in ORDERINGS.items() if energy[part] >= energy[least] * (1 - 1e-6)}
 
 
 def _energies(variant: str) -> dict[str, float]:
