@@ -90,7 +90,7 @@ def watts_of(model: BoardPower, rows: Rows, own_time: bool = False) -> np.ndarra
 
 @partial(jax.jit, static_argnames=("free", "steps"))
 def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weights, gpu, center, spread, steps=STEPS):
-    """Coefficients (batch, free) of fits with ``weights`` (batch, rows), ``strength`` (batch,), one by one in a call."""
+    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one in a call."""
 
     def one(fit: tuple[Array, Array, Array]) -> Array:
         weights, strength, pair_weights = fit
@@ -141,3 +141,22 @@ def fit(rows: Rows, keep: np.ndarray, pairs: Rows | None = None, keep_pairs: np.
     kept = None if keep_pairs is None else np.asarray(keep_pairs, float)[None]
     found = fit_batch(rows, np.asarray(keep, float)[None], np.array([PRIOR_WEIGHT]), free, start, pairs, kept)
     return dict(zip(free, found[0].tolist(), strict=True))
+
+
+def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str, ...] = FREE) -> np.ndarray:
+    """Return for each coefficient the part of its answer that comes from the data, 0 (the prior) to 1.
+
+    The diagonal of the resolution matrix, with Gauss and Newton's curvature of the mean absolute error.
+    """
+    known = priors()
+    center, spread = jnp.asarray([known[name] for name in free]).T
+
+    def error(theta: Array) -> Array:
+        model = with_values(prior_model(), dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+        return predicted(model, rows.measured, rows.measured_timing, rows.gpu)[0] / rows.table["power_w"].to_numpy() - 1
+
+    at = (jnp.log(jnp.asarray(values)) - center) / spread
+    slope = np.asarray(jax.jit(jax.jacfwd(error))(at), float)
+    weight = 1 / np.sqrt(np.asarray(jax.jit(error)(at), float) ** 2 + CORNER)
+    data = (slope.T * weight) @ slope / len(weight)
+    return np.diag(np.linalg.solve(data + strength * np.eye(len(free)), data))

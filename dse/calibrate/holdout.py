@@ -1,4 +1,4 @@
-"""What is left out: every fit that nested leave-one-out asks for, as weights, and the choice of the prior's strength."""
+"""What is left out: the fits that nested leave-one-out asks for, as weights, and the choice of the prior's strength."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Measured rows as kernels on a GPU: the operator in its harness's cache state, the candidate that runs, its activity."""
+"""Measured rows as kernels on a GPU: the operator in its harness's cache state, the kernel that runs, its activity."""
 
 from dataclasses import replace
 from typing import Any, NamedTuple

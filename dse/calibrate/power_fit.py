@@ -177,7 +177,7 @@ def _ranges(names: tuple[str, ...], variant: str) -> Ranges:
 
 
 def orderings(variant: str) -> dict[str, str]:
-    """Return those of ORDERINGS that a variant's published energies keep (HW breaks INT <= FPU, SASS INT <= INT_MUL)."""
+    """Return the ORDERINGS that a variant's published energies keep: HW breaks INT <= FPU, SASS INT <= INT_MUL."""
     energy = _energies(variant)
     return {part: least for part, least in ORDERINGS.items() if energy[part] >= energy[least] * (1 - 1e-6)}
 
