@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 
@@ -41,25 +42,32 @@ class Ranges(NamedTuple):
 
     def values(self, theta: Array) -> Array:
         """The coefficients of free parameters of shape (coefficients,)."""
-        found: list[Array] = []
-        for i, parent in enumerate(self.parent):
-            floor = self._floor(i, found[parent] if parent >= 0 else None)
-            room = jnp.maximum(self.high[i] - floor, 0.0)
-            found.append(floor + room * theta[i] ** 2 / (room + theta[i] ** 2 + 1e-30))
-        return jnp.stack(found)
+        found = self.low
+        for _ in range(self._generations()):  # roots are final after the first, what they bound after the next
+            floor = self._floor(found)
+            room = jnp.maximum(self.high - floor, 0.0)
+            found = floor + room * theta**2 / (room + theta**2 + 1e-30)
+        return found
 
     def parameters(self, values: Array) -> Array:
         """Free parameters whose coefficients are ``values``, those on a lower end moved off it a little."""
-        theta: list[Array] = []
-        for i, parent in enumerate(self.parent):
-            floor = self._floor(i, values[parent] if parent >= 0 else None)
-            room = jnp.maximum(self.high[i] - floor, 0.0)
-            slack = jnp.clip(values[i] - floor, NEAR * jnp.maximum(values[i], 1e-6), 0.9 * room)
-            theta.append(jnp.sqrt(slack * room / (room - slack)))
-        return jnp.stack(theta)
+        floor = self._floor(values)
+        room = jnp.maximum(self.high - floor, 0.0)
+        slack = jnp.clip(values - floor, NEAR * jnp.maximum(values, 1e-6), 0.9 * room)
+        return jnp.sqrt(slack * room / (room - slack))
 
-    def _floor(self, i: int, parent: Array | None) -> Array:
-        return self.low[i] if parent is None else jnp.maximum(self.low[i], self.ratio[i] * parent)
+    def _floor(self, values: Array) -> Array:
+        """Lower ends: the bound, or what the parent among ``values`` asks for."""
+        parent = np.asarray(self.parent)
+        return jnp.where(parent >= 0, jnp.maximum(self.low, self.ratio * values[parent]), self.low)
+
+    def _generations(self) -> int:
+        """Length of the longest chain of parents, itself included."""
+
+        def age(i: int) -> int:
+            return 1 if self.parent[i] < 0 else 1 + age(self.parent[i])
+
+        return max(age(i) for i in range(len(self.parent)))
 
 
 class Linear(NamedTuple):
@@ -120,7 +128,10 @@ def _solve(
 def solve(problem: Linear, start: Array, weights: Array, strength: Array, bend: float | None) -> Fitted:
     """Fit a linear model to every row of ``weights`` (batch, rows) with ``strength`` (batch,), in one compiled call."""
     held = problem._replace(ranges=problem.ranges._replace(parent=()))  # integers are no operands of a gradient
-    return _solve(held, start, weights, strength, bend, problem.ranges.parent)
+    count = len(strength)
+    whole = np.arange(-(-count // CHUNK) * CHUNK if count > CHUNK else count) % count  # a rest would be compiled apart
+    fitted = _solve(held, start, weights[whole], strength[whole], bend, problem.ranges.parent)
+    return jax.tree.map(lambda x: x[:count], fitted)
 
 
 def quasi_newton(objective: Callable[[Array], Array], start: Array) -> tuple[Array, Array, Array, Array]:
@@ -142,7 +153,7 @@ def quasi_newton(objective: Callable[[Array], Array], start: Array) -> tuple[Arr
             updates, state = solver.update(gradient, state, theta, value=value, grad=gradient, value_fn=objective)
             moved = theta + updates
         same = jnp.max(jnp.abs(updates)) <= 1e-14 * jnp.max(jnp.abs(theta))
-        return moved, state, jnp.linalg.norm(jax.grad(objective)(moved)), steps + 1, jnp.where(same, still + 1, 0)
+        return moved, state, jnp.linalg.norm(gradient), steps + 1, jnp.where(same, still + 1, 0)
 
     carry = (start, solver.init(start), jnp.asarray(jnp.inf, start.dtype), jnp.asarray(0), jnp.asarray(0))
     theta, _, norm, steps, _ = jax.lax.while_loop(going, step, carry)

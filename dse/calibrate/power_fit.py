@@ -15,7 +15,6 @@ from dse.calibrate.holdout import Folds
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, identified, mean_interval, probability_lower
 from dse.calibrate.loss import BEND
 from dse.calibrate.measured import KernelTable
-from dse.errors import InputError
 from dse.power.accelwattch import AccelWattch, constants, part_counters
 
 HEADLINE = "multipliers"
@@ -168,9 +167,6 @@ def _ranges(names: tuple[str, ...], variant: str) -> Ranges:
     """
     kept = orderings(variant) if variant else {}
     parents = [names.index(kept[n]) if kept.get(n) in names else -1 for n in names]
-    order = [p < i for i, p in enumerate(parents)]
-    if not all(order):
-        raise InputError(f"components stand in an order in which {names[order.index(False)]} precedes what bounds it")
     energy = _energies(variant) if any(p >= 0 for p in parents) else {}
     ratio = [min(energy[names[p]] / energy[n], 1.0) if p >= 0 else 0.0 for n, p in zip(names, parents, strict=True)]
     return Ranges(jnp.full(len(names), LOW), jnp.full(len(names), HIGH), jnp.asarray(ratio), tuple(parents))
