@@ -27,12 +27,16 @@ NEAR = 0.05
 """A start on a bound is moved off it by this part of its value: the slope of a square is zero there."""
 
 
+LEAST_ROOM = 1e-12
+"""What is left between the ends of a coefficient at least, so that slopes stay finite."""
+
+
 class Ranges(NamedTuple):
     """What coefficients may be: between ``low`` and ``high``, and at least ``ratio`` times the one named by ``parent``.
 
     ``low``, ``high``, ``ratio`` have shape (coefficients,) [unit of the coefficient; ratio 1]; ``parent`` holds for
-    each coefficient the place of another that stands before it, or -1. A coefficient is its lower end plus a square
-    that saturates at ``high``, so that a bound can be reached and is never crossed.
+    each coefficient the place of another, or -1. A coefficient is its lower end plus a squared sine of what room is
+    left: both ends can be reached, neither is crossed, and no step is lost in a flat tail (as of a sigmoid).
     """
 
     low: Array
@@ -45,16 +49,16 @@ class Ranges(NamedTuple):
         found = self.low
         for _ in range(self._generations()):  # roots are final after the first, what they bound after the next
             floor = self._floor(found)
-            room = jnp.maximum(self.high - floor, 0.0)
-            found = floor + room * theta**2 / (room + theta**2 + 1e-30)
+            room = jnp.maximum(self.high - floor, LEAST_ROOM)
+            found = floor + room * jnp.sin(theta / jnp.sqrt(room)) ** 2  # theta^2 near the lower end
         return found
 
     def parameters(self, values: Array) -> Array:
         """Free parameters whose coefficients are ``values``, those on a lower end moved off it a little."""
         floor = self._floor(values)
-        room = jnp.maximum(self.high - floor, 0.0)
+        room = jnp.maximum(self.high - floor, LEAST_ROOM)
         slack = jnp.clip(values - floor, NEAR * jnp.maximum(values, 1e-6), 0.9 * room)
-        return jnp.sqrt(slack * room / (room - slack))
+        return jnp.sqrt(room) * jnp.arcsin(jnp.sqrt(slack / room))
 
     def _floor(self, values: Array) -> Array:
         """Lower ends: the bound, or what the parent among ``values`` asks for."""

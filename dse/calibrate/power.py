@@ -155,12 +155,11 @@ def _board_fits(rows: Rows) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], f
     masks = np.array([[float(f not in out) for f in fold] for out in outs])
     outs, masks = [o for o, m in zip(outs, masks, strict=True) if m.any()], masks[masks.any(axis=1)]
     levels = len(BOARD_STRENGTHS)
+    weights, strengths = np.repeat(masks, levels, axis=0), np.tile(BOARD_STRENGTHS, len(masks))
+    fits = board_fit.fit_batch(rows, weights, strengths).reshape(len(masks), levels, -1)
+    errors, strength, values = _board_errors(rows, fold, outs, fits)
     draws = benchmark_draws(rows.table["family"].tolist(), BOARD_DRAWS)
-    weights = np.concatenate([np.repeat(masks, levels, axis=0), draws])
-    strengths = np.concatenate([np.tile(BOARD_STRENGTHS, len(masks)), np.full(BOARD_DRAWS, PRIOR_WEIGHT)])
-    found = board_fit.fit_batch(rows, weights, strengths)
-    fits = found[: len(masks) * levels].reshape(len(masks), levels, -1)
-    return *_board_errors(rows, fold, outs, fits), found[len(masks) * levels :]
+    return errors, strength, values, board_fit.fit_batch(rows, draws, np.full(BOARD_DRAWS, strength))
 
 
 def _board_errors(
