@@ -254,8 +254,9 @@ def _judged(
 ) -> Judged:
     errors = [100 * np.abs(w / table.watts - 1) for w in (watts, kernel_watts, out_watts)]
     published = 100 * np.abs(sum(table.parts.values(), np.zeros(len(table.watts))) / table.watts - 1)
+    train, kernel_out, benchmark_out = (float(e.mean()) for e in errors)
     return Judged(
-        name, *(float(e.mean()) for e in errors), mean_interval(errors[2], table.groups),
+        name, train, kernel_out, benchmark_out, mean_interval(errors[2], table.groups),
         probability_lower(errors[2], published, table.groups), watts, kernel_watts, out_watts, **rest,
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ nothing for all three.
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +24,16 @@ MICROBENCHMARKS = 102
 NOISE = 0.02
 SPREAD = 0.4
 """Standard deviation of the logarithm of the drawn multipliers."""
+
+
+class Recovered(NamedTuple):
+    """A component's true multiplier, the fitted one, and its 95 % bootstrap interval [1]."""
+
+    name: str
+    truth: float
+    value: float
+    low: float
+    high: float
 
 
 def models(variant: str) -> dict[str, Judged]:
@@ -52,7 +63,7 @@ def transfer() -> None:
         fits = fit_all(problem, np.ones((len(STRENGTHS), len(volta.watts))), np.array(STRENGTHS)).coefficients
     rows = {f"{s:g}": np.asarray(c) for s, c in zip(STRENGTHS, fits, strict=True)}
     for name, values in (rows | {"published": np.ones(len(problem.names))}).items():
-        scale = dict(zip(problem.names, values, strict=True))
+        scale = dict(zip(problem.names, values.tolist(), strict=True))
         cells = [f"{scaled_error(table, scale):.2f}" for table in (volta, *others.values())]
         print(f"| {name} | " + " | ".join(cells) + " |")
 
@@ -88,7 +99,7 @@ def synthetic_table(kernels: KernelTable, truth: dict[str, float], bench: int, r
                    watts=watts * np.exp(NOISE * rng.standard_normal(n + bench)))  # fmt: skip
 
 
-def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> list[tuple[str, float, ...]]:
+def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> list[Recovered]:
     """Name, true multiplier, fitted one, and 95 % interval of every component; strength by leave-one-benchmark-out."""
     rng = np.random.default_rng(seed)
     kernels = read_kernels(DATA / "volta_kernels.csv", "sass")
@@ -107,8 +118,8 @@ def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> 
         weights = np.concatenate([np.ones((1, len(table.watts))), benchmark_draws(table.groups, draws)])
         values = np.asarray(fit_all(problem, weights, np.full(len(weights), strength), BEND).coefficients)
     low, high = np.percentile(values[1:], PERCENTILES, axis=0)
-    columns = (problem.names, truth, values[0], low, high)
-    return [(str(n), *(float(x) for x in rest)) for n, *rest in zip(*columns, strict=True)]
+    columns = (problem.names, truth.tolist(), values[0].tolist(), low.tolist(), high.tolist())
+    return [Recovered(*row) for row in zip(*columns, strict=True)]
 
 
 def report_synthetic() -> None:
