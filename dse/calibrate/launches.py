@@ -45,7 +45,8 @@ def operator(row: Any, capability: float) -> Operator:
     if row.op == "gemm":
         a, b, c = (2.0 * x for x in (row.m * row.k, row.n * row.k, row.m * row.n))
         touched = WEIGHT_COPIES * b + a + c
-        gemm = Gemm(row.m, row.n, row.k, 1.0, *(row.dtype,) * 4, touched, touched, touched)
+        kind = row.dtype
+        gemm = Gemm(row.m, row.n, row.k, 1.0, kind, kind, kind, kind, touched, touched, touched)
         return gemm_operator("gemm", gemm, target, True)
     attention = Attention(
         row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q)
@@ -67,7 +68,7 @@ def load_rows(table: pd.DataFrame, preset: str, us: str = "latency_us") -> Rows:
     gpu = load_sheet(preset).record()
     table = table.reset_index(drop=True)
     groups = [operator(row, float(gpu.compute_capability)).candidates for row in table.itertuples()]
-    kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))
+    kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))  # pyright: ignore[reportArgumentType]
     timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
     ends = np.cumsum([len(group) for group in groups])

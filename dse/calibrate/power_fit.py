@@ -155,8 +155,8 @@ def _problem(
 ) -> Problem:  # fmt: skip
     prior = np.zeros((1, len(names))) if prior is None else prior
     center = np.zeros(1) if center is None else center
-    linear = Linear(*(jnp.asarray(x, float) for x in (design, offset, table.watts)), ranges, jnp.asarray(prior, float),
-                    jnp.asarray(center, float))  # fmt: skip
+    numbers = [jnp.asarray(x, float) for x in (design, offset, table.watts, prior, center)]
+    linear = Linear(numbers[0], numbers[1], numbers[2], ranges, numbers[3], numbers[4])
     return Problem(names, units or ("1",) * len(names), linear, np.ones(len(names)), strengths)
 
 

@@ -20,8 +20,8 @@ def written(path, kind="accelwattch_hw", fitted=(("DRAMP", 0.8), ("L2CP", 1.5)))
 
 def test_multipliers_scale_the_columns_of_the_sheet(tmp_path):
     activity = AccelWattchActivity.of(
-        {"L2_RH": 1e6, "NOC_A": 2e6, "MEM_RD": 1e6, "INT_ACC": 1e8, "DC_RH": 1e6}, cycles=1e5, clock_ghz=1.447, lanes=32.0,
-        sm_count=80.0,
+        {"L2_RH": 1e6, "NOC_A": 2e6, "MEM_RD": 1e6, "INT_ACC": 1e8, "DC_RH": 1e6}, cycles=1e5, clock_ghz=1.447,
+        lanes=32.0, sm_count=80.0,
     )  # fmt: skip
     loaded = load_power_calibration(written(tmp_path / "c.toml"))
     assert isinstance(loaded.model, AccelWattch)

@@ -40,7 +40,7 @@ def test_the_kind_of_a_table(tmp_path):
     assert table_kind(kernel_table(tmp_path / "a.csv")) == "kernels"
     assert table_kind(operator_table(tmp_path / "b.csv")) == "operators"
     (tmp_path / "c.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(InputError, match="neither power_w .* nor meas_W"):
+    with pytest.raises(InputError, match=r"neither power_w .* nor meas_W"):
         table_kind(tmp_path / "c.csv")
     with pytest.raises(InputError, match="no such file"):
         table_kind(tmp_path / "d.csv")
