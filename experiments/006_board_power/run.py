@@ -7,41 +7,32 @@ coefficients and the errors on held-out families into dse/data/power.
 import argparse
 import csv
 import zlib
-from collections.abc import Callable
-from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pandas as pd
 from sklearn.ensemble import HistGradientBoostingRegressor
 
+from dse.calibrate import launches
+from dse.calibrate.board_fit import FREE, LONG_US, fit, predicted, prior_model, watts_of, with_values
+from dse.calibrate.fit import descend
+from dse.calibrate.launches import Rows
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
-from dse.hardware.process import memory_index
 from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower
-from dse.power.cap import sustain
 from dse.tables import read_table
 from dse.timing.amali import Amali
-from dse.timing.timing import CAUSES, Timing
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import TENSOR_DTYPES
 from dse.workload.llm import Target
-from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
 
 HERE = Path(__file__).resolve().parent
 DATA = HERE.parents[1] / ".." / "shared" / "data" / "measured"
 TABLES = HERE.parents[1] / "dse" / "data" / "power"
-
-LONG_US = 200.0
-"""Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
 
 PAIR_US = 50.0
 """Short runs whose time is compared with the sustained run's: launch overheads no longer matter."""
@@ -49,74 +40,12 @@ PAIR_US = 50.0
 HELD_OUT = (7, 8, 9)
 """Of ten classes of shape families, by checksum of the family's name, those that no fit sees."""
 
-WEIGHT_COPIES = 6
-"""Copies of the weights that the GEMM harness rotates through."""
 
-PRIOR_WEIGHT = 3e-3
-"""A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
-independent rows, since hundreds of rows share a hidden state of their operands."""
-
-FREE = ("pipeline", "tensor_bf16", "softmax", "dram_hbm3e", "voltage_slope", "cap_width")
-"""Coefficients that are fitted; adding the others with their priors does not help (table in README.md)."""
-
-
-class Rows(NamedTuple):
-    """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
-    model's own."""
-
-    table: pd.DataFrame
-    gpu: Gpu
-    measured: Activity
-    measured_timing: Timing
-    own: Activity
-    own_timing: Timing
-
-
-def operator(row: Any, capability: float) -> Operator:
-    """The operator of a row in the cache state of its harness: weights rotated, the rest as warm as the L2 allows."""
-    target = (capability, capability)
-    if row.op == "gemm":
-        a, b, c = (2.0 * x for x in (row.m * row.k, row.n * row.k, row.m * row.n))
-        touched = WEIGHT_COPIES * b + a + c
-        gemm = Gemm(row.m, row.n, row.k, 1.0, "bf16", "bf16", "bf16", "bf16", touched, touched, touched)
-        return gemm_operator("gemm", gemm, target, True)
-    attention = Attention(
-        row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q)
-    )
-    touched = 2 * attention.q_bytes + attention.kv_bytes
-    warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
-    return attention_operator("attention", warm, target, True)
-
-
-def family(row: Any) -> str:
-    """Name of a row's shape family: rows of one family never stand on both sides of a split."""
-    if row.op == "gemm":
-        return f"g{row.n:g}_{row.k:g}"
-    return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
-
-
-def load_rows(table: pd.DataFrame, preset: str, us: str = "latency_us") -> Rows:
-    """Rows of a measured table on a preset: the candidate that the timing model finds fastest stands for each."""
-    gpu = load_sheet(preset).record()
-    table = table.reset_index(drop=True)
-    groups = [operator(row, float(gpu.compute_capability)).candidates for row in table.itertuples()]
-    kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))
-    timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
-    time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
-    ends = np.cumsum([len(group) for group in groups])
-    best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
-    kernels, timing = jax.tree.map(lambda x: x[best], (kernels, timing))
-    table["family"] = [family(row) for row in table.itertuples()]
-    table["held_out"] = [zlib.crc32(name.encode()) % 10 in HELD_OUT for name in table["family"]]
-    at_measured = stretched(timing, jnp.asarray(table[us].to_numpy()) / timing.microseconds)
-    counted = jax.vmap(lambda kernel, timing: activity(kernel, timing, gpu))
-    return Rows(table, gpu, counted(kernels, at_measured), at_measured, counted(kernels, timing), timing)
-
-
-def stretched(timing: Timing, factor: jax.Array) -> Timing:
-    """The same stack at another total."""
-    fields = {name: getattr(timing, name) for name in Timing.__dataclass_fields__}
-    return Timing(**(fields | {cause: getattr(timing, cause) * factor for cause in CAUSES}))
+def load_rows(table: pd.DataFrame, preset: str) -> Rows:
+    """Rows of a measured table on a preset, with the mark of the families that no fit sees."""
+    rows = launches.load_rows(table, preset)
+    rows.table["held_out"] = [zlib.crc32(name.encode()) % 10 in HELD_OUT for name in rows.table["family"]]
+    return rows
 
 
 @cache
@@ -135,92 +64,6 @@ def pair_rows() -> Rows:
     long = power[power.op == "gemm"][[*shape, "latency_us", "power_w"]]
     long = long.rename(columns={"latency_us": "sustained_us"})
     return load_rows(short.drop(columns="power_w").merge(long, on=shape), "h200")
-
-
-# ---- the fit
-
-
-def priors() -> dict[str, tuple[float, float]]:
-    """Logarithm of each positive coefficient's prior and its standard deviation: low to high hold four fifths."""
-    return {
-        row["coefficient"]: (np.log(float(row["prior"])), np.log(float(row["high"]) / float(row["low"])) / 2.56)
-        for row in read_table("power/board.csv")
-        if float(row["low"]) < float(row["high"])
-    }
-
-
-def with_values(model: BoardPower, values: dict[str, jax.Array]) -> BoardPower:
-    """The model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``."""
-    fields = {name: getattr(model, name) for name in BoardPower.__dataclass_fields__}
-    bf16 = TENSOR_DTYPES.index("bf16")
-    for name, value in values.items():
-        if name in fields:
-            fields[name] = value
-        elif name == "tensor_bf16":
-            fields["tensor"] = fields["tensor"] * value / fields["tensor"][bf16]
-        elif name == "dram_hbm3e":
-            fields["dram"] = fields["dram"].at[memory_index("hbm3e")].set(value)
-    return BoardPower(**fields)
-
-
-def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> tuple[jax.Array, jax.Array]:
-    """Watts, and time over the given time, of a batch of launches."""
-
-    def one(counts: Activity, timing: Timing) -> tuple[jax.Array, jax.Array]:
-        found = sustain(model.draw(timing, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width)
-        return found.power.watts, found.timing.nanoseconds / timing.nanoseconds
-
-    return jax.vmap(one)(counts, timing)
-
-
-@partial(jax.jit, static_argnames=("free", "steps"))
-def _fit(model, free, rows, watts, weights, pairs, slowdown, pair_weights, gpu, center, spread, steps=500):
-    def loss(theta):
-        candidate = with_values(model, dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
-        power, _ = predicted(candidate, rows[0], rows[1], gpu)
-        _, slower = predicted(candidate, pairs[0], pairs[1], gpu)
-        error = jnp.sum(weights * jnp.sqrt((power / watts - 1) ** 2 + 1e-4)) / jnp.sum(weights)
-        times = jnp.sum(pair_weights * jnp.sqrt(jnp.log(slower / slowdown) ** 2 + 1e-4)) / jnp.sum(pair_weights)
-        return error + times + PRIOR_WEIGHT * 0.5 * jnp.sum(theta**2)
-
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.1, steps))
-
-    def step(carry, _):
-        theta, state = carry
-        value, gradient = jax.value_and_grad(loss)(theta)
-        updates, state = optimiser.update(gradient, state)
-        return (theta + updates, state), value
-
-    start = jnp.zeros(len(free))
-    (theta, _), values = jax.lax.scan(step, (start, optimiser.init(start)), length=steps)
-    return jnp.exp(center + spread * theta), values[-1]
-
-
-def fit(rows: Rows, keep: np.ndarray, pairs: Rows, keep_pairs: np.ndarray, free: tuple[str, ...] = FREE,
-        start: BoardPower | None = None) -> dict[str, float]:  # fmt: skip
-    """Fitted values of ``free``; ``keep`` weighs the rows (a bootstrap repeats some)."""
-    known = priors()
-    center, spread = jnp.asarray([known[name] for name in free]).T
-    used, used_pairs = np.flatnonzero(keep), np.flatnonzero(keep_pairs)
-    table, pair_table = rows.table.iloc[used], pairs.table.iloc[used_pairs]
-    slowdown = jnp.asarray((pair_table.sustained_us / pair_table.latency_us).to_numpy())
-    values, _ = _fit(
-        start or prior_model(), free, (_taken(rows.measured, used), _taken(rows.measured_timing, used)),
-        jnp.asarray(table.power_w.to_numpy()), jnp.asarray(keep[used], float),
-        (_taken(pairs.measured, used_pairs), _taken(pairs.measured_timing, used_pairs)), slowdown,
-        jnp.asarray(keep_pairs[used_pairs], float), rows.gpu, center, spread,
-    )  # fmt: skip
-    return dict(zip(free, (float(v) for v in values), strict=True))
-
-
-def _taken(record: Any, places: np.ndarray) -> Any:
-    return jax.tree.map(lambda x: x[places], record)
-
-
-def prior_model() -> BoardPower:
-    """The model before any fit."""
-    values = {row["coefficient"]: jnp.asarray(float(row["prior"])) for row in read_table("power/board.csv")}
-    return with_values(BoardPower.from_table(), values)
 
 
 # ---- the judgement
@@ -242,12 +85,6 @@ def masks(rows: Rows) -> dict[str, np.ndarray]:
     """Long rows to fit on, long rows left out, and short rows."""
     long, out = rows.table.latency_us.to_numpy() >= LONG_US, rows.table.held_out.to_numpy()
     return {"train": long & ~out, "held out": long & out, "short": ~long}
-
-
-def watts_of(model: BoardPower, rows: Rows, own_time: bool = False) -> np.ndarray:
-    """Predicted watts at the measured time, or at the timing model's own."""
-    counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
-    return np.asarray(jax.jit(predicted)(model, counts, timing, rows.gpu)[0])
 
 
 def folds(rows: Rows, count: int = 5) -> np.ndarray:
@@ -319,19 +156,7 @@ def compact(rows: Rows) -> np.ndarray:
         return jnp.mean(jnp.sqrt((predict(theta)[train] / watts[train] - 1) ** 2 + 1e-4))
 
     start = jnp.log(jnp.full(1 + rates.shape[1], 100.0))
-    return np.asarray(predict(minimise(loss, start)))
-
-
-def minimise(loss: Callable[[jax.Array], jax.Array], start: jax.Array, steps: int = 800) -> jax.Array:
-    """The end of a descent with Adam."""
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.1, steps))
-
-    def step(carry: tuple, _: None) -> tuple:
-        theta, state = carry
-        updates, state = optimiser.update(jax.grad(loss)(theta), state)
-        return (theta + updates, state), None
-
-    return jax.jit(lambda x: jax.lax.scan(step, (x, optimiser.init(x)), length=steps)[0][0])(start)
+    return np.asarray(predict(jax.jit(lambda x: descend(loss, x, 800))(start)))
 
 
 def baselines(rows: Rows) -> dict[str, np.ndarray]:

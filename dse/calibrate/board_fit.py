@@ -1,0 +1,162 @@
+"""Fit the board power model to measured launches: power, and optionally how much the power limit slows them down.
+
+Positive coefficients are fitted as logarithms from log-normal priors, whose ranges stand in ``data/power/board.csv``.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.calibrate.fit import descend
+from dse.calibrate.launches import Rows, taken
+from dse.calibrate.loss import weighted_mean
+from dse.hardware.gpu import Gpu
+from dse.hardware.process import memory_index
+from dse.power.activity import Activity
+from dse.power.board import BoardPower
+from dse.power.cap import sustain
+from dse.tables import read_table
+from dse.timing.timing import Timing
+from dse.workload.kernel import TENSOR_DTYPES
+
+LONG_US = 200.0
+"""Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
+
+PRIOR_WEIGHT = 3e-3
+"""A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
+independent rows, since hundreds of rows share a hidden state of their operands."""
+
+FREE = ("pipeline", "tensor_bf16", "softmax", "dram_hbm3e", "voltage_slope", "cap_width")
+"""Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
+
+CORNER = 1e-4
+"""Added under the root of a squared error, so that an absolute error has no corner at zero [1]."""
+
+STEPS = 500
+
+
+def priors() -> dict[str, tuple[float, float]]:
+    """Logarithm of each positive coefficient's prior and its standard deviation: low to high hold four fifths."""
+    return {
+        row["coefficient"]: (np.log(float(row["prior"])), np.log(float(row["high"]) / float(row["low"])) / 2.56)
+        for row in read_table("power/board.csv")
+        if float(row["low"]) < float(row["high"])
+    }
+
+
+def units() -> dict[str, str]:
+    """Unit of each coefficient."""
+    return {row["coefficient"]: row["unit"] for row in read_table("power/board.csv")}
+
+
+def prior_model() -> BoardPower:
+    """The model before any fit."""
+    values = {row["coefficient"]: jnp.asarray(float(row["prior"])) for row in read_table("power/board.csv")}
+    return with_values(BoardPower.from_table(), values)
+
+
+def with_values(model: BoardPower, values: dict[str, Array]) -> BoardPower:
+    """The model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``."""
+    fields = {name: getattr(model, name) for name in BoardPower.__dataclass_fields__}
+    bf16 = TENSOR_DTYPES.index("bf16")
+    for name, value in values.items():
+        if name in fields:
+            fields[name] = value
+        elif name == "tensor_bf16":
+            fields["tensor"] = fields["tensor"] * value / fields["tensor"][bf16]
+        elif name == "dram_hbm3e":
+            fields["dram"] = fields["dram"].at[memory_index("hbm3e")].set(value)
+    return BoardPower(**fields)
+
+
+def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> tuple[Array, Array]:
+    """Watts, and time over the given time, of a batch of launches."""
+
+    def one(counts: Activity, timing: Timing) -> tuple[Array, Array]:
+        found = sustain(model.draw(timing, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width)
+        return found.power.watts, found.timing.nanoseconds / timing.nanoseconds
+
+    return jax.vmap(one)(counts, timing)
+
+
+def watts_of(model: BoardPower, rows: Rows, own_time: bool = False) -> np.ndarray:
+    """Predicted watts at the measured time, or at the timing model's own."""
+    counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
+    return np.asarray(jax.jit(predicted)(model, counts, timing, rows.gpu)[0])
+
+
+@partial(jax.jit, static_argnames=("free", "steps"))
+def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weights, gpu, center, spread, steps=STEPS):
+    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one in a call."""
+
+    def one(fit: tuple[Array, Array, Array]) -> Array:
+        weights, strength, pair_weights = fit
+
+        def loss(theta: Array) -> Array:
+            candidate = with_values(model, dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+            power, _ = predicted(candidate, rows[0], rows[1], gpu)
+            total = weighted_mean(jnp.sqrt((power / watts - 1) ** 2 + CORNER), weights)
+            if pairs is not None:
+                _, slower = predicted(candidate, pairs[0], pairs[1], gpu)
+                total += weighted_mean(jnp.sqrt(jnp.log(slower / slowdown) ** 2 + CORNER), pair_weights)
+            return total + strength * 0.5 * jnp.sum(theta**2)
+
+        return jnp.exp(center + spread * descend(loss, jnp.zeros(len(free)), steps))
+
+    return jax.lax.map(one, (weights, strength, pair_weights))
+
+
+def fit_batch(rows: Rows, weights: np.ndarray, strength: np.ndarray, free: tuple[str, ...] = FREE,
+              start: BoardPower | None = None, pairs: Rows | None = None,
+              pair_weights: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
+    """Return the coefficients (fits, free) for ``weights`` (fits, rows) and ``strength`` (fits,), in one compiled call.
+
+    Rows that no fit weighs are left out. ``pairs``: launches with a column ``sustained_us`` beside ``latency_us``,
+    weighed by ``pair_weights`` (fits, pairs).
+    """
+    known = priors()
+    center, spread = jnp.asarray([known[name] for name in free]).T
+    used = np.flatnonzero(weights.any(axis=0))
+    slow, kept = None, np.zeros((len(weights), 1))
+    if pairs is not None and pair_weights is not None:
+        used_pairs = np.flatnonzero(pair_weights.any(axis=0))
+        table, kept = pairs.table.iloc[used_pairs], pair_weights[:, used_pairs]
+        slow = (taken(pairs.measured, used_pairs), taken(pairs.measured_timing, used_pairs))
+        slowdown = jnp.asarray((table.sustained_us / table.latency_us).to_numpy())
+    else:
+        slowdown = jnp.ones(1)
+    return np.asarray(_fit(
+        start or prior_model(), free, (taken(rows.measured, used), taken(rows.measured_timing, used)),
+        jnp.asarray(rows.table.power_w.to_numpy()[used]), jnp.asarray(weights[:, used], float),
+        jnp.asarray(strength, float), slow, slowdown, jnp.asarray(kept, float), rows.gpu, center, spread,
+    ))  # fmt: skip
+
+
+def fit(rows: Rows, keep: np.ndarray, pairs: Rows | None = None, keep_pairs: np.ndarray | None = None,
+        free: tuple[str, ...] = FREE, start: BoardPower | None = None) -> dict[str, float]:  # fmt: skip
+    """Fitted values of ``free``; ``keep`` weighs the rows (a bootstrap repeats some)."""
+    kept = None if keep_pairs is None else np.asarray(keep_pairs, float)[None]
+    found = fit_batch(rows, np.asarray(keep, float)[None], np.array([PRIOR_WEIGHT]), free, start, pairs, kept)
+    return dict(zip(free, found[0].tolist(), strict=True))
+
+
+def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str, ...] = FREE) -> np.ndarray:
+    """Return for each coefficient the part of its answer that comes from the data, 0 (the prior) to 1.
+
+    The diagonal of the resolution matrix, with Gauss and Newton's curvature of the mean absolute error.
+    """
+    known = priors()
+    center, spread = jnp.asarray([known[name] for name in free]).T
+
+    def error(theta: Array) -> Array:
+        model = with_values(prior_model(), dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+        return predicted(model, rows.measured, rows.measured_timing, rows.gpu)[0] / rows.table["power_w"].to_numpy() - 1
+
+    at = (jnp.log(jnp.asarray(values)) - center) / spread
+    slope = np.asarray(jax.jit(jax.jacfwd(error))(at), float)
+    weight = 1 / np.sqrt(np.asarray(jax.jit(error)(at), float) ** 2 + CORNER)
+    data = (slope.T * weight) @ slope / len(weight)
+    return np.diag(np.linalg.solve(data + strength * np.eye(len(free)), data))

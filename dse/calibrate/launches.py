@@ -1,0 +1,91 @@
+"""Measured rows as kernels on a GPU: the operator in its harness's cache state, the kernel that runs, its activity."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import load_sheet
+from dse.power.activity import Activity, activity
+from dse.timing.amali import Amali
+from dse.timing.timing import CAUSES, Timing
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator
+
+WEIGHT_COPIES = 6
+"""Copies of the weights that the GEMM harness rotates through."""
+
+OPERATORS = ("gemm", "attn_prefill", "attn_decode")
+DTYPES = ("bf16", "fp16")
+"""What :func:`operator` makes kernels of; rows of another kind are to be skipped, and counted."""
+
+
+class Rows(NamedTuple):
+    """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
+    model's own."""
+
+    table: pd.DataFrame
+    gpu: Gpu
+    measured: Activity
+    measured_timing: Timing
+    own: Activity
+    own_timing: Timing
+
+
+def operator(row: Any, capability: float) -> Operator:
+    """The operator of a row in the cache state of its harness: weights rotated, the rest as warm as the L2 allows."""
+    target = (capability, capability)
+    if row.op == "gemm":
+        a, b, c = (2.0 * x for x in (row.m * row.k, row.n * row.k, row.m * row.n))
+        touched = WEIGHT_COPIES * b + a + c
+        kind = row.dtype
+        gemm = Gemm(row.m, row.n, row.k, 1.0, kind, kind, kind, kind, touched, touched, touched)
+        return gemm_operator("gemm", gemm, target, True)
+    attention = Attention(
+        row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q)
+    )
+    touched = 2 * attention.q_bytes + attention.kv_bytes
+    warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
+    return attention_operator("attention", warm, target, True)
+
+
+def family(row: Any) -> str:
+    """Name of a row's shape family: rows of one family never stand on both sides of a split."""
+    if row.op == "gemm":
+        return f"g{row.n:g}_{row.k:g}"
+    return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
+
+
+def load_rows(table: pd.DataFrame, preset: str, us: str = "latency_us") -> Rows:
+    """Rows of a measured table on a preset: the candidate that the timing model finds fastest stands for each."""
+    gpu = load_sheet(preset).record()
+    table = table.reset_index(drop=True)
+    groups = [operator(row, float(gpu.compute_capability)).candidates for row in table.itertuples()]
+    kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))  # pyright: ignore[reportArgumentType]
+    timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
+    time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
+    ends = np.cumsum([len(group) for group in groups])
+    best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
+    kernels, timing = jax.tree.map(lambda x: x[best], (kernels, timing))
+    table["family"] = [family(row) for row in table.itertuples()]
+    at_measured = stretched(timing, jnp.asarray(table[us].to_numpy()) / timing.microseconds)
+    counted = jax.vmap(lambda kernel, timing: activity(kernel, timing, gpu))
+    return Rows(table, gpu, counted(kernels, at_measured), at_measured, counted(kernels, timing), timing)
+
+
+def stretched(timing: Timing, factor: Array) -> Timing:
+    """The same stack at another total."""
+    fields = {name: getattr(timing, name) for name in Timing.__dataclass_fields__}
+    return Timing(**(fields | {cause: getattr(timing, cause) * factor for cause in CAUSES}))
+
+
+def taken(record: Any, places: np.ndarray) -> Any:
+    """The launches at ``places`` of a record of arrays."""
+    return jax.tree.map(lambda x: x[places], record)

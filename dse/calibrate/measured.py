@@ -1,0 +1,172 @@
+"""Measured tables: rows of operators with time and power, and kernels with AccelWattch's components beside watts."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.errors import InputError, accepted
+
+OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
+                    "seq_q", "seq_kv", "latency_us")  # fmt: skip
+"""Columns of a table of operators; power stands in ``power_w``. An empty cell does not apply."""
+
+KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
+"""Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
+
+OTHER_UNITS = {
+    "power_mw": "power_w (watts)", "power_kw": "power_w (watts)", "meas_mW": "meas_W (watts)",
+    "latency_ms": "latency_us (microseconds)", "latency_s": "latency_us (microseconds)",
+    "latency_ns": "latency_us (microseconds)",
+}  # fmt: skip
+
+MOST_WATTS = 20_000.0
+"""No board draws this much: a larger number is in milliwatts."""
+
+
+@dataclass(frozen=True)
+class KernelTable:
+    """Kernels with measured power and AccelWattch's components [W]; ``parts`` by the sheet's names, shape (kernels,).
+
+    ``frame`` holds the file's rows of these kernels; ``skipped`` counts rows without components or power.
+    """
+
+    path: str
+    sha256: str
+    variant: str
+    kernels: tuple[str, ...]
+    groups: tuple[str, ...]
+    watts: np.ndarray
+    parts: dict[str, np.ndarray]
+    frame: pd.DataFrame
+    skipped: int
+
+
+@dataclass(frozen=True)
+class OperatorTable:
+    """Measured operators of the schema of OPERATOR_COLUMNS that have power, and how many rows were skipped and why."""
+
+    path: str
+    sha256: str
+    frame: pd.DataFrame
+    skipped: dict[str, int]
+
+
+def table_kind(path: Path) -> str:
+    """Return "kernels" or "operators" by the columns of a measured table; raises InputError for any other."""
+    columns = _read(path, rows=0).columns
+    if "meas_W" in columns:
+        return "kernels"
+    if "power_w" in columns or "latency_us" in columns:
+        return "operators"
+    _refuse_units(path, columns)
+    raise InputError(
+        f"{path}: is no measured table: it has neither power_w (operators, with {', '.join(OPERATOR_COLUMNS[:3])} ...) "
+        f"nor meas_W (kernels with the components of AccelWattch)"
+    )
+
+
+def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
+    """Read kernels with the components of one variant: a column prefix, as hw or sass; raises InputError."""
+    frame = _read(path)
+    _refuse_units(path, frame.columns)
+    _require(path, frame, KERNEL_COLUMNS)
+    known = sorted({c.split("_")[0] for c in frame.columns if c.endswith("_CONSTP_W")})
+    columns = [c for c in frame.columns if c.startswith(f"{variant}_") and c.endswith("_W")]
+    columns = [c for c in columns if "unscaled" not in c and not c.endswith("_total_W")]
+    if f"{variant}_CONSTP_W" not in columns:
+        raise InputError(f"{path}: no components of variant {variant!r}; {accepted(variant, known)}")
+    watts = _numbers(path, frame, "meas_W")
+    _refuse_watts(path, "meas_W", watts)
+    keep = np.isfinite(watts) & frame[columns].notna().all(axis=1).to_numpy()
+    kept = frame[keep].reset_index(drop=True)
+    _refuse_one(path, "benchmark_group", kept["benchmark_group"].astype(str))
+    parts = {c.removeprefix(f"{variant}_").removesuffix("_W"): _numbers(path, kept, c) for c in columns}
+    return KernelTable(
+        str(path), sha256(path), variant, tuple(kept["kernel"].astype(str)), tuple(kept["benchmark_group"].astype(str)),
+        watts[keep], parts, kept, int((~keep).sum()),
+    )  # fmt: skip
+
+
+def read_operators(path: Path) -> OperatorTable:
+    """Read operators with measured power; rows without are counted. Raises InputError when no row is left."""
+    frame = _read(path)
+    _refuse_units(path, frame.columns)
+    _require(path, frame, (*OPERATOR_COLUMNS, "power_w"))
+    watts, time = _numbers(path, frame, "power_w"), _numbers(path, frame, "latency_us")
+    _refuse_watts(path, "power_w", watts)
+    if (time <= 0).any():
+        raise InputError(f"{path}: row {_row(time <= 0)}: latency_us is {time[time <= 0][0]:g}; give a positive time")
+    reasons = {
+        "no power_w": np.isnan(watts),
+        "power_w is 0: not measured": watts == 0,
+        "no latency_us": np.isnan(time) & (watts > 0),
+    }
+    keep = ~np.any(list(reasons.values()), axis=0)
+    if not keep.any():
+        raise InputError(f"{path}: no row of {len(frame)} has power_w above 0 and latency_us; nothing to compare with")
+    skipped = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
+    return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def refuse_one_family(path: str, families: pd.Series) -> None:
+    """Refuse a table whose rows are all of one family: nothing could be left out."""
+    _refuse_one(path, "shape family", families)
+
+
+def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, nrows=rows, low_memory=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: is no CSV table: {error}") from None
+
+
+def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
+    missing = [c for c in columns if c not in frame.columns]
+    if missing:
+        raise InputError(f"{path}: no column {', '.join(missing)}; the table needs {', '.join(columns)}")
+    if frame.empty:
+        raise InputError(f"{path}: has columns but no rows")
+
+
+def _refuse_units(path: Path, columns: pd.Index) -> None:
+    for column, instead in OTHER_UNITS.items():
+        if column in columns and instead.split()[0] not in columns:
+            raise InputError(f"{path}: column {column} is in another unit; give {instead}")
+
+
+def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:
+    for wrong, why in ((watts < 0, "power cannot be negative"), (watts > MOST_WATTS, "is it in milliwatts? give watts"),
+                       (np.isinf(watts), "give a number")):  # fmt: skip
+        if wrong.any():
+            raise InputError(f"{path}: row {_row(wrong)}: {column} is {watts[wrong][0]:g}; {why}")
+
+
+def _refuse_one(path: Path | str, what: str, groups: pd.Series) -> None:
+    if groups.nunique() < 2:
+        found = "none" if groups.empty else repr(groups.iloc[0])
+        raise InputError(f"{path}: needs two benchmarks to leave one out; {what} holds only {found}")
+
+
+def _numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
+    numbers = pd.to_numeric(frame[column], errors="coerce")
+    wrong = numbers.isna() & frame[column].notna()
+    if wrong.any():
+        raise InputError(
+            f"{path}: row {_row(wrong.to_numpy())}: {column} is {frame[column][wrong].iloc[0]!r}; give a number"
+        )
+    return numbers.to_numpy(float)
+
+
+def _row(wrong: np.ndarray) -> int:
+    """The file's line of the first wrong row: the header is line 1."""
+    return int(np.flatnonzero(wrong)[0]) + 2

@@ -1,0 +1,97 @@
+"""A power model against a measured table: answers by device and operator, long and short runs apart."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.board_fit import LONG_US, watts_of
+from dse.calibrate.launches import DTYPES, OPERATORS, load_rows
+from dse.calibrate.measured import OperatorTable, read_operators
+from dse.errors import InputError, accepted
+from dse.hardware.presets import find_preset, resolve
+from dse.power.board import BoardPower
+
+QUANTITIES = ("power",)
+TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
+
+
+def validate(table: Path, quantity: str, time: str = "measured", model: BoardPower | None = None) -> dict[str, Any]:
+    """Return the errors of a power model on a measured table, by device and operator, as a document.
+
+    ``power_mape`` is the mean |predicted / measured - 1| [%], ``power_bias`` the mean of predicted / measured - 1 [%].
+    Rows that the model does not cover are counted by reason. Raises InputError when no row is left.
+    """
+    if quantity not in QUANTITIES:
+        raise InputError(f"--quantity: {quantity!r} cannot be validated yet; {accepted(quantity, QUANTITIES)}")
+    if time not in TIMES:
+        raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
+    measured = read_operators(table)
+    model = model or BoardPower.from_table()
+    judged, skipped = compared(measured, time, model)
+    long = judged["latency_us"] >= LONG_US
+    return {
+        "table": measured.path, "table_sha256": measured.sha256, "quantity": quantity, "calibration": model.calibration,
+        "time": TIMES[time], "short_us": LONG_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
+        "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
+        "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
+    }  # fmt: skip
+
+
+def compared(measured: OperatorTable, time: str, model: BoardPower) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the rows that the model covers with their ``predicted_w``, and how many others there are, by reason."""
+    reason = uncovered(measured.frame)
+    counts = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    covered = measured.frame[reason == ""]
+    if covered.empty:
+        raise InputError(
+            f"{measured.path}: no row can be compared: " + "; ".join(f"{r} ({n})" for r, n in counts.items())
+        )
+    parts = []
+    for device, group in covered.groupby("device", sort=True):
+        rows = load_rows(group, resolve(str(device), measured.path))
+        parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
+    return pd.concat(parts, ignore_index=True), measured.skipped | counts
+
+
+def uncovered(frame: pd.DataFrame) -> pd.Series:
+    """Return why the model does not cover each row, "" where it does."""
+    reason = pd.Series("", index=frame.index)
+    known = {
+        "device": (_known_device, "no GPU is called"),
+        "op": (OPERATORS.__contains__, "no kernel is made for operator"),
+        "dtype": (DTYPES.__contains__, "no kernel is made for data type"),
+    }
+    for column, (covers, what) in known.items():
+        values = {value: "" if covers(str(value)) else f"{what} {value!r}" for value in frame[column].unique()}
+        reason = reason.where(reason != "", frame[column].map(values).astype(str))
+    needed = {"gemm": ["m", "n", "k"]}
+    attention = ["batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
+    for op in OPERATORS:
+        empty = frame[needed.get(op, attention)].isna().any(axis=1) & (frame["op"] == op)
+        reason = reason.where((reason != "") | ~empty, f"{op} without its {', '.join(needed.get(op, attention))}")
+    return reason
+
+
+def _known_device(name: str) -> bool:
+    preset = find_preset(name)
+    if preset is None:
+        return False
+    try:
+        return bool(resolve(name))
+    except InputError:
+        return False
+
+
+def _answers(judged: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{"device": device, "op": op} | _scores(group)
+            for (device, op), group in judged.groupby(["device", "op"], sort=True)]  # pyright: ignore  # fmt: skip
+
+
+def _scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Count and errors; no error where there is no row."""
+    if rows.empty:
+        return {"n": 0}
+    error = 100 * (rows["predicted_w"] / rows["power_w"] - 1).to_numpy()
+    return {"n": len(rows), "power_mape": float(np.mean(np.abs(error))), "power_bias": float(np.mean(error))}

@@ -1,0 +1,75 @@
+"""Calibrations as files: what is written is read back as a model, other files are refused with a sentence."""
+
+import jax
+import numpy as np
+import pytest
+
+from dse.calibrate.coefficients import load_power_calibration, with_multipliers, write_calibration
+from dse.calibrate.power_fit import Coefficient
+from dse.errors import InputError
+from dse.power.accelwattch import AccelWattch, sheet_columns
+from dse.power.board import BoardPower
+from dse.power.counters import AccelWattchActivity
+
+
+def written(path, kind="accelwattch_hw", fitted=(("DRAMP", 0.8), ("L2CP", 1.5))):
+    rows = [Coefficient(name, value, "1", 0.5 * value, 2 * value, 0.7) for name, value in fitted]
+    write_calibration(path, kind, "refit", "folder/t.csv", "abc", rows, {"leave_one_benchmark_out": 7.5})
+    return path
+
+
+def test_multipliers_scale_the_columns_of_the_sheet(tmp_path):
+    activity = AccelWattchActivity.of(
+        {"L2_RH": 1e6, "NOC_A": 2e6, "MEM_RD": 1e6, "INT_ACC": 1e8, "DC_RH": 1e6}, cycles=1e5, clock_ghz=1.447,
+        lanes=32.0, sm_count=80.0,
+    )  # fmt: skip
+    loaded = load_power_calibration(written(tmp_path / "c.toml"))
+    assert isinstance(loaded.model, AccelWattch)
+    before = sheet_columns(AccelWattch.variant("hw").watts_by_part(activity))
+    after = sheet_columns(loaded.model.watts_by_part(activity))
+    for part, watts in before.items():
+        factor = {"DRAMP": 0.8, "L2CP": 1.5}.get(part, 1.0)
+        np.testing.assert_allclose(after[part], factor * watts, rtol=1e-6, err_msg=part)
+    assert loaded.model.calibration == loaded.calibration == "refit"
+    assert (loaded.table, loaded.table_sha256) == ("t.csv", "abc")
+
+
+def test_ones_change_nothing():
+    model = AccelWattch.variant("sass_sim")
+    same = with_multipliers(model, {"DRAMP": 1.0, "INTP": 1.0})
+    assert all(np.array_equal(a, b) for a, b in zip(jax.tree.leaves(model), jax.tree.leaves(same), strict=True))
+
+
+def test_a_board_comes_back(tmp_path):
+    fitted = (("pipeline", 101.0), ("tensor_bf16", 1.5), ("dram_hbm3e", 50.0))
+    model = load_power_calibration(written(tmp_path / "c.toml", "board", fitted)).model
+    shipped = BoardPower.from_table()
+    assert isinstance(model, BoardPower)
+    assert float(model.pipeline) == 101.0
+    np.testing.assert_allclose(np.max(model.tensor / shipped.tensor), np.min(model.tensor / shipped.tensor), rtol=1e-6)
+    assert float(np.sum(np.asarray(model.dram != shipped.dram))) == 1
+
+
+def test_the_same_fit_gives_the_same_bytes(tmp_path):
+    assert written(tmp_path / "a.toml").read_bytes() == written(tmp_path / "b.toml").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('format = "dse power calibration 1"', 'format = "other"', "format is 'other'; give a file that"),
+        ('model = "accelwattch_hw"', 'model = "accelwatch_hw"', "model is 'accelwatch_hw'; did you mean"),
+        ("[coefficients.DRAMP]", "[coefficients.DRAM]", "has no fitted coefficient 'DRAM'; did you mean 'DRAMP'"),
+        ("value = 0.8", "value = -0.8", r"coefficients.DRAMP.value is -0.8; give a number"),
+        ("value = 0.8", 'value = "much"', "coefficients.DRAMP.value is 'much'"),
+        ("value = 0.8", "value = true", "coefficients.DRAMP.value is True"),
+        ('table_sha256 = "abc"', "", "table_sha256 is None; give a text"),
+    ],
+)
+def test_wrong_files_are_refused(tmp_path, old, new, sentence):
+    path = written(tmp_path / "c.toml")
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=sentence):
+        load_power_calibration(path)

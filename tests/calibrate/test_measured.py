@@ -1,0 +1,88 @@
+"""Measured tables: what is read, what is counted as skipped, what is refused with which sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.calibrate.measured import read_kernels, read_operators, table_kind
+from dse.errors import InputError
+from tests.calibrate.tables import DYNAMIC, kernel_table, operator_table
+
+
+def changed(path, **columns):
+    """The same file with columns replaced; None drops one."""
+    frame = pd.read_csv(path)
+    for name, values in columns.items():
+        frame = frame.drop(columns=name) if values is None else frame.assign(**{name: values})
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_kernels_with_their_components(tmp_path):
+    table = read_kernels(kernel_table(tmp_path / "t.csv"), "sass")
+    assert set(table.parts) == {*DYNAMIC, "IDLE_COREP", "CONSTP", "STATICP"}
+    assert len(table.watts) == 24
+    assert len(set(table.groups)) == 8
+    assert table.skipped == 0
+
+
+def test_kernels_without_components_are_counted(tmp_path):
+    path = kernel_table(tmp_path / "t.csv")
+    frame = pd.read_csv(path)
+    frame.loc[3, "sass_INTP_W"] = np.nan
+    frame.to_csv(path, index=False)
+    table = read_kernels(path, "sass")
+    assert (len(table.watts), table.skipped) == (23, 1)
+    assert "k3" not in table.kernels
+
+
+def test_the_kind_of_a_table(tmp_path):
+    assert table_kind(kernel_table(tmp_path / "a.csv")) == "kernels"
+    assert table_kind(operator_table(tmp_path / "b.csv")) == "operators"
+    (tmp_path / "c.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(InputError, match=r"neither power_w .* nor meas_W"):
+        table_kind(tmp_path / "c.csv")
+    with pytest.raises(InputError, match="no such file"):
+        table_kind(tmp_path / "d.csv")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"benchmark_group": None}, "no column benchmark_group"),
+        ({"meas_W": -5.0}, "row 2: meas_W is -5; power cannot be negative"),
+        ({"meas_W": 170_000.0}, "is it in milliwatts"),
+        ({"meas_W": "high"}, "row 2: meas_W is 'high'; give a number"),
+        ({"benchmark_group": "only"}, "needs two benchmarks to leave one out"),
+    ],
+)
+def test_refused_kernels(tmp_path, columns, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_kernels(changed(kernel_table(tmp_path / "t.csv"), **columns), "sass")
+
+
+def test_a_variant_that_the_table_does_not_hold(tmp_path):
+    with pytest.raises(InputError, match="no components of variant 'hw'; accepted are: sass"):
+        read_kernels(kernel_table(tmp_path / "t.csv"), "hw")
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"power_w": [np.nan, np.nan, 0.0]}, "no row of 3 has power_w above 0"),
+        ({"power_w": [690.0, -1.0, 300.0]}, "row 3: power_w is -1"),
+        ({"latency_us": [1.0, 2.0, 0.0]}, "row 4: latency_us is 0; give a positive time"),
+        ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is in another unit; give latency_us"),
+        ({"power_w": None, "power_mw": 690e3}, "column power_mw is in another unit; give power_w"),
+        ({"dtype": None}, "no column dtype"),
+    ],
+)
+def test_refused_operators(tmp_path, columns, sentence):
+    with pytest.raises(InputError, match=sentence):
+        read_operators(changed(operator_table(tmp_path / "t.csv"), **columns))
+
+
+def test_operators_without_power_are_counted_by_reason(tmp_path):
+    table = read_operators(operator_table(tmp_path / "t.csv", power_w=[690.0, np.nan, 0.0]))
+    assert len(table.frame) == 1
+    assert table.skipped == {"no power_w": 1, "power_w is 0: not measured": 1}

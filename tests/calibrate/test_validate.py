@@ -1,0 +1,88 @@
+"""``validate`` and ``calibrate power`` as a user meets them: documents, skipped rows, refusals."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from dse.calibrate.coefficients import load_power_calibration
+from dse.calibrate.validate import validate
+from dse.cli import run_command
+from dse.errors import InputError
+from tests.calibrate.tables import kernel_table, operator_table
+
+
+def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
+    answer = validate(operator_table(tmp_path / "t.csv"), "power")
+    (row,) = answer["device"]
+    assert (row["device"], row["op"], row["n"]) == ("H200-SXM-141GB", "gemm", 2)
+    assert abs(row["power_bias"]) <= row["power_mape"] < 15
+    assert answer["short"]["all"]["n"] == 1
+    assert answer["skipped"] == []
+    own = validate(tmp_path / "t.csv", "power", "model")
+    assert own["time"] != answer["time"]
+    assert own["all"]["power_mape"] != answer["all"]["power_mape"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"device": ["H200-SXM-141GB", "TPU", "H200-SXM-141GB"]}, "no GPU is called 'TPU'"),
+        ({"dtype": ["bf16", "int3", "bf16"]}, "no kernel is made for data type 'int3'"),
+        ({"op": ["gemm", "llm_e2e", "gemm"]}, "no kernel is made for operator 'llm_e2e'"),
+        ({"k": [8192, None, 8192]}, "gemm without its m, n, k"),
+    ],
+)
+def test_uncovered_rows_are_counted_with_the_reason(tmp_path, columns, reason):
+    answer = validate(operator_table(tmp_path / "t.csv", **columns), "power")
+    assert answer["skipped"] == [{"reason": reason, "n": 1}]
+    assert answer["all"]["n"] == 1
+
+
+def test_refusals(tmp_path):
+    path = operator_table(tmp_path / "t.csv")
+    with pytest.raises(InputError, match="'time' cannot be validated yet; accepted are: power"):
+        validate(path, "time")
+    with pytest.raises(InputError, match="no time is called 'mine'"):
+        validate(path, "power", "mine")
+    with pytest.raises(InputError, match=r"no row can be compared: no GPU is called 'TPU' \(3\)"):
+        validate(operator_table(tmp_path / "u.csv", device="TPU"), "power")
+
+
+def test_validate_command(tmp_path, capsys):
+    path = operator_table(tmp_path / "t.csv")
+    assert run_command(["validate", str(path), "--quantity", "power", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert set(document["device"][0]) == {"device", "op", "n", "power_mape", "power_bias"}
+    assert run_command(["validate", str(path), "--quantity", "time"]) == 2
+    assert "cannot be validated yet" in capsys.readouterr().err
+    assert run_command(["validate", str(path), "--quantity", "power"]) == 0
+    assert "H200-SXM-141GB" in capsys.readouterr().out
+
+
+def test_calibrate_command_writes_what_it_prints(tmp_path, capsys):
+    path = kernel_table(tmp_path / "t.csv", noise=0.02, groups=4)
+    out = tmp_path / "c.toml"
+    command = ["calibrate", "power", str(path), "--variant", "sass", "-o", str(out), "--json"]
+    assert run_command(command) == 0
+    document = json.loads(capsys.readouterr().out)
+    errors = {m["name"]: m["leave_one_benchmark_out"] for m in document["models"]}
+    assert {"multipliers", "mean", "one_scale", "four_parameters", "published"} <= set(errors)
+    assert errors["multipliers"] < errors["published"] < errors["mean"]
+    fitted = {c["name"]: c["value"] for c in document["coefficients"]}
+    assert load_power_calibration(out).coefficients == pytest.approx(fitted, rel=1e-5)
+    assert run_command(["calibrate", "power", str(path)]) == 2
+    assert "no components of variant 'hw'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_calibrate_a_board(tmp_path, capsys):
+    path = operator_table(tmp_path / "t.csv")
+    frame = pd.read_csv(path)
+    pd.concat([frame.assign(n=frame.n + 64 * i, power_w=frame.power_w - i) for i in range(4)]).to_csv(path, index=False)
+    assert run_command(["calibrate", "power", str(path), "-o", str(tmp_path / "c.toml"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["model"] == "board"
+    assert document["n"] == 8
+    assert "dram_hbm3e" in document["not_identified"]  # products at the limit say nothing of DRAM
+    assert float(load_power_calibration(tmp_path / "c.toml").model.pipeline) > 0  # pyright: ignore
