@@ -10,7 +10,7 @@ from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.local import Judged, Neighbourhood, told_metrics
-from dse.search.moved import SMALLEST
+from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, percent, words
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, TimingModel
@@ -28,7 +28,7 @@ class Comparison:
     cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the phase's time.
     ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs and metric
     (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second; ``change``
-    is none where that GPU cannot run the workload. Largest change of the first metric first.
+    is none where that GPU cannot run the workload. Largest change of a time first.
     """
 
     first: Explanation
@@ -130,10 +130,7 @@ def _swaps(sheets: Sequence[GpuSheet], differ: list[str], judged: Judged, worklo
             base, value = (float(judged.metrics[metric][d]) for d in (0, design))
             rows.append(place | {"metric": metric, "change": value / base - 1 if runs else float("nan")})
     columns = ["attribute", "name", "unit", "first", "second", "metric", "change"]
-    frame = pd.DataFrame(rows, columns=columns)
-    largest = frame.groupby("attribute")["change"].agg(lambda change: change.abs().max())
-    order = frame["attribute"].map(largest).sort_values(ascending=False, kind="stable", na_position="last").index
-    return frame.loc[order].reset_index(drop=True)
+    return by_effect(pd.DataFrame(rows, columns=columns), told_metrics(workload))
 
 
 def _sentence(rows: pd.DataFrame) -> str:

@@ -32,7 +32,10 @@ ALONE = (
     "Attributes move alone: what a real design would move with them (other data types' rates, slices with capacity, "
     "voltage or area budgets) stays."
 )
-METHOD = f"Changes are re-evaluations with the fastest kernels chosen anew; elasticities are derivatives at the design. {ALONE}"
+METHOD = (
+    "Changes are re-evaluations with the fastest kernels chosen anew; elasticities are derivatives at the design. "
+    f"{ALONE}"
+)
 
 NOTHING = 1e-6
 """An elasticity below this is the rounding of 32 bits."""
@@ -49,7 +52,7 @@ class Explanation:
     (attribute, unit, value, metric, elasticity). ``kernel_elasticities``: a row an attribute and kernel with those of
     its time at the clock that its phase holds and of its energy if nothing limited it. ``moves``: a row an attribute
     and metric (attribute, unit, before, after, text, metric, change, promised, agrees, why): relative changes, the
-    second by the elasticity; largest change of the first metric first. ``roofline``: see
+    second by the elasticity; largest change of a time first. ``roofline``: see
     :func:`~dse.search.roofline_points.roofline_points`. ``left_out``: attribute -> why it has no move.
     """
 
@@ -124,7 +127,7 @@ def explained(
     attributes, left_out = quantities(numbers)
     tried, refused = _covered(workload, sheet, moves(numbers))
     judged = near.evaluate([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])
-    slopes = near.elasticities(numbers, list(attributes), judged.chosen[0])
+    slopes = near.elasticities(numbers, list(attributes), np.asarray(judged.chosen[0]))
     moved, stopped = moved_table(Trial(workload, numbers, tried, judged, list(attributes), slopes))
     return Explanation(
         run=ran,
@@ -174,7 +177,7 @@ def _kernel_table(sheet: GpuSheet, workload: Workload, names: list[str], slopes:
         time, energy = slopes.microseconds[:, number], slopes.joules[:, number]
         for k in np.argsort(-np.abs(time), kind="stable"):
             if max(abs(time[k]), abs(energy[k])) > NOTHING:
-                place = {"phase": operator.phase, "kernel": operator.name} | _place(sheet, names[k])
+                place = {"operator": number, "phase": operator.phase, "kernel": operator.name} | _place(sheet, names[k])
                 rows.append(place | {"time": float(time[k]), "energy": float(energy[k])})
     return pd.DataFrame(rows)
 

@@ -183,4 +183,4 @@ def told_metrics(workload: Workload) -> list[str]:
     """Return the metrics that an explanation tells: times of phases, of all where that is another one, and energy."""
     phases = {phase.name for phase in workload.phases}
     told = [metric for metric, phase in PHASE_OF.items() if phase in phases]
-    return [*told, *(["time_ms"] if len(told) != 1 else []), "energy_j"]
+    return [*told, *([] if told and len(phases) == 1 else ["time_ms"]), "energy_j"]

@@ -16,7 +16,7 @@ SMALLEST = 0.0005
 
 TOLERANCE, TOLERANCE_SHARE = 0.001, 0.2
 """An elasticity disagrees where the change that it promises is off by more than 0.1 % of the result and a fifth of the
-larger of the two changes (the promise is a power law; a sum of terms bends away from it by less, for a step of 10 %)."""
+larger of the two: the promise is a power law, from which a sum of terms bends away by less in a step of 10 %."""
 
 COLUMNS = ("attribute", "unit", "before", "after", "text", "metric", "change", "promised", "agrees", "why")
 
@@ -55,7 +55,7 @@ def moved_table(trial: Trial) -> tuple[pd.DataFrame, dict[str, str]]:
         if not stopped[move.attribute.name]
         for row in _rows(trial, move, design)
     ]
-    table = _sorted(pd.DataFrame(rows, columns=list(COLUMNS)), told_metrics(trial.workload))
+    table = by_effect(pd.DataFrame(rows, columns=list(COLUMNS)), told_metrics(trial.workload))
     return table, {name: text for name, text in stopped.items() if text}
 
 
@@ -87,7 +87,8 @@ def _why(trial: Trial, move: Move, design: int, metric: str, k: int) -> str:
     return why(trial.workload, trial.judged, design, metric, move.factor ** slopes[k])
 
 
-def _sorted(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+def by_effect(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Return rows of attributes and metrics, the largest change of a time first, then of the energy."""
     energy = rows["metric"] == "energy_j"
     times = rows[~energy].groupby("attribute")["change"].agg(lambda c: c.abs().max())
     joules = rows[energy].set_index("attribute")["change"].abs()

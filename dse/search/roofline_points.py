@@ -25,7 +25,7 @@ def bandwidth_gbs(sheet: GpuSheet) -> float:
 
 
 def roofline_points(sheet: GpuSheet, workload: Workload, judged: Judged) -> pd.DataFrame:
-    """Return a row an operator, and one a phase (kernel "total"), for the first design of ``judged``.
+    """Return a row an operator, and one a phase (kernel "total", operator -1), for the first design of ``judged``.
 
     ``intensity`` [FLOP/B]; ``tflops`` reached; ``peak_tflops`` of ``unit`` (tensor or vector, and data type) at the
     sheet's clock; ``roof_tflops`` = min(peak, intensity x bandwidth); ``of_roof`` [1]; ``dram_gbs``; ``of_bandwidth``
@@ -47,6 +47,7 @@ def _counts(sheet: GpuSheet, workload: Workload, k: int, judged: Judged) -> dict
     unit, dtype = _unit(kernel)
     flop = 2.0 * float(kernel.fma) * operator.repeats
     return {
+        "operator": k,
         "phase": operator.phase,
         "kernel": operator.name,
         "unit": f"{unit} {dtype}" if flop else None,
@@ -70,7 +71,7 @@ def _unit(kernel: Kernel | TracedKernel) -> tuple[str, str]:
 def _together(phase: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     sums = {key: sum(part[key] for part in parts) for key in ("flop", "bytes", "seconds", "at_peak")}
     units = list(dict.fromkeys(part["unit"] for part in parts if part["unit"]))
-    return {"phase": phase, "kernel": TOTAL, "unit": ", ".join(units) or None, **sums}
+    return {"operator": -1, "phase": phase, "kernel": TOTAL, "unit": ", ".join(units) or None, **sums}
 
 
 def _point(sheet: GpuSheet, counts: dict[str, Any]) -> dict[str, Any]:
@@ -81,6 +82,7 @@ def _point(sheet: GpuSheet, counts: dict[str, Any]) -> dict[str, Any]:
     roof = peak if peak is None or intensity is None else min(peak, intensity * slope / KILO)
     reached = flop / seconds / TERA if flop else None
     return {
+        "operator": counts["operator"],
         "phase": counts["phase"],
         "kernel": counts["kernel"],
         "unit": counts["unit"],
