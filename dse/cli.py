@@ -260,6 +260,7 @@ def explain(
     *,
     against: str | None = None,
     timing: str = "amali",
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:
     """Say why a workload takes its time and energy on a GPU, and what 10 % more of each attribute would change.
@@ -278,10 +279,16 @@ def explain(
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
     from dse.search.explain import explain as explain_one
+    from dse.sweep.evaluate import cache_compilations
     from dse.timing.models import timing_model
 
+    cache_compilations()
     model = timing_model(timing, "--timing")
     found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
+    if out is not None:
+        from dse.report.page_explain import write_explain_page
+
+        write_explain_page(found, out)
     if json_:
         _print_json(found.document())
     else:

@@ -15,21 +15,33 @@ def why(workload: Workload, judged: Judged, design: int, metric: str, promised: 
     ``promised`` (operators,): the factor on each launch's time by its derivative, or on its energy where ``metric`` is
     ``energy_j``. The launch that differs most from it in the whole workload is named.
     """
-    before, after = judged.clock[0] >= HELD, judged.clock[design] >= HELD
-    if before != after:
-        return f"the power limit {'sets in' if before else 'lets go'} within the step"
     k = _culprit(workload, judged, design, metric, promised)
-    name = workload.operators[k].name
-    if judged.chosen[design, k] != judged.chosen[0, k]:
-        labels = [_label(workload, k, int(judged.chosen[d, k])) for d in (0, design)]
-        return f"{name} changes from {labels[0]} to {labels[1]}"
-    edge = _wave_edge(judged, design, k)
-    if edge:
-        return f"a wave edge, {edge} of {name}"
+    limit = _power_limit(judged, design)
+    found = [text for text in (_kernel_change(workload, judged, design, k), limit) if text]
+    if found:
+        return "; ".join(found)
     bound = [judged.bound_by(d, k) for d in (0, design)]
+    name = workload.operators[k].name
     if bound[0] != bound[1]:
         return f"{name} becomes bound by {bound[1]} instead of {bound[0]}"
     return f"the result bends within the step, most in {name}"
+
+
+def _power_limit(judged: Judged, design: int) -> str:
+    """Whether the power limit binds on one side alone."""
+    before, after = judged.clock[0] < HELD, judged.clock[design] < HELD
+    return "" if before == after else f"the power limit {'lets go' if before else 'sets in'} within the step"
+
+
+def _kernel_change(workload: Workload, judged: Judged, design: int, k: int) -> str:
+    """Whether an operator runs by another kernel, or its grid in other waves, or nothing."""
+    name, (first, second) = workload.operators[k].name, judged.chosen[[0, design], k]
+    if first != second:
+        return f"{name} changes from {_label(workload, k, int(first))} to {_label(workload, k, int(second))}"
+    count, ctas = (array[[0, design], k] for array in (judged.waves, judged.ctas))
+    if count[0] != count[1]:
+        return f"a wave edge: {name} runs in {count[1]:g} instead of {count[0]:g} waves"
+    return f"a wave edge: {ctas[1]:g} instead of {ctas[0]:g} CTAs of {name} on an SM" if ctas[0] != ctas[1] else ""
 
 
 def _culprit(workload: Workload, judged: Judged, design: int, metric: str, promised: np.ndarray) -> int:
@@ -43,11 +55,3 @@ def _culprit(workload: Workload, judged: Judged, design: int, metric: str, promi
 
 def _label(workload: Workload, k: int, candidate: int) -> str:
     return workload.operators[k].candidates[candidate - workload.slices[k].start].label
-
-
-def _wave_edge(judged: Judged, design: int, k: int) -> str:
-    """How the waves of a grid change, or nothing."""
-    count, ctas = (array[[0, design], k] for array in (judged.waves, judged.ctas))
-    if count[0] != count[1]:
-        return f"{count[1]:g} waves instead of {count[0]:g}"
-    return f"the busiest SM holds {ctas[1]:g} CTAs instead of {ctas[0]:g}" if ctas[0] != ctas[1] else ""

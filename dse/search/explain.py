@@ -125,7 +125,7 @@ def explained(
     near = near or Neighbourhood(sheet, workload, model, power)
     numbers = sheet.numbers()
     attributes, left_out = quantities(numbers)
-    tried, refused = _covered(workload, sheet, moves(numbers))
+    tried, refused = covered(workload, sheet, moves(numbers))
     judged = near.evaluate([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])
     slopes = near.elasticities(numbers, list(attributes), np.asarray(judged.chosen[0]))
     moved, stopped = moved_table(Trial(workload, numbers, tried, judged, list(attributes), slopes))
@@ -139,7 +139,7 @@ def explained(
     )
 
 
-def _covered(workload: Workload, sheet: GpuSheet, tried: list[Move]) -> tuple[list[Move], dict[str, str]]:
+def covered(workload: Workload, sheet: GpuSheet, tried: list[Move]) -> tuple[list[Move], dict[str, str]]:
     """Return the moves that a workload covers, and why it does not cover the others: traces are simulated for GPUs."""
     if not workload.traced:
         return tried, {}
