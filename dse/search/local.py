@@ -37,6 +37,9 @@ from dse.workload.workload import Workload
 BATCH = 64
 """Designs are evaluated in multiples of this, so that one program does for two GPUs."""
 
+QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}
+"""The programs run for milliseconds and take seconds to compile."""
+
 NUMERIC = tuple(name for name, attr in gpu_schema().items() if attr.type in ("int", "float"))
 """Attributes that autodiff can move."""
 
@@ -86,8 +89,9 @@ class Neighbourhood:
     def __init__(self, sheet: GpuSheet, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload = workload
         self._space = Space("", "", sheet, (), (), (), (workload,), (1.0,), (), model, power, {})
-        self._evaluate = jax.jit(self._judged)
-        self._differentiate = jax.jit(self._slopes)
+        options = QUICK_TO_COMPILE if jax.default_backend() == "cpu" else None
+        self._evaluate = jax.jit(self._judged, compiler_options=options)
+        self._differentiate = jax.jit(self._slopes, compiler_options=options)
 
     def evaluate(self, gpus: Sequence[Mapping[str, float]]) -> Judged:
         """Return ``gpus`` with the kernels that are fastest on each, NumPy arrays."""

@@ -52,7 +52,7 @@ def wide() -> Any:
     with jax.enable_x64(True):
         workload, model, power = with_an_edge(), Amali(), power_choice("board", "power")
         near = Neighbourhood(SHEET, workload, model, power)
-        yield explained(SHEET, workload, model, power, near), near
+        return explained(SHEET, workload, model, power, near), near
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +95,7 @@ def test_the_elasticities_are_not_all_nothing(found: Explanation) -> None:
     assert (found.elasticities["elasticity"].abs() > 0.01).sum() > 10
 
 
-@pytest.mark.parametrize("name", ["dram_bandwidth_gbs", "sm_count", "tdp_w"])
+@pytest.mark.parametrize("name", ["dram_bandwidth_gbs", "sm_count"])
 def test_sentences_agree_with_running_the_changed_gpu(found: Explanation, name: str) -> None:
     rows = found.moves[found.moves["attribute"] == name].set_index("metric")
     attr = gpu_schema()[name]
@@ -218,17 +218,17 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> None:
-    ctas = [[lines(2 * c + w) for w in range(2)] for c in range(300)]
+    ctas = [[lines(2 * c + w) for w in range(2)] for c in range(330)]
     trace = write_directory(tmp_path / "trace", kernel_text(ctas, threads=64))
     found = explain("rtx_2060", str(trace))
     base = run("rtx_2060", str(trace))
     assert found.run.metrics["time_ms"][0] == pytest.approx(base.metrics["time_ms"][0], rel=1e-6)
     rows = found.moves.set_index(["attribute", "metric"])
-    for name in ("sm_count", "dram_latency_ns"):
-        after = gpu_schema()[name].decode(rows.loc[(name, "time_ms"), "after"])
-        other = run(changed(preset_sheet("rtx_2060"), {name: after}, "test"), str(trace))
-        exact = other.metrics["time_ms"][0] / base.metrics["time_ms"][0] - 1
-        assert rows.loc[(name, "time_ms"), "change"] == pytest.approx(exact, abs=1e-5)
+    after = int(rows.loc[("sm_count", "time_ms"), "after"])  # where the trace is simulated anew
+    other = run(changed(preset_sheet("rtx_2060"), {"sm_count": after}, "test"), str(trace))
+    exact = other.metrics["time_ms"][0] / base.metrics["time_ms"][0] - 1
+    assert abs(exact) > 1e-3
+    assert rows.loc[("sm_count", "time_ms"), "change"] == pytest.approx(exact, abs=1e-5)
     assert "sector_bytes" in found.left_out
     assert found.elasticities["elasticity"].abs().max() > 0.1
     _, refused = covered(base.workload, preset_sheet("rtx_2060"), moves(preset_sheet("rtx_2060").numbers()))
