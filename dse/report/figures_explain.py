@@ -11,7 +11,11 @@ from dse.report.figures import BASELINE, EFFECT, GREY, INK, _layout
 
 
 def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: float) -> go.Figure:
-    """Draw the kernels [TFLOP/s] over their intensity [FLOP/B] under the roof of each unit, both logarithmic."""
+    """Draw the kernels [TFLOP/s] over their intensity [FLOP/B] under the roof of each unit, both logarithmic.
+
+    A dot's area grows with its kernel's share of the phase; the heaviest kernel of a phase is named, the others by
+    hovering.
+    """
     figure = go.Figure()
     intensity = points["intensity"].to_numpy(dtype=float)
     ridges = [peak * 1e3 / slope_gbs for peak in peaks.values()]
@@ -26,14 +30,20 @@ def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: fl
             go.Scatter(
                 x=part["intensity"].to_numpy(dtype=float),
                 y=part["tflops"].to_numpy(dtype=float),
-                text=[escape(kernel) for kernel in part["kernel"]],
-                customdata=100 * part["of_roof"].to_numpy(dtype=float),
+                text=[
+                    escape(k) if s == part["share"].max() else ""
+                    for k, s in zip(part["kernel"], part["share"], strict=True)
+                ],
+                customdata=np.stack(
+                    [part["kernel"].map(escape), 100 * part["of_roof"].astype(float), 100 * part["share"]], axis=1
+                ),
                 name=escape(str(phase)),
                 mode="markers+text",
                 textposition="bottom right",
                 textfont={"size": 10, "color": INK},
-                marker={"size": 10},
-                hovertemplate="%{text}: %{x:.3~g} FLOP/B, %{y:.3~g} TFLOP/s, %{customdata:.0f} % of the roof"
+                marker={"size": 7 + 20 * np.sqrt(part["share"].to_numpy(dtype=float)), "opacity": 0.75},
+                hovertemplate="%{customdata[0]}: %{x:.3~g} FLOP/B, %{y:.3~g} TFLOP/s, "
+                "%{customdata[1]:.0f} % of the roof, %{customdata[2]:.0f} % of the time"
                 "<extra>%{fullData.name}</extra>",
             )
         )
@@ -55,7 +65,8 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
         names, change = [escape(text) for text in part["text"]], part["change"].to_numpy(dtype=float)
         bars = go.Bar(
             x=change, y=names, orientation="h", marker={"color": np.where(change > 0, BASELINE, EFFECT)},
-            text=[f"{value:+.1f}" for value in change], hovertemplate="%{y}: %{x:+.2f} %<extra></extra>",
+            text=[f"{value:+.1f}" if abs(value) >= 0.05 else "" for value in change],
+            hovertemplate="%{y}: %{x:+.2f} %<extra></extra>",
         )  # fmt: skip
         figure.add_trace(bars, row=1, col=column)
         if part["promised"].notna().any():

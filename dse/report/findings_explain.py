@@ -49,8 +49,12 @@ def _bars(workload: str, name: str, stack: dict[str, float]) -> list[dict]:
 
 
 def roofline(found: Explanation) -> tuple[pd.DataFrame, dict[str, float], float]:
-    """Return the kernels with a place on the roofline, the peaks [TFLOP/s] of their units, and the slope [GB/s]."""
+    """Return the kernels with a place on the roofline, the peaks [TFLOP/s] of their units, and the slope [GB/s].
+
+    A kernel's ``share`` is that of its phase's time.
+    """
     points = found.roofline[found.roofline["intensity"].notna() & (found.roofline["kernel"] != TOTAL)]
+    points = points.assign(share=found.run.kernels["share"].to_numpy()[points["operator"].to_numpy(dtype=int)])
     peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
     return points, {str(unit): float(peak) for unit, peak in peaks.items()}, bandwidth_gbs(found.run.gpu)
 

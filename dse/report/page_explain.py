@@ -29,7 +29,7 @@ def explain_page_html(found: Explanation | Comparison) -> str:
     lead = f"{run.gpu.title}: {metrics}. Timing model {type(run.model).__name__}, {run.calibration}. "
     lead += f"Power model: {power_calibration(run.power)}."
     sections = _comparison(found) if isinstance(found, Comparison) else _explanation(found)
-    causes = "".join(f"<li><b>{cause}</b>: {escape(meaning)}</li>" for cause, meaning in CAUSES.items())
+    causes = "".join(f"<li>{_swatch(cause)}<b>{cause}</b>: {escape(text)}</li>" for cause, text in CAUSES.items())
     body = "\n".join([f"<h1>{title}</h1>", _note(lead), *sections, f'<ul class="causes">{causes}</ul>'])
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -47,11 +47,18 @@ def _explanation(found: Explanation) -> list[str]:
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
         parts.append(_figure("Each attribute moved alone", note, drawn, "figure-moves"))
     stacks = figures.stacks_figure(findings_explain.kernel_stacks(found.run))
-    parts.append(_figure("Where the time goes", "A bar a kernel, all its repeats.", stacks, "figure-stack"))
+    parts.append(
+        _figure(
+            "Where the time goes",
+            "A bar a kernel, all its repeats; the colours are explained at the end.",
+            stacks,
+            "figure-stack",
+        )
+    )
     points, peaks, slope = findings_explain.roofline(found)
     if not points.empty:
         drawn = figures_explain.roofline_figure(points, peaks, slope)
-        note = "Kernels without multiply-adds have no place here."
+        note = "The heaviest kernel is named; hover the others. Kernels without multiply-adds have no place here."
         parts.append(_figure("Roofline", note, drawn, "figure-roofline"))
     return parts
 
@@ -81,6 +88,10 @@ def _said(title: str, sentences: list[str], note: str) -> str:
 def _figure(title: str, note: str, figure: figures.go.Figure, name: str) -> str:
     drawn = f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
     return f"<section>\n<h2>{escape(title)}</h2>\n{_note(note) if note else ''}\n{drawn}\n</section>"
+
+
+def _swatch(cause: str) -> str:
+    return f'<span class="swatch" style="background:{figures.CAUSE_COLOURS[cause]}"></span>'
 
 
 def _note(text: str) -> str:
