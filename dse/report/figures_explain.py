@@ -77,7 +77,7 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
             figure.add_trace(dots, row=1, col=column)
         figure.update_xaxes(title_text="change [%]", row=1, col=column)
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(moves)])
-    _layout(figure, 26 * len(moves) + 110, l=20, t=40)
+    _layout(figure, 26 * len(moves) + 130, l=20, t=60)
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, automargin=True)
     figure.update_layout(showlegend=False, bargap=0.25)
     return figure
