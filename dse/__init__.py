@@ -20,6 +20,8 @@ _HOME = {
     "Roofline": "dse.timing.roofline",
     "load_space": "dse.space.space",
     "run": "dse.sweep.run",
+    "explain": "dse.search.explain",
+    "compare": "dse.search.compare",
     "pareto_mask": "dse.sweep.pareto",
 }
 
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
+    from dse.search.compare import compare as compare
+    from dse.search.explain import explain as explain
     from dse.space.space import load_space as load_space
     from dse.sweep.pareto import pareto_mask as pareto_mask
     from dse.sweep.run import run as run

@@ -307,6 +307,49 @@ def validate(table: Path, /, *, quantity: str, time: str = "measured", json_: Js
         print_validation(document, Console())
 
 
+@app.command
+def explain(
+    gpu: str,
+    workload: str,
+    /,
+    *,
+    against: str | None = None,
+    timing: str = "amali",
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    json_: Json = False,
+) -> None:
+    """Say why a workload takes its time and energy on a GPU, and what 10 % more of each attribute would change.
+
+    Parameters
+    ----------
+    gpu:
+        Name of a GPU ('dse show gpus') or path of a GPU TOML.
+    workload:
+        As for 'dse run': a network with its settings, a workload TOML, a CSV of GEMMs, or a trace directory.
+    against:
+        A second GPU beside the first, and what accounts for the difference.
+    timing:
+        Timing model: amali, mdm or roofline.
+    """
+    from dse.report.terminal_explain import print_found
+    from dse.search.compare import compare
+    from dse.search.explain import explain as explain_one
+    from dse.sweep.evaluate import cache_compilations
+    from dse.timing.models import timing_model
+
+    cache_compilations()
+    model = timing_model(timing, "--timing")
+    found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
+    if out is not None:
+        from dse.report.page_explain import write_explain_page
+
+        write_explain_page(found, out)
+    if json_:
+        _print_json(found.document())
+    else:
+        print_found(found, Console())
+
+
 def _print_json(document: Any) -> None:
     print(json.dumps(document, indent=1, allow_nan=False))
 

@@ -76,7 +76,9 @@ def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> 
     """Watts, and time over the given time, of a batch of launches."""
 
     def one(counts: Activity, timing: Timing) -> tuple[Array, Array]:
-        found = sustain(model.draw(timing, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width)
+        found = sustain(
+            model.draw(timing.clock_ghz, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width
+        )
         return found.power.watts, found.timing.nanoseconds / timing.nanoseconds
 
     return jax.vmap(one)(counts, timing)

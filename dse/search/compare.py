@@ -1,0 +1,144 @@
+"""Two designs side by side on one workload, and what accounts for the difference."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from dse.hardware.presets import GpuSheet, load_sheet
+from dse.power.models import PowerChoice, power_choice
+from dse.search.explain import Explanation, explained, load_for, records
+from dse.search.local import Judged, Neighbourhood, told_metrics
+from dse.search.moved import SMALLEST, by_effect
+from dse.search.names import METRIC_WORDS, percent, words
+from dse.timing.amali import Amali
+from dse.timing.timing import CAUSES, TimingModel
+from dse.units import GIGA
+from dse.workload.workload import Workload
+
+SWAPS = "One attribute of the other GPU at a time, re-evaluated; effects do not add up: some show only together."
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A design and another one beside it.
+
+    ``metrics``: a row a metric (metric, unit, first, second, ratio = second / first). ``stack``: a row a phase and
+    cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the phase's time.
+    ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs and metric
+    (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second; ``change``
+    is none where that GPU cannot run the workload. Largest change of a time first.
+    """
+
+    first: Explanation
+    second: Explanation
+    metrics: pd.DataFrame
+    stack: pd.DataFrame
+    kernels: pd.DataFrame
+    swaps: pd.DataFrame
+
+    def sentences(self) -> list[str]:
+        """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""
+        told = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]
+        said = ", ".join(f"{percent(r['ratio'] - 1)} {METRIC_WORDS[r['metric']]}" for _, r in told.iterrows())
+        groups = [rows for _, rows in self.swaps.groupby("attribute", sort=False)]
+        return [
+            f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {said}",
+            *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse explain --against``."""
+        tables = {name: records(getattr(self, name)) for name in ("metrics", "stack", "kernels", "swaps")}
+        return {
+            "sentences": self.sentences(),
+            **tables,
+            "method": SWAPS,
+            "first": self.first.document(),
+            "second": self.second.document(),
+        }
+
+
+def compare(
+    gpu: str | GpuSheet,
+    against: str | GpuSheet,
+    workload: str | Workload,
+    model: TimingModel | None = None,
+    power: PowerChoice | None = None,
+) -> Comparison:
+    """Return a design and another one side by side (names, paths or records); InputError where one cannot run."""
+    sheets = [sheet if isinstance(sheet, GpuSheet) else load_sheet(sheet) for sheet in (gpu, against)]
+    numbers = [sheet.numbers() for sheet in sheets]
+    differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
+    swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
+    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped)
+    model, power = model or Amali(), power or power_choice("board", "power")
+    near = Neighbourhood(sheets[0], loaded, model, power)
+    first, second = (explained(sheet, loaded, model, power, near) for sheet in sheets)
+    judged = near.evaluate([numbers[0], *swapped])
+    return Comparison(
+        first,
+        second,
+        _metrics(first, second),
+        _stack(first, second),
+        _kernels(first, second),
+        _swaps(sheets, differ, judged, loaded),
+    )
+
+
+def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
+    told = told_metrics(first.run.workload)
+    names = [*told, *(name for name in first.run.metrics if name not in (*told, "time_ms"))]
+    rows = [
+        (name, first.run.metrics[name][1], first.run.metrics[name][0], second.run.metrics[name][0]) for name in names
+    ]
+    frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
+    return frame.assign(ratio=frame["second"] / frame["first"])
+
+
+def _stack(first: Explanation, second: Explanation) -> pd.DataFrame:
+    rows = []
+    for phase in first.run.workload.phases:
+        stacks = [side.run.stack(phase.name) for side in (first, second)]
+        rows += [
+            {"phase": phase.name, "cause": cause, "first_ms": a, "second_ms": b, "difference_ms": b - a}
+            for cause in CAUSES
+            if (a := stacks[0].get(cause, 0.0)) + (b := stacks[1].get(cause, 0.0)) > 0
+        ]
+    return pd.DataFrame(rows)
+
+
+def _kernels(first: Explanation, second: Explanation) -> pd.DataFrame:
+    columns = {"time_ms": "ms", "bound_by": "bound_by", "implementation": "implementation"}
+    frame = first.run.kernels[["phase", "kernel"]].copy()
+    for side, name in ((first, "first"), (second, "second")):
+        for column, short in columns.items():
+            frame[f"{name}_{short}"] = side.run.kernels[column].to_numpy()
+    return frame.assign(difference_ms=frame["second_ms"] - frame["first_ms"])
+
+
+def _swaps(sheets: Sequence[GpuSheet], differ: list[str], judged: Judged, workload: Workload) -> pd.DataFrame:
+    rows = []
+    for design, name in enumerate(differ, start=1):
+        entry = sheets[0].entries[name]
+        place = {"attribute": name, "name": words(entry.attribute), "unit": entry.attribute.unit,
+                 "first": entry.value, "second": sheets[1].entries[name].value}  # fmt: skip
+        fits = name != "dram_gb" or workload.memory.total <= float(sheets[1].numbers()["dram_gb"]) * GIGA
+        runs = fits and bool((judged.runs[design] > 0).all())
+        for metric in told_metrics(workload):
+            base, value = (float(judged.metrics[metric][d]) for d in (0, design))
+            rows.append(place | {"metric": metric, "change": value / base - 1 if runs else float("nan")})
+    columns = ["attribute", "name", "unit", "first", "second", "metric", "change"]
+    return by_effect(pd.DataFrame(rows, columns=columns), told_metrics(workload))
+
+
+def _sentence(rows: pd.DataFrame) -> str:
+    one = rows.iloc[0]
+    values = [f"{v:g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v)
+              for v in (one["first"], one["second"])]  # fmt: skip
+    text = f"only {one['attribute']} {values[0]} to {values[1]}"
+    if rows["change"].isna().any():
+        return f"{text}: cannot run the workload alone"
+    said = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
+    return f"{text}: {', '.join(said)}"
