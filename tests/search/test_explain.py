@@ -1,5 +1,6 @@
 """An explanation against finite differences, and its sentences against running the changed GPU."""
 
+import io
 import json
 from dataclasses import replace
 from html import escape
@@ -164,7 +165,7 @@ def test_the_document_is_finite_and_the_text_is_plain(found: Explanation) -> Non
     document = json.loads(json.dumps(found.document(), allow_nan=False))
     assert document["sentences"] == found.sentences()
     assert len(document["moves"]) == len(found.moves)
-    console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+    console = Console(width=80, record=True, file=io.StringIO())
     print_found(found, console)
     text = console.export_text()
     assert found.sentences()[0][:40] in text
