@@ -1,4 +1,4 @@
-"""The drawings of a page, from the data of :mod:`dse.report.findings`; the only file that imports plotly."""
+"""The drawings of a page, from the data of :mod:`dse.report.findings`; only figures*.py import plotly."""
 
 import textwrap
 from html import escape
@@ -62,7 +62,7 @@ def figure_html(figure: go.Figure, div_id: str) -> str:
     )
 
 
-def _layout(figure: go.Figure, height: int, **margin: int) -> None:
+def layout(figure: go.Figure, height: int, **margin: int) -> None:
     figure.update_layout(
         height=height,
         margin={"l": 70, "r": 20, "t": 20, "b": 50} | margin,
@@ -115,7 +115,7 @@ def pareto_figure(panels: list[Scatter], chosen: pd.DataFrame, name: str) -> go.
     for panel in panels:
         _draw_panel(figure, panel, chosen, name, size)
     _hide_empty(figure, panels, size)
-    _layout(figure, 560 if size == 1 else 400 * size + 40, t=30 if size > 1 else 60)
+    layout(figure, 560 if size == 1 else 400 * size + 40, t=30 if size > 1 else 60)
     figure.update_layout(legend=_corner_legend(size), barmode="overlay")
     return figure
 
@@ -325,7 +325,7 @@ def histogram_figure(frame: pd.DataFrame, objective: Objective, marks: list[tupl
         )  # fmt: skip
     figure.update_xaxes(title_text=_title(objective))
     figure.update_yaxes(title_text="feasible designs shown")
-    _layout(figure, 420, t=70)
+    layout(figure, 420, t=70)
     return figure
 
 
@@ -349,7 +349,7 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
         _totals(figure, part, place)
         figure.update_xaxes(title_text="time of one run [ms]", rangemode="tozero", **place)
     figure.update_yaxes(categoryorder="array", categoryarray=[_bar_name(n) for n in reversed(names)])
-    _layout(figure, rows * (46 * len(names) + 90) + 26, l=20, t=52)
+    layout(figure, rows * (46 * len(names) + 90) + 26, l=20, t=52)
     figure.update_yaxes(ticks="", ticksuffix="  ", showline=False, showgrid=False, automargin=True)
     figure.update_layout(barmode="stack", bargap=0.32, showlegend=False, uniformtext={"minsize": 10, "mode": "hide"})
     return figure
@@ -421,7 +421,7 @@ def _axis_grid(frame: pd.DataFrame, objectives: list[Objective], axes: list[Axis
     for column in range(len(axes) + 1, width + 1):
         figure.update_xaxes(visible=False, col=column)
         figure.update_yaxes(visible=False, col=column)
-    _layout(figure, 190 * rows + 120, l=90, t=50, b=70)
+    layout(figure, 190 * rows + 120, l=90, t=50, b=70)
     figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemsizing": "trace"})
     return figure
 

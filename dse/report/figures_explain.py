@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dse.report.figures import BASELINE, EFFECT, GREY, INK, _layout
+from dse.report.figures import BASELINE, EFFECT, GREY, INK, layout
 
 
 def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: float) -> go.Figure:
@@ -49,7 +49,7 @@ def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: fl
         )
     figure.update_xaxes(type="log", title_text="arithmetic intensity [FLOP/B]")
     figure.update_yaxes(type="log", title_text="reached [TFLOP/s]")
-    _layout(figure, 520, t=60)
+    layout(figure, 520, t=60)
     figure.update_layout(
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}, colorway=[EFFECT, BASELINE]
     )
@@ -77,7 +77,7 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
             figure.add_trace(dots, row=1, col=column)
         figure.update_xaxes(title_text="change [%]", row=1, col=column)
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(moves)])
-    _layout(figure, 26 * len(moves) + 130, l=20, t=60)
+    layout(figure, 26 * len(moves) + 130, l=20, t=60)
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, automargin=True)
     figure.update_layout(showlegend=False, bargap=0.25)
     return figure

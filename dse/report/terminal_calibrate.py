@@ -31,6 +31,8 @@ def print_validation(document: dict[str, Any], console: Console) -> None:
     console.print(_errors(f"runs of {short:g} us and longer", document))
     console.print()
     console.print(_errors(f"shorter runs (below {short:g} us: power of what ran before)", document["short"]))
+    if document["note"]:
+        console.print(f"\n{document['note']}", markup=False, highlight=False, style="yellow")
     _skipped(document["skipped"], console)
 
 
