@@ -16,8 +16,8 @@ from dse.power.board import BoardPower
 QUANTITIES = ("power",)
 FITTED_ON = "h200"
 SEEN = (
-    "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error is "
-    "partly a training error (left-out errors: experiments/006_board_power)."
+    "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
+    "is partly a training error (left-out errors: experiments/006_board_power)."
 )
 TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
 
