@@ -7,7 +7,7 @@ import pandas as pd
 
 from dse.report.findings import REST, SMALL_SHARE
 from dse.search.explain import Explanation
-from dse.search.local import told_metrics
+from dse.search.neighbourhood import told_metrics
 from dse.search.moved import SMALLEST
 from dse.search.names import METRIC_WORDS
 from dse.search.roofline_points import TOTAL, bandwidth_gbs

@@ -8,7 +8,7 @@ from dse.report.page import STYLE
 from dse.report.words import power_calibration, quantity
 from dse.search.compare import SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
-from dse.search.local import told_metrics
+from dse.search.neighbourhood import told_metrics
 from dse.timing.timing import CAUSES
 
 

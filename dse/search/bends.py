@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dse.search.local import PHASE_OF, Judged
+from dse.search.neighbourhood import PHASE_OF, Judged
 from dse.workload.workload import Workload
 
 HELD = 0.9999

@@ -15,7 +15,7 @@ import pandas as pd
 
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.models import PowerChoice, power_choice
-from dse.search.local import Elasticities, Neighbourhood, told_metrics
+from dse.search.neighbourhood import Elasticities, Neighbourhood, told_metrics
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
 from dse.search.moves import Move, moves, quantities
 from dse.search.names import words

@@ -6,7 +6,7 @@ import pandas as pd
 
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
-from dse.search.local import Judged
+from dse.search.neighbourhood import Judged
 from dse.units import GIGA, KILO, MEGA
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 from dse.workload.traced import TracedKernel
