@@ -7,9 +7,9 @@ import pandas as pd
 
 from dse.report.findings import REST, SMALL_SHARE
 from dse.search.explain import Explanation
-from dse.search.neighbourhood import told_metrics
 from dse.search.moved import SMALLEST
 from dse.search.names import METRIC_WORDS
+from dse.search.neighbourhood import told_metrics
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
 from dse.sweep.run import RunResult
 from dse.timing.timing import CAUSES

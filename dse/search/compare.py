@@ -9,9 +9,9 @@ import pandas as pd
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
-from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
 from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, percent, words
+from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, TimingModel
 from dse.units import GIGA

@@ -15,10 +15,10 @@ import pandas as pd
 
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.models import PowerChoice, power_choice
-from dse.search.neighbourhood import Elasticities, Neighbourhood, told_metrics
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
 from dse.search.moves import Move, moves, quantities
 from dse.search.names import words
+from dse.search.neighbourhood import Elasticities, Neighbourhood, told_metrics
 from dse.search.roofline_points import roofline_points
 from dse.sweep.run import RunResult, run
 from dse.timing.amali import Amali

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from dse.search.bends import why
-from dse.search.neighbourhood import Elasticities, Judged, told_metrics
 from dse.search.moves import Move
 from dse.search.names import METRIC_WORDS, move_words, percent
+from dse.search.neighbourhood import Elasticities, Judged, told_metrics
 from dse.workload.workload import Workload
 
 SMALLEST = 0.0005

@@ -1,7 +1,7 @@
 """Power and energy of kernels over locked clocks, and what AccelWattch's cubic (Eq. 3) makes of them.
 
-Run with ``python experiments/008_dvfs/run.py [--out FOLDER]`` (two minutes of processor time, most of it compilation): the board model of an H200 without its
-power limit. Prints the README's tables and writes one figure.
+Run with ``python experiments/008_dvfs/run.py [--out FOLDER]`` (two minutes of processor time, most of it
+compilation): the board model of an H200 without its power limit. Prints the README's tables and writes one figure.
 """
 
 import argparse

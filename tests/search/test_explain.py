@@ -21,10 +21,10 @@ from dse.report.findings_explain import kernel_stacks, tornado
 from dse.report.page_explain import explain_page_html
 from dse.report.terminal_explain import print_found
 from dse.search.explain import Explanation, covered, explain, explained
-from dse.search.neighbourhood import NUMERIC, Neighbourhood
 from dse.search.moved import TOLERANCE, TOLERANCE_SHARE, agrees
 from dse.search.moves import moves, quantities
 from dse.search.names import ATTRIBUTE_WORDS, METRIC_WORDS, percent
+from dse.search.neighbourhood import NUMERIC, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
 from dse.sweep.run import run
 from dse.timing.amali import Amali
