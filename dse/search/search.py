@@ -113,12 +113,13 @@ def search(
     try:
         run.run(evaluations, seconds)
         found = run.found(sampler, seed, url)
-        study.publish()
     except BaseException:
         run.points.abandon()
         raise
     finally:
+        study.finish()
         study.close()
+    study.publish()
     if folder is not None:
         _write(found, folder)
     return found

@@ -1,7 +1,7 @@
 """Studies: Optuna asks, the batch model answers, the storage remembers (the only file that imports optuna).
 
-A vectorised search is one trial a generation (:class:`GenerationStudy`): Optuna manages a thousand trials a second, the
-model seventy times as many designs. Optuna's own samplers are one trial a design (:class:`DesignStudy`), asked and told
+A vectorised search is one trial a few generations (:class:`GenerationStudy`): Optuna manages a thousand trials a second,
+the model seventy times as many designs. Optuna's own samplers are one trial a design (:class:`DesignStudy`), asked and told
 in batches. Both know only what the storage's finished trials say, and take their random state from the seed and the
 number of finished trials, so that a search that was killed goes on as if it had not been.
 """
@@ -39,6 +39,12 @@ LOCAL = "local"
 
 GENERATION = 512
 """Designs a generation at most: one block of the model."""
+
+GENERATIONS = 8
+"""Generations a trial at most: a trial is written to the disk, which takes as long as the model for a generation."""
+
+LEAST_GENERATIONS = 48
+"""Generations a search has at least, and trials: the evaluations are divided so."""
 
 FRONT_TRIALS = 500
 """Members of the front that a generation study shows as trials of their own."""
@@ -202,6 +208,9 @@ class _Study:
     def _running(self) -> list[FrozenTrial]:
         return self.study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
+    def finish(self) -> None:
+        """Write what is finished and not written yet."""
+
     def publish(self) -> None:
         """Show what dashboards should see beside the trials."""
 
@@ -211,21 +220,20 @@ class _Study:
 
 
 class GenerationSampler(BaseSampler):
-    """Optuna's side of a vectorised search: a trial has no parameters but a whole generation of designs.
-
-    ``generation`` holds the designs of the trial that was asked for last.
-    """
+    """Optuna's side of a vectorised search: a trial has no parameters but whole generations of designs."""
 
     def __init__(self, local: LocalSearch, seed: int) -> None:
-        self.local, self.seed, self.count = local, seed, GENERATION
-        self.generation = np.empty(0, np.int64)
+        self.local, self.seed, self._others = local, seed, 0
+
+    def draw(self, count: int) -> np.ndarray:
+        """Return the next generation of at most ``count`` designs; workers that know the same draw differently."""
+        random = np.random.default_rng([self.seed, self.local.generations, self._others])
+        return self.local.ask(count, random)
 
     def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
-        """Draw the trial's generation; workers that know the same draw differently."""
+        """Count the workers whose running trials came before this one."""
         running = study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
-        others = sum(other.number < trial.number for other in running)
-        random = np.random.default_rng([self.seed, self.local.generations, others])
-        self.generation = self.local.ask(self.count, random)
+        self._others = sum(other.number < trial.number for other in running)
 
     def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, BaseDistribution]:
         """No parameters."""
@@ -241,15 +249,18 @@ class GenerationSampler(BaseSampler):
 
 
 class GenerationStudy(_Study):
-    """Pareto local search: a trial is a generation, its value the hypervolume after it.
+    """Pareto local search: a trial is ``generations`` generations of ``batch`` designs, its value the hypervolume.
 
     The trial keeps which designs were evaluated and what entered the front. The front itself, thinned, is published
     as a study of ordinary trials beside it when the search ends, for dashboards.
     """
 
-    def __init__(self, space: Space, storage: BaseStorage, sampler: str, seed: int, batch: int) -> None:
-        super().__init__(space, storage, sampler, seed, batch)
+    def __init__(self, space: Space, storage: BaseStorage, seed: int, batch: int, generations: int) -> None:
+        super().__init__(space, storage, LOCAL, seed, batch)
+        self.generations = generations
         self.study.sampler = self._sampler = GenerationSampler(self.known.local, seed)
+        self._trial: optuna.Trial | None = None
+        self._done: list[dict[str, str]] = []
 
     def _open(self) -> optuna.Study:
         return optuna.create_study(
@@ -262,31 +273,39 @@ class GenerationStudy(_Study):
 
     def _take(self, trials: list[FrozenTrial]) -> None:
         for trial in trials:
-            if trial.state == TrialState.COMPLETE:
-                index, entrants, table = _unpacked(trial.user_attrs["generation"], len(self.space.objectives) + 1)
+            for generation in trial.user_attrs.get("generations", []) if trial.state == TrialState.COMPLETE else []:
+                index, entrants, table = _unpacked(generation, len(self.space.objectives) + 1)
                 self.known.add(index, entrants, table[:, :-1], table[:, -1])
 
     def ask(self, most: int) -> Batch | None:
         """Return the next generation, of at most ``most`` designs; None when every design has been evaluated."""
-        self._fold()
-        self._sampler.count = min(self.batch, most)
-        trial = self.study.ask()
-        if len(self._sampler.generation) == 0:
-            self.study.tell(trial, state=TrialState.FAIL)
-            self._folded.add(trial.number)
-            return None
-        return Batch(self._sampler.generation, [trial])
+        if self._trial is None:
+            self._fold()
+            self._trial = self.study.ask()
+        index = self._sampler.draw(min(self.batch, most))
+        return Batch(index, [self._trial]) if len(index) else None
 
     def tell(self, batch: Batch, evaluated: Evaluated) -> None:
         """Finish a generation."""
-        trial = batch.trials[0]
         had = ~evaluated.blank
         entrants, costs, missed = evaluated.index[had], evaluated.costs[had], evaluated.violation[had]
         entered = self.known.add(evaluated.index, entrants, costs, missed)
         table = np.column_stack([costs, missed])[entered]
-        trial.set_user_attr("generation", _packed(evaluated.index, entrants[entered], table))
-        self.study.tell(trial, self.known.hypervolume)
-        self._folded.add(trial.number)
+        self._done.append(_packed(evaluated.index, entrants[entered], table))
+        if len(self._done) == self.generations:
+            self.finish()
+
+    def finish(self) -> None:
+        """Write the trial in hand with the generations that it has."""
+        if self._trial is None:
+            return
+        self._folded.add(self._trial.number)
+        if self._done:
+            self._trial.set_user_attr("generations", self._done)
+            self.study.tell(self._trial, self.known.hypervolume)
+        else:
+            self.study.tell(self._trial, state=TrialState.FAIL)
+        self._trial, self._done = None, []
 
     def publish(self) -> None:
         """Show the front, thinned, as a study of ordinary trials."""
@@ -315,9 +334,9 @@ class GenerationStudy(_Study):
 class DesignStudy(_Study):
     """A sampler of Optuna's own: a trial is a design, asked and told in batches."""
 
-    def __init__(self, space: Space, storage: BaseStorage, sampler: str, seed: int, batch: int) -> None:
+    def __init__(self, space: Space, storage: BaseStorage, sampler: str, seed: int) -> None:
         self._choice, self._first = _SAMPLERS[sampler], True
-        super().__init__(space, storage, sampler, seed, batch)
+        super().__init__(space, storage, sampler, seed, self._choice.batch)
         self.study.set_metric_names([o.name for o in space.objectives])
 
     def _open(self) -> optuna.Study:
@@ -418,9 +437,10 @@ class _Parameter:
 def make_study(space: Space, storage: BaseStorage, sampler: str, seed: int, evaluations: int) -> "Searching":
     """Return the study of a sampler by name; one that was begun in the storage goes on."""
     if sampler == LOCAL:
-        batch = int(np.clip(evaluations // 48, 16, GENERATION))
-        return GenerationStudy(space, storage, sampler, seed, batch)
-    return DesignStudy(space, storage, sampler, seed, _SAMPLERS[sampler].batch)
+        batch = int(np.clip(evaluations // LEAST_GENERATIONS, 16, GENERATION))
+        generations = int(np.clip(evaluations // (LEAST_GENERATIONS * batch), 1, GENERATIONS))
+        return GenerationStudy(space, storage, seed, batch, generations)
+    return DesignStudy(space, storage, sampler, seed)
 
 
 Searching = GenerationStudy | DesignStudy
