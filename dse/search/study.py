@@ -8,6 +8,7 @@ number of finished trials, so that a search that was killed goes on as if it had
 
 import base64
 import importlib.util
+import json
 import os
 import socket
 import warnings
@@ -103,14 +104,11 @@ def open_storage(url: str | None) -> BaseStorage:
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     if url is None:
         return InMemoryStorage()
-    scheme, _, rest = url.partition(":")
     try:
-        if scheme == "journal" and rest:
-            return _journal(Path(rest))
-        if scheme == "grpc" and rest:
-            return _proxy(rest.removeprefix("//"))
-        if "://" in url:
-            return optuna.storages.get_storage(url)
+        storage = _storage(url)
+        if storage is not None:
+            storage.get_all_studies()  # what is wrong shows now
+            return storage
     except Exception as error:  # drivers raise errors of their own kinds, none of them ours
         reason = " ".join(str(error).split())[:300]
         raise InputError(f"--storage {url}: cannot be opened: {reason or type(error).__name__}") from None
@@ -120,12 +118,37 @@ def open_storage(url: str | None) -> BaseStorage:
     )
 
 
+def _storage(url: str) -> BaseStorage | None:
+    scheme, _, rest = url.partition(":")
+    if scheme == "journal" and rest:
+        return _journal(Path(rest))
+    if scheme == "grpc" and rest:
+        return _proxy(rest.removeprefix("//"))
+    return optuna.storages.get_storage(url) if "://" in url else None
+
+
 def _journal(path: Path) -> JournalStorage:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise ValueError("is a folder; give a file")
     lock = JournalFileSymlinkLock(str(path), grace_period=GRACE_SECONDS)
+    if path.exists() and path.stat().st_size:
+        lock.acquire()
+        try:
+            _mend(path)
+        finally:
+            lock.release()
     return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
+
+
+def _mend(path: Path) -> None:
+    """Cut off a last line that a killed process left half-written: what is appended to it could not be read again."""
+    with path.open("r+b") as file:
+        if "op_code" not in json.loads(file.readline() or b"{}"):
+            raise ValueError("is no journal of Optuna")
+        file.seek(0)
+        whole = file.read().rfind(b"\n") + 1
+        file.truncate(whole)
 
 
 def _proxy(address: str) -> BaseStorage:
