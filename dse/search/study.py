@@ -59,7 +59,7 @@ ABSENT = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class _Choice:
-    """A sampler of Optuna: ``make`` from a seed, designs a ``batch``, and whether the seed changes with the batches."""
+    """A sampler of Optuna: ``make`` from a seed, designs a ``batch``, and whether the seed changes with the trials."""
 
     make: Callable[[int], BaseSampler]
     batch: int
@@ -100,7 +100,7 @@ def open_storage(url: str | None) -> BaseStorage:
 
     Raises InputError with the reason where it cannot be opened.
     """
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
     if url is None:
         return InMemoryStorage()
@@ -358,7 +358,8 @@ class DesignStudy(_Study):
     """A sampler of Optuna's own: a trial is a design, asked and told in batches."""
 
     def __init__(self, space: Space, storage: BaseStorage, sampler: str, seed: int) -> None:
-        self._choice, self._first = _SAMPLERS[sampler], True
+        self._choice = _SAMPLERS[sampler]
+        self._asked: list[optuna.Trial] = []
         super().__init__(space, storage, sampler, seed, self._choice.batch)
         self.study.set_metric_names([o.name for o in space.objectives])
 
@@ -369,14 +370,12 @@ class DesignStudy(_Study):
         )  # fmt: skip
 
     def _settle(self) -> None:
-        """Trials of a batch that was being told are finished by :meth:`_left`; one that was being asked is asked again.
-
-        A batch is told after all of it was asked, so a finished trial of it says that the rest has its parameters.
-        """
-        told = sum(_has_ended(trial) for trial in self.study.get_trials(deepcopy=False)) % self.batch
+        """Keep the trials that have all parameters: they are told with the batch that they were asked for."""
         for trial in self._running():
-            if not told or len(trial.params) < len(self.axes):
+            if len(trial.params) < len(self.axes):
                 self.study.tell(trial.number, state=TrialState.FAIL)
+            else:
+                self._asked.append(optuna.Trial(self.study, trial._trial_id))
 
     def _take(self, trials: list[FrozenTrial]) -> None:
         ended = [trial for trial in trials if _has_ended(trial)]
@@ -393,26 +392,19 @@ class DesignStudy(_Study):
         digits = [[p.digit(row[p.name]) for p in self.axes] for row in params]
         return self.known.local.grid.index(np.asarray(digits, np.int64).reshape(len(params), len(self.axes)))
 
-    def _left(self) -> Batch | None:
-        """Return the designs that a killed search asked for and did not tell, if there are any."""
-        self._first = False
-        running = [] if self._others() else self._running()
-        if not running:
-            return None
-        return Batch(self._index([t.params for t in running]), [optuna.Trial(self.study, t._trial_id) for t in running])
-
     def ask(self, most: int) -> Batch | None:
-        """Return the next batch, of at most ``most`` designs."""
-        if self._first and (left := self._left()) is not None:
-            return left
+        """Return the next batch, of at most ``most`` designs and those that a killed search asked for."""
+        trials, self._asked = self._asked, []
         ended = self.known.count
-        seed = np.random.SeedSequence([self.seed, ended] if self._choice.reseed else [self.seed])
-        self.study.sampler = self._choice.make(int(seed.generate_state(1)[0]))
         count = min(self.batch - ended % self.batch, most)
         if not self._choice.reseed and ended == 0:
             count = 1  # a sequence starts only when a finished trial tells it the axes
         space: dict[str, BaseDistribution] = {p.name: p.distribution for p in self.axes}
-        trials = [self.study.ask(space) for _ in range(count)]
+        while len(trials) < count:
+            # A seed a trial: what is drawn does not depend on which trials this process asked for before.
+            seed = np.random.SeedSequence([self.seed, ended + len(trials)] if self._choice.reseed else [self.seed])
+            self.study.sampler = self._choice.make(int(seed.generate_state(1)[0]))
+            trials.append(self.study.ask(space))
         return Batch(self._index([trial.params for trial in trials]), trials)
 
     def tell(self, batch: Batch, evaluated: Evaluated) -> None:
