@@ -1,7 +1,7 @@
 """Hypervolume of a search: per evaluation on the main space, and per second on spaces of more than 10^9 designs.
 
-Run with ``python -m benchmarks.search [--json] [--seconds S] [--seeds N] [--spaces main,fine,wide]`` (about nine minutes
-on two cores). Logarithms of the objectives are scaled to the box of the true front (main) or of the best front that all
+Run with ``python -m benchmarks.search [--json] [--seconds S] [--seeds N] [--spaces main,fine,wide]`` (about nine
+minutes on two cores). Logarithms of the objectives are scaled to the box of the true front (main) or of the best front that all
 drivers found together (fine, wide), reference point 1.1. On ``main`` (1.36 million designs) the search may evaluate one
 design in a hundred. On the others every driver has the same wall time with the same jitted model, in chunks that fit
 its batches, compilation left out, and is judged by the front of all that it evaluated: this package's search; NSGA-II
@@ -96,12 +96,12 @@ def pymoo(population: int) -> Callable[[Space, float, int], Run]:
     """Return pymoo's NSGA-II with a population, on whole numbers."""
 
     def drive(space: Space, seconds: float, seed: int) -> Run:
-        from pymoo.algorithms.moo.nsga2 import NSGA2
-        from pymoo.core.problem import Problem
-        from pymoo.operators.crossover.sbx import SBX
-        from pymoo.operators.mutation.pm import PM
-        from pymoo.operators.repair.rounding import RoundingRepair
-        from pymoo.operators.sampling.rnd import IntegerRandomSampling
+        from pymoo.algorithms.moo.nsga2 import NSGA2  # pyright: ignore[reportMissingImports]
+        from pymoo.core.problem import Problem  # pyright: ignore[reportMissingImports]
+        from pymoo.operators.crossover.sbx import SBX  # pyright: ignore[reportMissingImports]
+        from pymoo.operators.mutation.pm import PM  # pyright: ignore[reportMissingImports]
+        from pymoo.operators.repair.rounding import RoundingRepair  # pyright: ignore[reportMissingImports]
+        from pymoo.operators.sampling.rnd import IntegerRandomSampling  # pyright: ignore[reportMissingImports]
 
         run, model, grid = Run(), BatchModel(space, -(-population // 16) * 16), grid_of(space)
         model.compile()
@@ -140,7 +140,8 @@ def plain_optuna(sampler: Callable[[int], Any], batch: int) -> Callable[[Space, 
         ranges: dict[str, Any] = {
             axis.name: optuna.distributions.IntDistribution(0, len(axis) - 1) for axis in space.axes
         }
-        study = optuna.create_study(directions=["minimize"] * len(space.objectives), sampler=sampler(seed))
+        directions = [optuna.study.StudyDirection.MINIMIZE] * len(space.objectives)
+        study = optuna.create_study(directions=directions, sampler=sampler(seed))
         start = time.perf_counter()
         while time.perf_counter() - start < seconds:
             trials = [study.ask(ranges) for _ in range(batch)]

@@ -134,7 +134,9 @@ class LocalSearch:
     def _pool(self, random: np.random.Generator) -> np.ndarray:
         """Members that this generation draws parents from: young, and in thin stretches of the front."""
         cells = np.minimum((box_of(self.costs) * CELLS).astype(np.int64), CELLS - 1)
-        _, cell, crowd = np.unique(cells @ (CELLS ** np.arange(cells.shape[1])), return_inverse=True, return_counts=True)
+        _, cell, crowd = np.unique(
+            cells @ (CELLS ** np.arange(cells.shape[1])), return_inverse=True, return_counts=True
+        )
         weight = 1.0 / (1.0 + self.generations - self.born) / crowd[cell]
         size = min(POOL, len(self.index))
         # The largest of weighted exponentials: a weighted draw without replacement (Efraimidis and Spirakis, 2006).

@@ -45,7 +45,7 @@ class Box:
     @classmethod
     def of(cls, costs: np.ndarray) -> "Box":
         """Return the box around ``costs`` (at least one row), which should be a front."""
-        sign = (costs > 0).all(axis=0) * 1 - (costs < 0).all(axis=0) * 1
+        sign = np.where((costs > 0).all(axis=0), 1, np.where((costs < 0).all(axis=0), -1, 0))
         logs = _logs(costs, sign)
         return cls(sign, logs.min(axis=0), logs.max(axis=0))
 

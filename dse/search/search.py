@@ -276,10 +276,11 @@ class _Search:
         rows = []
         for axis in self.space.axes:
             grouped = front.groupby(axis.name, observed=True)
-            best = {o.name: grouped[o.name].min() if o.sign > 0 else grouped[o.name].max() for o in self.space.objectives}
+            best = {
+                o.name: grouped[o.name].min() if o.sign > 0 else grouped[o.name].max() for o in self.space.objectives
+            }
             for number, value in zip(axis.numbers, axis.values, strict=True):
-                rows += [
-                    (axis.name, number, value, axis.unit, name, None, best[name].get(value), None) for name in best
-                ]
+                row = (axis.name, number, value, axis.unit)
+                rows += [(*row, name, None, figures.get(value), None) for name, figures in best.items()]
         columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline"]
         return pd.DataFrame(rows, columns=columns).astype({"median": float, "best": float, "at_baseline": float})

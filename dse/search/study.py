@@ -1,8 +1,8 @@
 """Studies: Optuna asks, the batch model answers, the storage remembers (the only file that imports optuna).
 
-A vectorised search is one trial a few generations (:class:`GenerationStudy`): Optuna manages a thousand trials a second,
-the model seventy times as many designs. Optuna's own samplers are one trial a design (:class:`DesignStudy`), asked and told
-in batches. Both know only what the storage's finished trials say, and take their random state from the seed and the
+A vectorised search is one trial a few generations (:class:`GenerationStudy`): Optuna manages a thousand trials a
+second, the model seventy times as many designs. Optuna's own samplers are one trial a design (:class:`DesignStudy`),
+asked and told in batches. Both know only what the storage's finished trials say, and take their random state from the seed and the
 number of finished trials, so that a search that was killed goes on as if it had not been.
 """
 
@@ -25,6 +25,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from dse.errors import InputError, accepted
@@ -461,8 +462,8 @@ def make_study(space: Space, storage: BaseStorage, sampler: str, seed: int, eval
 Searching = GenerationStudy | DesignStudy
 
 
-def _directions(space: Space) -> list[str]:
-    return [o.direction for o in space.objectives]
+def _directions(space: Space) -> list[StudyDirection]:
+    return [StudyDirection.MINIMIZE if o.sign > 0 else StudyDirection.MAXIMIZE for o in space.objectives]
 
 
 def _has_ended(trial: FrozenTrial) -> bool:
