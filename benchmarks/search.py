@@ -1,12 +1,12 @@
 """Hypervolume of a search: per evaluation on the main space, and per second on spaces of more than 10^9 designs.
 
 Run with ``python -m benchmarks.search [--json] [--seconds S] [--seeds N] [--spaces main,fine,wide]`` (about nine
-minutes on two cores). Logarithms of the objectives are scaled to the box of the true front (main) or of the best front that all
-drivers found together (fine, wide), reference point 1.1. On ``main`` (1.36 million designs) the search may evaluate one
-design in a hundred. On the others every driver has the same wall time with the same jitted model, in chunks that fit
-its batches, compilation left out, and is judged by the front of all that it evaluated: this package's search; NSGA-II
-of pymoo (``pip install pymoo``) with populations of 100, 200 and 1000; plain Optuna, NSGA-II (50) and TPE (10) asked in
-batches, in memory. The order of the drivers turns with the seed, for a machine that others use too.
+minutes on two cores). Logarithms of the objectives are scaled to the box of the true front (main) or of the best
+front that all drivers found together (fine, wide), reference point 1.1. On ``main`` (1.36 million designs) the search
+may evaluate one design in a hundred. On the others every driver has the same wall time with the same jitted model, in
+chunks that fit its batches, compilation left out, and is judged by the front of all that it evaluated: this package's
+search; NSGA-II of pymoo (``pip install pymoo``) with populations of 100, 200 and 1000; plain Optuna, NSGA-II (50) and
+TPE (10) asked in batches, in memory. The order of the drivers turns with the seed, for a machine that others use too.
 """
 
 import argparse

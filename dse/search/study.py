@@ -2,8 +2,8 @@
 
 A vectorised search is one trial a few generations (:class:`GenerationStudy`): Optuna manages a thousand trials a
 second, the model seventy times as many designs. Optuna's own samplers are one trial a design (:class:`DesignStudy`),
-asked and told in batches. Both know only what the storage's finished trials say, and take their random state from the seed and the
-number of finished trials, so that a search that was killed goes on as if it had not been.
+asked and told in batches. Both know only what the storage's finished trials say, and take their random state from the
+seed and the number of finished trials, so that a search that was killed goes on as if it had not been.
 """
 
 import base64
@@ -162,7 +162,10 @@ def _proxy(address: str) -> BaseStorage:
 
 
 class _Study:
-    """What both kinds share: the study, its marks, the workers on it, and the fold over its finished trials."""
+    """What both kinds share: the study, its marks, the workers on it, and the fold over its finished trials.
+
+    ``salt``: 0 for a worker that began alone, so that it repeats itself; others draw otherwise.
+    """
 
     def __init__(self, space: Space, storage: BaseStorage, sampler: str, seed: int, batch: int) -> None:
         self.space, self.seed, self.storage = space, seed, storage
@@ -179,6 +182,7 @@ class _Study:
         alone = not self._others()
         self._signed = datetime.min.replace(tzinfo=UTC)
         self._sign()
+        self.salt = 0 if alone else sum(key.startswith("worker ") for key in self.study.user_attrs)
         if alone:
             self._settle()
         self._fold()
@@ -403,8 +407,9 @@ class DesignStudy(_Study):
         space: dict[str, BaseDistribution] = {p.name: p.distribution for p in self.axes}
         while len(trials) < count:
             # A seed a trial: what is drawn does not depend on which trials this process asked for before.
-            seed = np.random.SeedSequence([self.seed, ended + len(trials)] if self._choice.reseed else [self.seed])
-            self.study.sampler = self._choice.make(int(seed.generate_state(1)[0]))
+            place = [self.salt, ended + len(trials)] if self._choice.reseed else []
+            seed = np.random.SeedSequence([self.seed, *place]).generate_state(1)[0]
+            self.study.sampler = self._choice.make(int(seed))
             trials.append(self.study.ask(space))
         return Batch(self._index([trial.params for trial in trials]), trials)
 
