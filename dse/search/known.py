@@ -50,10 +50,18 @@ class Known:
         """
         self.designs.append(index)
         self.count += len(index)
+        fresh = self._fresh(entrants)
         self.local.seen.add(index)
-        entered = self.local.tell(entrants, costs, violation)
+        entered = fresh[self.local.tell(entrants[fresh], costs[fresh], violation[fresh])]
         self._measure()
         return entered
+
+    def _fresh(self, entrants: np.ndarray) -> np.ndarray:
+        """Positions of the designs that are not on the front already: samplers and workers repeat designs."""
+        fresh = np.sort(np.unique(entrants, return_index=True)[1])
+        maybe = self.local.seen.has(entrants[fresh])
+        maybe[maybe] = np.isin(entrants[fresh][maybe], self.local.index)
+        return fresh[~maybe]
 
     @property
     def feasible(self) -> bool:

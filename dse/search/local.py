@@ -72,9 +72,13 @@ class Seen:
         """Mark designs."""
         self._marks[self._slot(index)] = True
 
+    def has(self, index: np.ndarray) -> np.ndarray:
+        """Return which designs are marked."""
+        return self._marks[self._slot(index)]
+
     def new(self, index: np.ndarray) -> np.ndarray:
         """Return the distinct unmarked ones of ``index``, in the order they come."""
-        index = index[~self._marks[self._slot(index)]]
+        index = index[~self.has(index)]
         _, first = np.unique(index, return_index=True)
         return index[np.sort(first)]
 

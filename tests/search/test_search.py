@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from dse.search import search as search_module
 from dse.search.batch import BatchModel
 from dse.search.pareto import Box
 from dse.search.search import search
-from dse.search.study import SAMPLERS
+from dse.search.study import SAMPLERS, open_storage
 from dse.space.space import space_from_mapping
 from dse.sweep.pareto import pareto_mask
 from dse.sweep.sweep import sweep
@@ -129,7 +130,26 @@ def test_dashboards_find_the_front_in_the_storage(space, compiled_once, tmp_path
     assert volumes[-1] == found.hypervolume
 
 
-def test_a_second_worker_adds_to_the_same_search(space, compiled_once, tmp_path):
+def test_workers_at_one_search_share_it_and_repeat_little(space, compiled_once, tmp_path):
+    url = f"journal:{tmp_path}/study.journal"
+    second = []
+
+    def join(count, members, volume):
+        if not second:
+            second.append(None)
+            # As another machine's worker, that this one is not gone: its running trials are left alone.
+            study = optuna.load_study(study_name="small, nsga2, seed 1", storage=open_storage(url))
+            study.set_user_attr("worker elsewhere:1", datetime.now(UTC).isoformat())
+            second[0] = search(space, evaluations=100, sampler="nsga2", seed=1, storage=url)
+
+    first = search(space, evaluations=300, sampler="nsga2", seed=1, storage=url, progress=join)
+    assert second[0].evaluations == 100
+    assert second[0].restored == 50
+    assert first.evaluations == 300
+    assert first.result.n > 200
+
+
+def test_more_evaluations_go_on_from_the_storage(space, compiled_once, tmp_path):
     url = f"journal:{tmp_path}/study.journal"
     first = search(space, evaluations=160, seed=1, storage=url)
     second = search(space, evaluations=320, seed=1, storage=url)
@@ -157,7 +177,8 @@ def test_a_half_written_last_line_of_a_journal_is_mended(space, compiled_once, t
     whole = search(space, evaluations=100, storage=f"journal:{tmp_path}/whole.journal")
     search(space, evaluations=100, storage=f"journal:{path}")
     lines = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[: len(lines) // 2]) + lines[len(lines) // 2][:40])
+    cut = next(i for i, line in enumerate(lines) if b'"trial_id": 3' in line)
+    path.write_bytes(b"".join(lines[:cut]) + lines[cut][:40])
     resumed = search(space, evaluations=100, storage=f"journal:{path}")
     assert 0 < resumed.restored < 100
     assert same_designs(whole, resumed)
