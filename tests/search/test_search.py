@@ -177,7 +177,7 @@ def test_a_half_written_last_line_of_a_journal_is_mended(space, compiled_once, t
     whole = search(space, evaluations=100, storage=f"journal:{tmp_path}/whole.journal")
     search(space, evaluations=100, storage=f"journal:{path}")
     lines = path.read_bytes().splitlines(keepends=True)
-    cut = next(i for i, line in enumerate(lines) if b'"trial_id": 3' in line)
+    cut = next(i for i, line in enumerate(lines) if b'"trial_id":3' in line)
     path.write_bytes(b"".join(lines[:cut]) + lines[cut][:40])
     resumed = search(space, evaluations=100, storage=f"journal:{path}")
     assert 0 < resumed.restored < 100
