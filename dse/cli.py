@@ -200,6 +200,61 @@ def report(folder: Path, /) -> None:
     print(f"Wrote {folder / 'report.html'}")
 
 
+@app.command
+def search(
+    space: str,
+    /,
+    *,
+    sampler: str = "local",
+    evaluations: int | None = None,
+    seconds: float | None = None,
+    storage: str | None = None,
+    seed: int = 0,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
+    """Search a space that is too large to sweep for its Pareto set.
+
+    Writes points.parquet (what was evaluated), pareto.parquet and run.json to the folder (by default out-NAME-search).
+    The same command goes on where a search was killed.
+
+    Parameters
+    ----------
+    space:
+        Path of a space TOML, or the name of a shipped one ('dse show spaces').
+    sampler:
+        local (Pareto local search, whole generations at once), or Optuna's nsga2, nsga3, tpe, gp, qmc, random.
+    evaluations:
+        Designs to evaluate in all; by default, where --seconds is not given either, a hundredth of the designs, at
+        least 2,000 and at most 200,000.
+    seconds:
+        Seconds to search, compilation not counted.
+    storage:
+        journal:PATH (by default search.journal in the folder), sqlite:///PATH, postgresql://..., or grpc://host:port
+        for many workers; optuna-dashboard reads all of them.
+    seed:
+        Whole number: the same seed evaluates the same designs.
+    """
+    from dse.report.terminal_search import print_search, searching
+    from dse.search.search import search as run_search
+    from dse.space.shipped import find_space
+    from dse.space.space import load_space
+    from dse.sweep.evaluate import cache_compilations
+
+    loaded = load_space(find_space(space))
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name)
+    folder = out or Path(f"out-{name}-search")
+    cache_compilations()
+    with searching() as progress:
+        found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
+                           seed=seed, progress=progress)  # fmt: skip
+    if json_:
+        _print_json(found.summary())
+    else:
+        print_search(found, Console())
+        print(f"\nThe tables: {folder}")
+
+
 @show.command(name="gpus")
 def show_gpus(*, json_: Json = False) -> None:
     """List the GPUs with their names."""

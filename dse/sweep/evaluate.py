@@ -166,13 +166,15 @@ class Evaluator:
     """A space's designs to results: call it with the columns of a chunk, axes and links, each of shape (designs,).
 
     Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
-    first reason why not (:class:`dse.sweep.reasons.Reasons`).
+    first reason why not (:class:`dse.sweep.reasons.Reasons`). ``chunk``: designs a call evaluates at most; a call with
+    fewer takes as long.
     """
 
-    def __init__(self, space: Space, reasons: Reasons) -> None:
+    def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK) -> None:
         self.space = space
-        self._block = TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK
-        self.chunk = min(CHUNK, -(-space.size // self._block) * self._block)
+        traced = any(workload.traced for workload in space.workloads)
+        self._block = min(TRACE_BLOCK if traced else BLOCK, chunk)
+        self.chunk = -(-min(chunk, space.size) // self._block) * self._block
         self._reasons = reasons
         self._base = space.base.numbers()
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)

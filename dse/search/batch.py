@@ -1,0 +1,85 @@
+"""Batches of designs to costs: the space's evaluator in small chunks, with the size of what is violated."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from dse.search.violation import violation
+from dse.space import designs
+from dse.space.space import Space
+from dse.sweep.evaluate import Evaluator
+from dse.sweep.reasons import Reasons
+from dse.sweep.store import design_table
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Designs with what the model says of them, each array of shape (designs,).
+
+    ``costs``: objectives to be minimised, shape (designs, objectives); ``violation``: 0 where a design can be had,
+    else how far it is from that; ``blank``: it has no results at all (no kernel runs).
+    """
+
+    index: np.ndarray
+    columns: designs.Columns
+    results: dict[str, np.ndarray]
+    code: np.ndarray
+    costs: np.ndarray
+    violation: np.ndarray
+    blank: np.ndarray
+
+
+class BatchModel:
+    """The model of a space, called with the numbers of designs."""
+
+    def __init__(self, space: Space, chunk: int) -> None:
+        self.space = space
+        self.reasons = Reasons(space)
+        self._evaluator = Evaluator(space, self.reasons, chunk)
+
+    def compile(self) -> None:
+        """Compile the program ahead of the first batch."""
+        self._evaluator.compile(designs.baseline(self.space))
+
+    def __call__(self, index: np.ndarray) -> Evaluated:
+        """Evaluate designs by number; more than a chunk go one chunk after another."""
+        return self.of(index, designs.with_links(self.space, self.space.at(index)))
+
+    def baseline(self) -> Evaluated:
+        """Evaluate the base GPU itself, which may be no design of the grid (number -1)."""
+        return self.of(np.asarray([-1]), designs.baseline(self.space))
+
+    def of(self, index: np.ndarray, columns: designs.Columns) -> Evaluated:
+        """Evaluate designs that are given as columns of axes and links."""
+        step = self._evaluator.chunk
+        parts = [
+            self._evaluator({name: values[start : start + step] for name, values in columns.items()})
+            for start in range(0, len(index), step)
+        ]
+        results = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        code = self.reasons.add_non_finite(results.pop("code"), results)
+        costs = np.stack([o.sign * results[o.name].astype(float) for o in self.space.objectives], axis=1)
+        blank = np.asarray(self.reasons.is_blank(code))
+        missed = self._violation(code, columns, results, blank)
+        return Evaluated(index, columns, results, code, costs, missed, blank)
+
+    def _violation(self, code: np.ndarray, columns: designs.Columns, results: dict, blank: np.ndarray) -> np.ndarray:
+        """The misses of the constraints; what cannot be had for another reason misses by 1 more, without a kernel 2."""
+        missed = np.zeros(len(code))
+        if not code.any():
+            return missed
+        base = self.space.base.numbers()
+        weighted = zip(self.space.workloads, self.space.weights, strict=True)
+        values = base | {f"base.{name}": value for name, value in base.items()} | results | columns
+        values["total.time_ms"] = sum(results[f"{w.name}.time_ms"] * weight for w, weight in weighted)
+        for constraint in self.space.constraints:
+            missed = missed + np.where(blank, 0.0, violation(constraint, values))
+        kinds = np.asarray([reason.kind == "constraint" for reason in self.reasons.all])
+        missed = np.where(kinds[code], missed, missed + 1.0 + blank)
+        return np.where(code == 0, 0.0, np.maximum(missed, 1e-9))
+
+    def table(self, evaluated: Evaluated) -> pa.Table:
+        """Return designs as the table that a sweep writes."""
+        reasons = self.reasons.texts(evaluated.code, evaluated.columns)
+        return design_table(self.space, evaluated.columns, evaluated.results, reasons, evaluated.blank)

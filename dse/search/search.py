@@ -1,0 +1,286 @@
+"""The search: the best designs of a space too large to sweep, to the tables and the record that a sweep writes."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dse.errors import InputError
+from dse.search.batch import BatchModel, Evaluated
+from dse.search.pareto import knees
+from dse.search.study import LOCAL, Searching, check_sampler, make_study, open_storage
+from dse.space.designs import SAMPLE
+from dse.space.space import Space, load_space
+from dse.sweep.record import write_record
+from dse.sweep.result import SweepResult
+from dse.sweep.store import TableWriter, discard_record, open_folder, write_json
+
+CHUNK = 512
+"""Designs the model takes at once: a generation."""
+
+ROWS = 32768
+"""Designs in a row group of the table."""
+
+SHARE, LEAST, MOST = 0.01, 2_000, 200_000
+"""Evaluations where neither they nor the time are given: a share of the designs, within these."""
+
+Progress = Callable[[int, int, float], None]
+"""Called with the evaluations done, the designs on the front and the hypervolume."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
+
+    ``result``: as a sweep's, over the designs that were evaluated (``n`` different ones of the space's ``size``).
+    ``evaluations``: designs evaluated, repeats counted, those of earlier runs from the storage too (``restored``).
+    ``history``: evaluations, seconds of this run, members of the front and hypervolume after each batch. ``knees``:
+    positions on the front. Rates leave compilation out.
+    """
+
+    result: SweepResult
+    sampler: str
+    seed: int
+    storage: str | None
+    evaluations: int
+    restored: int
+    seconds: float
+    hypervolume: float
+    knees: np.ndarray
+    history: list[tuple[int, float, int, float]] = field(repr=False)
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second of this run, the sampler's work included."""
+        return (self.evaluations - self.restored) / self.seconds if self.seconds > 0 else 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Return what identifies the search and what it found: the same for the same search."""
+        return {
+            "sampler": self.sampler,
+            "seed": self.seed,
+            "size": self.result.space.size,
+            "evaluations": self.evaluations,
+            "hypervolume": self.hypervolume,
+            "knees": self.knees.tolist(),
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse search --json``."""
+        timing = {"restored": self.restored, "seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
+        return self.result.summary() | {"search": self.record() | {"storage": self.storage} | timing}
+
+
+def search(
+    space: Space | str | Path,
+    out: str | Path | None = None,
+    *,
+    sampler: str = LOCAL,
+    evaluations: int | None = None,
+    seconds: float | None = None,
+    storage: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Search a space (or the space file at a path) for its Pareto set and return what was found.
+
+    ``out``: a folder for ``points.parquet`` (what was evaluated), ``pareto.parquet`` and ``run.json``. ``sampler``: one
+    of :data:`dse.search.study.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
+    run, whichever is first, or when no design is left. ``storage``: ``journal:PATH``, ``grpc://host:port`` or an SQL
+    URL; by default a journal in ``out``, without it memory. The same search on a storage that holds it goes on.
+    Raises InputError.
+    """
+    check_sampler(sampler)
+    evaluations, seconds = _budget(evaluations, seconds)
+    if seed < 0:
+        raise InputError(f"--seed {seed} is not accepted; give a whole number of at least 0")
+    space = space if isinstance(space, Space) else load_space(space)
+    if evaluations is None and seconds is None:
+        evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
+    folder = open_folder(Path(out)) if out is not None else None
+    url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
+    study = make_study(space, open_storage(url), sampler, seed, evaluations or MOST)
+    if folder is not None:
+        discard_record(folder)
+    run = _Search(space, study, folder, progress or (lambda count, members, volume: None))
+    try:
+        run.run(evaluations, seconds)
+        found = run.found(sampler, seed, url)
+    except BaseException:
+        run.points.abandon()
+        raise
+    finally:
+        study.finish()
+        study.close()
+    study.publish()
+    if folder is not None:
+        _write(found, folder)
+    return found
+
+
+def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:
+    if evaluations is not None and evaluations < 1:
+        raise InputError(f"--evaluations {evaluations} is not accepted; give a whole number of at least 1")
+    if seconds is not None and not 0 < seconds < 1e9:
+        raise InputError(f"--seconds {seconds:g} is not accepted; give a number above 0")
+    return evaluations, seconds
+
+
+def _write(found: SearchResult, folder: Path) -> None:
+    write_record(found.result, folder)
+    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    timing = document.pop("timing") | {"restored": found.restored, "history": found.history}
+    write_json(folder / "run.json", document | {"search": found.record(), "timing": timing})
+
+
+class _Points:
+    """The table of what was evaluated, each design once, in the order of evaluation."""
+
+    def __init__(self, model: BatchModel, folder: Path | None) -> None:
+        self._model = model
+        metadata = {"dse.space": model.space.name, "dse.digest": model.space.digest}
+        self._writer = TableWriter(folder / "points.parquet", metadata) if folder else None
+        self._waiting: list[pa.Table] = []
+        self.tables: list[pa.Table] = []
+        self.reasons: Counter[str] = Counter()
+        self.count = 0
+        self._seen: set[int] = set()
+
+    def add(self, evaluated: Evaluated) -> None:
+        """Append the designs that are not in the table yet."""
+        new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._known(number)]
+        table = self._model.table(evaluated).take(new)
+        self.count += len(new)
+        self.reasons.update(Counter(text for text in table["reason"].to_pylist() if text))
+        self._waiting.append(table)
+        while sum(map(len, self._waiting)) >= ROWS:
+            self._flush()
+
+    def _known(self, number: int) -> bool:
+        known = number in self._seen
+        self._seen.add(number)
+        return known
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._waiting)
+        self._waiting = [table.slice(ROWS)]
+        group = table.slice(0, ROWS).unify_dictionaries().combine_chunks()
+        if self._writer is None:
+            self.tables.append(group)
+        else:
+            self._writer.write(group)
+
+    def finish(self) -> None:
+        """Write what is left and give the file its name."""
+        self._flush()
+        if self._writer is not None:
+            self._writer.finish()
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+
+class _Search:
+    def __init__(self, space: Space, study: Searching, folder: Path | None, progress: Progress) -> None:
+        self.space, self.study, self.folder, self.progress = space, study, folder, progress
+        self.model = BatchModel(space, CHUNK)
+        self.points = _Points(self.model, folder)
+        self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
+        self.history: list[tuple[int, float, int, float]] = []
+        self.restored = study.known.count
+        self.took = 0.0
+        self._own: set[int] = set()
+
+    def run(self, evaluations: int | None, seconds: float | None) -> None:
+        """Ask, evaluate and tell until the evaluations or the seconds are used up or nothing is left to ask."""
+        start = time.perf_counter()
+        self.model.compile()
+        self.seconds["compile"] = time.perf_counter() - start
+        self._restore()
+        start = time.perf_counter()
+        known = self.study.known
+        while (evaluations is None or known.count < evaluations) and (seconds is None or self.took < seconds):
+            batch = self.study.ask(CHUNK if evaluations is None else evaluations - known.count)
+            if batch is None:
+                break
+            evaluated = self._evaluate(batch.index)
+            self.study.tell(batch, evaluated)
+            self.points.add(evaluated)
+            self.took = time.perf_counter() - start
+            self.history.append((known.count, round(self.took, 3), len(known.local.index), known.hypervolume))
+            self.progress(known.count, len(known.local.index) if known.feasible else 0, known.hypervolume)
+
+    def _evaluate(self, index: np.ndarray) -> Evaluated:
+        start = time.perf_counter()
+        evaluated = self.model(index)
+        self.seconds["evaluate"] += time.perf_counter() - start
+        return evaluated
+
+    def _restore(self) -> None:
+        """Evaluate what the storage names again: its results were not kept, and the model is fast."""
+        for index in self.study.known.designs:
+            self.points.add(self.model(index))
+
+    def found(self, sampler: str, seed: int, storage: str | None) -> SearchResult:
+        """Return the result, its tables written."""
+        start = time.perf_counter()
+        front = self._front()
+        self.points.finish()
+        costs = np.stack([o.sign * front[o.name].to_numpy(float) for o in self.space.objectives], axis=1)
+        known = self.study.known
+        self.seconds["write"] = time.perf_counter() - start
+        return SearchResult(
+            self._result(front), sampler, seed, storage, known.count, self.restored, self.took, known.hypervolume,
+            knees(costs), self.history,
+        )  # fmt: skip
+
+    def _front(self) -> pd.DataFrame:
+        """The front's designs in grid order, evaluated again, written where there is a folder."""
+        known = self.study.known
+        index = np.sort(known.local.index) if known.feasible else np.empty(0, np.int64)
+        table = self.model.table(self.model(index) if len(index) else self.model.baseline())
+        table = table if len(index) else table.slice(0, 0)
+        if self.folder is not None:
+            metadata = {"dse.space": self.space.name, "dse.digest": self.space.digest}
+            writer = TableWriter(self.folder / "pareto.parquet", metadata)
+            writer.write(table)
+            writer.finish()
+        return table.to_pandas()
+
+    def _result(self, front: pd.DataFrame) -> SweepResult:
+        return SweepResult(
+            space=self.space,
+            baseline=self.model.table(self.model.baseline()).to_pandas(),
+            front=front,
+            axis_effects=self._axis_effects(front),
+            sample=front.iloc[:: max(1, len(front) // SAMPLE)],
+            n=self.points.count,
+            n_feasible=self.points.count - sum(self.points.reasons.values()),
+            infeasible=dict(sorted(self.points.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            seconds=self.seconds,
+            folder=self.folder,
+            table=None if self.folder else pa.concat_tables(self.points.tables),
+        )
+
+    def _axis_effects(self, front: pd.DataFrame) -> pd.DataFrame:
+        """The best of each objective on the front at each value of each axis; a search has no medians of the grid."""
+        rows = []
+        for axis in self.space.axes:
+            grouped = front.groupby(axis.name, observed=True)
+            best = {
+                o.name: grouped[o.name].min() if o.sign > 0 else grouped[o.name].max() for o in self.space.objectives
+            }
+            for number, value in zip(axis.numbers, axis.values, strict=True):
+                row = (axis.name, number, value, axis.unit)
+                rows += [(*row, name, None, figures.get(value), None) for name, figures in best.items()]
+        columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline"]
+        return pd.DataFrame(rows, columns=columns).astype({"median": float, "best": float, "at_baseline": float})

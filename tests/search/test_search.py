@@ -1,0 +1,265 @@
+"""The search: every sampler by name, budgets, storages, what is refused, and what a kill leaves."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pyarrow.parquet as pq
+import pytest
+
+from dse.cli import run_command
+from dse.errors import InputError
+from dse.search import search as search_module
+from dse.search.batch import BatchModel
+from dse.search.pareto import Box
+from dse.search.search import search
+from dse.search.study import SAMPLERS, open_storage
+from dse.space.space import space_from_mapping
+from dse.sweep.pareto import pareto_mask
+from dse.sweep.sweep import sweep
+from tests.conftest import SMALL
+
+FINER = {
+    "tensor_fma_bf16": {"from": 128, "to": 1024, "step": 64},
+    "sm_count": {"from": 72, "to": 168, "step": 8},
+    "dram_bandwidth_gbs": [1675, 2010, 2680, 3350, 4020, 5360, 6700],
+    "l2_mib": [30, 50, 80],
+}
+NAMES = [o["value"] for o in SMALL["objectives"]]
+COLUMNS = ["tensor_fma_bf16", "sm_count", "dram_bandwidth_gbs", "l2_mib"]
+
+
+@pytest.fixture(scope="module")
+def space():
+    """4,095 designs, of which a constraint refuses some."""
+    return space_from_mapping(SMALL | {"axes": FINER, "constraints": ["die_mm2 <= 900"]}, "finer", "finer")
+
+
+@pytest.fixture(scope="module")
+def truth(space):
+    """The front of the whole grid, and its box."""
+    front = sweep(space).front[NAMES].to_numpy(float)
+    return front, Box.of(front)
+
+
+@pytest.fixture
+def compiled_once(space, monkeypatch, request):
+    """All searches of this module share a compiled model."""
+    if not hasattr(request.module, "_model"):
+        request.module._model = BatchModel(space, search_module.CHUNK)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk: request.module._model)
+
+
+def same_designs(first, second):
+    """Whether two searches evaluated the same designs in the same order and found the same."""
+    return first.result.points().equals(second.result.points()) and first.result.front.equals(second.result.front)
+
+
+def test_a_tenth_of_a_small_grid_holds_nearly_all_of_its_hypervolume(space, truth, compiled_once):
+    front, box = truth
+    for seed in range(3):
+        found = search(space, evaluations=410, seed=seed)
+        assert found.evaluations == 410
+        costs = found.result.front[NAMES].to_numpy(float)
+        assert box.hypervolume(costs) > 0.97 * box.hypervolume(front)
+
+
+def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_once):
+    found = search(space, evaluations=10_000)
+    assert found.evaluations == found.result.n == space.size
+    assert found.result.n_feasible < space.size
+    assert sum(found.result.infeasible.values()) == space.size - found.result.n_feasible
+    # The sweep's program takes larger chunks: its last bits differ.
+    assert found.result.front[NAMES].to_numpy(float) == pytest.approx(truth[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "gp"])
+def test_a_sampler_gives_a_front_of_what_it_evaluated(space, compiled_once, sampler):
+    found = search(space, evaluations=120, sampler=sampler, seed=5)
+    assert found.evaluations == 120
+    points = found.result.points()
+    assert len(points) == found.result.n <= 120
+    assert not points.duplicated(COLUMNS).any()
+    feasible = points[points.feasible]
+    best = feasible[pareto_mask(feasible[NAMES].to_numpy(float))]
+    assert sorted(map(tuple, best[COLUMNS].to_numpy())) == sorted(map(tuple, found.result.front[COLUMNS].to_numpy()))
+    assert same_designs(found, search(space, evaluations=120, sampler=sampler, seed=5))
+    assert not same_designs(found, search(space, evaluations=120, sampler=sampler, seed=6))
+
+
+@pytest.mark.parametrize("sampler", ["local", "nsga2", "tpe"])
+@pytest.mark.parametrize("storage", ["journal:{}/study.journal", "sqlite:///{}/study.db"])
+def test_a_search_that_was_interrupted_goes_on_as_if_not(space, compiled_once, tmp_path, sampler, storage):
+    whole = search(space, evaluations=160, sampler=sampler, seed=1)
+    url = storage.format(tmp_path)
+
+    def interrupt(count, members, volume):
+        if count >= 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(space, evaluations=160, sampler=sampler, seed=1, storage=url, progress=interrupt)
+    resumed = search(space, evaluations=160, sampler=sampler, seed=1, storage=url)
+    assert 70 <= resumed.restored < 160
+    assert resumed.evaluations == 160
+    assert same_designs(whole, resumed)
+
+
+def test_dashboards_find_the_front_in_the_storage(space, compiled_once, tmp_path):
+    url = f"sqlite:///{tmp_path}/study.db"
+    found = search(space, evaluations=160, seed=1, storage=url)
+    search(space, evaluations=160, seed=1, storage=url)  # publishes nothing twice
+    study = optuna.load_study(study_name="small, local, seed 1", storage=url)
+    assert study.metric_names == NAMES
+    values = np.asarray([trial.values for trial in study.best_trials])
+    front = found.result.front[NAMES].to_numpy(float)
+    assert len(study.trials) == len(front)
+    assert np.array_equal(values[np.lexsort(values.T)], front[np.lexsort(front.T)])
+    first = study.trials[0]
+    assert set(first.params) == {"tensor_fma_bf16", "sm_count", "dram_bandwidth_gbs (place)", "l2_mib (place)"}
+    generations = optuna.load_study(study_name="small, local, seed 1, generations", storage=url)
+    volumes = [trial.value for trial in generations.trials]
+    assert volumes == sorted(volumes)
+    assert volumes[-1] == found.hypervolume
+
+
+def test_workers_at_one_search_share_it_and_repeat_little(space, compiled_once, tmp_path):
+    url = f"journal:{tmp_path}/study.journal"
+    second = []
+
+    def join(count, members, volume):
+        if not second:
+            second.append(None)
+            # As another machine's worker, that this one is not gone: its running trials are left alone.
+            study = optuna.load_study(study_name="small, nsga2, seed 1", storage=open_storage(url))
+            study.set_user_attr("worker elsewhere:1", datetime.now(UTC).isoformat())
+            second[0] = search(space, evaluations=100, sampler="nsga2", seed=1, storage=url)
+
+    first = search(space, evaluations=300, sampler="nsga2", seed=1, storage=url, progress=join)
+    assert second[0].evaluations == 100
+    assert second[0].restored == 50
+    assert first.evaluations == 300
+    assert first.result.n > 200
+
+
+def test_more_evaluations_go_on_from_the_storage(space, compiled_once, tmp_path):
+    url = f"journal:{tmp_path}/study.journal"
+    first = search(space, evaluations=160, seed=1, storage=url)
+    second = search(space, evaluations=320, seed=1, storage=url)
+    assert second.restored == 160
+    assert second.evaluations == second.result.n == 320
+    assert second.hypervolume >= first.hypervolume
+
+
+def test_seconds_end_a_search(space, compiled_once):
+    found = search(space, seconds=0.5, sampler="random")
+    assert 0.5 <= found.seconds < 5
+    assert found.evaluations >= 1
+
+
+def test_another_space_on_the_same_storage_is_refused(space, compiled_once, tmp_path):
+    url = f"journal:{tmp_path}/study.journal"
+    search(space, evaluations=20, storage=url)
+    other = space_from_mapping(SMALL, "small", "small")
+    with pytest.raises(InputError, match="of other inputs or of another version"):
+        search(other, evaluations=20, storage=url)
+
+
+def test_a_half_written_last_line_of_a_journal_is_mended(space, compiled_once, tmp_path):
+    path = tmp_path / "study.journal"
+    whole = search(space, evaluations=100, storage=f"journal:{tmp_path}/whole.journal")
+    search(space, evaluations=100, storage=f"journal:{path}")
+    lines = path.read_bytes().splitlines(keepends=True)
+    cut = next(i for i, line in enumerate(lines) if b'"trial_id":3' in line)
+    path.write_bytes(b"".join(lines[:cut]) + lines[cut][:40])
+    resumed = search(space, evaluations=100, storage=f"journal:{path}")
+    assert 0 < resumed.restored < 100
+    assert same_designs(whole, resumed)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--sampler", "nsga"], "did you mean 'nsga"),
+        (["--evaluations", "0"], "give a whole number of at least 1"),
+        (["--seconds", "0"], "give a number above 0"),
+        (["--seed", "-1"], "give a whole number of at least 0"),
+        (["--storage", "journal"], "is not a storage; give journal:PATH"),
+        (["--storage", "sqlite:////no/such/folder/x.db"], "unable to open database file"),
+        (["--storage", "grpc://somewhere"], "give grpc://host:port"),
+    ],
+)
+def test_bad_input_is_a_sentence(small, write_space, tmp_path, capsys, arguments, sentence):
+    assert run_command(["search", str(write_space(small)), "-o", str(tmp_path / "out"), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.err.startswith("dse: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_a_file_that_is_no_journal_is_refused_and_left_alone(small, write_space, tmp_path, capsys):
+    path = tmp_path / "notes.txt"
+    path.write_text("my notes\nmore")
+    arguments = ["--storage", f"journal:{path}", "-o", str(tmp_path / "out")]
+    assert run_command(["search", str(write_space(small)), *arguments]) == 2
+    assert "cannot be opened" in capsys.readouterr().err
+    assert path.read_text() == "my notes\nmore"
+
+
+def test_the_command_writes_tables_and_a_record(write_space, tmp_path, capsys):
+    out, path = tmp_path / "out", write_space(SMALL | {"axes": FINER})
+    assert run_command(["search", str(path), "--evaluations", "200", "-o", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["search"]["evaluations"] == document["n"] == 200
+    assert document["search"]["size"] == 4095
+    assert {p.name for p in out.iterdir()} == {"points.parquet", "pareto.parquet", "run.json", "search.journal"}
+    record = json.loads((out / "run.json").read_text())
+    assert record["search"]["sampler"] == "local"
+    assert record["n_pareto"] == len(document["pareto"]) == pq.read_metadata(out / "pareto.parquet").num_rows
+    assert pq.read_metadata(out / "points.parquet").num_rows == 200
+    assert run_command(["search", str(path), "--evaluations", "200", "-o", str(out)]) == 0
+    assert "200 of them from the storage" in " ".join(capsys.readouterr().out.split())
+
+
+def start(path: Path, out: Path, evaluations: int, sampler: str) -> subprocess.Popen:
+    """Start a search in a process of its own."""
+    command = [sys.executable, "-m", "dse.cli", "search", str(path), "-o", str(out), "--sampler", sampler]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return subprocess.Popen([*command, "--evaluations", str(evaluations)], env=dict(os.environ), **quiet)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sampler", "evaluations"), [("local", 4000), ("nsga2", 1500)])
+def test_a_killed_search_loses_no_finished_trial_and_ends_as_if_not_killed(write_space, tmp_path, sampler, evaluations):
+    path = write_space(SMALL | {"axes": FINER | {"tensor_clock_mhz": {"from": 1030, "to": 1830, "step": 50}}})
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert start(path, whole, evaluations, sampler).wait() == 0
+    journal, full = killed / "search.journal", (whole / "search.journal").stat().st_size
+    finished = 0
+    for part in (0.3, 0.6):
+        process = start(path, killed, evaluations, sampler)
+        while process.poll() is None and not (journal.exists() and journal.stat().st_size > part * full):
+            time.sleep(0.002)
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        lines = [json.loads(line) for line in journal.read_bytes().split(b"\n")[:-1]]
+        complete = sum(line.get("op_code") == 6 and line.get("state") == 1 for line in lines)
+        assert complete > finished
+        finished = complete
+    process = start(path, killed, evaluations, sampler)
+    assert process.wait() == 0
+    record = json.loads((killed / "run.json").read_text())
+    assert record["timing"]["restored"] < evaluations
+    assert record["search"] == json.loads((whole / "run.json").read_text())["search"]
+    for name in ("points.parquet", "pareto.parquet"):
+        assert (killed / name).read_bytes() == (whole / name).read_bytes()
+    text = (killed / "search.journal").read_text().splitlines()
+    assert sum(json.loads(line).get("op_code") == 6 and json.loads(line).get("state") == 1 for line in text) >= finished
