@@ -33,7 +33,7 @@ def curves() -> dict[str, dict[str, np.ndarray]]:
     found = {}
     for name, gemm in KERNELS.items():
         workload = Workload(name, name, (gemm_operator(name, gemm, (9.0, 9.0), True),), (Phase("kernel"),))
-        rows = [run(locked(clock), workload, power=UNLIMITED) for clock in CLOCKS_MHZ]
+        rows = [run(locked(float(clock)), workload, power=UNLIMITED) for clock in CLOCKS_MHZ]
         found[name] = {
             "watts": np.array([row.metrics["power_w"][0] for row in rows]),
             "us": np.array([1e3 * row.metrics["time_ms"][0] for row in rows]),
