@@ -384,8 +384,18 @@ class DesignStudy(_Study):
 
     def _take(self, trials: list[FrozenTrial]) -> None:
         ended = [trial for trial in trials if _has_ended(trial)]
-        if not ended:
-            return
+        while ended:  # batch by batch, as they were told
+            count = self._to_ask(self.known.count)
+            self._take_batch(ended[:count])
+            ended = ended[count:]
+
+    def _to_ask(self, ended: int) -> int:
+        """Trials that the batch in hand takes after so many."""
+        if not self._choice.reseed and ended == 0:
+            return 1  # a sequence starts only when a finished trial tells it the axes
+        return self.batch - ended % self.batch
+
+    def _take_batch(self, ended: list[FrozenTrial]) -> None:
         index = self._index([trial.params for trial in ended])
         had = np.asarray([trial.state == TrialState.COMPLETE for trial in ended])
         complete = [trial for trial in ended if trial.state == TrialState.COMPLETE]
@@ -401,9 +411,7 @@ class DesignStudy(_Study):
         """Return the next batch, of at most ``most`` designs and those that a killed search asked for."""
         trials, self._asked = self._asked, []
         ended = self.known.count
-        count = min(self.batch - ended % self.batch, most)
-        if not self._choice.reseed and ended == 0:
-            count = 1  # a sequence starts only when a finished trial tells it the axes
+        count = min(self._to_ask(ended), most)
         space: dict[str, BaseDistribution] = {p.name: p.distribution for p in self.axes}
         while len(trials) < count:
             # A seed a trial: what is drawn does not depend on which trials this process asked for before.
