@@ -63,6 +63,7 @@ def figure_html(figure: go.Figure, div_id: str) -> str:
 
 
 def layout(figure: go.Figure, height: int, **margin: int) -> None:
+    """Give a figure the height [px], margins and fonts of the page."""
     figure.update_layout(
         height=height,
         margin={"l": 70, "r": 20, "t": 20, "b": 50} | margin,

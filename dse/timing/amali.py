@@ -18,6 +18,7 @@ from dse.timing.interval import (
     Latencies,
     Resident,
     Stalls,
+    add_up,
     busiest_pipe,
     interval_cycles,
     own_stalls,
@@ -166,7 +167,7 @@ class Amali(TimingModel):
                 store_bytes=counts.store_bytes,
             )
             mem = seen.memory._replace(dram_share=counts.dram_share)
-            return _sum(
+            return add_up(
                 interval_cycles(
                     interval, stalls, counts.busiest_pipe, gpu, resident, hiding, mem, jnp.zeros(()),
                     single_warp_literal=self.single_warp_literal,
@@ -188,7 +189,7 @@ class Amali(TimingModel):
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
         hiding = self._hiding(kernel, latencies, mem)
-        return _sum(
+        return add_up(
             interval_cycles(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate), gpu,
                 resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
@@ -255,10 +256,3 @@ def _with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:
     """The intervals with whether their loads run ahead: only the loop's can."""
     zero = jnp.zeros_like(jnp.asarray(kernel.pipelined))
     return [(kernel.start, zero), (kernel.loop, jnp.asarray(kernel.pipelined)), (kernel.end, zero)]
-
-
-def _sum(parts) -> IntervalCycles:
-    first, *others = parts
-    for part in others:
-        first = first + part
-    return first

@@ -3,6 +3,7 @@
 Spec GCoM sections 6.2, 6.3 and 6.6 in the reading that AMALI mode recommends (sections 10 and 11).
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -63,6 +64,14 @@ class IntervalCycles(NamedTuple):
     def scaled(self, factor: Array) -> "IntervalCycles":
         """Every cause times ``factor``."""
         return IntervalCycles(*(a * factor for a in self))
+
+
+def add_up(parts: Iterable[IntervalCycles]) -> IntervalCycles:
+    """Return the sum of intervals or waves, cause by cause."""
+    first, *others = parts
+    for part in others:
+        first = first + part
+    return first
 
 
 class Stalls(NamedTuple):

@@ -14,7 +14,7 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div, safe_div
 from dse.timing.contention import PHI
-from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, own_stalls
+from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, add_up, own_stalls
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.scoreboard import timeline
@@ -71,7 +71,7 @@ class Mdm(TimingModel):
             for i, s in parts
         ]  # fmt: skip
         feasible = grid.fits * supported(kernel, gpu)
-        return _timing(_sum(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
+        return _timing(add_up(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
 
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,)."""
@@ -85,7 +85,7 @@ class Mdm(TimingModel):
             stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
             mem = seen.memory._replace(dram_share=counts.dram_share)
             demand = _Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
-            return _sum([
+            return add_up([
                 _interval(demand, stalls, gpu, wave, hiding, mem).scaled(wave.times)
                 for wave in _waves(gpu, grid, kernel.warps)
             ])  # fmt: skip
@@ -152,10 +152,3 @@ def _timing(cycles: IntervalCycles, clock: Array, mem: Memory, links: Array, fea
         feasible=feasible,
         dram_bytes=mem.dram_bytes,
     )
-
-
-def _sum(parts: list[IntervalCycles]) -> IntervalCycles:
-    first, *others = parts
-    for part in others:
-        first = first + part
-    return first

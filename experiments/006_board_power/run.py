@@ -119,6 +119,7 @@ def interval(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> tuple[float, fl
 
 
 def arrays(values: dict[str, float]) -> dict[str, jax.Array]:
+    """Return numbers as arrays."""
     return {name: jnp.asarray(value) for name, value in values.items()}
 
 
