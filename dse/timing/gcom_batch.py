@@ -25,7 +25,7 @@ from dse.workload.sass_opcodes import OpClass, Space, Unit, is_cached
 from dse.workload.segments import COMPUTE, GLOBAL, make_segments
 
 VARYING = (
-    *(key for keys in UNIT_KEYS.values() for key in keys),
+    *dict.fromkeys(key for keys in UNIT_KEYS.values() for key in keys),
     "coreFreq", "numSubcorePerSM", "subcoreIssueRate", "computePipeline", "loadPipeline", "storePipeline",
     "regFileReadThroughput", "operandCollectorQue", "fuQue", "nMSHR", "l1DLatency", "sharedMemLatency", "L2Latency",
     "dramLatency", "maxNoCBW", "maxDRAMBW",
