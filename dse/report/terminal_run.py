@@ -44,37 +44,27 @@ def print_run(result: RunResult, console: Console) -> None:
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:
-    total = sum(stack.values())
-    table = Table(title=f"{phase}: where the time goes", title_justify="left", box=None, pad_edge=False)
-    table.add_column("cause")
-    table.add_column("ms", justify="right")
-    table.add_column("%", justify="right")
-    table.add_column("")
-    table.add_column("meaning", style="dim", overflow="fold")
-    for cause, value in sorted(stack.items(), key=lambda item: -item[1]):
-        share = value / total
-        if share >= 0.001:
-            table.add_row(cause, f"{value:.4g}", f"{100 * share:.1f}", "█" * round(20 * share), CAUSES[cause])
-    table.add_row("total", f"{total:.4g}", "100.0", "", "")
-    return table
+    return _shares(f"{phase}: where the time goes", "cause", "ms", stack, CAUSES)
 
 
 def _watts(phase: str, watts: dict[str, float]) -> Table:
-    total = sum(watts.values())
-    table = Table(
-        title=f"{phase}: where the power goes, mean of a board", title_justify="left", box=None, pad_edge=False
-    )
-    table.add_column("component")
-    table.add_column("W", justify="right")
+    return _shares(f"{phase}: where the power goes, mean of a board", "component", "W", watts, COMPONENTS)
+
+
+def _shares(title: str, what: str, unit: str, values: dict[str, float], meanings: dict[str, str]) -> Table:
+    """A row a part, the largest first, with its share; parts below 0.1 % are left out."""
+    total = sum(values.values())
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table.add_column(what)
+    table.add_column(unit, justify="right")
     table.add_column("%", justify="right")
     table.add_column("")
     table.add_column("meaning", style="dim", overflow="fold")
-    for component, value in sorted(watts.items(), key=lambda item: -item[1]):
+    for name, value in sorted(values.items(), key=lambda item: -item[1]):
         share = value / total
-        if share >= 0.005:
-            bar = "█" * round(20 * share)
-            table.add_row(component, f"{value:.1f}", f"{100 * share:.1f}", bar, COMPONENTS[component])
-    table.add_row("total", f"{total:.1f}", "100.0", "", "")
+        if share >= 0.001:
+            table.add_row(name, f"{value:.4g}", f"{100 * share:.1f}", "█" * round(20 * share), meanings[name])
+    table.add_row("total", f"{total:.4g}", "100.0", "", "")
     return table
 
 
