@@ -1,0 +1,29 @@
+"""The command line: thin commands over the Python interface; heavy imports happen inside them."""
+
+import sys
+
+from cyclopts import CycloptsError
+
+from dse.cli import designs, kernels, measured, show  # noqa: F401  (each registers its commands)
+from dse.cli.app import app
+from dse.errors import DseError
+
+
+def main() -> None:
+    """Run the command line: exit 0, 2 on bad input, 130 when interrupted."""
+    sys.exit(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command and return its exit code; errors become a sentence on stderr."""
+    try:
+        app(arguments, exit_on_error=False, print_error=False)
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        sys.stderr.close()
+    except (DseError, CycloptsError, OSError) as error:
+        print("dse:", " ".join(str(error).split()), file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("dse: interrupted", file=sys.stderr)
+        return 130
+    return 0

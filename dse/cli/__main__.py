@@ -1,0 +1,5 @@
+"""python -m dse.cli."""
+
+from dse.cli import main
+
+main()

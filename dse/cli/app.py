@@ -1,0 +1,31 @@
+"""What every command stands on: the app and its groups, shared options, and JSON on stdout."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import App, Parameter
+
+from dse import __version__
+
+app = App(
+    name="dse",
+    version=f"dse {__version__}",
+    help="Explore GPU designs: state a space and a workload, get the Pareto set with its reasons.",
+    help_format="plaintext",
+    suppress_keyboard_interrupt=False,
+    result_action="return_value",
+)
+show = App(name="show", help="Print what is shipped: GPUs, networks, spaces, attributes, metrics.")
+app.command(show)
+calibrate = App(name="calibrate", help="Fit coefficients to measurements.")
+app.command(calibrate)
+app.register_install_completion_command(add_to_startup=False)
+
+Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
+Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document on stdout; a value that is not finite is an error."""
+    print(json.dumps(document, indent=1, allow_nan=False))

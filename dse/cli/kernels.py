@@ -1,0 +1,117 @@
+"""Commands over one GPU: run, trace and explain a workload on it."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from dse.cli.app import Json, app, print_json
+
+
+@app.command
+def run(gpu: str, workload: str, /, *, timing: str = "amali", json_: Json = False) -> None:
+    """Time one workload on one GPU, kernel by kernel.
+
+    Parameters
+    ----------
+    gpu:
+        Name of a GPU ('dse show gpus') or path of a GPU TOML.
+    workload:
+        As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
+    timing:
+        Timing model: amali or roofline.
+    """
+    from dse.report.terminal_run import print_run
+    from dse.sweep.run import run as run_one
+    from dse.timing.models import timing_model
+
+    result = run_one(gpu, workload, timing_model(timing, "--timing"))
+    if json_:
+        print_json(result.summary())
+    else:
+        print_run(result, Console())
+
+
+@app.command
+def trace(
+    directory: Path,
+    /,
+    *,
+    gpu: str | None = None,
+    timing: str | None = None,
+    representative: int | None = None,
+    json_: Json = False,
+) -> None:
+    """Time the kernels of an Accel-Sim trace directory: the stack of each kernel and the total.
+
+    Parameters
+    ----------
+    directory:
+        Folder with kernelslist.g and the kernels' .traceg files (plain, gzip or xz).
+    gpu:
+        Name of a GPU ('dse show gpus'), path of a GPU TOML, or a GCoM .config file; without it the GPU that the trace
+        was made for.
+    timing:
+        Timing model: gcom, amali, mdm or roofline; without it gcom for a .config file, else amali.
+    representative:
+        Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
+        or the one that k-means chooses.
+    """
+    from dse.report.terminal_trace import print_gcom, print_trace
+    from dse.sweep.trace import TraceQuestion
+
+    question = TraceQuestion.of(directory, gpu, timing, representative)
+    for note in question.notes:
+        print(f"dse: {note}", file=sys.stderr)
+    results = question.answer()
+    if json_:
+        print_json([result.document() for result in results])
+    elif question.timing == "gcom":
+        print_gcom(results, Console())
+    else:
+        print_trace(question, results, Console())
+
+
+@app.command
+def explain(
+    gpu: str,
+    workload: str,
+    /,
+    *,
+    against: str | None = None,
+    timing: str = "amali",
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    json_: Json = False,
+) -> None:
+    """Say why a workload takes its time and energy on a GPU, and what 10 % more of each attribute would change.
+
+    Parameters
+    ----------
+    gpu:
+        Name of a GPU ('dse show gpus') or path of a GPU TOML.
+    workload:
+        As for 'dse run': a network with its settings, a workload TOML, a CSV of GEMMs, or a trace directory.
+    against:
+        A second GPU beside the first, and what accounts for the difference.
+    timing:
+        Timing model: amali, mdm or roofline.
+    """
+    from dse.report.terminal_explain import print_found
+    from dse.search.compare import compare
+    from dse.search.explain import explain as explain_one
+    from dse.sweep.evaluate import cache_compilations
+    from dse.timing.models import timing_model
+
+    cache_compilations()
+    model = timing_model(timing, "--timing")
+    found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
+    if out is not None:
+        from dse.report.page_explain import write_explain_page
+
+        write_explain_page(found, out)
+    if json_:
+        print_json(found.document())
+    else:
+        print_found(found, Console())

@@ -1,0 +1,59 @@
+"""Commands that print what is shipped."""
+
+from rich.console import Console
+
+from dse.cli.app import Json, show
+
+
+@show.command(name="gpus")
+def show_gpus(*, json_: Json = False) -> None:
+    """List the GPUs with their names."""
+    from dse.report import terminal_show
+
+    terminal_show.print_gpus(Console(), json_)
+
+
+@show.command(name="gpu")
+def show_gpu(name: str, /, *, json_: Json = False) -> None:
+    """Print a GPU: every attribute with unit, source and how sure it is, and its peaks.
+
+    Parameters
+    ----------
+    name:
+        Name of a GPU, any of its aliases, or the path of a GPU TOML.
+    """
+    from dse.report import terminal_show
+
+    terminal_show.print_gpu(name, Console(), json_)
+
+
+@show.command(name="schema")
+def show_schema(*, json_: Json = False) -> None:
+    """Print the attributes of a GPU: unit, range, default and meaning. Each can be an axis."""
+    from dse.report import terminal_show
+
+    terminal_show.print_schema(Console(), json_)
+
+
+@show.command(name="networks")
+def show_networks(*, json_: Json = False) -> None:
+    """List the language models and their shapes."""
+    from dse.report import terminal_show
+
+    terminal_show.print_networks(Console(), json_)
+
+
+@show.command(name="spaces")
+def show_spaces(*, json_: Json = False) -> None:
+    """List the shipped spaces and their questions."""
+    from dse.report import terminal_show
+
+    terminal_show.print_spaces(Console(), json_)
+
+
+@show.command(name="metrics")
+def show_metrics(*, json_: Json = False) -> None:
+    """Print what objectives and constraints can name beside attributes."""
+    from dse.report import terminal_show
+
+    terminal_show.print_metrics(Console(), json_)
