@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from dse.calibrate.fit import Fitted, Linear, Ranges, solve
 from dse.calibrate.holdout import Folds
@@ -31,8 +32,12 @@ CLASSES = {
 }
 """Model classes; the last four and ``four_parameters`` are the baselines."""
 
-STRENGTHS = tuple(float(x) for x in 10.0 ** np.arange(-5.0, 2.0))
-"""Strengths of the prior among which inner leave-one-benchmark-out chooses."""
+STRENGTHS = tuple(float(x) for x in 10.0 ** np.arange(-5.0, 1.01, 0.25))
+"""Strengths of the prior at which all folds are fitted; inner leave-one-benchmark-out chooses among these and FINER."""
+
+FINER = 8
+"""Strengths between two of STRENGTHS whose watts are interpolated: with 26 kernels a coarse grid of strengths moves the
+held-out error by a tenth of a point either way (experiments/007_power_fit), a continuous strength does not."""
 
 UNFITTED = ("IDLE_COREP", "CONSTP", "STATICP")
 """Components whose multiplier the paper's programme holds at 1."""
@@ -225,16 +230,28 @@ def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend:
     # Fits of one strength stand together: they take about equally many steps.
     found = fit_all(problem, np.tile(folds.weights, (levels, 1)), np.repeat(problem.strengths, fits), bend)
     coefficients = np.asarray(found.coefficients).reshape(levels, fits, -1).swapaxes(0, 1)
-    watts = np.asarray(problem.linear.watts(jnp.asarray(coefficients)))  # (fits, strengths, rows)
+    at_levels = np.asarray(problem.linear.watts(jnp.asarray(coefficients)))  # (fits, levels, rows)
+    strengths, watts = _between(problem.strengths, at_levels)
     errors = np.abs(watts / table.watts - 1)
     rows, none = np.arange(len(table.watts)), frozenset[int]()
-    chosen = folds.strength(errors, none)
+    strength = strengths[folds.strength(errors, none)]
     out, by_kernel = folds.left_out(errors, True), folds.left_out(errors, False)
-    whole = folds.place[none]
+    whole = fit_all(problem, folds.weights[folds.place[none]][None], np.array([strength]), bend)
+    kept = np.asarray(whole.coefficients)[0]
     return _judged(
-        name, table, watts[whole, chosen], watts[(*by_kernel, rows)], watts[(*out, rows)],
-        strength=problem.strengths[chosen], coefficients=coefficients[whole, chosen], problem=problem,
+        name, table, np.asarray(problem.linear.watts(jnp.asarray(kept))), watts[(*by_kernel, rows)], watts[(*out, rows)],
+        strength=strength, coefficients=kept, problem=problem,
     )  # fmt: skip
+
+
+def _between(strengths: tuple[float, ...], watts: np.ndarray) -> tuple[list[float], np.ndarray]:
+    """Strengths with FINER more between each two, and the watts (fits, strengths, rows) at them, without overshoot."""
+    if len(strengths) == 1:
+        return list(strengths), watts
+    at = np.log(strengths)
+    places = np.arange((len(at) - 1) * FINER + 1) / FINER
+    finer = np.interp(places, np.arange(len(at)), at)
+    return np.exp(finer).tolist(), PchipInterpolator(at, watts, axis=1)(finer)
 
 
 def fit_all(problem: Problem, weights: np.ndarray, strengths: np.ndarray, bend: float | None = BEND) -> Fitted:

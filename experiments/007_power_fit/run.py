@@ -60,8 +60,9 @@ def transfer() -> None:
     print("\n| strength | Volta, train | Pascal | Turing |")
     with jax.enable_x64(True):
         problem = multipliers(volta)
-        fits = fit_all(problem, np.ones((len(STRENGTHS), len(volta.watts))), np.array(STRENGTHS)).coefficients
-    rows = {f"{s:g}": np.asarray(c) for s, c in zip(STRENGTHS, fits, strict=True)}
+        strengths = sorted([*STRENGTHS[::4], judge("multipliers", volta).strength])
+        fits = fit_all(problem, np.ones((len(strengths), len(volta.watts))), np.array(strengths)).coefficients
+    rows = {f"{s:g}": np.asarray(c) for s, c in zip(strengths, fits, strict=True)}
     for name, values in (rows | {"published": np.ones(len(problem.names))}).items():
         scale = dict(zip(problem.names, values.tolist(), strict=True))
         cells = [f"{scaled_error(table, scale):.2f}" for table in (volta, *others.values())]
