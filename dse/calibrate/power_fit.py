@@ -239,7 +239,8 @@ def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend:
     whole = fit_all(problem, folds.weights[folds.place[none]][None], np.array([strength]), bend)
     kept = np.asarray(whole.coefficients)[0]
     return _judged(
-        name, table, np.asarray(problem.linear.watts(jnp.asarray(kept))), watts[(*by_kernel, rows)], watts[(*out, rows)],
+        name, table, np.asarray(problem.linear.watts(jnp.asarray(kept))),
+        watts[(*by_kernel, rows)], watts[(*out, rows)],
         strength=strength, coefficients=kept, problem=problem,
     )  # fmt: skip
 
