@@ -14,7 +14,6 @@ from dse.calibrate.fit import descend
 from dse.calibrate.launches import Rows, taken
 from dse.calibrate.loss import weighted_mean
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import memory_index
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.power.cap import sustain
@@ -29,7 +28,7 @@ PRIOR_WEIGHT = 3e-3
 """A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
 independent rows, since hundreds of rows share a hidden state of their operands."""
 
-FREE = ("pipeline", "tensor_bf16", "softmax", "dram_hbm3e", "voltage_slope", "cap_width")
+FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap_width")
 """Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
 
 CORNER = 1e-4
@@ -67,8 +66,6 @@ def with_values(model: BoardPower, values: dict[str, Array]) -> BoardPower:
             fields[name] = value
         elif name == "tensor_bf16":
             fields["tensor"] = fields["tensor"] * value / fields["tensor"][bf16]
-        elif name == "dram_hbm3e":
-            fields["dram"] = fields["dram"].at[memory_index("hbm3e")].set(value)
     return BoardPower(**fields)
 
 

@@ -11,13 +11,14 @@ from jax import Array
 
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import memory_names, node_names
+from dse.hardware.node_power import MemoryPower, NodePower
+from dse.hardware.process import node_names, value_at
 from dse.power.activity import Activity, activity
 from dse.power.cap import Draw, Sustained, sustain
 from dse.power.power import Power, PowerModel
 from dse.tables import read_table
 from dse.timing.timing import Timing
-from dse.units import KIB, KILO, MILLI
+from dse.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 TABLE = "power/board.csv"
@@ -29,11 +30,12 @@ REFERENCE_DIE_MM2 = 814.0
 REFERENCE_SLICE_KIB = 640.0
 REFERENCE_L1_KIB = 256.0
 REFERENCE_REGISTERS = 65536.0
+
+REFERENCE_NODE = "tsmc_4n"
 """The GPU whose energies the table states: an H200 (GH100, 60 MiB of L2 in 96 slices)."""
 
-PER_TABLE = {"energy": node_names, "leakage": node_names, "clock": node_names, "dram": memory_names,
-             "tensor": lambda: list(TENSOR_DTYPES)}  # fmt: skip
-"""Coefficients with a row for every node, memory type or data type, in the order that the records index."""
+PER_TABLE = {"clock": node_names, "tensor": lambda: list(TENSOR_DTYPES)}
+"""Coefficients with a row for every node or data type, in the order that the records index."""
 
 
 class BoardPower(PowerModel):
@@ -48,13 +50,12 @@ class BoardPower(PowerModel):
     """
 
     area: DieArea
-    energy: Array
-    leakage: Array
+    nodes: NodePower
+    memory: MemoryPower
     clock: Array
-    dram: Array
     tensor: Array
     board: Array
-    memory_rest: Array
+    dram_path: Array
     leak: Array
     leak_per_kelvin: Array
     temperature: Array
@@ -84,7 +85,8 @@ class BoardPower(PowerModel):
         values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
         tables = {name: jnp.stack([values[f"{name}_{key}"] for key in keys()]) for name, keys in PER_TABLE.items()}
         plain = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
-        return cls(area=DieArea.from_table(), **tables, **plain)
+        nodes, memory = NodePower.from_table(REFERENCE_NODE), MemoryPower.from_table()
+        return cls(area=DieArea.from_table(), nodes=nodes, memory=memory, **tables, **plain)
 
     @property
     def calibration(self) -> str:
@@ -113,17 +115,17 @@ class BoardPower(PowerModel):
         voltage = self.draw(counts.clock_ghz, gpu).voltage(1.0)
         parts = self.area(gpu)
         die = sum(parts.values(), jnp.zeros(()))
-        on_chip = _row(self.energy, gpu.process) * voltage**2
+        on_chip = self.nodes.switching_energy(gpu.process) * voltage**2
         energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
         energies |= {
-            "dram": _row(self.dram, gpu.dram_type) * counts.dram_bytes,
+            "dram": (self.dram_path + BITS_PER_BYTE * self.memory.access_energy(gpu.dram_type)) * counts.dram_bytes,
             "interconnect": self.link * counts.link_bytes,
         }
         watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
         clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
-            constant=zero + self.board + self.memory_rest * gpu.dram_gb,
+            constant=zero + self.board + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
             static=zero + self._static(die, gpu) * voltage,
             idle_sm=clocked * self.idle_sm * (1 - counts.busy),
             pipeline=clocked * counts.busy,
@@ -145,7 +147,7 @@ class BoardPower(PowerModel):
             "int32": self.int32 * counts.int32,
             "fp32": self.fp32 * counts.fp32,
             "sfu": self.sfu * counts.sfu,
-            "tensor": _row(self.tensor, counts.tensor_dtype) * products,
+            "tensor": value_at(self.tensor, counts.tensor_dtype) * products,
             "shared_memory": self.shared_memory * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.shared_bytes,
             "l1": self.l1 * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.l1_bytes,
             "l2": self.l2 * self._grown(slice_kib, REFERENCE_SLICE_KIB) * counts.l2_bytes,
@@ -159,26 +161,21 @@ class BoardPower(PowerModel):
 
     def _clocked(self, parts: dict[str, Array], gpu: Gpu) -> Array:
         """Energy of a cycle of all SMs [pJ], before node and voltage: by the area they would take at tsmc_n7."""
-        density = _row(self.area.nodes.logic_density, gpu.process)
+        density = value_at(self.area.nodes.logic_density, gpu.process)
         at_n7 = sum((parts[name] for name in SM_PARTS), jnp.zeros(())) * density * gpu.sm_enabled_fraction
         return self.pipeline * at_n7
 
     def _static(self, die: Array, gpu: Gpu) -> Array:
         """Leakage of the die at nominal voltage [W]."""
         heat = jnp.exp(self.leak_per_kelvin * (self.temperature - 65.0))
-        return self.leak * _row(self.leakage, gpu.process) * die * heat
+        return self.leak * self.nodes.leakage(gpu.process) * die * heat
 
     def _nominal_clock(self, gpu: Gpu) -> Array:
         """Clock at which a die of this node stands at its nominal voltage [GHz]."""
-        return _row(self.clock, gpu.process) / KILO
+        return value_at(self.clock, gpu.process) / KILO
 
 
 def uncertainty() -> dict[str, float]:
     """Return quantiles of |predicted / measured - 1| on shape families left out of the fit, with the mean [1]."""
     rows = read_table("power/board_error.csv")
     return {row["statistic"]: float(row["value"]) for row in rows}
-
-
-def _row(column: Array, index: Array) -> Array:
-    """A table's value for an index that a record may hold as a float."""
-    return jnp.take(column, jnp.asarray(index).astype(jnp.int32))

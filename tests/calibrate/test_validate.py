@@ -84,5 +84,5 @@ def test_calibrate_a_board(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["model"] == "board"
     assert document["n"] == 8
-    assert "dram_hbm3e" in document["not_identified"]  # products at the limit say nothing of DRAM
+    assert "dram_path" in document["not_identified"]  # products at the limit say nothing of DRAM
     assert float(load_power_calibration(tmp_path / "c.toml").model.pipeline) > 0  # pyright: ignore
