@@ -15,7 +15,7 @@ import pyarrow as pa
 from dse.errors import InputError
 from dse.search.batch import BatchModel, Evaluated
 from dse.search.pareto import knees
-from dse.search.study import LOCAL, Searching, check_sampler, make_study, open_storage
+from dse.search.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
 from dse.space.space import Space, load_space
 from dse.sweep.record import write_record
@@ -92,7 +92,7 @@ def search(
     """Search a space (or the space file at a path) for its Pareto set and return what was found.
 
     ``out``: a folder for ``points.parquet`` (what was evaluated), ``pareto.parquet`` and ``run.json``. ``sampler``: one
-    of :data:`dse.search.study.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
+    of :data:`dse.search.samplers.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
     run, whichever is first, or when no design is left. ``storage``: ``journal:PATH``, ``grpc://host:port`` or an SQL
     URL; by default a journal in ``out``, without it memory. The same search on a storage that holds it goes on.
     Raises InputError.
@@ -106,7 +106,7 @@ def search(
         evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
     folder = open_folder(Path(out)) if out is not None else None
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
-    study = make_study(space, open_storage(url), sampler, seed, evaluations or MOST)
+    study = make_study(space, url, sampler, seed, evaluations or MOST)
     if folder is not None:
         discard_record(folder)
     run = _Search(space, study, folder, progress or (lambda count, members, volume: None))

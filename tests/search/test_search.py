@@ -18,9 +18,10 @@ from dse.cli import run_command
 from dse.errors import InputError
 from dse.search import search as search_module
 from dse.search.batch import BatchModel
+from dse.search.optuna_side import open_storage
 from dse.search.pareto import Box
+from dse.search.samplers import SAMPLERS
 from dse.search.search import search
-from dse.search.study import SAMPLERS, open_storage
 from dse.space.space import space_from_mapping
 from dse.sweep.pareto import pareto_mask
 from dse.sweep.sweep import sweep
