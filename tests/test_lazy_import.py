@@ -46,11 +46,18 @@ def test_a_name_loads_on_first_use():
 
 @pytest.mark.parametrize("name", ["search", "sweep"])
 def test_a_folder_that_shares_its_name_with_a_function_is_called_as_it(name):
-    code = (
-        f"import dse; assert '{name}' in dir(dse); f = dse.{name}; import dse.{name}.{name}; assert dse.{name} is f; "
-    )
-    code += f"from dse import {name}; import pytest; pytest.raises(Exception, {name}, 'no/such/file.toml').match('no such file')"
+    code = f"""
+import dse, pytest
+assert "{name}" in dir(dse)
+first = dse.{name}
+import dse.{name}.{name}
+from dse import {name}
+assert {name} is first
+with pytest.raises(Exception, match="no such file"):
+    {name}("no/such/file.toml")
+"""
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
 
 
 def test_only_one_file_imports_optuna():

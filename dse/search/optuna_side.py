@@ -24,8 +24,6 @@ from dse.space.space import Space
 GRACE_SECONDS = 3
 """After so long a lock on a journal is one that a killed process left."""
 
-Study, Trial = optuna.Study, optuna.Trial
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -113,12 +111,12 @@ def _proxy(address: str) -> BaseStorage:
     return GrpcStorageProxy(host=host or "localhost", port=int(port))
 
 
-def generation_study(name: str, storage: BaseStorage) -> Study:
+def generation_study(name: str, storage: BaseStorage) -> optuna.Study:
     """Return the study of a vectorised search by name: its trials' value is the hypervolume."""
     return optuna.create_study(study_name=name, storage=storage, direction="maximize", load_if_exists=True)
 
 
-def design_study(name: str, storage: BaseStorage, space: Space) -> Study:
+def design_study(name: str, storage: BaseStorage, space: Space) -> optuna.Study:
     """Return the study by name whose trials are designs of a space, with its objectives."""
     study = optuna.create_study(
         study_name=name, storage=storage, directions=_directions(space), load_if_exists=True, sampler=RandomSampler()
@@ -131,12 +129,12 @@ def _directions(space: Space) -> list[StudyDirection]:
     return [StudyDirection.MINIMIZE if o.sign > 0 else StudyDirection.MAXIMIZE for o in space.objectives]
 
 
-def ended_trials(study: Study) -> list[FrozenTrial]:
+def ended_trials(study: optuna.Study) -> list[FrozenTrial]:
     """Return the trials that are complete or failed."""
     return study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL))
 
 
-def running_trials(study: Study) -> list[FrozenTrial]:
+def running_trials(study: optuna.Study) -> list[FrozenTrial]:
     """Return the trials that are asked and not told."""
     return study.get_trials(deepcopy=False, states=(TrialState.RUNNING,))
 
@@ -146,17 +144,19 @@ def is_complete(trial: FrozenTrial) -> bool:
     return trial.state == TrialState.COMPLETE
 
 
-def fail(study: Study, trial: Trial | FrozenTrial) -> None:
+def fail(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:
     """End a trial without values."""
     study.tell(trial.number, state=TrialState.FAIL)
 
 
-def taken_up(study: Study, trial: FrozenTrial) -> Trial:
+def taken_up(study: optuna.Study, trial: FrozenTrial) -> optuna.Trial:
     """Return a running trial that another process asked for, to be told by this one."""
-    return Trial(study, trial._trial_id)
+    return optuna.Trial(study, trial._trial_id)
 
 
-def add_designs(study: Study, parameters: list["Parameter"], rows: Iterable[tuple[np.ndarray, list, int]]) -> None:
+def add_designs(
+    study: optuna.Study, parameters: list["Parameter"], rows: Iterable[tuple[np.ndarray, list, int]]
+) -> None:
     """Add designs (digits, values, number) as finished trials."""
     study.add_trials(
         optuna.create_trial(
@@ -209,7 +209,7 @@ class GenerationSampler(BaseSampler):
         random = np.random.default_rng([self.seed, self.local.generations, self._others])
         return self.local.ask(count, random)
 
-    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
         """Count the workers whose running trials came before this one."""
         self._others = sum(other.number < trial.number for other in running_trials(study))
 
