@@ -59,7 +59,6 @@ with pytest.raises(Exception, match="no such file"):
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
 
-
 def test_only_one_file_imports_optuna():
     files = sorted(Path(dse.__file__).parent.rglob("*.py"))
     importing = [p.name for p in files for node in ast.walk(ast.parse(p.read_text(encoding="utf-8"))) if names(node)]

@@ -90,6 +90,7 @@ def search(
     seconds: float | None = None,
     storage: str | None = None,
     seed: int = 0,
+    refine: bool = False,
     out: Out = None,
     json_: Json = False,
 ) -> None:
@@ -114,6 +115,9 @@ def search(
         for many workers; optuna-dashboard reads all of them.
     seed:
         Whole number: the same seed evaluates the same designs.
+    refine:
+        Then descend from every member of the front between the grid's values, on the axes of real numbers; what
+        dominates a member joins the front, marked off_grid.
     """
     from dse.report.terminal_search import print_search, searching
     from dse.search.search import search as run_search
@@ -127,7 +131,7 @@ def search(
     cache_compilations()
     with searching() as progress:
         found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
-                           seed=seed, progress=progress)  # fmt: skip
+                           seed=seed, refine=refine, progress=progress)  # fmt: skip
     if json_:
         print_json(found.summary())
     else:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dse.search.batch import BatchModel
+from dse.search.batch import BatchModel, Evaluated
 from dse.search.descent import common_descent
 from dse.search.pareto import Box, thin_to
 from dse.search.smoothed import Smoothed, continuous_axes
@@ -52,8 +52,8 @@ class Refinement:
     ``axes``: the continuous ones; ``members`` of the front that descents ``began`` from, and how many of them
     ``improved``: a design dominates them; ``off_grid``: designs found that stand on the front; ``evaluations``: exact
     ones; ``before`` and ``after``: hypervolume in the box of the front before, reference point 1.1. ``table``: the
-    front, members on the grid first, as a sweep writes it with a column ``off_grid``; ``dominated``: for each member
-    the numbers of a design that dominates it (the axes' names, nan where none does), shape (members, axes).
+    front, members on the grid first, as a sweep writes it with a column ``off_grid``; ``successors``: axis -> for
+    each member its number in a design that dominates the member, nan where none was found.
     """
 
     axes: tuple[str, ...]
@@ -107,31 +107,38 @@ def refine(space: Space, axes: Mapping[str, np.ndarray], model: BatchModel | Non
     ``model``: the space's, where it is compiled already.
     """
     model = model or BatchModel(space, 512)
+    names = tuple(axis.name for axis in continuous_axes(space))
     columns = designs.with_links(space, {axis.name: np.asarray(axes[axis.name], float) for axis in space.axes})
-    found = _Descents(space, model, columns)
+    count = len(next(iter(columns.values()), ()))
+    if not count:
+        return _unmoved(space, names, model.table(model.baseline()).slice(0, 0), 0.0)
+    origin = model.of(np.full(count, -1), columns)
+    if not names:
+        return _unmoved(space, names, model.table(origin), _hypervolume(Box.of(origin.costs), origin.costs))
+    found = _Descents(space, model, origin)
     found.run()
     return found.refinement()
+
+
+def _unmoved(space: Space, names: tuple[str, ...], table: pa.Table, volume: float) -> Refinement:
+    """The refinement of a front that nothing can begin from."""
+    nothing = {axis.name: np.full(len(table), np.nan) for axis in space.axes}
+    marked = table.append_column(OFF_GRID, pa.array(np.zeros(len(table), bool)))
+    return Refinement(names, len(table), 0, 0, 0, 0, volume, volume, marked, nothing)
 
 
 class _Descents:
     """Lanes that descend together: ``member`` where each began, ``columns`` and ``costs`` where it stands."""
 
-    def __init__(self, space: Space, model: BatchModel, columns: designs.Columns) -> None:
-        self.space, self.model = space, model
-        self.names = tuple(axis.name for axis in continuous_axes(space))
-        self.count = len(next(iter(columns.values()))) if space.axes else 0
-        self.origin = model.of(np.full(self.count, -1), columns) if self.count else None
-        self.evaluations, self.began = 0, 0
-        if self.origin is None or not self.names:
-            self.member = np.empty(0, np.int64)
-            return
-        self.box = Box.of(self.origin.costs)
+    def __init__(self, space: Space, model: BatchModel, origin: Evaluated) -> None:
+        self.space, self.model, self.origin = space, model, origin
+        self.count, self.evaluations = len(origin.costs), 0
+        self.box = Box.of(origin.costs)
         self.member, self.lean = self._lanes()
-        self.began = len(np.unique(self.member))
         self.smooth = Smoothed(space)
-        self.columns = {name: np.asarray(values, float)[self.member] for name, values in columns.items()}
+        self.columns = {name: np.asarray(values, float)[self.member] for name, values in origin.columns.items()}
         self.places = self.smooth.coordinates.places(self.columns)
-        self.costs = self.origin.costs[self.member]
+        self.costs = origin.costs[self.member]
 
     def _lanes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the member and the lean of every lane: one in all objectives alike, one leaning to each."""
@@ -140,13 +147,11 @@ class _Descents:
         kinds = kinds[: max(1, LANES // self.count)]
         members = np.arange(self.count)
         if self.count > LANES:
-            members = thin_to(self.origin.costs, LANES) if self.origin else members
+            members = thin_to(self.origin.costs, LANES)
         return np.repeat(members, len(kinds)), np.tile(kinds, len(members))
 
     def run(self) -> None:
         """Take the steps; a lane whose steps grow short, or that has no direction, ends."""
-        if not len(self.member):
-            return
         step, active = np.full(len(self.member), FIRST), np.arange(len(self.member))
         direction, stale = np.zeros_like(self.places), np.ones(len(self.member), bool)
         for _ in range(STEPS):
@@ -193,53 +198,34 @@ class _Descents:
         return taken
 
     def refinement(self) -> Refinement:
-        """Return what stands on the front after all, evaluated once more for the table."""
-        moved = np.flatnonzero(self._moved())
-        successors = self._successors(moved)
-        if self.origin is None:
-            table = self._marked(self.model.table(self.model.baseline()).slice(0, 0), np.empty(0, bool))
-            return Refinement(self.names, 0, 0, 0, 0, 0, 0.0, 0.0, table, successors)
-        improved = len(np.unique(self.member[moved]))
-        if not len(moved):
-            before = _hypervolume(Box.of(self.origin.costs), self.origin.costs)
-            table = self._marked(self.model.table(self.origin), np.zeros(self.count, bool))
-            return Refinement(
-                self.names, self.count, self.began, 0, 0, self.evaluations, before, before, table, successors
-            )
-        _, first = np.unique(np.stack([self.columns[a.name][moved] for a in self.space.axes], axis=1), axis=0,
-                             return_index=True)  # fmt: skip
-        found = moved[np.sort(first)]
+        """Return what stands on the front after all."""
+        moved = np.flatnonzero(dominates(self.costs, self.origin.costs[self.member]))
+        axes = np.stack([self.columns[axis.name][moved] for axis in self.space.axes], axis=1)
+        found = moved[np.sort(np.unique(axes, axis=0, return_index=True)[1])]
         costs = np.vstack([self.origin.costs, self.costs[found]])
         kept = np.flatnonzero(pareto_mask(costs))
-        found = found[kept[kept >= self.count] - self.count]
-        table = pa.concat_tables(
-            [
-                self.model.table(self.origin).take(kept[kept < self.count]),
-                self.model.table(
-                    self.model.of(np.full(len(found), -1), {n: v[found] for n, v in self.columns.items()})
-                ),
-            ]
-        ).unify_dictionaries()
-        off = np.arange(len(kept)) >= (kept < self.count).sum()
-        before, after = (_hypervolume(self.box, c) for c in (self.origin.costs, costs[kept]))
+        on, off = kept[kept < self.count], found[kept[kept >= self.count] - self.count]
+        volumes = (_hypervolume(self.box, c) for c in (self.origin.costs, costs[kept]))
         return Refinement(
-            self.names, self.count, self.began, improved, int(off.sum()), self.evaluations, before, after,
-            self._marked(table, off), successors,
+            tuple(self.smooth.coordinates.names), self.count, len(np.unique(self.member)),
+            len(np.unique(self.member[moved])), len(off), self.evaluations, *volumes, self._table(on, off),
+            self._successors(moved),
         )  # fmt: skip
 
-    def _moved(self) -> np.ndarray:
-        if self.origin is None or not len(self.member):
-            return np.zeros(0, bool)
-        return dominates(self.costs, self.origin.costs[self.member])
+    def _table(self, on: np.ndarray, off: np.ndarray) -> pa.Table:
+        """Members ``on`` the grid, then lanes ``off`` it, evaluated once more, marked."""
+        parts = [self.model.table(self.origin).take(on)]
+        if len(off):
+            columns = {name: values[off] for name, values in self.columns.items()}
+            parts.append(self.model.table(self.model.of(np.full(len(off), -1), columns)))
+        table = pa.concat_tables(parts).unify_dictionaries()
+        return table.append_column(OFF_GRID, pa.array(np.arange(len(table)) >= len(on)))
 
     def _successors(self, moved: np.ndarray) -> dict[str, np.ndarray]:
         numbers = {axis.name: np.full(self.count, np.nan) for axis in self.space.axes}
         for name, values in numbers.items():
             values[self.member[moved]] = self.columns[name][moved]
         return numbers
-
-    def _marked(self, table: pa.Table, off: np.ndarray) -> pa.Table:
-        return table.append_column(OFF_GRID, pa.array(off))
 
 
 def dominates(costs: np.ndarray, others: np.ndarray) -> np.ndarray:
