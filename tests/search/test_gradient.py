@@ -19,7 +19,7 @@ from dse.search.smoothed import Smoothed
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from dse.sweep.pareto import pareto_mask
-from dse.sweep.sweep import sweep
+from dse.sweep.record import load_result
 from tests.conftest import SMALL
 
 COARSE = SMALL | {
@@ -235,8 +235,13 @@ def test_the_command_marks_what_is_off_the_grid(write_space, tmp_path, capsys):
     assert (out / "pareto.parquet").read_bytes() == first
 
 
-def test_a_sweep_s_front_is_refined_the_same_way(space, found):
-    front = sweep(space).front
-    axes = {axis.name: front[axis.name].to_numpy(float) for axis in space.axes}
-    assert len(front) == found.members
-    assert refine(space, axes).gain == pytest.approx(found.gain, rel=1e-3)
+def test_a_sweep_s_front_is_refined_the_same_way_and_its_page_drawn(space, found, write_space, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run_command(["sweep", str(write_space(COARSE)), "--refine", "-o", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["refinement"]["members"] == found.members
+    assert document["refinement"]["gain"] == pytest.approx(found.gain, rel=1e-3)
+    assert json.loads((out / "run.json").read_text())["refinement"] == document["refinement"]
+    front = load_result(out).front
+    assert front[OFF_GRID].sum() == document["refinement"]["off_grid"] > 0
+    assert (out / "report.html").stat().st_size > 1_000_000
