@@ -31,7 +31,7 @@ def common_descent(rows: np.ndarray, counted: np.ndarray, places: np.ndarray) ->
         weights[np.arange(len(rows)), best] += share[:, 0]
     direction = -within(_mixed(weights, rows), places)
     falls = np.where(counted, np.einsum("pra,pa->pr", rows, direction), -np.inf).max(axis=1) < 0
-    return np.where(falls[:, None] & counted.any(axis=1)[:, None], direction, 0.0)
+    return np.where(np.asarray(falls & np.any(counted, axis=1))[:, None], direction, 0.0)
 
 
 def _mixed(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ class Refinement:
     ``axes``: the continuous ones; ``members`` of the front that descents ``began`` from, and how many of them
     ``improved``: a design dominates them; ``off_grid``: designs found that stand on the front; ``evaluations``: exact
     ones; ``before`` and ``after``: hypervolume in the box of the front before, reference point 1.1. ``table``: the
-    front, members on the grid first, as a sweep writes it with a column ``off_grid``; ``successors``: axis -> for
+    front, the given members first, as a sweep writes it with a column ``off_grid``; ``successors``: axis -> for
     each member its number in a design that dominates the member, nan where none was found.
     """
 
@@ -205,21 +205,26 @@ class _Descents:
         costs = np.vstack([self.origin.costs, self.costs[found]])
         kept = np.flatnonzero(pareto_mask(costs))
         on, off = kept[kept < self.count], found[kept[kept >= self.count] - self.count]
-        volumes = (_hypervolume(self.box, c) for c in (self.origin.costs, costs[kept]))
+        before, after = (_hypervolume(self.box, c) for c in (self.origin.costs, costs[kept]))
         return Refinement(
             tuple(self.smooth.coordinates.names), self.count, len(np.unique(self.member)),
-            len(np.unique(self.member[moved])), len(off), self.evaluations, *volumes, self._table(on, off),
-            self._successors(moved),
+            len(np.unique(self.member[moved])), int(self._between(off).sum()), self.evaluations, before, after,
+            self._table(on, off), self._successors(moved),
         )  # fmt: skip
 
+    def _between(self, lanes: np.ndarray) -> np.ndarray:
+        """Which lanes stand between the grid's values; one that went from end to end of an axis does not."""
+        on = [np.isin(self.columns[axis.name][lanes], axis.numbers) for axis in continuous_axes(self.space)]
+        return ~np.all(on, axis=0)
+
     def _table(self, on: np.ndarray, off: np.ndarray) -> pa.Table:
-        """Members ``on`` the grid, then lanes ``off`` it, evaluated once more, marked."""
+        """Members of the front, then lanes that left it, evaluated once more, marked."""
         parts = [self.model.table(self.origin).take(on)]
         if len(off):
             columns = {name: values[off] for name, values in self.columns.items()}
             parts.append(self.model.table(self.model.of(np.full(len(off), -1), columns)))
         table = pa.concat_tables(parts).unify_dictionaries()
-        return table.append_column(OFF_GRID, pa.array(np.arange(len(table)) >= len(on)))
+        return table.append_column(OFF_GRID, pa.array(np.append(np.zeros(len(on), bool), self._between(off))))
 
     def _successors(self, moved: np.ndarray) -> dict[str, np.ndarray]:
         numbers = {axis.name: np.full(self.count, np.nan) for axis in self.space.axes}
@@ -230,7 +235,8 @@ class _Descents:
 
 def dominates(costs: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return which rows of ``costs`` are no worse than their row of ``others``, and better by LEAST_GAIN in one."""
-    return (costs <= others).all(axis=1) & (others - costs > LEAST_GAIN * np.abs(others)).any(axis=1)
+    no_worse = np.all(costs <= others, axis=1)
+    return no_worse & np.any(others - costs > LEAST_GAIN * np.abs(others), axis=1)
 
 
 def _hypervolume(box: Box, costs: np.ndarray) -> float:

@@ -116,7 +116,7 @@ class Smoothed:
             numbers = self._linked(numbers)
             results = self._evaluator.evaluate({name: numbers[name] for name in sorted(numbers)})
         weighted = zip(self.space.workloads, self.space.weights, strict=True)
-        results["total.time_ms"] = sum(results[f"{w.name}.time_ms"] * v for w, v in weighted)
+        results["total.time_ms"] = sum((results[f"{w.name}.time_ms"] * v for w, v in weighted), jnp.zeros(len(places)))
         known = self._base | {f"base.{name}": value for name, value in self._base.items()} | results | numbers
         rows = [o.sign * results[o.name] for o in self.space.objectives]
         rows += [excess(constraint, known, jnp) for constraint in self.space.constraints]
