@@ -1,6 +1,7 @@
 """Optuna's side of a search: storages by URL, samplers by name, studies, trials (the only file that imports optuna)."""
 
 import json
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from dse.space.space import Space
 
 GRACE_SECONDS = 3
 """After so long a lock on a journal is one that a killed process left."""
+
+
+ATTEMPTS = 3
+"""Times that a database is opened again while another worker makes its tables."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,19 @@ def _storage(url: str) -> BaseStorage | None:
         return _journal(Path(rest))
     if scheme == "grpc" and rest:
         return _proxy(rest.removeprefix("//"))
-    return optuna.storages.get_storage(url) if "://" in url else None
+    return _sql(url) if "://" in url else None
+
+
+def _sql(url: str) -> BaseStorage:
+    """A database; of two workers that come to an empty one together, one fails to make the tables, and looks again."""
+    for _ in range(ATTEMPTS):
+        try:
+            return optuna.storages.get_storage(url)
+        except Exception as error:
+            if not any(word in str(error).lower() for word in ("already exists", "duplicate", "unique")):
+                raise
+            time.sleep(1.0)
+    return optuna.storages.get_storage(url)
 
 
 def _journal(path: Path) -> JournalStorage:

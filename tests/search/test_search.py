@@ -249,9 +249,9 @@ def completed(journal: Path) -> int:
     [
         ("local", 20_000),
         ("nsga2", 1500),
-        ("random", 1500),
-        ("qmc", 1500),
-        pytest.param("gp", 36, marks=pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")),
+        ("random", 400),
+        ("qmc", 400),
+        pytest.param("gp", 14, marks=pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")),
     ],
 )
 def test_a_killed_search_loses_no_finished_trial_and_ends_as_if_not_killed(write_space, tmp_path, sampler, evaluations):

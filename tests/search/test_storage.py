@@ -12,6 +12,8 @@ from pathlib import Path
 import optuna
 import pytest
 
+from dse.search import search as search_module
+from dse.search.batch import BatchModel
 from dse.search.optuna_side import open_storage
 from dse.search.search import search
 from dse.space.space import load_space
@@ -87,16 +89,16 @@ def test_two_workers_share_a_search_through_the_grpc_proxy(server, write_space, 
 
 @pytest.mark.slow
 @pytest.mark.skipif(POSTGRES not in os.environ, reason=f"{POSTGRES} names no PostgreSQL database")
-def test_a_search_is_kept_and_shared_in_postgresql(write_space, tmp_path):
+def test_a_search_is_kept_and_shared_in_postgresql(write_space, tmp_path, monkeypatch):
     url, path = os.environ[POSTGRES], write_space(SMALL | {"axes": FINER})
-    check_shared(two_workers(path, url, tmp_path, "nsga2", 200), url, 200)
-    first = search(load_space(path), evaluations=100, seed=3)
-    search(load_space(path), evaluations=50, seed=3, storage=url, sampler="random")
-    resumed = search(load_space(path), evaluations=100, seed=3, storage=url, sampler="random")
-    assert resumed.restored == 50
-    whole = search(load_space(path), evaluations=100, seed=3, sampler="random")
-    assert same_designs(whole, resumed)
-    assert not same_designs(first, resumed)
+    check_shared(two_workers(path, url, tmp_path, "nsga2", 100), url, 100)
+    space = load_space(path)
+    model = BatchModel(space, search_module.CHUNK)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk: model)
+    search(space, evaluations=30, seed=3, storage=url, sampler="random")
+    resumed = search(space, evaluations=60, seed=3, storage=url, sampler="random")
+    assert resumed.restored == resumed.repeated == 30
+    assert same_designs(search(space, evaluations=60, seed=3, sampler="random"), resumed)
 
 
 def test_a_server_that_is_not_there_is_a_sentence(write_space, tmp_path):
