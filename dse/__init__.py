@@ -25,7 +25,7 @@ _HOME = {
     "pareto_mask": "dse.sweep.pareto",
 }
 
-_CALLABLE_FOLDERS = {"sweep"}
+_CALLABLE_FOLDERS = {"search", "sweep"}
 """Public functions that share their name with a folder: the folder's module is callable."""
 
 __all__ = [*sorted({*_HOME, *_CALLABLE_FOLDERS}), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dse.hardware.presets import load_gpu as load_gpu
     from dse.search.compare import compare as compare
     from dse.search.explain import explain as explain
+    from dse.search.search import search as search
     from dse.space.space import load_space as load_space
     from dse.sweep.pareto import pareto_mask as pareto_mask
     from dse.sweep.run import run as run

@@ -1,7 +1,9 @@
 """Importing the package imports nothing heavy; its names load on first use."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,3 +42,31 @@ def test_a_name_loads_on_first_use():
 
     assert dse.Gpu is Gpu
     assert set(dir(dse)) == set(dse.__all__)
+
+
+@pytest.mark.parametrize("name", ["search", "sweep"])
+def test_a_folder_that_shares_its_name_with_a_function_is_called_as_it(name):
+    code = f"""
+import dse, pytest
+assert "{name}" in dir(dse)
+first = dse.{name}
+import dse.{name}.{name}
+from dse import {name}
+assert {name} is first
+with pytest.raises(Exception, match="no such file"):
+    {name}("no/such/file.toml")
+"""
+    subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+def test_only_one_file_imports_optuna():
+    files = sorted(Path(dse.__file__).parent.rglob("*.py"))
+    importing = [p.name for p in files for node in ast.walk(ast.parse(p.read_text(encoding="utf-8"))) if names(node)]
+    assert set(importing) == {"optuna_side.py"}
+
+
+def names(node):
+    """Whether a node of a syntax tree imports optuna."""
+    if isinstance(node, ast.Import):
+        return any(alias.name.partition(".")[0] == "optuna" for alias in node.names)
+    return isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "optuna"

@@ -49,7 +49,7 @@ def new(path: Path, /, *, template: Annotated[str, Parameter(name="--from")] = "
 
 
 @app.command
-def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
+def sweep(space: str, /, *, refine: bool = False, out: Out = None, json_: Json = False) -> None:
     """Evaluate every design of a space; print the Pareto set and write tables and a page.
 
     Writes points.parquet, pareto.parquet, run.json and report.html to the folder (by default out-NAME).
@@ -58,6 +58,9 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     ----------
     space:
         Path of a space TOML, or the name of a shipped one ('dse show spaces').
+    refine:
+        Then descend from every member of the front between the grid's values, on the axes of real numbers; what
+        dominates a member joins the front, marked off_grid.
     """
     from dse.report.page import write_page
     from dse.report.progress import counting
@@ -72,10 +75,17 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     cache_compilations()
     with counting(loaded.size, f"{loaded.size:,} designs") as progress:
         result = run_sweep(loaded, folder, progress)
+    refinement = None
+    if refine:
+        from dse.search.refined import refined
+
+        result, refinement = refined(result)
     write_page(result, folder / "report.html")
     if json_:
-        print_json(result.summary())
+        print_json(result.summary() | ({"refinement": refinement.record()} if refinement else {}))
         return
+    if refinement:
+        print(refinement.sentence())
     front_table(result, Console())
     print(f"\nThe page with the plots: {folder / 'report.html'}")
 
@@ -90,6 +100,7 @@ def search(
     seconds: float | None = None,
     storage: str | None = None,
     seed: int = 0,
+    refine: bool = False,
     out: Out = None,
     json_: Json = False,
 ) -> None:
@@ -114,6 +125,9 @@ def search(
         for many workers; optuna-dashboard reads all of them.
     seed:
         Whole number: the same seed evaluates the same designs.
+    refine:
+        Then descend from every member of the front between the grid's values, on the axes of real numbers; what
+        dominates a member joins the front, marked off_grid.
     """
     from dse.report.terminal_search import print_search, searching
     from dse.search.search import search as run_search
@@ -127,7 +141,7 @@ def search(
     cache_compilations()
     with searching() as progress:
         found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
-                           seed=seed, progress=progress)  # fmt: skip
+                           seed=seed, refine=refine, progress=progress)  # fmt: skip
     if json_:
         print_json(found.summary())
     else:

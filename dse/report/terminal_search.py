@@ -39,4 +39,9 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
         f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} (box of the first batch's front, reference 1.1)",
         markup=False, highlight=False,
     )  # fmt: skip
+    if found.repeated:
+        console.print(f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
+                      markup=False, highlight=False, style="dim")  # fmt: skip
+    if found.refinement:
+        console.print(found.refinement.sentence(), markup=False, highlight=False)
     front_table(found.result, console, rows)

@@ -74,7 +74,7 @@ def compare(
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped)
     model, power = model or Amali(), power or power_choice("board", "power")
-    near = Neighbourhood(sheets[0], loaded, model, power)
+    near = Neighbourhood(loaded, model, power)
     first, second = (explained(sheet, loaded, model, power, near) for sheet in sheets)
     judged = near.evaluate([numbers[0], *swapped])
     return Comparison(

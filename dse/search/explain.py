@@ -122,7 +122,7 @@ def explained(
 ) -> Explanation:
     """Return the explanation of a loaded workload on a loaded sheet; ``near`` holds compiled programs to use again."""
     ran = run(sheet, workload, model, power)
-    near = near or Neighbourhood(sheet, workload, model, power)
+    near = near or Neighbourhood(workload, model, power)
     numbers = sheet.numbers()
     attributes, left_out = quantities(numbers)
     tried, refused = covered(workload, sheet, moves(numbers))

@@ -1,6 +1,6 @@
 """A GPU and its neighbours on one workload: each re-evaluated with the kernels that suit it, and the derivatives.
 
-Evaluation is that of a sweep (:mod:`dse.sweep.evaluate`), without fast-math, as a space around one design.
+Evaluation is that of a sweep (:mod:`dse.sweep.evaluate`), without fast-math.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,14 +12,13 @@ import numpy as np
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.power.cap import OFF_CLOCK
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.space.metrics import energy_metrics, time_metrics
-from dse.space.space import Space
 from dse.sweep.evaluate import (
+    Models,
     choose,
     float_type,
     gpu_batch,
@@ -86,9 +85,9 @@ class Neighbourhood:
     Both programs are compiled once: nothing of a GPU is a constant in them.
     """
 
-    def __init__(self, sheet: GpuSheet, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
+    def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload = workload
-        self._space = Space("", "", sheet, (), (), (), (workload,), (1.0,), (), model, power, "negative_binomial", {})
+        self._models = Models(model, power)
         options = QUICK_TO_COMPILE if jax.default_backend() == "cpu" else None
         self._evaluate = jax.jit(self._judged, compiler_options=options)
         self._differentiate = jax.jit(self._slopes, compiler_options=options)
@@ -126,24 +125,24 @@ class Neighbourhood:
 
     def _judged(self, columns: Columns, chosen: Array | None = None) -> Judged:
         """Evaluate designs with the candidates ``chosen`` (designs, operators), by default the fastest on each."""
-        workload, space = self.workload, self._space
+        workload = self.workload
         gpus, axes = gpu_batch({}, columns)
         count = len(next(iter(columns.values())))
         if workload.traced:
-            timing, power, runs = judge_workload(space, workload, gpus, axes, count)
+            timing, power, runs = judge_workload(self._models, workload, gpus, axes, count)
             chosen = jnp.broadcast_to(jnp.arange(len(workload.operators)), runs.shape)
         else:
             if chosen is None:
-                chosen, runs = choose(workload, *time_candidates(space.model, workload, gpus, axes, count))
+                chosen, runs = choose(workload, *time_candidates(self._models.timing, workload, gpus, axes, count))
             else:
                 runs = jnp.ones(chosen.shape)
-            timing, power = judge_chosen(space, workload, chosen, gpus, axes)
+            timing, power = judge_chosen(self._models, workload, chosen, gpus, axes)
         return self._composed(timing, power, chosen, runs, gpus, axes)
 
     def _composed(self, timing: Timing, power: Power, chosen: Array, runs: Array, gpus: Gpu, axes: Gpu) -> Judged:
         workload = self.workload
         phases = {
-            p.name: phase_result(self._space.power, workload, p.name, timing, power, gpus) for p in workload.phases
+            p.name: phase_result(self._models.power, workload, p.name, timing, power, gpus) for p in workload.phases
         }
         times = {name: phase.time_ms for name, phase in phases.items()}
         energy = {name: (phase.joules, phase.clock) for name, phase in phases.items()}

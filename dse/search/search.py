@@ -14,8 +14,10 @@ import pyarrow as pa
 
 from dse.errors import InputError
 from dse.search.batch import BatchModel, Evaluated
+from dse.search.gradient import Refinement
+from dse.search.gradient import refine as refine_front
 from dse.search.pareto import knees
-from dse.search.study import LOCAL, Searching, check_sampler, make_study, open_storage
+from dse.search.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
 from dse.space.space import Space, load_space
 from dse.sweep.record import write_record
@@ -42,7 +44,9 @@ class SearchResult:
     ``result``: as a sweep's, over the designs that were evaluated (``n`` different ones of the space's ``size``).
     ``evaluations``: designs evaluated, repeats counted, those of earlier runs from the storage too (``restored``).
     ``history``: evaluations, seconds of this run, members of the front and hypervolume after each batch. ``knees``:
-    positions on the front. Rates leave compilation out.
+    positions on the front. ``refinement``: what descent between the grid's values found, where it was asked for; its
+    designs then stand on the front. Rates leave compilation and refinement out. ``evaluations`` of designs that the
+    storage named without results were repeated for the table (``repeated``).
     """
 
     result: SweepResult
@@ -51,10 +55,12 @@ class SearchResult:
     storage: str | None
     evaluations: int
     restored: int
+    repeated: int
     seconds: float
     hypervolume: float
     knees: np.ndarray
     history: list[tuple[int, float, int, float]] = field(repr=False)
+    refinement: Refinement | None = None
 
     @property
     def rate(self) -> float:
@@ -70,11 +76,12 @@ class SearchResult:
             "evaluations": self.evaluations,
             "hypervolume": self.hypervolume,
             "knees": self.knees.tolist(),
-        }
+        } | ({"refinement": self.refinement.record()} if self.refinement else {})
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON document of ``dse search --json``."""
-        timing = {"restored": self.restored, "seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
+        timing = {"restored": self.restored, "repeated": self.repeated}
+        timing |= {"seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
         return self.result.summary() | {"search": self.record() | {"storage": self.storage} | timing}
 
 
@@ -87,14 +94,16 @@ def search(
     seconds: float | None = None,
     storage: str | None = None,
     seed: int = 0,
+    refine: bool = False,
     progress: Progress | None = None,
 ) -> SearchResult:
     """Search a space (or the space file at a path) for its Pareto set and return what was found.
 
     ``out``: a folder for ``points.parquet`` (what was evaluated), ``pareto.parquet`` and ``run.json``. ``sampler``: one
-    of :data:`dse.search.study.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
+    of :data:`dse.search.samplers.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
     run, whichever is first, or when no design is left. ``storage``: ``journal:PATH``, ``grpc://host:port`` or an SQL
     URL; by default a journal in ``out``, without it memory. The same search on a storage that holds it goes on.
+    ``refine``: descend from the front between the grid's values (:mod:`dse.search.gradient`) when the search ends.
     Raises InputError.
     """
     check_sampler(sampler)
@@ -106,13 +115,13 @@ def search(
         evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
     folder = open_folder(Path(out)) if out is not None else None
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
-    study = make_study(space, open_storage(url), sampler, seed, evaluations or MOST)
+    study = make_study(space, url, sampler, seed, evaluations or MOST)
     if folder is not None:
         discard_record(folder)
     run = _Search(space, study, folder, progress or (lambda count, members, volume: None))
     try:
         run.run(evaluations, seconds)
-        found = run.found(sampler, seed, url)
+        found = run.found(sampler, seed, url, refine)
     except BaseException:
         run.points.abandon()
         raise
@@ -136,7 +145,7 @@ def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None,
 def _write(found: SearchResult, folder: Path) -> None:
     write_record(found.result, folder)
     document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    timing = document.pop("timing") | {"restored": found.restored, "history": found.history}
+    timing = document.pop("timing") | {"restored": found.restored, "repeated": found.repeated, "history": found.history}
     write_json(folder / "run.json", document | {"search": found.record(), "timing": timing})
 
 
@@ -197,6 +206,7 @@ class _Search:
         self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
         self.history: list[tuple[int, float, int, float]] = []
         self.restored = study.known.count
+        self.repeated = 0
         self.took = 0.0
         self._own: set[int] = set()
 
@@ -229,32 +239,36 @@ class _Search:
         """Evaluate what the storage names again: its results were not kept, and the model is fast."""
         for index in self.study.known.designs:
             self.points.add(self.model(index))
+            self.repeated += len(index)
 
-    def found(self, sampler: str, seed: int, storage: str | None) -> SearchResult:
+    def found(self, sampler: str, seed: int, storage: str | None, refining: bool) -> SearchResult:
         """Return the result, its tables written."""
         start = time.perf_counter()
-        front = self._front()
+        table, refinement = self._front(refining)
+        front = table.to_pandas()
         self.points.finish()
         costs = np.stack([o.sign * front[o.name].to_numpy(float) for o in self.space.objectives], axis=1)
         known = self.study.known
         self.seconds["write"] = time.perf_counter() - start
         return SearchResult(
-            self._result(front), sampler, seed, storage, known.count, self.restored, self.took, known.hypervolume,
-            knees(costs), self.history,
+            self._result(front), sampler, seed, storage, known.count, self.restored, self.repeated, self.took,
+            known.hypervolume, knees(costs), self.history, refinement,
         )  # fmt: skip
 
-    def _front(self) -> pd.DataFrame:
-        """The front's designs in grid order, evaluated again, written where there is a folder."""
+    def _front(self, refining: bool) -> tuple[pa.Table, Refinement | None]:
+        """The front in grid order, evaluated again, then what is off the grid; written where there is a folder."""
         known = self.study.known
         index = np.sort(known.local.index) if known.feasible else np.empty(0, np.int64)
         table = self.model.table(self.model(index) if len(index) else self.model.baseline())
         table = table if len(index) else table.slice(0, 0)
+        refinement = refine_front(self.space, self.space.at(index), self.model) if refining else None
+        table = refinement.table if refinement else table
         if self.folder is not None:
             metadata = {"dse.space": self.space.name, "dse.digest": self.space.digest}
             writer = TableWriter(self.folder / "pareto.parquet", metadata)
             writer.write(table)
             writer.finish()
-        return table.to_pandas()
+        return table, refinement
 
     def _result(self, front: pd.DataFrame) -> SweepResult:
         return SweepResult(

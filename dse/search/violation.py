@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -35,3 +36,27 @@ def _missed(whole: Expression, node: ast.expr, values: Mapping[str, Any]) -> Any
 
 def _value(whole: Expression, node: ast.expr, values: Mapping[str, Any]) -> np.ndarray:
     return np.asarray(Expression(whole.text, node, whole.names, False)(values))
+
+
+def excess(condition: Expression, values: Mapping[str, Any], array_module: Any) -> Any:
+    """Return how far ``values`` are beyond a condition, relative to its right-hand side: at most 0 where it holds.
+
+    As :func:`violation`, but signed and differentiable; the larger of ``a and b``, the lesser of ``a or b``. What has
+    no size (``==``, ``not``) is -1 or 1.
+    """
+    return _beyond(condition, condition.tree, values, array_module)
+
+
+def _beyond(whole: Expression, node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
+    def value(part: ast.expr) -> Any:
+        return Expression(whole.text, part, whole.names, False)(values, xp)
+
+    match node:
+        case ast.BoolOp(op=op, values=parts):
+            sizes = [_beyond(whole, part, values, xp) for part in parts]
+            return reduce(xp.maximum if isinstance(op, ast.And) else xp.minimum, sizes)
+        case ast.Compare(left=left, ops=[ast.Lt() | ast.LtE()], comparators=[right]):
+            return (value(left) - value(right)) / xp.maximum(xp.abs(value(right)), 1e-30)
+        case ast.Compare(left=left, ops=[ast.Gt() | ast.GtE()], comparators=[right]):
+            return (value(right) - value(left)) / xp.maximum(xp.abs(value(right)), 1e-30)
+    return xp.where(value(node), -1.0, 1.0)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -44,6 +44,13 @@ CHUNK = 32768
 
 Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
+
+
+class Models(NamedTuple):
+    """The models that judge a kernel on a GPU."""
+
+    timing: TimingModel
+    power: PowerChoice
 
 
 @dataclass(frozen=True)
@@ -102,12 +109,12 @@ def choose(workload: Workload, nanoseconds: Array, feasible: Array) -> tuple[Arr
     return jnp.stack(chosen, axis=1), jnp.stack(runs, axis=1)
 
 
-def judge_chosen(space: Space, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Timing, Power]:
+def judge_chosen(models: Models, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Timing, Power]:
     """Return timing and power, if nothing limits it, of the ``chosen`` candidates: arrays (designs, operators)."""
 
     def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-        timing = space.model(kernel, gpu)
-        return timing, space.power.model.uncapped(activity(kernel, timing, gpu), gpu)
+        timing = models.timing(kernel, gpu)
+        return timing, models.power.model.uncapped(activity(kernel, timing, gpu), gpu)
 
     kernels, kernel_axes = _varying(workload.kernels)
     picked = jax.lax.optimization_barrier(jax.tree.map(lambda x: jnp.asarray(x)[chosen] if np.ndim(x) else x, kernels))
@@ -116,15 +123,15 @@ def judge_chosen(space: Space, workload: Workload, chosen: Array, gpus: Gpu, axe
     return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), judged)
 
 
-def judge_workload(space: Space, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Power, Array]:
+def judge_workload(models: Models, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Power, Array]:
     """Return timing, power and whether it runs of every operator, arrays of shape (designs, operators)."""
     if not workload.traced:
-        chosen, can_run = choose(workload, *time_candidates(space.model, workload, gpus, axes, count))
-        return *judge_chosen(space, workload, chosen, gpus, axes), can_run
+        chosen, can_run = choose(workload, *time_candidates(models.timing, workload, gpus, axes, count))
+        return *judge_chosen(models, workload, chosen, gpus, axes), can_run
     judged = []
     for trace in workload.traces:  # the model batches traces itself
-        timing = space.model.on_trace(trace, gpus)
-        judged.append((timing, space.power.model.uncapped(traced_activity(trace, timing, gpus), gpus)))
+        timing = models.timing.on_trace(trace, gpus)
+        judged.append((timing, models.power.model.uncapped(traced_activity(trace, timing, gpus), gpus)))
     timing, power = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *judged)
     return timing, power, timing.feasible
 
@@ -177,6 +184,7 @@ class Evaluator:
         self.chunk = -(-min(chunk, space.size) // self._block) * self._block
         self._reasons = reasons
         self._base = space.base.numbers()
+        self._models = Models(space.model, space.power)
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._compiled: Callable[[Columns], dict[str, Array]] | None = None
 
@@ -214,7 +222,7 @@ class Evaluator:
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
-            timing, power, can_run = judge_workload(self.space, workload, gpus, axes, count)
+            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count)
             phases = {
                 p.name: phase_result(self.space.power, workload, p.name, timing, power, gpus) for p in workload.phases
             }

@@ -52,7 +52,7 @@ def wide() -> Any:
     """Explanation and its neighbourhood in 64 bits."""
     with jax.enable_x64(True):
         workload, model, power = with_an_edge(), Amali(), power_choice("board", "power")
-        near = Neighbourhood(SHEET, workload, model, power)
+        near = Neighbourhood(workload, model, power)
         return explained(SHEET, workload, model, power, near), near
 
 

@@ -1,0 +1,50 @@
+"""The shipped spaces: each loads, asks its question, and a thinned run of it has an answer."""
+
+import numpy as np
+import pytest
+
+from dse.search.batch import BatchModel
+from dse.space.shipped import shipped_spaces, space_question
+from dse.space.space import Space, load_space
+from dse.sweep.pareto import pareto_mask
+
+ASKED = {
+    "h100_tensor_core", "h100_successor", "long_context_cache", "perf_per_watt", "prefill_chip", "decode_chip",
+    "edge_75w",
+}  # fmt: skip
+DESIGNS = 512
+
+
+def test_every_question_is_shipped():
+    assert set(shipped_spaces()) >= ASKED
+
+
+@pytest.mark.parametrize("name", sorted(shipped_spaces()))
+def test_a_shipped_space_loads_and_asks_its_question(name):
+    path = shipped_spaces()[name]
+    space = load_space(path)
+    assert space.name == name
+    assert space_question(path) == space.question
+    assert space.question.endswith("?")
+    assert path.read_text(encoding="utf-8").startswith("# ")
+    assert 10_000 <= space.size <= 2_000_000
+    assert len(space.objectives) >= 2
+
+
+def spread(space: Space) -> np.ndarray:
+    """Numbers of designs that run through every axis."""
+    return np.unique(np.random.default_rng(0).integers(space.size, size=DESIGNS))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(shipped_spaces()))
+def test_a_thinned_run_is_finite_feasible_and_no_single_design_wins(name):
+    space = load_space(shipped_spaces()[name])
+    found = BatchModel(space, DESIGNS)(spread(space))
+    assert all(np.isfinite(values).all() for values in found.results.values())
+    can_be_had = found.violation == 0
+    assert can_be_had.mean() > 0.2
+    front = pareto_mask(found.costs[can_be_had])
+    assert 3 <= front.sum() < len(front)
+    for axis in space.axes:  # no axis is decided from the start
+        assert len(np.unique(found.columns[axis.name][can_be_had][front])) > 1
