@@ -1,0 +1,60 @@
+"""What predictors know of a kernel on a GPU: its demands as cycles of the GPU's parts, and the analytical prediction.
+
+Demands only: but for a split's partial sums they are the same for every candidate kernel of an operator, so that a
+predictor does not lean on choices (tile, split, instruction) whose meaning changes from one generation to the next.
+"""
+
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.timing.tensor_core import busy_cycles, tensor_rate
+from dse.timing.timing import Timing, kernel_clock
+from dse.units import KILO
+from dse.workload.kernel import Kernel
+from dse.workload.reuse import miss_fraction
+
+DEMANDS = {
+    "arithmetic": "multiply-adds at the peak rate of their type",
+    "cold": "bytes read that are weights or keys, as far as the L2 misses, at the DRAM's bandwidth",
+    "warm": "bytes read that are activations or queries, as far as the L2 misses, at the DRAM's bandwidth",
+    "written": "bytes written, as far as the L2 misses, at the DRAM's bandwidth",
+    "operands": "all operands once at the L2's bandwidth",
+    "roofline": "the larger of arithmetic and DRAM time",
+    "microsecond": "a microsecond: what host and driver take",
+}
+"""Feature -> meaning; each in cycles of the kernel's clock."""
+
+ANALYTICAL = "analytical"
+"""The feature that holds the analytical model's cycles."""
+
+MODES = {
+    "plain": "demands and data sheet alone",
+    "analytical": "the analytical model's prediction as one more feature",
+    "residual": "measured over analytical is learned",
+}
+
+
+def feature_names(mode: str) -> tuple[str, ...]:
+    """Return the features of a mode, in their order."""
+    return tuple(DEMANDS) if mode == "plain" else (*DEMANDS, ANALYTICAL)
+
+
+def demands(kernel: Kernel, gpu: Gpu) -> Array:
+    """Return the features of DEMANDS of one kernel on one GPU [cycle], shape (features,)."""
+    clock = kernel_clock(kernel, gpu)
+    lanes = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor_rate(kernel, gpu) * gpu.subcores_per_sm)
+    arithmetic = busy_cycles(jnp.asarray(kernel.fma), lanes * gpu.sm_count)
+    dram = clock / gpu.dram_bytes_per_ns
+    missed = [
+        dram * getattr(kernel, f"{kind}_bytes") * miss_fraction(getattr(kernel, f"{kind}_distance"), gpu.l2_bytes)
+        for kind in ("cold", "warm", "write")
+    ]
+    operands = (kernel.cold_bytes + kernel.warm_bytes + kernel.write_bytes) * clock / gpu.l2_bytes_per_ns
+    roofline = jnp.maximum(arithmetic, sum(missed))
+    return jnp.stack([arithmetic, *missed, operands, roofline, KILO * clock])
+
+
+def features(kernel: Kernel, gpu: Gpu, timing: Timing) -> Array:
+    """Return DEMANDS and the analytical model's cycles, shape (features + 1,)."""
+    return jnp.append(demands(kernel, gpu), timing.cycles)
