@@ -17,6 +17,7 @@ def predict(
     *,
     target: str,
     host: str | None = None,
+    predictors: str | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:
@@ -33,14 +34,18 @@ def predict(
         GPU to predict: any of its names; its rows, and those of its generation, are left out of training.
     host:
         GPU whose measured times of the same shapes are features too: judged on shape families left out.
+    predictors:
+        Names with commas between, as nnls,forest; by default all.
     """
     from dse.predict.predict import predict as answer_predict
+    from dse.predict.predictors import PREDICTORS
     from dse.report.page_predict import write_predict_page
     from dse.report.progress import counting
     from dse.report.terminal_predict import print_predict
 
+    names = tuple(predictors.split(",")) if predictors else PREDICTORS
     with counting(20, "fitting and leaving out") as progress:
-        answer = answer_predict(table, target, host, progress=progress)
+        answer = answer_predict(table, target, host, progress=progress, predictors=names)
     page = out or Path(f"predict-{table.stem}-{answer.target}.html")
     write_predict_page(answer, page)
     if json_:

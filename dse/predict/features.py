@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.timing.tensor_core import busy_cycles, tensor_rate
+from dse.timing.tensor_core import busy_cycles, class_rate
 from dse.timing.timing import Timing, kernel_clock
 from dse.units import KILO
 from dse.workload.kernel import Kernel
@@ -43,7 +43,7 @@ def feature_names(mode: str) -> tuple[str, ...]:
 def demands(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the features of DEMANDS of one kernel on one GPU [cycle], shape (features,)."""
     clock = kernel_clock(kernel, gpu)
-    lanes = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, tensor_rate(kernel, gpu) * gpu.subcores_per_sm)
+    lanes = jnp.where(jnp.asarray(kernel.fma_lanes) > 0, gpu.fp32_lanes, _tensor_rate(kernel, gpu))
     arithmetic = busy_cycles(jnp.asarray(kernel.fma), lanes * gpu.sm_count)
     dram = clock / gpu.dram_bytes_per_ns
     missed = [
@@ -58,3 +58,8 @@ def demands(kernel: Kernel, gpu: Gpu) -> Array:
 def features(kernel: Kernel, gpu: Gpu, timing: Timing) -> Array:
     """Return DEMANDS and the analytical model's cycles, shape (features + 1,)."""
     return jnp.append(demands(kernel, gpu), timing.cycles)
+
+
+def _tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
+    """The whole tensor rate of an SM for the kernel's type [FMA/cycle], whatever instructions it uses."""
+    return class_rate(jnp.asarray(kernel.tensor_dtype), jnp.ones(()), gpu) * gpu.subcores_per_sm

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 from dse.predict.data import groups_of, load_learnable
 from dse.predict.features import DEMANDS, MODES
 from dse.predict.model import KINDS, Predicted
+from dse.predict.predictors import PREDICTORS
 from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
 from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
 from dse.predict.transfer import MIN_ROWS, Judged, Transfer, transfer
@@ -70,11 +71,13 @@ def predict(
     host: str | None = None,
     model: TimingModel | None = None,
     progress: Callable[[int], None] = lambda count: None,
+    predictors: tuple[str, ...] = PREDICTORS,
 ) -> PredictAnswer:
     """Predict a device of a measured table from the devices of other generations; raises InputError.
 
     ``host``: a device whose measured times are features too (the dissertation's host-to-target map, judged on shape
     families left out). ``model``: the analytical model, AMALI by default.
+    ``predictors``: names of PREDICTORS, all by default.
 
     Worked example::
 
@@ -84,6 +87,9 @@ def predict(
         print(*answer.said(), sep="\\n")
         model = answer.model()                       # a timing model like Amali() or Roofline()
     """
+    for name in predictors:
+        if name not in PREDICTORS:
+            raise InputError(f"--predictors: no predictor is called {name!r}; {accepted(name, PREDICTORS, 20)}")
     measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table))
     base = model or Amali()
     preset = target_preset(measured, target, "--target")
@@ -98,21 +104,26 @@ def predict(
     counts = Counter(measured.skipped) + Counter(skipped)
     groups = groups_of(rows)
     progress(1)
-    transfers = _transfers(groups, trained, preset, counts, progress)
+    transfers = _transfers(groups, trained, preset, counts, predictors, progress)
     if not transfers:
         told = "; ".join(f"{why} ({count})" for why, count in counts.items())
         raise InputError(f"{measured.path}: nothing to learn from: {told}")
     studies = {"feature_study": feature_study(transfers), "versions": version_study(groups, transfers),
                "fewer_sms": fewer_sms(measured, groups, preset, base)}  # fmt: skip
     if known:
-        studies["host_to_target"] = host_study(groups, known, preset)
+        studies["host_to_target"] = host_study(groups, known, preset, predictors)
     return PredictAnswer(
         measured.path, measured.sha256, preset, known, base, transfers, studies, tuple(notes), dict(counts)
     )  # fmt: skip
 
 
 def _transfers(
-    groups: Any, trained: list[str], preset: str, counts: Counter[str], progress: Callable[[int], None]
+    groups: Any,
+    trained: list[str],
+    preset: str,
+    counts: Counter[str],
+    predictors: tuple[str, ...],
+    progress: Callable[[int], None],
 ) -> dict[tuple[str, str], Transfer]:
     found = {}
     for key, rows in groups.items():
@@ -125,7 +136,7 @@ def _transfers(
                 test.y
             )
             continue
-        found[key] = transfer(train, test)
+        found[key] = transfer(train, test, predictors)
         progress(STEPS)
     return found
 
@@ -189,8 +200,8 @@ def _sentence(target: str, key: tuple[str, str], found: Transfer) -> str:
     verdict = "beats both" if beats(chosen, found) else "does not beat both"
     text = (
         f"{' '.join(key)} on {target} from {', '.join(found.train.devices)}: {chosen.name} ({chosen.mode}), "
-        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone {analytical:.1f} %, "
-        f"the calibrated roofline of the other devices {roofline:.1f} %: it {verdict}."
+        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone "
+        f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: it {verdict}."
     )
     first = found.least_e_out
     if first is not chosen:

@@ -44,7 +44,9 @@ def feature_study(transfers: Mapping[tuple[str, str], Transfer]) -> list[dict[st
     return found
 
 
-def host_study(groups: Groups, host: str, target: str) -> list[dict[str, Any]]:
+def host_study(
+    groups: Groups, host: str, target: str, predictors: tuple[str, ...] = PREDICTORS
+) -> list[dict[str, Any]]:
     """Return E_out on shape families left out, with the host's measured time of the same shape among the features.
 
     The host's time stands in microseconds of the target's clock, scaled by the data sheets' roofline, and, in the modes
@@ -58,7 +60,7 @@ def host_study(groups: Groups, host: str, target: str) -> list[dict[str, Any]]:
         sample = both.sample(MOST_FOLD_ROWS)
         fold = group_folds(sample.frame["family"].to_numpy(), 5)
         for mode in MODES:
-            for name in PREDICTORS:
+            for name in predictors:
                 learned = host_rows(sample, mode)
                 predicted, _ = left_out(name, learned, fold, mode == "residual", TREES if name == "forest" else 0)
                 row = {"op": op, "dtype": dtype, "predictor": name, "mode": mode, "rows": len(sample.y)}

@@ -65,8 +65,10 @@ def _operator(name: str, found: Transfer, number: int) -> list[str]:
                   "that were learned from. I(t): rows of the target within t %."),
             _table(findings_predict.ranking(found)),
         ),
-        _section(f"{name}: features", 
-                 _note("Share of a forest's decrease in squares; p-value of relative least squares."), _table(pd.DataFrame(features))),
+        _section(
+            f"{name}: features", _note("Share of a forest's decrease in squares; p-value of relative least squares."),
+            _table(pd.DataFrame(features)),
+        ),
     ]  # fmt: skip
 
 
