@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.predict.features import DEMANDS, demands, feature_names
+from dse.predict.features import DEMANDS, demands, feature_names, operand_bytes
 from dse.predict.kernels import Launches, load_launches
 from dse.predict.predictors import Rows
 from dse.predict.table import MeasuredTable
@@ -67,8 +67,7 @@ def learnable(launches: Launches) -> Learnable:
 
     def one(kernel, timing):
         sheet = demands(kernel, gpu)
-        operands = (kernel.cold_bytes + kernel.warm_bytes + kernel.write_bytes) * timing.clock_ghz
-        memory = operands / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
+        memory = operand_bytes(kernel) * timing.clock_ghz / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
         return jnp.append(sheet, timing.cycles), memory, timing.clock_ghz
 
     x, memory, clock = (np.asarray(a, dtype=float) for a in jax.jit(jax.vmap(one))(launches.kernels, launches.timing))

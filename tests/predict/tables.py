@@ -23,7 +23,8 @@ def gemm_table(path: Path, devices: tuple[str, ...] = tuple(DEVICES), noise: flo
                 for k in SIZES:
                     moved = 2.0 * (m * k + k * n + m * n)
                     time = overhead + max(2.0 * m * n * k / flops, moved / bandwidth) / 0.7
-                    rows.append({"source": "aiconfigurator", "device": device, "op": "gemm", "dtype": "fp16", "m": m, "n": n,
-                                 "k": k, "latency_us": time * np.exp(noise * rng.standard_normal()), "notes": ""})  # fmt: skip
-    pd.DataFrame(rows).assign(**changes).to_csv(path, index=False)  # pyright: ignore[reportArgumentType]
+                    shape = {"device": device, "m": m, "n": n, "k": k}
+                    rows.append(shape | {"latency_us": time * np.exp(noise * rng.standard_normal())})
+    fixed = {"source": "aiconfigurator", "op": "gemm", "dtype": "fp16", "notes": ""}
+    pd.DataFrame(rows).assign(**fixed | changes).to_csv(path, index=False)  # pyright: ignore[reportArgumentType]
     return path

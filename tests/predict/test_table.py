@@ -26,7 +26,13 @@ def test_versions_from_the_notes(tmp_path):
 
 @pytest.mark.parametrize(
     ("times", "mean"),
-    [([5.0], 5.0), ([9.0, 5.0], 7.0), ([90.0, 5.0, 5.2, 4.8], 5.0), ([5.0, 5.0, 5.1, 4.9, 5.0, 50.0], 5.0), ([9, 5, 5, 5], 5)],
+    [
+        ([5.0], 5.0),
+        ([9.0, 5.0], 7.0),
+        ([90.0, 5.0, 5.2, 4.8], 5.0),
+        ([5.0, 5.0, 5.1, 4.9, 5.0, 50.0], 5.0),
+        ([9, 5, 5, 5], 5),
+    ],
 )
 def test_cold_runs_and_outliers_are_dropped(times, mean):
     assert robust_mean(np.array(times)) == pytest.approx(mean)
@@ -83,7 +89,7 @@ def test_wrong_columns_are_refused(tmp_path):
 def test_targets_that_are_not_there(tmp_path):
     table = read_measured(gemm_table(tmp_path / "t.csv"))
     assert target_preset(table, "H100", "--target") == "h100_sxm"
-    with pytest.raises(InputError, match="--target: .* has no rows of 'l40s'; accepted are: a100_sxm_80gb, h100_sxm"):
+    with pytest.raises(InputError, match=r"--target: .* has no rows of 'l40s'; accepted are: a100_sxm_80gb, h100_sxm"):
         target_preset(table, "l40s", "--target")
     with pytest.raises(InputError, match="no GPU is called 'h1000', and no rows"):
         target_preset(table, "h1000", "--target")
