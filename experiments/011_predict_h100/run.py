@@ -1,7 +1,7 @@
 """An H100 predicted from older GPUs on public tables: every predictor, baselines, versions, features.
 
-Run with ``python experiments/011_predict_h100/run.py FOLDER [--predictors nnls,lasso]`` (five minutes a table on two idle
-cores with all predictors); FOLDER holds the measured tables. Prints the README's tables.
+Run with ``python experiments/011_predict_h100/run.py FOLDER [--predictors nnls,lasso]`` (five minutes a table on two
+idle cores with all predictors); FOLDER holds the measured tables. Prints the README's tables.
 """
 
 import argparse
