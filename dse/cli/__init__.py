@@ -4,7 +4,7 @@ import sys
 
 from cyclopts import CycloptsError
 
-from dse.cli import designs, kernels, measured, show  # noqa: F401  (each registers its commands)
+from dse.cli import designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app
 from dse.errors import DseError
 

@@ -1,0 +1,57 @@
+"""Command that predicts a GPU from measurements of others: predict."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.console import Console
+
+from dse.cli.app import Json, app, print_json
+
+
+@app.command
+def predict(
+    table: Path,
+    /,
+    *,
+    target: str,
+    host: str | None = None,
+    predictors: str | None = None,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
+    json_: Json = False,
+) -> None:
+    """Predict a GPU's kernel times from measurements of other generations, by statistics with and without the model.
+
+    Writes a page with the predictors' ranking and inlier ratios (by default predict-TABLE-TARGET.html, here). Some
+    minutes: every predictor is fitted in three modes and in every fold.
+
+    Parameters
+    ----------
+    table:
+        CSV of measured operators: device, op, dtype, latency_us, and the columns of their shapes.
+    target:
+        GPU to predict: any of its names; its rows, and those of its generation, are left out of training.
+    host:
+        GPU whose measured times of the same shapes are features too: judged on shape families left out.
+    predictors:
+        Names with commas between, as nnls,forest; by default all.
+    """
+    from dse.predict.predict import predict as answer_predict
+    from dse.predict.predictors import PREDICTORS
+    from dse.report.page_predict import write_predict_page
+    from dse.report.progress import counting
+    from dse.report.terminal_predict import print_predict
+
+    names = tuple(predictors.split(",")) if predictors else PREDICTORS
+    with counting(20, "fitting and leaving out") as progress:
+        answer = answer_predict(table, target, host, progress=progress, predictors=names)
+    page = out or Path(f"predict-{table.stem}-{answer.target}.html")
+    write_predict_page(answer, page)
+    if json_:
+        for note in answer.notes:
+            print(f"dse: {note}", file=sys.stderr)
+        print_json(answer.document())
+    else:
+        print_predict(answer, Console())
+        print(f"\nThe page with the plots: {page}")

@@ -1,0 +1,100 @@
+"""Launches as rows to learn from: features and measured cycles, of one kind of operator on several devices."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.predict.features import DEMANDS, demands, feature_names, operand_bytes
+from dse.predict.kernels import Launches, load_launches
+from dse.predict.predictors import Rows
+from dse.predict.table import MeasuredTable
+from dse.timing.timing import TimingModel
+from dse.units import GIGA, KILO, NANO
+
+
+@dataclass(frozen=True)
+class Learnable:
+    """Rows of one operator and data type: ``frame`` (the table's columns and ``preset``), ``x`` features with the
+    analytical cycles last, ``y`` measured cycles, ``arithmetic`` and ``memory`` a data sheet's roofline [cycle]."""
+
+    frame: pd.DataFrame
+    x: np.ndarray
+    y: np.ndarray
+    arithmetic: np.ndarray
+    memory: np.ndarray
+    clock_ghz: np.ndarray
+
+    def rows(self, mode: str) -> Rows:
+        """Return what a mode learns from (see :data:`dse.predict.features.MODES`)."""
+        return Rows(self.x[:, :-1] if mode == "plain" else self.x, self.y)
+
+    def take(self, places: np.ndarray) -> "Learnable":
+        """The rows at some places."""
+        arrays = (a[places] for a in (self.x, self.y, self.arithmetic, self.memory, self.clock_ghz))
+        return Learnable(self.frame.iloc[places].reset_index(drop=True), *arrays)
+
+    def of(self, preset: str) -> "Learnable":
+        """The rows of one device."""
+        return self.take(np.flatnonzero((self.frame["preset"] == preset).to_numpy()))
+
+    def sample(self, most: int, seed: int = 0) -> "Learnable":
+        """At most so many rows, drawn at random and kept in their order."""
+        if len(self.y) <= most:
+            return self
+        return self.take(np.sort(np.random.default_rng(seed).permutation(len(self.y))[:most]))
+
+    @property
+    def devices(self) -> list[str]:
+        """Presets, by name."""
+        return sorted(set(self.frame["preset"]))
+
+    @property
+    def analytical(self) -> np.ndarray:
+        """The analytical model's cycles."""
+        return self.x[:, -1]
+
+
+FEATURES = feature_names("analytical")
+
+
+def learnable(launches: Launches) -> Learnable:
+    """Return the features and measured cycles of launches."""
+    gpu = launches.gpu
+
+    def one(kernel, timing):
+        sheet = demands(kernel, gpu)
+        memory = operand_bytes(kernel) * timing.clock_ghz / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
+        return jnp.append(sheet, timing.cycles), memory, timing.clock_ghz
+
+    x, memory, clock = (np.asarray(a, dtype=float) for a in jax.jit(jax.vmap(one))(launches.kernels, launches.timing))
+    y = launches.frame["latency_us"].to_numpy(float) * KILO * clock
+    return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
+
+
+def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, dict[str, int]]:
+    """Return the rows of some devices of a table, and how many have no kernel, by reason."""
+    parts: list[Learnable] = []
+    skipped: dict[str, int] = {}
+    for preset in presets:
+        launches, without = load_launches(measured.of(preset), preset, model)
+        skipped |= without
+        if len(launches.frame):
+            parts.append(learnable(launches))
+    return joined(parts), skipped
+
+
+def joined(parts: list[Learnable]) -> Learnable:
+    """Return the rows of several parts as one."""
+    frame = pd.concat([part.frame for part in parts], ignore_index=True)
+    names = ("x", "y", "arithmetic", "memory", "clock_ghz")
+    return Learnable(frame, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def groups_of(rows: Learnable) -> Mapping[tuple[str, str], Learnable]:
+    """Return the rows by operator and data type."""
+    keys = rows.frame.groupby(["op", "dtype"], sort=True).indices
+    return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}  # pyright: ignore

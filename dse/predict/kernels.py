@@ -1,0 +1,80 @@
+"""Measured rows as kernels: the operator in the cache state of its harness, and the kernel that stands for it."""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import load_sheet
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.dtypes import element_bytes
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator
+
+WARM_SOURCES = ("neusight", "llmcompass", "deepbench")
+"""Harnesses that run on the same operands again and again."""
+
+WEIGHT_COPIES = 6
+"""Copies of the weights that other harnesses rotate through, or what a layer touches between two uses."""
+
+
+class Launches(NamedTuple):
+    """Measured launches on one GPU: rows, the kernel that the timing model finds fastest for each, and its timing."""
+
+    frame: pd.DataFrame
+    gpu: Gpu
+    kernels: Kernel
+    timing: Timing
+
+
+def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
+    """Return the operator of a row in the cache state of its harness; raises InputError without instructions."""
+    target = (capability, capability)
+    if row.op.startswith("attn"):
+        keys = max(row.seq_kv, row.seq_q)
+        attention = Attention(
+            row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, keys, True, row.dtype, row.dtype
+        )
+        touched = 2 * attention.q_bytes + attention.kv_bytes
+        warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
+        return attention_operator("attention", warm, target, warpgroup)
+    out = row.dtype if element_bytes(row.dtype) >= 2 else "bf16"
+    gemm = Gemm(row.m, row.n, row.k, row.batch, row.dtype, row.dtype, row.dtype, out)
+    copies = 1 if str(getattr(row, "source", "")) in WARM_SOURCES else WEIGHT_COPIES
+    touched = copies * gemm.b_bytes + gemm.a_bytes + gemm.out_bytes
+    warm = replace(gemm, a_distance=touched, b_distance=touched, out_distance=touched)
+    return gemm_operator("gemm", warm, target, warpgroup)
+
+
+def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, dict[str, int]]:
+    """Return the launches of a GPU's rows, and how many rows it has no kernel for, by reason."""
+    gpu = load_sheet(preset).record()
+    capability, warpgroup = float(gpu.compute_capability), bool(gpu.warpgroup_mma > 0)
+    groups, kept, skipped = [], [], {}
+    for row in frame.itertuples():
+        try:
+            groups.append([c.kernel for c in measured_operator(row, capability, warpgroup).candidates])
+            kept.append(row.Index)
+        except InputError:
+            reason = f"{preset} has no instruction for {row.op} in {row.dtype}"
+            skipped[reason] = skipped.get(reason, 0) + 1
+    frame = frame.loc[kept].reset_index(drop=True)
+    if not groups:
+        return Launches(frame, gpu, Kernel.stack([]), Timing(*[jnp.zeros(0)] * 15)), skipped
+    kernels = Kernel.stack([kernel for group in groups for kernel in group]).as_arrays()
+    timing = jax.jit(jax.vmap(lambda kernel: model(kernel, gpu)))(kernels)
+    time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
+    ends = np.cumsum([len(group) for group in groups])
+    best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
+    runs = np.isfinite(time[best])
+    if not runs.all():
+        skipped[f"{preset} can run none of the kernels"] = int((~runs).sum())
+    kernels, timing = jax.tree.map(lambda x: x[best[runs]], (kernels, timing))
+    return Launches(frame[runs].reset_index(drop=True), gpu, kernels, timing), skipped

@@ -1,0 +1,213 @@
+"""The answer of ``dse predict``: a device predicted from the others of a measured table, generation left out."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError, accepted
+from dse.predict.data import groups_of, load_learnable
+from dse.predict.features import DEMANDS, MODES
+from dse.predict.model import KINDS, Predicted
+from dse.predict.predictors import PREDICTORS
+from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
+from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
+from dse.predict.transfer import MIN_ROWS, Judged, Transfer, transfer
+from dse.timing.amali import Amali
+from dse.timing.timing import TimingModel
+
+STEPS = 6
+"""Steps of progress an operator takes."""
+
+
+@dataclass(frozen=True)
+class PredictAnswer:
+    """What was learned and how it fared: a Transfer for each operator and data type, and the studies beside it.
+
+    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason.
+    """
+
+    table: str
+    table_sha256: str
+    target: str
+    host: str | None
+    base: TimingModel
+    transfers: dict[tuple[str, str], Transfer]
+    studies: dict[str, list[dict[str, Any]]]
+    notes: tuple[str, ...]
+    skipped: dict[str, int]
+
+    def model(self, choose: Callable[[Transfer], Judged] = lambda found: found.chosen) -> Predicted:
+        """Return the chosen predictors as one timing model (of each kind of kernel the operator with most rows)."""
+        largest: dict[int, Transfer] = {}
+        for (op, _), found in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
+            largest[KINDS[op]] = found
+        chosen = {kind: choose(found) for kind, found in largest.items()}
+        devices = sorted({d for found in largest.values() for d in found.train.devices})
+        return Predicted(
+            self.base, tuple(j.fitted for j in chosen.values()), tuple(chosen),
+            tuple(j.mode != "plain" for j in chosen.values()), f"{Path(self.table).name}: {', '.join(devices)}",
+        )  # fmt: skip
+
+    def said(self) -> list[str]:
+        """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""
+        return [_sentence(self.target, key, found) for key, found in self.transfers.items()]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse predict --json``."""
+        groups = [_group(op, dtype, found) for (op, dtype), found in self.transfers.items()]
+        return {
+            "table": self.table, "table_sha256": self.table_sha256, "target": self.target, "host": self.host,
+            "analytical_model": type(self.base).__name__.lower(), "calibration": self.base.calibration,
+            "said": self.said(), "groups": groups, "features": DEMANDS, "modes": MODES, **self.studies,
+            "notes": list(self.notes), "skipped": self.skipped,
+        }  # fmt: skip
+
+
+def predict(
+    table: str | Path | MeasuredTable,
+    target: str,
+    host: str | None = None,
+    model: TimingModel | None = None,
+    progress: Callable[[int], None] = lambda count: None,
+    predictors: tuple[str, ...] = PREDICTORS,
+) -> PredictAnswer:
+    """Predict a device of a measured table from the devices of other generations; raises InputError.
+
+    ``host``: a device whose measured times are features too (the dissertation's host-to-target map, judged on shape
+    families left out). ``model``: the analytical model, AMALI by default.
+    ``predictors``: names of PREDICTORS, all by default.
+
+    Worked example::
+
+        from dse.predict.predict import predict
+
+        answer = predict("aiconfigurator__gemm.csv", "H100-SXM5-80GB")
+        print(*answer.said(), sep="\\n")
+        model = answer.model()                       # a timing model like Amali() or Roofline()
+    """
+    for name in predictors:
+        if name not in PREDICTORS:
+            raise InputError(f"--predictors: no predictor is called {name!r}; {accepted(name, PREDICTORS, 20)}")
+    measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table))
+    base = model or Amali()
+    preset = target_preset(measured, target, "--target")
+    known = None if host is None else target_preset(measured, host, "--host")
+    if known == preset:
+        raise InputError(f"--host: {host} is the target itself; give another device")
+    _refuse_one_family(measured)
+    trained, notes = _trained_on(measured, preset)
+    rows, skipped = load_learnable(
+        measured, [*trained, preset, *([known] if known not in (None, *trained) else [])], base
+    )
+    counts = Counter(measured.skipped) + Counter(skipped)
+    groups = groups_of(rows)
+    progress(1)
+    transfers = _transfers(groups, trained, preset, counts, predictors, progress)
+    if not transfers:
+        told = "; ".join(f"{why} ({count})" for why, count in counts.items())
+        raise InputError(f"{measured.path}: nothing to learn from: {told}")
+    studies = {"feature_study": feature_study(transfers), "versions": version_study(groups, transfers),
+               "fewer_sms": fewer_sms(measured, groups, preset, base)}  # fmt: skip
+    if known:
+        studies["host_to_target"] = host_study(groups, known, preset, predictors)
+    return PredictAnswer(
+        measured.path, measured.sha256, preset, known, base, transfers, studies, tuple(notes), dict(counts)
+    )  # fmt: skip
+
+
+def _transfers(
+    groups: Any,
+    trained: list[str],
+    preset: str,
+    counts: Counter[str],
+    predictors: tuple[str, ...],
+    progress: Callable[[int], None],
+) -> dict[tuple[str, str], Transfer]:
+    found = {}
+    for key, rows in groups.items():
+        test = rows.of(preset)
+        train = rows.take(rows.frame["preset"].isin(trained).to_numpy().nonzero()[0])
+        if len(test.y) == 0:
+            continue
+        if len(train.y) < MIN_ROWS or train.frame["family"].nunique() < 2:
+            counts[f"{' '.join(key)}: fewer than {MIN_ROWS} rows or two shape families on the other devices"] += len(
+                test.y
+            )
+            continue
+        found[key] = transfer(train, test, predictors)
+        progress(STEPS)
+    return found
+
+
+def _trained_on(measured: MeasuredTable, preset: str) -> tuple[list[str], list[str]]:
+    """Return the devices to learn from: those of other generations, or, where there are none, all others."""
+    others = sorted(set(measured.frame["preset"]) - {preset})
+    if not others:
+        raise InputError(
+            f"--target: {measured.path} holds rows of {preset} only; a device is predicted from others: give a table "
+            "with two devices"
+        )
+    own = generation(preset)
+    older = [name for name in others if generation(name) != own]
+    if not older:
+        note = f"every other device is of {preset}'s generation ({own}) too: no generation could be left out"
+        return others, [note]
+    same = [name for name in others if name not in older]
+    notes = [f"learned on {', '.join(older)}"]
+    if same:
+        notes.append(f"left out with {preset}, of the same generation ({own}): {', '.join(same)}")
+    return older, notes
+
+
+def _refuse_one_family(measured: MeasuredTable) -> None:
+    families = sorted(set(measured.frame["family"]))
+    if len(families) < 2:
+        raise InputError(
+            f"{measured.path}: holds one benchmark only, the shape family {families[0]!r}; two are needed, so that one "
+            "can be left out"
+        )
+
+
+def _group(op: str, dtype: str, found: Transfer) -> dict[str, Any]:
+    return {
+        "op": op, "dtype": dtype, "train_rows": len(found.train.y), "target_rows": len(found.test.y),
+        "trained_on": found.train.devices, "predictors": [judged.document() for judged in ranked(found)],
+        "baselines": [baseline.document() for baseline in found.baselines],
+        "chosen": {"predictor": found.chosen.name, "mode": found.chosen.mode},
+        "least_e_out": {"predictor": found.least_e_out.name, "mode": found.least_e_out.mode},
+        "hindsight": {"predictor": found.hindsight.name, "mode": found.hindsight.mode},
+        "beats_baselines": beats(found.chosen, found), "feature_ranking": found.ranking,
+    }  # fmt: skip
+
+
+def ranked(found: Transfer) -> list[Judged]:
+    """Return the predictors by E_out, as the dissertation's tables rank them."""
+    return sorted(found.judged, key=lambda j: j.e_out["error"])
+
+
+def beats(judged: Judged, found: Transfer) -> bool:
+    """Whether a predictor is nearer to the target than every baseline that has not seen it."""
+    return all(judged.target["error"] < b.target["error"] for b in found.baselines if b.fair)
+
+
+def _sentence(target: str, key: tuple[str, str], found: Transfer) -> str:
+    fair = [b for b in found.baselines if b.fair]
+    analytical = fair[0].target["error"]
+    roofline = min(b.target["error"] for b in fair[1:])
+    chosen, best = found.chosen, found.hindsight
+    verdict = "beats both" if beats(chosen, found) else "does not beat both"
+    text = (
+        f"{' '.join(key)} on {target} from {', '.join(found.train.devices)}: {chosen.name} ({chosen.mode}), "
+        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone "
+        f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: it {verdict}."
+    )
+    first = found.least_e_out
+    if first is not chosen:
+        text += f" The least E_out ({first.name}, {first.mode}: {first.e_out['error']:.1f} %) is "
+        text += f"{first.target['error']:.1f} % off there and " + ("beats both." if beats(first, found) else "loses.")
+    if best is not chosen:
+        text += f" In hindsight {best.name} ({best.mode}) was best, {best.target['error']:.1f} %"
+        text += "." if beats(best, found) else ": none beats both."
+    return text

@@ -1,0 +1,193 @@
+"""Measured tables for predictors: rows of operators with a time, checked; repeats averaged, others counted."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.errors import InputError, accepted
+from dse.hardware.presets import find_preset, gpu_index
+
+COLUMNS = ("device", "op", "dtype", "latency_us")
+"""Columns that every table has."""
+
+SHAPES = {
+    "gemm": ("m", "n", "k"),
+    "gemm_bias": ("m", "n", "k"),
+    "bmm": ("batch", "m", "n", "k"),
+    "attn_prefill": ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
+    "attn_decode": ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
+}
+"""Operator -> the columns of its shape."""
+
+FAMILIES = {
+    "gemm": ("n", "k"), "gemm_bias": ("n", "k"), "bmm": ("n", "k"), "attn_prefill": ("heads", "kv_heads", "head_dim"),
+    "attn_decode": ("heads", "kv_heads", "head_dim"),
+}  # fmt: skip
+"""Operator -> the columns that a network fixes: rows of one family never stand on both sides of a split by family."""
+
+DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+OTHER_UNITS = {"latency_ms": 1e3, "latency_ns": 1e-3, "latency_s": 1e6, "latency": None, "time_us": 1.0, "time_ms": 1e3}
+"""Columns of time under another name or unit, to be refused with what to give."""
+
+MAD_LIMIT = 7.0
+"""Repeats farther than this many median absolute deviations from their median are dropped (O'Neal)."""
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count.
+
+    Added columns: ``preset``, ``family``, ``shape``, ``version`` of the software.
+    """
+
+    path: str
+    sha256: str
+    frame: pd.DataFrame
+    skipped: dict[str, int]
+
+    def of(self, device: str) -> pd.DataFrame:
+        """Return the rows of a device (any of its names)."""
+        return self.frame[self.frame["preset"] == find_preset(device)]
+
+
+def read_measured(path: Path) -> MeasuredTable:
+    """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
+    path = Path(path)
+    frame = _read(path)
+    _require(path, frame)
+    time = _numbers(path, frame, "latency_us")
+    for wrong, why in ((time <= 0, "give a positive time"), (np.isinf(time), "give a number")):
+        if wrong.any():
+            raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; {why}")
+    for column in sorted({c for columns in SHAPES.values() for c in columns}):
+        values = _numbers(path, frame, column) if column in frame else np.full(len(frame), np.nan)
+        frame[column] = values
+        if (values <= 0).any():
+            raise InputError(
+                f"{path}: row {_row(values <= 0)}: {column} is {values[values <= 0][0]:g}; give a positive number"
+            )
+    reason = _uncovered(frame, time)
+    skipped = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    kept = frame[reason == ""].copy()
+    if kept.empty:
+        told = "; ".join(f"{why} ({count})" for why, count in skipped.items())
+        raise InputError(f"{path}: no row can be used: {told or 'it has none'}")
+    kept["batch"] = kept["batch"].fillna(1.0)
+    kept["preset"] = kept["device"].map(lambda name: find_preset(str(name)))
+    kept["family"] = _joined(kept, FAMILIES)
+    kept["shape"] = _joined(kept, SHAPES)
+    kept["version"] = _version(kept)
+    merged = average_repeats(kept)
+    return MeasuredTable(str(path), hashlib.sha256(path.read_bytes()).hexdigest(), merged, skipped)
+
+
+def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row a measured shape: repeats beyond 7 median absolute deviations dropped, the cold first run of three
+    or more dropped, the rest averaged (O'Neal)."""
+    keys = ["preset", "op", "dtype", "shape", "version"]
+    first = frame.groupby(keys, sort=False, as_index=False).first()
+    times = frame.groupby(keys, sort=False)["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
+    first["latency_us"] = times.to_numpy()
+    return first
+
+
+def robust_mean(times: np.ndarray) -> float:
+    """Return the mean of repeats in the order they ran, without the first of three or more and without outliers."""
+    times = times[1:] if len(times) > 2 else times
+    centre = np.median(times)
+    spread = np.median(np.abs(times - centre))
+    near = np.abs(times - centre) <= MAD_LIMIT * spread
+    return float(times[near | (spread == 0)].mean())
+
+
+def generation(preset: str) -> str:
+    """Return the architecture of a preset, as Hopper."""
+    return gpu_index()[preset]["architecture"]
+
+
+def _joined(frame: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> pd.Series:
+    names = pd.Series("", index=frame.index)
+    for op, parts in columns.items():
+        rows = frame["op"] == op
+        text = frame.loc[rows, list(parts)].map(lambda value: f"{value:g}").agg("_".join, axis=1)
+        names[rows] = op + "_" + text if rows.any() else ""
+    return names
+
+
+def _version(frame: pd.DataFrame) -> pd.Series:
+    """The software that was measured, from the notes: "impl=..." or a framework's name with its version."""
+    if "notes" not in frame:
+        return pd.Series("", index=frame.index)
+    notes = frame["notes"].astype("string").fillna("")
+    named = notes.str.extract(r"impl=([^;]*)")[0]
+    framework = notes.str.extract(r"\b((?:vllm|sglang|trtllm)-[0-9][^;/ ]*)")[0]
+    return named.fillna(framework).fillna("").astype(str)
+
+
+def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
+    """Why each row cannot be used, "" where it can."""
+    reason = pd.Series("", index=frame.index)
+    known = {
+        "device": (lambda name: find_preset(str(name)) is not None, "no GPU is called"),
+        "op": (SHAPES.__contains__, "no kernel is made for operator"),
+        "dtype": (DTYPES.__contains__, "no kernel is made for data type"),
+    }
+    for column, (covers, what) in known.items():
+        said = {value: "" if covers(value) else f"{what} {value!r}" for value in frame[column].unique()}
+        reason = reason.where(reason != "", frame[column].map(said).astype(str))
+    reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
+    for op, columns in SHAPES.items():
+        empty = frame[[c for c in columns if c != "batch"]].isna().any(axis=1) & (frame["op"] == op)
+        reason = reason.where((reason != "") | ~empty, f"{op} without its {', '.join(columns)}")
+    return reason
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path, low_memory=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
+
+
+def _require(path: Path, frame: pd.DataFrame) -> None:
+    other = [column for column in OTHER_UNITS if column in frame.columns]
+    if "latency_us" not in frame.columns and other:
+        raise InputError(
+            f"{path}: column {other[0]} is in another unit or under another name; give latency_us (microseconds)"
+        )
+    missing = [column for column in COLUMNS if column not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{path}: no column {', '.join(missing)}; the table needs {', '.join(COLUMNS)} and the columns of the "
+            "operators' shapes (m, n, k; batch, heads, kv_heads, head_dim, seq_q, seq_kv)"
+        )
+    if frame.empty:
+        raise InputError(f"{path}: has columns but no rows")
+
+
+def _numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
+    numbers = pd.to_numeric(frame[column], errors="coerce")
+    wrong = (numbers.isna() & frame[column].notna()).to_numpy()
+    if wrong.any():
+        raise InputError(f"{path}: row {_row(wrong)}: {column} is {frame[column][wrong].iloc[0]!r}; give a number")
+    return numbers.to_numpy(float)
+
+
+def _row(wrong: np.ndarray) -> int:
+    """The file's line of the first wrong row: the header is line 1."""
+    return int(np.flatnonzero(wrong)[0]) + 2
+
+
+def target_preset(table: MeasuredTable, name: str, option: str) -> str:
+    """Return the preset of a device that the table holds; raises InputError where it holds none of it."""
+    held = sorted(set(table.frame["preset"]))
+    preset = find_preset(name)
+    if preset is None or preset not in held:
+        found = f"no rows of {name!r}" if preset else f"no GPU is called {name!r}, and no rows"
+        raise InputError(f"{option}: {table.path} has {found}; {accepted(name, held)}")
+    return preset

@@ -1,0 +1,93 @@
+"""One self-contained HTML page of ``dse predict``: what was found, inlier ratios, the ranking of the predictors."""
+
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from dse.predict.predict import PredictAnswer
+from dse.predict.transfer import Transfer
+from dse.report import figures, figures_predict, findings_predict
+from dse.report.page import STYLE
+
+
+def write_predict_page(answer: PredictAnswer, path: Path) -> None:
+    """Write the page; it gets its name only when it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(predict_page_html(answer), encoding="utf-8", newline="\n")
+    partial.replace(path)
+
+
+def predict_page_html(answer: PredictAnswer) -> str:
+    """Return the page as one HTML document that loads nothing."""
+    title = escape(f"{answer.target} predicted from {Path(answer.table).name}")
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
+    skipped = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
+    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in (*answer.notes, *skipped))
+    parts = [f"<h1>{title}</h1>", f'<section class="answer">{said}</section>', notes]
+    for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
+        parts += _operator(f"{op} {dtype}", found, number)
+    for name, rows in answer.studies.items():
+        if rows:
+            parts.append(_section(STUDIES[name], _table(pd.json_normalize(rows))))
+    body = "\n".join(parts)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
+        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+STUDIES = {
+    "feature_study": "Features removed: error of the chosen predictor on the target [%]",
+    "versions": "One software version predicting another: error [%]",
+    "fewer_sms": "Fewer SMs predicting more: error [%]",
+    "host_to_target": "Host to target, shape families left out: the host's measured time is a feature",
+}
+
+
+def _operator(name: str, found: Transfer, number: int) -> list[str]:
+    curves = figures.figure_html(
+        figures_predict.inlier_figure(findings_predict.inlier_curves(found)), f"figure-inliers-{number}"
+    )
+    devices = ", ".join(found.train.devices)
+    note = f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
+    features = [
+        {"mode": mode, **row} for mode, rows in found.ranking.items() for row in rows
+    ]  # fmt: skip
+    return [
+        _section(f"{name}: inlier ratio", _note(note), f"<figure style='margin:0'>{curves}</figure>"),
+        _section(f"{name}: baselines", _table(findings_predict.baseline_table(found))),
+        _section(
+            f"{name}: predictors by E_out",
+            _note("Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
+                  "that were learned from. I(t): rows of the target within t %."),
+            _table(findings_predict.ranking(found)),
+        ),
+        _section(
+            f"{name}: features", _note("Share of a forest's decrease in squares; p-value of relative least squares."),
+            _table(pd.DataFrame(features)),
+        ),
+    ]  # fmt: skip
+
+
+def _section(title: str, *parts: str) -> str:
+    return f"<section>\n<h2>{escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _table(frame: pd.DataFrame) -> str:
+    head = "".join(f'<th scope="col" class="n">{escape(str(column))}</th>' for column in frame.columns)
+    rows = ["".join(_cell(value) for value in row) for row in frame.itertuples(index=False)]
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f'<td class="n">{"" if value != value else f"{value:.3g}"}</td>'
+    return f"<td>{'' if value is None else escape(str(value))}</td>"

@@ -1,0 +1,46 @@
+"""``dse predict`` in the terminal: what was found, and the predictors beside the baselines."""
+
+from rich.console import Console
+from rich.table import Table
+
+from dse.predict.predict import PredictAnswer, ranked
+from dse.predict.transfer import Transfer
+
+
+def print_predict(answer: PredictAnswer, console: Console) -> None:
+    """Print the findings, the ranking of each operator, and what was skipped."""
+    for sentence in answer.said():
+        console.print(sentence, markup=False, highlight=False, style="bold")
+    for (op, dtype), found in answer.transfers.items():
+        console.print()
+        console.print(_ranking(f"{op} {dtype}", found))
+    for row in answer.studies.get("host_to_target", [])[:5]:
+        told = (
+            f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
+        )
+        console.print(f"{told} {row['e_out_families']['error']:.1f} %", markup=False, highlight=False)
+    for reason, count in answer.skipped.items():
+        console.print(f"skipped: {reason} ({count})", markup=False, highlight=False, style="yellow")
+    for note in answer.notes:
+        console.print(f"note: {note}", markup=False, highlight=False, style="dim")
+
+
+def _ranking(title: str, found: Transfer) -> Table:
+    table = Table(title=f"{title}: error, %", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("predictor", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    for name in ("E_out", "left out*", "target", "within 10", "Spearman"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for judged in ranked(found):
+        cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
+        table.add_row(judged.name, judged.mode, *cells, style="bold" if judged is found.chosen else None)
+    for baseline in found.baselines:
+        table.add_row(baseline.name.split(" (")[0][:25], "baseline" if baseline.fair else "reference", "", "",
+                      *_target(baseline.target), style=None if baseline.fair else "dim")  # fmt: skip
+    table.caption = "* whole devices, or blocks of sizes of one device, left out of training; bold: chosen by it"
+    table.caption_justify = "left"
+    return table
+
+
+def _target(merits: dict) -> list[str]:
+    return [f"{merits['error']:.1f}", f"{merits['inliers']['10']:.0f}", f"{merits['spearman']:.3f}"]

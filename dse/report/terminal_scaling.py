@@ -1,0 +1,77 @@
+"""``dse scale`` in the terminal: predictions and errors by sheet, method and size."""
+
+from rich.console import Console
+from rich.table import Table
+
+from dse.report.findings_scaling import error_table, speed_ups
+from dse.report.words import number
+from dse.scaling.scale import ScaleAnswer, SheetAnswer
+from dse.scaling.scale_model import METHODS
+
+
+def print_scaling(answer: ScaleAnswer, console: Console) -> None:
+    """Print each sheet's predictions by the recursion beside the truth, every method's errors, and what was skipped."""
+    for sheet in answer.sheets:
+        if not sheet.points:
+            continue
+        unit = sheet.sheet.unit
+        head = f"{sheet.sheet.name}: predicted from {sheet.small:g} and {sheet.large:g} {unit}s"
+        console.print(head, markup=False, highlight=False, style="bold")
+        console.print(_predictions(sheet))
+        if sheet.errors():
+            console.print(_errors(sheet))
+            console.print(coverage_text(sheet), markup=False, highlight=False, style="dim")
+        console.print()
+    frame = speed_ups(answer)
+    for _, row in frame[frame["benchmark"] == "mean"].iterrows():
+        told = f"{row['sheet']}: the scale models simulate {row['factor']:.1f} times faster than {row['size']:g}"
+        console.print(f"{told} {row['unit']}s, in the mean", markup=False, highlight=False)
+    for note in notes(answer):
+        console.print(note, markup=False, highlight=False, style="yellow")
+
+
+def coverage_text(answer: SheetAnswer) -> str:
+    """Return how often the recursion's interval held the truth, "" where there is none."""
+    held = [f"{inside} of {n} at {size:g}" for size, (inside, n) in answer.coverage().items()]
+    return (
+        f"The recursion's interval holds the table's value for {', '.join(held)} {answer.sheet.unit}s." if held else ""
+    )
+
+
+def notes(answer: ScaleAnswer) -> list[str]:
+    """Return what was skipped and why, and what few benchmarks do not say."""
+    said = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
+    alone = [s.sheet.name for s in answer.sheets if len(s.cliffs) == 1 and s.errors()]
+    return said + [f"{name}: one benchmark only; its errors say nothing of others" for name in alone]
+
+
+def _predictions(answer: SheetAnswer) -> Table:
+    table = Table(title="IPC by the recursion", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("benchmark", f"{answer.sheet.unit}s", "IPC", "interval", "error"):
+        table.add_column(name, justify="left" if name == "benchmark" else "right", no_wrap=True)
+    last = ""
+    for point in (p for p in answer.points if p.method == "recursion" and p.interval):
+        low, high = point.interval or (0.0, 0.0)
+        off = "" if point.truth is None else f"{100 * (point.ipc / point.truth - 1):+.1f} %"
+        name = point.benchmark + (" (cliff)" if answer.cliffs[point.benchmark] else "")
+        cells = [f"{point.size:g}", number(point.ipc), f"{number(low)} to {number(high)}", off]
+        table.add_row("" if name == last else name, *cells)
+        last = name
+    return table
+
+
+def _errors(answer: SheetAnswer) -> Table:
+    frame = error_table(answer).set_index(["method", "size"])
+    sizes = sorted(set(frame.index.get_level_values("size")))
+    table = Table(title="error, %: mean / largest", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table.add_column("method", no_wrap=True)
+    for size in sizes:
+        table.add_column(f"{size:g} {answer.sheet.unit}s", justify="right", no_wrap=True)
+    for method in METHODS:
+        cells = [
+            f"{frame.loc[(method, size), 'mean']:.2f} / {frame.loc[(method, size), 'max']:.1f}"
+            if (method, size) in frame.index else "–"
+            for size in sizes
+        ]  # fmt: skip
+        table.add_row(method, *cells)
+    return table

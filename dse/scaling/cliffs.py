@@ -1,0 +1,36 @@
+"""Cliffs of a miss-rate curve: where the working set begins to fit the growing last-level cache."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+FALL = 2.0
+"""A cliff is a fall of the miss rate by more than this factor within one doubling of the size."""
+
+
+class Cliff(NamedTuple):
+    """A cliff between the sizes ``before`` and ``after``; ``f_mem``: share of cycles all warps wait for memory, if
+    known."""
+
+    before: float
+    after: float
+    f_mem: float | None = None
+
+
+def find_cliffs(sizes: Sequence[float], mpki: Sequence[float]) -> tuple[Cliff, ...]:
+    """Return the cliffs of a miss-rate curve, in the order of their sizes.
+
+    ``sizes`` ascend; ``mpki``: misses per thousand instructions at each. Where sizes stand closer than doublings, a
+    fall may spread over several steps: every stretch of at most a doubling is looked at (a single step may be longer),
+    and of stretches that overlap the shortest with a cliff counts, then the steepest.
+    """
+    found = [
+        (sizes[j] / sizes[i], mpki[j] / mpki[i], i, j)
+        for i in range(len(sizes) - 1)
+        for j in range(i + 1, len(sizes))
+        if (j == i + 1 or sizes[j] <= 2 * sizes[i]) and mpki[i] > FALL * mpki[j]
+    ]
+    kept: list[tuple[int, int]] = []
+    for _, _, i, j in sorted(found):
+        if all(j <= first or i >= last for first, last in kept):
+            kept.append((i, j))
+    return tuple(Cliff(sizes[i], sizes[j]) for i, j in sorted(kept))

@@ -1,0 +1,201 @@
+"""The answer of ``dse scale``: every larger size predicted from two scale models, by every method, beside the truth."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any, NamedTuple
+
+from dse.errors import InputError
+from dse.scaling.cliffs import Cliff, find_cliffs
+from dse.scaling.scale_model import METHODS, ScaleModels, interval
+from dse.scaling.table import Benchmark, Sheet, read_scale_table
+
+
+class Point(NamedTuple):
+    """One prediction: performance [instruction/cycle] by a method, with its interval (the recursion's) and the truth
+    where the table has it."""
+
+    method: str
+    benchmark: str
+    size: float
+    ipc: float
+    truth: float | None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Absolute error [%], None without a truth."""
+        return None if self.truth is None else 100 * abs(self.ipc / self.truth - 1)
+
+
+class SpeedUp(NamedTuple):
+    """Simulation time of the target over that of both scale models together."""
+
+    benchmark: str
+    size: float
+    factor: float
+
+
+@dataclass(frozen=True)
+class SheetAnswer:
+    """One sheet predicted from its scale models of ``small`` and ``large`` units; ``cliffs`` by benchmark."""
+
+    sheet: Sheet
+    small: float
+    large: float
+    points: tuple[Point, ...]
+    cliffs: dict[str, tuple[Cliff, ...]]
+    speed_ups: tuple[SpeedUp, ...]
+
+    def errors(self) -> dict[str, dict[float, dict[str, float]]]:
+        """Return method -> size -> mean and maximum absolute error [%] over the benchmarks with a truth."""
+        found: dict[str, dict[float, list[float]]] = {}
+        for point in self.points:
+            if point.error is not None:
+                found.setdefault(point.method, {}).setdefault(point.size, []).append(point.error)
+        return {
+            method: {
+                size: {"mean": mean(found[method][size]), "max": max(found[method][size])} for size in sorted(by_size)
+            }
+            for method, by_size in found.items()
+        }
+
+    def coverage(self) -> dict[float, tuple[int, int]]:
+        """Return size -> (truths inside the recursion's interval, truths)."""
+        found: dict[float, list[bool]] = {}
+        for point in self.points:
+            if point.interval and point.truth is not None:
+                low, high = point.interval
+                found.setdefault(point.size, []).append(low <= point.truth <= high)
+        return {size: (sum(inside), len(inside)) for size, inside in sorted(found.items())}
+
+
+@dataclass(frozen=True)
+class ScaleAnswer:
+    """All sheets of a table, and what was not predicted: reason -> count."""
+
+    table: str
+    sheets: tuple[SheetAnswer, ...]
+    skipped: dict[str, int]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse scale --json``."""
+        predictions: dict[str, Any] = {}
+        for answer in self.sheets:
+            methods = predictions.setdefault(answer.sheet.name, {method: {} for method in METHODS})
+            for point in answer.points:
+                methods[point.method].setdefault(point.benchmark, {})[f"{point.size:g}"] = point.ipc
+        errors = {
+            answer.sheet.name: {
+                method: {f"{size:g}": error for size, error in answer.errors().get(method, {}).items()}
+                for method in METHODS
+            }
+            for answer in self.sheets
+        }
+        return {"predictions": predictions, "errors": errors, "skipped": self.skipped}
+
+
+def scale(table: str | Path | list[Sheet], small: float | None = None, large: float | None = None) -> ScaleAnswer:
+    """Predict every size above the large scale model, of every benchmark of a table (a path, or sheets).
+
+    ``small`` and ``large`` are the sizes of the scale models, by default the two smallest of each sheet. What cannot be
+    predicted is counted by reason. Raises InputError for a wrong table, or where nothing can be predicted at all.
+
+    Worked example, a working set that begins to fit between 64 and 128 SMs::
+
+        from dse.scaling.scale import scale
+        from dse.scaling.table import Benchmark, Sheet
+
+        dct = Benchmark("dct", sizes=(8, 16, 32, 64, 128), ipc=(112.7, 226.4, None, None, None),
+                        mpki=(6.17, 6.18, 6.16, 5.52, 0.10), f_mem=(0.52, None, None, None, None),
+                        seconds=(None,) * 5)
+        for point in scale([Sheet("mine", "SM", (dct,))]).sheets[0].points:
+            print(point.method, point.size, point.ipc, point.interval)
+    """
+    if (small is None) != (large is None):
+        raise InputError("--small and --large: give both sizes, or neither")
+    if small is not None and large is not None and not 0 < small < large:
+        raise InputError(f"--small {small:g} --large {large:g}: give two sizes, the smaller first")
+    sheets = table if isinstance(table, list) else read_scale_table(Path(table))
+    name = "sheets" if isinstance(table, list) else str(table)
+    skipped: Counter[str] = Counter()
+    answers = [_answer(name, sheet, small, large, skipped) for sheet in sheets]
+    if not any(answer.points for answer in answers):
+        told = "; ".join(f"{reason} ({count})" for reason, count in skipped.items())
+        raise InputError(f"{name}: nothing can be predicted: {told or 'no size is larger than the scale models'}")
+    return ScaleAnswer(name, tuple(answers), dict(skipped))
+
+
+def _answer(
+    name: str, sheet: Sheet, small: float | None, large: float | None, skipped: Counter[str]
+) -> SheetAnswer:  # fmt: skip
+    if small is None or large is None:
+        sizes = sorted({size for benchmark in sheet.benchmarks for size in benchmark.sizes})
+        if len(sizes) < 2:
+            raise InputError(
+                f"{name}: sheet {sheet.name}: holds one size only ({sizes[0]:g}); two scale models are needed"
+            )
+        small, large = sizes[:2]
+    points: list[Point] = []
+    cliffs: dict[str, tuple[Cliff, ...]] = {}
+    speed_ups: list[SpeedUp] = []
+    for benchmark in sheet.benchmarks:
+        models = _models(benchmark, small, large, sheet.unit, skipped)
+        if models is None:
+            continue
+        cliffs[benchmark.name] = _cliffs(benchmark, small)
+        if benchmark.sizes[-1] <= large:
+            skipped[f"no size above {large:g} {sheet.unit}s to predict"] += 1
+        points += _points(benchmark, models, cliffs[benchmark.name], skipped)
+        speed_ups += _speed_ups(benchmark, small, large)
+    return SheetAnswer(sheet, small, large, tuple(points), cliffs, tuple(speed_ups))
+
+
+def _models(
+    benchmark: Benchmark, small: float, large: float, unit: str, skipped: Counter[str]
+) -> ScaleModels | None:  # fmt: skip
+    """Return the benchmark's scale models; None, and counted, where the table lacks one or a miss rate it needs."""
+    low, high = benchmark.at("ipc", small), benchmark.at("ipc", large)
+    if low is None or high is None:
+        skipped[f"no ipc at {small:g} or {large:g} {unit}s: the scale models are not in the table"] += 1
+        return None
+    if not benchmark.weak and None in benchmark.mpki:
+        skipped["strong scaling without mpki at every size: cliffs cannot be seen"] += 1
+        return None
+    return ScaleModels(small, low, large, high)
+
+
+def _cliffs(benchmark: Benchmark, small: float) -> tuple[Cliff, ...]:
+    """Return the cliffs from the small model on, with their f_mem; weak scaling has none by definition."""
+    if benchmark.weak:
+        return ()
+    curve = [(n, m) for n, m in zip(benchmark.sizes, benchmark.mpki, strict=True) if n >= small and m is not None]
+    found = find_cliffs([n for n, _ in curve], [m for _, m in curve])
+    return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after)) for cliff in found)
+
+
+def _points(
+    benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...], skipped: Counter[str]
+) -> Iterator[Point]:  # fmt: skip
+    for size in (size for size in benchmark.sizes if size > models.n_L):
+        truth = benchmark.at("ipc", size)
+        for name, method in METHODS.items():
+            try:
+                ipc = method(models, cliffs, size)
+                trusted = interval(models, cliffs, size) if name == "recursion" else None
+            except InputError as error:
+                skipped[f"{name}: {error}"] += 1
+                continue
+            if ipc <= 0:
+                skipped[f"{name}: extrapolates to an IPC below zero"] += 1
+                continue
+            yield Point(name, benchmark.name, size, ipc, truth, trusted)
+
+
+def _speed_ups(benchmark: Benchmark, small: float, large: float) -> Iterator[SpeedUp]:
+    low, high = benchmark.at("seconds", small), benchmark.at("seconds", large)
+    for size, seconds in zip(benchmark.sizes, benchmark.seconds, strict=True):
+        if size > large and low and high and seconds:
+            yield SpeedUp(benchmark.name, size, seconds / (low + high))

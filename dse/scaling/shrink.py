@@ -1,0 +1,83 @@
+"""Scale models of a GPU record: the SM unchanged, everything shared in proportion to the SM count."""
+
+from dataclasses import fields
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.hardware.schema import gpu_schema
+
+SHARED = ("sm_count", "l2_mib", "l2_slices", "dram_bandwidth_gbs", "dram_bus_bits", "dram_gb", "nvlink_gbs", "tdp_w")
+"""What all SMs share: cores, LLC capacity and slices (and with them the network's bandwidth), memory controllers and
+their capacity, links, power."""
+
+APART = ("pcie_gbs", "sm_enabled_fraction", "l2_enabled_fraction")
+"""What belongs neither to an SM nor to its share of the chip: no timing follows from it."""
+
+TOLERANCE = 0.01
+"""Largest relative departure from proportion that is accepted: data sheets round."""
+
+
+def shrink(gpu: Gpu, sm_count: int) -> Gpu:
+    """Return the scale model of a GPU with ``sm_count`` SMs.
+
+    Raises InputError where a whole number would be broken (half a slice), or a bound of the schema is left. Latencies,
+    clocks and L2 partitions are kept, as the paper keeps its SM; ``PAPERS.md`` says what that means.
+
+    Worked example, a quarter of an H100 (20 of 80 slices, 837.5 of 3350 GB/s)::
+
+        from dse import load_gpu
+        from dse.scaling.shrink import shrink
+
+        quarter = shrink(load_gpu("h100_sxm"), 33)
+        print(quarter.l2_slices, quarter.dram_bandwidth_gbs)
+    """
+    factor = sm_count / float(gpu.sm_count)
+    values = {}
+    for name in SHARED:
+        attribute, value = gpu_schema()[name], float(getattr(gpu, name)) * factor
+        if attribute.type == "int" and abs(value - round(value)) > 1e-6 * max(value, 1.0):
+            raise InputError(
+                f"{sm_count} of {float(gpu.sm_count):g} SMs: {name} would be {value:g}, which is no whole number; give "
+                f"{_whole_counts(gpu)}"
+            )
+        low = min(attribute.low, float(getattr(gpu, name)))
+        if not low <= value <= attribute.high:
+            raise InputError(
+                f"{sm_count} of {float(gpu.sm_count):g} SMs: {name} would be {value:g}; give {attribute.range_text}"
+            )
+        values[name] = round(value) if attribute.type == "int" else value
+    return eqx.tree_at(
+        lambda g: [getattr(g, name) for name in values],
+        gpu,
+        [jnp.asarray(value, dtype=getattr(gpu, name).dtype) for name, value in values.items()],
+    )
+
+
+def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
+    """Refuse a target that is no larger edition of a scale model: raises InputError with the attribute and its value.
+
+    Everything shared must grow as the SM count does, everything else must be equal.
+    """
+    factor = float(target.sm_count) / float(model.sm_count)
+    for field in fields(Gpu):
+        if field.name in APART:
+            continue
+        small, large = float(getattr(model, field.name)), float(getattr(target, field.name))
+        wanted = small * factor if field.name in SHARED else small
+        if abs(large - wanted) > TOLERANCE * max(abs(wanted), abs(large)):
+            how = f"{factor:g} times the scale model's" if field.name in SHARED else "as in the scale model"
+            raise InputError(
+                f"target with {float(target.sm_count):g} SMs: {field.name} is {large:g}, in proportion it would be "
+                f"{wanted:g} ({how}); scale-model prediction covers proportional targets only"
+            )
+
+
+def _whole_counts(gpu: Gpu) -> str:
+    """SM counts that keep every whole number whole, in words."""
+    whole = [float(getattr(gpu, name)) for name in SHARED if gpu_schema()[name].type == "int"]
+    total = round(float(gpu.sm_count))
+    fitting = [n for n in range(1, total) if all(abs(v * n / total - round(v * n / total)) < 1e-6 for v in whole)]
+    return ", ".join(f"{n}" for n in fitting) + " SMs" if fitting else "a GPU whose slices and bus its SMs divide"

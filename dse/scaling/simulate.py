@@ -1,0 +1,72 @@
+"""A timing model as the simulator: scale models of a GPU record evaluated, and a table as ``dse scale`` reads it."""
+
+from collections.abc import Mapping, Sequence
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.scaling.shrink import shrink
+from dse.scaling.table import Benchmark
+from dse.timing.timing import Timing, TimingModel
+from dse.units import KILO, WARP_SIZE
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator
+
+WAITS_FOR_MEMORY = ("long_scoreboard", "mio_throttle", "dram_bandwidth", "l2_bandwidth")
+"""Causes under which an SM has no warp to issue because all wait for memory: latency, queueing, bandwidth."""
+
+
+def memory_stall_fraction(timing: Timing) -> Array:
+    """Return f_mem of a launch: the share of its cycles in which all warps wait for memory [1]."""
+    stack = timing.stack()
+    return sum((stack[cause] for cause in WAITS_FOR_MEMORY), jnp.zeros_like(timing.cycles)) / timing.cycles
+
+
+def instructions(kernel: Kernel) -> Array:
+    """Return the thread instructions of a launch [instruction]."""
+    return jnp.asarray(kernel.ctas) * kernel.warps * kernel.per_warp("instructions") * WARP_SIZE
+
+
+def chosen_kernel(operator: Operator, gpu: Gpu, model: TimingModel) -> Kernel:
+    """Return the kernel of the fastest candidate of an operator on a GPU; raises InputError when none runs."""
+    kernels = Kernel.stack([candidate.kernel for candidate in operator.candidates]).as_arrays()
+    timing = jax.jit(jax.vmap(lambda kernel: model(kernel, gpu)))(kernels)
+    times = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.nanoseconds), np.inf)
+    if not np.isfinite(times).any():
+        raise InputError(f"{operator.name} ({operator.shape}): no kernel runs on a GPU of {float(gpu.sm_count):g} SMs")
+    return jax.tree.map(lambda x: x[int(times.argmin())], kernels)
+
+
+def simulated(
+    programs: Mapping[str, Kernel | Mapping[int, Kernel]], target: Gpu, sizes: Sequence[int], model: TimingModel
+) -> tuple[Benchmark, ...]:
+    """Return what a timing model says of scale models of a GPU: IPC, MPKI and f_mem at every size [SM].
+
+    ``programs``: the kernel of each benchmark; one for all sizes, as a binary is, or one for each size (its
+    instructions are then counted as the largest size's, so that IPC stays a measure of work). The target itself is
+    evaluated when its size is among ``sizes``.
+    """
+    gpus = {size: shrink(target, size) if size != float(target.sm_count) else target for size in sorted(sizes)}
+    found = []
+    for name, program in programs.items():
+        by_size = program if isinstance(program, Mapping) else dict.fromkeys(gpus, program)
+        work = float(instructions(by_size[max(gpus)]))
+        rows = [_row(by_size[size], gpu, model, work) for size, gpu in gpus.items()]
+        ipc, mpki, f_mem = (tuple(column) for column in zip(*rows, strict=True))
+        # A cliff's f_mem is read at the large scale model, the second size; it stands in the first row for all cliffs.
+        at_large = (f_mem[min(1, len(f_mem) - 1)], *[None] * (len(f_mem) - 1))
+        sizes_told = tuple(float(size) for size in gpus)
+        found.append(Benchmark(name, sizes_told, ipc, mpki, at_large, (None,) * len(gpus)))
+    return tuple(found)
+
+
+def _row(kernel: Kernel, gpu: Gpu, model: TimingModel, work: float) -> tuple[float, float, float]:
+    timing = jax.jit(model)(kernel, gpu)
+    if not float(timing.feasible):
+        raise InputError(f"a kernel does not run on the scale model of {float(gpu.sm_count):g} SMs")
+    mpki = float(timing.dram_bytes) / float(gpu.sector_bytes) * KILO / work
+    return work / float(timing.cycles), mpki, float(memory_stall_fraction(timing))

@@ -1,0 +1,117 @@
+"""A GPU of 132 SMs predicted from scale models of 33 and 66 by our own interval model, beside its direct evaluation.
+
+Run with ``python experiments/010_scale_model_h100/run.py`` (a minute). Three questions: the same kernels at every size
+(as a binary is), each size its own fastest kernels (as a tuned library chooses), and work that grows with the GPU.
+"""
+
+from collections.abc import Callable, Mapping
+
+import pandas as pd
+
+from dse import Amali, load_gpu
+from dse.scaling.scale import scale
+from dse.scaling.shrink import refuse_disproportionate, shrink
+from dse.scaling.simulate import chosen_kernel, simulated
+from dse.scaling.table import Benchmark, Sheet
+from dse.timing.timing import TimingModel
+from dse.workload.attention import Attention, attention_operator
+from dse.workload.elementwise import elementwise_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.operator import Operator
+
+TARGET = load_gpu("h100_sxm")
+SIZES = (33, 66, 132)
+HOPPER = (9.0, 9.0)
+SHOWN = ("recursion", "recursion_ratio", "equations", "proportional", "power_law")
+
+
+def gemm(m: float, n: float, k: float, reuse: float = 1e6) -> Operator:
+    """Return a product whose operands are used again after ``reuse`` times their own bytes."""
+    touched = reuse * 2.0 * (m * k + n * k + m * n)
+    return gemm_operator("gemm", Gemm(m, n, k, a_distance=touched, b_distance=touched, out_distance=touched), HOPPER)
+
+
+def attention(batch: float, queries: float, keys: float) -> Operator:
+    """Return attention of Llama-3-8B's heads."""
+    return attention_operator("attention", Attention(batch, 32, 8, 128, queries, keys), HOPPER)
+
+
+OPERATORS: dict[str, Callable[[float], Operator]] = {
+    "GEMM 4096 x 4096 x 4096": lambda s: gemm(4096 * s, 4096, 4096),
+    "GEMM 8192 x 8192 x 8192": lambda s: gemm(8192 * s, 8192, 8192),
+    "GEMM 1024 x 4096 x 4096": lambda s: gemm(1024 * s, 4096, 4096),
+    "GEMM 2048 x 6144 x 4096": lambda s: gemm(2048 * s, 6144, 4096),
+    "GEMM 3000 x 5000 x 4096": lambda s: gemm(3000 * s, 5000, 4096),
+    "GEMM 256 x 14336 x 4096": lambda s: gemm(256 * s, 14336, 4096),
+    "GEMM 8 x 28672 x 4096": lambda s: gemm(8, 28672 * s, 4096),
+    "GEMM 8 x 4096 x 4096": lambda s: gemm(8, 4096 * s, 4096),
+    "GEMM 64 x 4096 x 4096 again": lambda s: gemm(64, 4096 * s, 4096, 1.0),
+    "GEMM 2048 x 2048 x 2048 again": lambda s: gemm(2048 * s, 2048, 2048, 1.0),
+    "prefill 1 x 4096": lambda s: attention(1 * s, 4096, 4096),
+    "prefill 8 x 2048": lambda s: attention(8 * s, 2048, 2048),
+    "decode 32 x 4096": lambda s: attention(32 * s, 1, 4096),
+    "decode 4 x 8192": lambda s: attention(4 * s, 1, 8192),
+    "add of 64 Mi elements": lambda s: elementwise_operator("add", 2.0**26 * s, 2),
+    "add of 1 Mi elements": lambda s: elementwise_operator("add", 2.0**20 * s, 2),
+}
+"""Name -> the operator whose work is multiplied by a factor (weak scaling)."""
+
+
+def benchmarks(model: TimingModel, question: str) -> tuple[Benchmark, ...]:
+    """Return the rows of ``dse scale`` for one question: "same kernels", "own kernels" or "weak"."""
+    gpus = {size: shrink(TARGET, size) for size in SIZES if size < 132} | {132: TARGET}
+    refuse_disproportionate(gpus[33], TARGET)
+    rows = []
+    for name, make in OPERATORS.items():
+        if question == "same kernels":  # those of the large scale model: the target is not there to be asked
+            kernel = chosen_kernel(make(1.0), gpus[66], model)
+            rows += simulated({name: kernel}, TARGET, SIZES, model)
+        elif question == "own kernels":
+            by_size = {size: chosen_kernel(make(1.0), gpu, model) for size, gpu in gpus.items()}
+            rows += simulated({name: by_size}, TARGET, SIZES, model)
+        else:
+            rows.append(_weak(name, make, gpus, model))
+    return tuple(rows)
+
+
+def _weak(name: str, make: Callable[[float], Operator], gpus: Mapping, model: TimingModel) -> Benchmark:
+    """Work in proportion to the SMs: performance is work over cycles."""
+    ipc = []
+    for size, gpu in gpus.items():
+        kernel = chosen_kernel(make(size / 132), gpu, model)
+        ipc.append(size / float(model(kernel, gpu).cycles))
+    none = (None,) * len(gpus)
+    return Benchmark(name, tuple(float(size) for size in gpus), tuple(ipc), none, none, none, weak=True)
+
+
+def table(rows: tuple[Benchmark, ...]) -> pd.DataFrame:
+    """Return what each benchmark's target is predicted to reach [% off the direct evaluation], by method."""
+    answer = scale([Sheet("h100", "SM", rows)])
+    (sheet,) = answer.sheets
+    frame = pd.DataFrame([
+        {"benchmark": p.benchmark, "method": p.method, "off": 100 * (p.ipc / p.truth - 1)}
+        for p in sheet.points if p.truth
+    ]).pivot(index="benchmark", columns="method", values="off")  # fmt: skip
+    frame = frame.reindex([row.name for row in rows])[list(SHOWN)]
+    frame["S to L"] = [(row.ipc[1] or 0) / (row.ipc[0] or 1) for row in rows]
+    frame["L to T"] = [(row.ipc[2] or 0) / (row.ipc[1] or 1) for row in rows]
+    frame["f_mem"] = [row.f_mem[0] for row in rows]
+    frame["cliff"] = ["yes" if sheet.cliffs.get(row.name) else "" for row in rows]
+    print("skipped:", answer.skipped)
+    return frame
+
+
+def main() -> None:
+    """Print the tables."""
+    model = Amali()
+    for question in ("same kernels", "own kernels", "weak"):
+        frame = table(benchmarks(model, question))
+        print(f"\n{question}: error of the target [%]")
+        print(frame.to_string(float_format="%.2f", na_rep=""))
+        for what, part in (("all", frame), ("without a cliff", frame[frame["cliff"] == ""])):
+            off = part[list(SHOWN)].abs()
+            print(f"{what}: mean {off.mean().round(2).to_dict()}, median {off.median().round(2).to_dict()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Measured tables for predictors: what is read, averaged, counted, and refused with which sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.errors import InputError
+from dse.predict.table import read_measured, robust_mean, target_preset
+from tests.predict.tables import gemm_table
+
+
+def test_rows_with_presets_families_and_shapes(tmp_path):
+    table = read_measured(gemm_table(tmp_path / "t.csv"))
+    assert len(table.frame) == 192
+    assert set(table.frame["preset"]) == {"a100_sxm_80gb", "v100_sxm2_16gb", "h100_sxm"}
+    assert table.frame["family"].nunique() == 16
+    assert len(table.of("A100-SXM4-80GB")) == 64
+    assert table.skipped == {}
+
+
+def test_versions_from_the_notes(tmp_path):
+    notes = ["impl=vllm-0.14.0/x; paged", "loop; vllm-0.22.0", "layer=qkv"] * 64
+    frame = read_measured(gemm_table(tmp_path / "t.csv", notes=notes)).frame
+    assert set(frame["version"]) == {"vllm-0.14.0/x", "vllm-0.22.0", ""}
+
+
+@pytest.mark.parametrize(
+    ("times", "mean"),
+    [
+        ([5.0], 5.0),
+        ([9.0, 5.0], 7.0),
+        ([90.0, 5.0, 5.2, 4.8], 5.0),
+        ([5.0, 5.0, 5.1, 4.9, 5.0, 50.0], 5.0),
+        ([9, 5, 5, 5], 5),
+    ],
+)
+def test_cold_runs_and_outliers_are_dropped(times, mean):
+    assert robust_mean(np.array(times)) == pytest.approx(mean)
+
+
+def test_repeats_become_one_row(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    pd.concat([frame, frame, frame]).to_csv(tmp_path / "t.csv", index=False)
+    assert len(read_measured(tmp_path / "t.csv").frame) == 192
+
+
+def test_what_is_not_covered_is_counted(tmp_path):
+    ops, devices = ["gemm", "llm_e2e", "gemm"] * 64, ["A100-SXM4-80GB", "A100-SXM4-80GB", "TPU"] * 64
+    table = read_measured(gemm_table(tmp_path / "t.csv", op=ops, device=devices))
+    assert table.skipped == {"no kernel is made for operator 'llm_e2e'": 64, "no GPU is called 'TPU'": 64}
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"latency_us": -1.0}, "row 2: latency_us is -1; give a positive time"),
+        ({"latency_us": 0.0}, "row 2: latency_us is 0; give a positive time"),
+        ({"latency_us": "fast"}, "row 2: latency_us is 'fast'; give a number"),
+        ({"m": -4}, "row 2: m is -4; give a positive number"),
+        ({"n": None}, "no row can be used: gemm without its m, n, k (192)"),
+        ({"op": "llm_e2e"}, "no row can be used: no kernel is made for operator 'llm_e2e' (192)"),
+        ({"device": "TPU"}, "no GPU is called 'TPU'"),
+    ],
+)
+def test_wrong_values_are_refused(tmp_path, changes, sentence):
+    with pytest.raises(InputError) as refused:
+        read_measured(gemm_table(tmp_path / "t.csv", **changes))
+    assert sentence in str(refused.value)
+
+
+def test_wrong_columns_are_refused(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    for changed, sentence in (
+        (frame.drop(columns="device"), "no column device; the table needs device, op, dtype, latency_us"),
+        (frame.rename(columns={"latency_us": "latency_ms"}), "column latency_ms is in another unit"),
+        (frame[:0], "has columns but no rows"),
+    ):
+        changed.to_csv(tmp_path / "u.csv", index=False)
+        with pytest.raises(InputError) as refused:
+            read_measured(tmp_path / "u.csv")
+        assert sentence in str(refused.value)
+    (tmp_path / "e.csv").write_text("")
+    with pytest.raises(InputError, match="is no CSV table"):
+        read_measured(tmp_path / "e.csv")
+    with pytest.raises(InputError, match="no such file"):
+        read_measured(tmp_path / "none.csv")
+
+
+def test_targets_that_are_not_there(tmp_path):
+    table = read_measured(gemm_table(tmp_path / "t.csv"))
+    assert target_preset(table, "H100", "--target") == "h100_sxm"
+    with pytest.raises(InputError, match=r"--target: .* has no rows of 'l40s'; accepted are: a100_sxm_80gb, h100_sxm"):
+        target_preset(table, "l40s", "--target")
+    with pytest.raises(InputError, match="no GPU is called 'h1000', and no rows"):
+        target_preset(table, "h1000", "--target")

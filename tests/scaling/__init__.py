@@ -1,0 +1,1 @@
+"""Tests of scale-model prediction."""

@@ -1,0 +1,103 @@
+"""``dse scale``: its document, what it skips and why, its page, and its refusals."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import dse
+from dse.cli import run_command
+from dse.errors import InputError
+from dse.report.figures import plotly_script
+from dse.report.page_scaling import scaling_page_html
+from dse.scaling.scale import scale
+from dse.scaling.scale_model import METHODS
+from tests.scaling.test_table import HEAD, written
+
+TABLE = HEAD + (
+    "flat,8,10,5,,60\n,16,19,5,,130\n,32,36,5,,300\n,48,,5,,\n"
+    "cliff,8,10,5,,\n,16,19,5,,\n,32,60,1,,\n"
+    "slow,8,10,5,,\n,16,9,5,,\n,32,8,5,,\n"
+    "alone,8,10,5,,\n"
+    "holes,8,10,5,,\n,16,20,,,\n,32,40,5,,\n"
+)
+
+
+def test_document(tmp_path, capsys):
+    path, page = written(tmp_path, TABLE), tmp_path / "p.html"
+    assert run_command(["scale", str(path), "--json", "-o", str(page)]) == 0
+    captured = capsys.readouterr()
+    document = json.loads(captured.out)
+    assert list(document) == ["predictions", "errors", "skipped"]
+    assert list(document["predictions"]) == list(document["errors"]) == ["t"]
+    assert list(document["predictions"]["t"]) == list(document["errors"]["t"]) == list(METHODS)
+    assert set(document["predictions"]["t"]["recursion"]) == {"flat"}
+    assert set(document["predictions"]["t"]["recursion"]["flat"]) == {"32", "48"}
+    assert document["predictions"]["t"]["proportional"]["cliff"]["32"] == 40
+    assert set(document["errors"]["t"]["recursion"]) == {"32"}  # no truth at 48
+    c0 = 2 - 20 / 19
+    assert document["errors"]["t"]["recursion"]["32"]["mean"] == pytest.approx(100 * (1 - 38 * c0 / 36))
+    assert document["errors"]["t"]["proportional"]["32"]["max"] == pytest.approx(400)
+    reasons = " ".join(document["skipped"])
+    for part in ("needs f_mem", "no faster than half", "no ipc at 8 or 16", "without mpki at every size"):
+        assert part in reasons
+    assert "skipped: " in captured.err
+    drawn = page.read_text(encoding="utf-8").replace(plotly_script(), "")
+    assert "flat" in drawn and "<script src" not in drawn
+    assert not list(tmp_path.glob("*.partial"))
+
+
+def test_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["scale", str(written(tmp_path, TABLE))]) == 0
+    out = capsys.readouterr().out
+    for part in ("flat", "recursion_ratio", "skipped: ", "1.6 times faster", "scale-t.html"):
+        assert part in out
+    assert (tmp_path / "scale-t.html").exists()
+
+
+def test_other_scale_models(tmp_path):
+    answer = scale(written(tmp_path, TABLE), small=16, large=32)
+    (sheet,) = answer.sheets
+    assert (sheet.small, sheet.large) == (16, 32)
+    assert {p.size for p in sheet.points} == {48}
+    assert any("lies below the large scale model" in r or "no size above" in r for r in answer.skipped)
+
+
+def test_same_answer_same_bytes(tmp_path):
+    path = written(tmp_path, TABLE)
+    assert scaling_page_html(scale(path)) == scaling_page_html(scale(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--small", "8"], "give both sizes"),
+        (["--small", "16", "--large", "8"], "the smaller first"),
+        (["--small", "5", "--large", "7"], "nothing can be predicted: no ipc at 5 or 7"),
+        (["--small", "16", "--large", "48"], "nothing can be predicted"),
+    ],
+)
+def test_refusals_write_nothing(tmp_path, capsys, arguments, sentence):
+    page = tmp_path / "p.html"
+    assert run_command(["scale", str(written(tmp_path, TABLE)), "-o", str(page), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err and captured.out == ""
+    assert not page.exists()
+
+
+def test_one_size_only(tmp_path):
+    with pytest.raises(InputError, match="holds one size only"):
+        scale(written(tmp_path, HEAD + "a,8,10,5,,\n"))
+
+
+def test_only_figures_import_plotly():
+    package = Path(dse.__file__).parent
+    found = {
+        p.relative_to(package)
+        for p in package.rglob("*.py")
+        if re.search(r"^\s*(import|from) plotly", p.read_text(), re.M)
+    }
+    assert len(found) > 1
+    assert all(p.parent.name == "report" and p.name.startswith("figures") for p in found), found

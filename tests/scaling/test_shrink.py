@@ -1,0 +1,78 @@
+"""Scale models of a GPU record, the targets that are refused, and the timing model as their simulator."""
+
+from dataclasses import fields
+
+import equinox as eqx
+import jax.numpy as jnp
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import load_gpu, preset_names
+from dse.scaling.scale import scale
+from dse.scaling.shrink import SHARED, refuse_disproportionate, shrink
+from dse.scaling.simulate import WAITS_FOR_MEMORY, chosen_kernel, memory_stall_fraction, simulated
+from dse.scaling.table import Sheet
+from dse.timing.amali import Amali
+from dse.timing.timing import CAUSES
+from dse.workload.gemm import Gemm, gemm_operator
+
+H100 = load_gpu("h100_sxm")
+
+
+def test_everything_shared_shrinks_and_nothing_else():
+    quarter = shrink(H100, 33)
+    for field in fields(Gpu):
+        ratio = 0.25 if field.name in SHARED else 1.0
+        assert float(getattr(quarter, field.name)) == pytest.approx(ratio * float(getattr(H100, field.name)))
+    refuse_disproportionate(quarter, H100)
+
+
+@pytest.mark.parametrize(
+    ("sms", "sentence"),
+    [(50, "l2_slices would be 30.303, which is no whole number; give 33, 66, 99 SMs"), (0, "sm_count would be 0")],
+)
+def test_what_cannot_be_built_is_refused(sms, sentence):
+    with pytest.raises(InputError) as refused:
+        shrink(H100, sms)
+    assert sentence in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "value"),
+    [("l2_mib", 60.0), ("dram_bandwidth_gbs", 4800.0), ("l1_kib", 192.0), ("l2_latency_ns", 99.0)],
+)
+def test_disproportionate_targets_are_refused_by_name(attribute, value):
+    target = eqx.tree_at(lambda g: getattr(g, attribute), H100, jnp.asarray(value))
+    with pytest.raises(InputError, match=f"{attribute} is {value:g}, in proportion it would be"):
+        refuse_disproportionate(shrink(H100, 66), target)
+
+
+def test_no_preset_is_a_proportional_edition_of_another_generation():
+    with pytest.raises(InputError, match="covers proportional targets only"):
+        refuse_disproportionate(load_gpu("a100_sxm_80gb"), H100)
+    assert "h100_sxm" in preset_names()
+
+
+def test_the_interval_model_as_simulator():
+    """A large GEMM under weak scaling: twice the SMs do twice the work, so every method finds the target."""
+    model = Amali()
+    gemms = {size: gemm_operator("g", Gemm(128 * size, 4096, 4096), (9.0, 9.0)) for size in (33, 66, 132)}
+    kernels = {size: chosen_kernel(gemms[size], shrink(H100, size) if size < 132 else H100, model) for size in gemms}
+    (row,) = simulated({"gemm": kernels[132]}, H100, (33, 66, 132), model)
+    assert row.sizes == (33, 66, 132)
+    assert all(ipc and ipc > 0 for ipc in row.ipc) and all(m and m > 0 for m in row.mpki)
+    assert 0 <= (row.f_mem[0] or 0) < 1
+    answer = scale([Sheet("h100", "SM", (row,))])
+    error = answer.sheets[0].errors()["recursion"][132.0]["mean"]
+    assert error < 15
+
+
+def test_stall_fraction_is_the_memory_share_of_the_stack():
+    model, kernel = Amali(), chosen_kernel(gemm_operator("g", Gemm(8, 8192, 8192), (9.0, 9.0)), H100, Amali())
+    timing = model(kernel, H100)
+    stack = {cause: float(value) for cause, value in timing.stack().items()}
+    share = float(memory_stall_fraction(timing))
+    assert share == pytest.approx(sum(stack[c] for c in WAITS_FOR_MEMORY) / sum(stack.values()), rel=1e-5)
+    assert share > 0.3
+    assert set(WAITS_FOR_MEMORY) < set(CAUSES)

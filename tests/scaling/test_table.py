@@ -1,0 +1,87 @@
+"""Tables of IPC and MPKI by size: what is read, and with which sentence the rest is refused."""
+
+import openpyxl
+import pytest
+
+from dse.errors import InputError
+from dse.scaling.table import read_scale_table
+
+HEAD = "benchmark,size,ipc,mpki,f_mem,simulation_time_s\n"
+ROWS = "a,8,10,5,0.4,60\n,16,19,5,,130\n,32,,1,,\nb,8,20,1,,\n,16,40,1,,\n"
+
+
+def written(tmp_path, text, name="t.csv"):
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_csv_with_the_name_in_the_first_row_only(tmp_path):
+    (sheet,) = read_scale_table(written(tmp_path, HEAD + ROWS))
+    assert (sheet.name, sheet.unit) == ("t", "SM")
+    a, b = sheet.benchmarks
+    assert (a.name, a.sizes, a.ipc, a.mpki) == ("a", (8, 16, 32), (10, 19, None), (5, 5, 1))
+    assert (a.f_mem_of(32), b.f_mem_of(32)) == (0.4, None)
+    assert a.at("seconds", 16) == 130
+    assert not a.weak
+
+
+def test_each_cliff_may_have_its_own_f_mem(tmp_path):
+    (sheet,) = read_scale_table(written(tmp_path, HEAD + "a,8,10,5,0.4,\n,16,19,5,,\n,32,,1,0.6,\n,64,,0.1,,\n"))
+    assert (sheet.benchmarks[0].f_mem_of(32), sheet.benchmarks[0].f_mem_of(64)) == (0.6, 0.4)
+
+
+def test_sheets_and_weak_scaling_by_column(tmp_path):
+    text = "sheet,benchmark,chiplets,ipc,scaling\nx,a,4,1,weak\nx,a,8,2,weak\ny,a,4,1,Weak\ny,a,8,2,Weak\n"
+    sheets = read_scale_table(written(tmp_path, text))
+    assert [(s.name, s.unit, s.benchmarks[0].weak) for s in sheets] == [("x", "chiplet", True), ("y", "chiplet", True)]
+
+
+def test_spreadsheet_with_percent_text_and_an_empty_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "mineWeak"  # pyright: ignore
+    for row in (("Benchmark Name", "#SM", "IPC", "MPKI", "Fmem"), ("a", 8, 1.0, None, "Fmem = 52"), (None, 16, 2.0)):
+        book.active.append(row)  # pyright: ignore
+    book.create_sheet("empty")
+    book.save(tmp_path / "t.xlsx")
+    (sheet,) = read_scale_table(tmp_path / "t.xlsx")
+    assert sheet.benchmarks[0].f_mem[0] == pytest.approx(0.52)
+    assert sheet.benchmarks[0].weak
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("benchmark,size,mpki\na,8,1\n", "no column ipc"),
+        ("size,ipc,mpki\n8,1,1\n", "no column benchmark"),
+        ("benchmark,size,ipc\na,8,1\n", "row 2: no column mpki; strong scaling needs it"),
+        ("benchmark,size,cpi,mpki\na,8,1,1\n", "column 'cpi' is in another unit; give ipc"),
+        ("benchmark,size,ipc,mpki,simulation_time_ms\na,8,1,1,5\n", "another unit; give simulation_time_s"),
+        (HEAD + "a,8,10,5,,-3\n", "row 2: seconds is -3; give a positive number"),
+        (HEAD + "a,8,-10,5,,\n", "row 2: ipc is -10; give a positive number"),
+        (HEAD + "a,8,ten,5,,\n", "row 2: ipc is 'ten'; give a number"),
+        (HEAD + "a,8,nan,5,,\n", "row 2: ipc is 'nan'; give a number"),
+        (HEAD + "a,,10,5,,\n", "row 2: no size"),
+        (HEAD + "a,0,10,5,,\n", "row 2: size is 0"),
+        (HEAD + ",8,10,5,,\n", "row 2: no benchmark is named"),
+        (HEAD + "a,8,10,-1,,\n", "row 2: mpki is -1"),
+        (HEAD + "a,8,10,5,52,\n", "row 2: f_mem is '52'; give a fraction"),
+        (HEAD + "a,8,10,5,,\na,8,11,5,,\n", "row 3: benchmark a has size 8 twice"),
+        ("benchmark,size,ipc,mpki,scaling\na,8,1,1,steady\n", "scaling is 'steady'; give strong or weak"),
+        (HEAD, "has no rows"),
+        ("", "has no rows"),
+    ],
+)
+def test_wrong_tables_are_refused(tmp_path, text, sentence):
+    with pytest.raises(InputError) as refused:
+        read_scale_table(written(tmp_path, text))
+    assert sentence in str(refused.value)
+
+
+def test_files_that_are_no_tables(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_scale_table(tmp_path / "none.csv")
+    with pytest.raises(InputError, match=r"is no \.xlsx spreadsheet"):
+        read_scale_table(written(tmp_path, "not a zip", "t.xlsx"))
+    with pytest.raises(InputError, match=r"neither \.xlsx nor \.csv"):
+        read_scale_table(written(tmp_path, "x", "t.ods"))
