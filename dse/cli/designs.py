@@ -60,8 +60,10 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
         Path of a space TOML, or the name of a shipped one ('dse show spaces').
     """
     from dse.report.page import write_page
-    from dse.report.progress import counting
+    from dse.report.progress import counting, doing
     from dse.report.terminal import front_table
+    from dse.report.terminal_scatter import print_scatter
+    from dse.report.why import explain_designs
     from dse.space.shipped import find_space
     from dse.space.space import load_space
     from dse.sweep.evaluate import cache_compilations
@@ -72,11 +74,13 @@ def sweep(space: str, /, *, out: Out = None, json_: Json = False) -> None:
     cache_compilations()
     with counting(loaded.size, f"{loaded.size:,} designs") as progress:
         result = run_sweep(loaded, folder, progress)
-    write_page(result, folder / "report.html")
+    with doing("looking into the designs of the page"):
+        write_page(result, folder / "report.html", explain_designs(result))
     if json_:
         print_json(result.summary())
         return
     front_table(result, Console())
+    print_scatter(result, Console())
     print(f"\nThe page with the plots: {folder / 'report.html'}")
 
 
@@ -95,7 +99,8 @@ def search(
 ) -> None:
     """Search a space that is too large to sweep for its Pareto set.
 
-    Writes points.parquet (what was evaluated), pareto.parquet and run.json to the folder (by default out-NAME-search).
+    Writes points.parquet (what was evaluated), pareto.parquet, run.json and report.html to the folder (by default
+    out-NAME-search).
     The same command goes on where a search was killed.
 
     Parameters
@@ -115,7 +120,12 @@ def search(
     seed:
         Whole number: the same seed evaluates the same designs.
     """
+    from dse.report.page import write_page
+    from dse.report.progress import doing
+    from dse.report.searched import searched
+    from dse.report.terminal_scatter import print_scatter
     from dse.report.terminal_search import print_search, searching
+    from dse.report.why import explain_designs
     from dse.search.search import search as run_search
     from dse.space.shipped import find_space
     from dse.space.space import load_space
@@ -125,27 +135,37 @@ def search(
     name = "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name)
     folder = out or Path(f"out-{name}-search")
     cache_compilations()
-    with searching() as progress:
+    with searching(loaded, evaluations, seconds) as progress:
         found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
                            seed=seed, progress=progress)  # fmt: skip
+    with doing("looking into the designs of the page"):
+        write_page(searched(found), folder / "report.html", explain_designs(found.result))
     if json_:
         print_json(found.summary())
-    else:
-        print_search(found, Console())
-        print(f"\nThe tables: {folder}")
+        return
+    print_search(found, Console())
+    print_scatter(found.result, Console())
+    print(f"\nThe page with the plots: {folder / 'report.html'}")
 
 
 @app.command
 def report(folder: Path, /) -> None:
-    """Draw the page of a finished sweep again, without running anything.
+    """Draw the page of a finished sweep or search again; only the few designs that it looks into are evaluated.
 
     Parameters
     ----------
     folder:
-        Folder of a sweep: holds run.json, points.parquet and pareto.parquet.
+        Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
     from dse.report.page import write_page
-    from dse.sweep.record import load_result
+    from dse.report.progress import doing
+    from dse.report.searched import Searched, load_page
+    from dse.report.why import explain_designs
+    from dse.sweep.evaluate import cache_compilations
 
-    write_page(load_result(folder), folder / "report.html")
+    cache_compilations()
+    found = load_page(folder)
+    with doing("looking into the designs of the page"):
+        why = explain_designs(found.result if isinstance(found, Searched) else found)
+        write_page(found, folder / "report.html", why)
     print(f"Wrote {folder / 'report.html'}")

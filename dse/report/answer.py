@@ -97,7 +97,7 @@ def _designs(result: SweepResult) -> str:
     if result.n == result.space.size:
         return f"{result.n:,} designs"
     size = f"{result.space.size:,}" if result.space.size < 1e9 else f"{result.space.size:.3g}"
-    return f"{result.n:,} evaluated of {size} designs"
+    return f"{result.n:,} designs evaluated (of {size} in the space)"
 
 
 def _at_no_loss(result: SweepResult) -> str:

@@ -36,7 +36,7 @@ class DesignFiles:
 
 def design_files(space: Space, front: pd.DataFrame) -> DesignFiles:
     """Return the GPU files of designs of a space, given their axes."""
-    axes = {axis.name: np.array([axis.attribute.encode(_plain(v), axis.name) for v in front[axis.name]])
+    axes = {axis.name: np.array([axis.attribute.encode(plain(v), axis.name) for v in front[axis.name]])
             for axis in space.axes}  # fmt: skip
     columns = with_links(space, axes) if len(front) else axes
     literals, codes = {}, {}
@@ -69,5 +69,6 @@ def _text(value: str) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Return a cell of a table as a plain value."""
     return value.item() if hasattr(value, "item") else value  # pyright: ignore[reportAttributeAccessIssue]

@@ -141,6 +141,8 @@
   }
   function drawColourBar() {
     const colours = colouring(), bar = byId("colour-bar");
+    const inks = colours === null ? [FRONT, FRONT, FRONT] : [VIRIDIS[1], VIRIDIS[5], VIRIDIS[8]];
+    byId("key-front").querySelectorAll("circle").forEach((circle, i) => circle.setAttribute("fill", inks[i]));
     bar.hidden = colours === null;
     if (colours === null) return;
     bar.querySelector(".low").textContent = colours[2];
@@ -186,7 +188,8 @@
     return shown;
   }
   function axisLayout(o) {
-    const {numbers, ...scale} = o.scale;
+    const scale = {...o.scale};
+    if (!scale.tickvals && scale.range[1] >= 1000) scale.tickformat = ",~f";
     return {...scale, title: {text: escaped(o.title), standoff: 8}, tickangle: 0, showline: true, linecolor: GREY,
       ticks: "outside", ticklen: 4, zeroline: false, gridcolor: GRID};
   }

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dse.report.figures import BASELINE, BEST, EFFECT, GREY, layout
-from dse.report.findings_axes import is_words
+from dse.report.findings_axes import FIGURES, is_words
 from dse.report.ticks import axis_range
 from dse.report.words import axis_value, label, unit_text
 from dse.space.axis import Axis
@@ -21,6 +21,7 @@ MOST_COLUMNS = 6
 
 LINES = (
     ("at_baseline", "only this axis moved from the baseline", EFFECT, "solid", 6),
+    ("paired", "this axis alone: median over pairs of evaluated designs, from the baseline on", EFFECT, "solid", 6),
     ("best", "best of all feasible designs with this value", BEST, "dash", 0),
     ("median", "median of all feasible designs with this value", GREY, "dot", 0),
 )
@@ -42,9 +43,8 @@ def _axis_grid(frame: pd.DataFrame, objectives: list[Objective], axes: list[Axis
         rows=rows, cols=width, shared_yaxes=True, horizontal_spacing=0.2 / max(width, 5), vertical_spacing=0.12 / rows
     )
     for row, objective in enumerate(objectives, start=1):
-        all_values = frame[frame["objective"] == objective.name][["at_baseline", "best", "median"]].to_numpy(
-            dtype=float
-        )
+        all_values = frame[frame["objective"] == objective.name][list(FIGURES)].to_numpy(dtype=float)
+        all_values = np.append(all_values, baseline[objective.name].to_numpy(dtype=float))
         figure.update_yaxes(row=row, **axis_range(all_values.ravel(), ticks=5))
         figure.update_yaxes(title_text=_wrapped(objective), title_font_size=11, row=row, col=1)
         for column, axis in enumerate(axes, start=1):

@@ -11,7 +11,7 @@ from dse.report.figures import BASELINE, CLOUD_GREY, EFFECT, axis_title, layout
 from dse.report.words import quantity
 from dse.space.space import Objective
 
-HISTORY = {"hypervolume": "hypervolume [share of the box]", "members": "designs on the front"}
+HISTORY = {"hypervolume": "hypervolume [boxes]", "members": "designs on the front"}
 """Column of a search's history -> the title of its axis."""
 
 

@@ -9,14 +9,11 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dse.report.figures import BASELINE, GREY, INK, layout
-from dse.report.findings_why import roof_line
+from dse.report.findings_why import SHOWN_AT_FIRST, roof_line
 from dse.report.ticks import log_ticks
 
 DESIGN_COLOURS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 """Colours of the chosen designs, one after another; the baseline has its own."""
-
-SHOWN_AT_FIRST = 2
-"""Designs drawn before a reader asks for the others in the legend: the baseline and the first chosen."""
 
 MOST_PANELS = 4
 """Panels in a row of a tornado."""
@@ -143,9 +140,9 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
         bottom = number + columns >= len(panels)
         title = "change for 1 % more [%]" if bottom else None
         figure.update_xaxes(title_text=title, range=[-reach, reach], nticks=7, **place)
-    names = ["<br>".join(escape(line) for line in textwrap.wrap(text, 26)) for text in reversed(texts)]
+    names = ["<br>".join(escape(line) for line in textwrap.wrap(text, 26)) for text in texts]
     layout(figure, height, l=20, t=76)
-    figure.update_yaxes(categoryorder="array", categoryarray=names)
+    figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, showline=False, automargin=True)
     figure.update_xaxes(zeroline=True, zerolinecolor=GREY, zerolinewidth=1)
     figure.update_layout(barmode="group", scattermode="group", bargap=0.25, legend=_legend(height))

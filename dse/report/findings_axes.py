@@ -8,6 +8,9 @@ from dse.report.words import axis_value, unit_text
 from dse.space.axis import Axis
 from dse.sweep.result import SweepResult
 
+FIGURES = ("at_baseline", "paired", "best", "median")
+"""What is told of an objective at a value of an axis."""
+
 PILED = 0.5
 """A Pareto set with more than this share on an end of an axis may go on beyond it."""
 
@@ -16,11 +19,13 @@ def axis_effect(result: SweepResult) -> pd.DataFrame:
     """Return the effect of each varied axis, a row an axis value and objective, by ascending value.
 
     ``at_baseline``: only that axis moved from the base GPU; ``best`` and ``median`` over all feasible designs with that
-    value; each in the objective's unit. ``at``: the axis value as text.
+    value; ``paired``: see :func:`dse.report.searched.evaluated_effects`; each in the objective's unit, empty where
+    there is none. ``at``: the axis value as text.
     """
     frame = result.axis_effects[result.axis_effects["axis"].isin([a.name for a in varied_axes(result)])].copy()
-    for column in ("at_baseline", "best", "median"):
-        frame[column] = pd.to_numeric(frame[column], errors="coerce")
+    for column in FIGURES:
+        given = frame[column] if column in frame else pd.Series(np.nan, frame.index)
+        frame[column] = pd.to_numeric(given, errors="coerce")
     frame["at"] = [axis_value(value) for value in frame["value"]]
     order = {axis.name: i for i, axis in enumerate(result.space.axes)}
     return frame.sort_values(["axis", "number"], key=lambda c: c.map(order) if c.name == "axis" else c, kind="stable")

@@ -9,8 +9,11 @@ from dse.report.why import Why
 MOST_BARS = 12
 """Attributes in a tornado."""
 
+SHOWN_AT_FIRST = 2
+"""Designs drawn before a reader asks for the others in the legend: the baseline and the first chosen."""
+
 SMALLEST = 0.01
-"""A slope below this in every metric and design is not drawn: 1 % more of the attribute changes 0.01 %."""
+"""A slope below this in every metric is not drawn: 1 % more of the attribute changes less than 0.01 %."""
 
 
 def power_stacks(why: Why) -> pd.DataFrame:
@@ -30,17 +33,19 @@ def power_stacks(why: Why) -> pd.DataFrame:
 
 
 def tornado(why: Why) -> pd.DataFrame:
-    """Return the steepest attributes of every metric's slopes, steepest in any metric and design first.
+    """Return the slopes of the steepest attributes, steepest on the designs that are drawn at first on top.
 
     Columns as ``Why.slopes``, and ``panel``, the workload with its metric.
     """
     frame = why.slopes
-    steep = frame.groupby("attribute", sort=False)["step"].agg(lambda step: step.abs().max())
+    first = frame[frame["letter"].isin(sorted(set(frame["letter"]))[:SHOWN_AT_FIRST])]
+    steep = first.groupby("attribute", sort=False)["step"].agg(lambda step: step.abs().max())
     steep = steep[steep >= SMALLEST].sort_values(ascending=False, kind="stable").index[:MOST_BARS]
     rank = {attribute: i for i, attribute in enumerate(steep)}
     frame = frame[frame["attribute"].isin(steep)]
     frame = frame.sort_values("attribute", key=lambda c: c.map(rank), kind="stable")
-    return frame.assign(panel=frame["workload"] + ": " + frame["metric"]).reset_index(drop=True)
+    text = frame["text"].str.removeprefix("of the ")  # "10 % more of the DRAM bandwidth sustained" goes without it here
+    return frame.assign(panel=frame["workload"] + ": " + frame["metric"], text=text).reset_index(drop=True)
 
 
 def roof_line(peak_tflops: float, slope_gbs: float, low: float, high: float) -> tuple[list[float], list[float]]:

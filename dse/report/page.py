@@ -64,15 +64,15 @@ def _how_far(search: Searched) -> str:
 
 def _pareto(result: SweepResult) -> str:
     """The explorer, or with a single objective how designs spread over it."""
-    objectives = result.space.objectives
     if result.front.empty:
         return ""
-    if len(objectives) > 1:
+    if len(result.space.objectives) > 1:
         return explorer_section(result)
-    marks = [(gpu_name(result.space), float(v)) for v in findings.measured_baseline(result)[objectives[0].name]]
-    marks.append(("best", float(result.front[objectives[0].name].iloc[0])))
+    objective = result.space.objectives[0]
+    marks = [(gpu_name(result.space), float(v)) for v in findings.measured_baseline(result)[objective.name]]
+    marks.append(("best", float(result.front[objective.name].iloc[0])))
     shown = findings.shown_text(len(result.sample), result.n_feasible)
-    figure = figures_pareto.histogram_figure(result.sample, objectives[0], marks)
+    figure = figures_pareto.histogram_figure(result.sample, objective, marks)
     return section("pareto", "All designs", note(f"Feasible designs: {shown}."), drawn(figure, "figure-pareto"))
 
 
@@ -147,13 +147,13 @@ def _places(result: SweepResult) -> str:
 def _axes(result: SweepResult) -> str:
     axes = findings.varied_axes(result)
     frame = findings_axes.axis_effect(result)
-    if not axes or frame[["at_baseline", "best", "median"]].isna().all(axis=None):
+    if not axes or frame[list(findings_axes.FIGURES)].isna().all(axis=None):
         return ""
-    whole = result.n == result.space.size or frame["median"].notna().any()
     said = "A panel's y axis is shared by its row. " + (
-        "Best and median are taken over the feasible designs with that value."
-        if whole
-        else "Best of the feasible designs evaluated with that value; no point where they are too few to tell."
+        "A search evaluates most where it is good, so only pairs of evaluated designs that differ in one axis alone "
+        "tell what it does; a line ends where they are too few."
+        if frame["paired"].notna().any()
+        else "Best and median are taken over the feasible designs with that value."
     )
     links = ", ".join(name for name, _ in result.space.links)
     said += f" Linked attributes move with their axes (formulas at the end): {links}." if links else ""
@@ -167,8 +167,8 @@ def _search(search: Searched | None) -> str:
     if search is None or len(search.history) < 2:
         return ""
     said = note(
-        "Hypervolume: the share of a box that the Pareto set dominates (the box of the first batch's front, a tenth "
-        "beyond its worst corner, on logarithms); it levels off as a search settles."
+        "Hypervolume: what the Pareto set dominates up to a tenth beyond the worst corner of the first batch's front, "
+        "on logarithms, in units of that front's box; it levels off as a search settles."
     )
     figure = figures_pareto.history_figure(search.history)
     return section("search", "How the search went", said, drawn(figure, "figure-search"))

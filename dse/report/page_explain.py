@@ -72,11 +72,11 @@ def _comparison(found: Comparison) -> list[str]:
     return parts
 
 
-def _said(title: str, sentences: list[str], note: str) -> str:
+def _said(title: str, sentences: list[str], small: str) -> str:
     items = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<section>\n<h2>{escape(title)}</h2>\n{items}\n{note(note)}\n</section>"
+    return f"<section>\n<h2>{escape(title)}</h2>\n{items}\n{note(small)}\n</section>"
 
 
-def _figure(title: str, note: str, figure: figures.go.Figure, name: str) -> str:
+def _figure(title: str, small: str, figure: figures.go.Figure, name: str) -> str:
     drawn = f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
-    return f"<section>\n<h2>{escape(title)}</h2>\n{note(note) if note else ''}\n{drawn}\n</section>"
+    return f"<section>\n<h2>{escape(title)}</h2>\n{note(small) if small else ''}\n{drawn}\n</section>"

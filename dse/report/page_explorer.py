@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).parent / "explorer.js"
 
 KEYS = {
     "cloud": f'<circle cx="8" cy="8" r="3" fill="{CLOUD_GREY}"/>',
-    "front": f'<circle cx="8" cy="8" r="4" fill="{EFFECT}"/>',
+    "front": "".join(f'<circle cx="{x}" cy="{y}" r="3" fill="{EFFECT}"/>' for x, y in ((4, 5), (8, 11), (13, 6))),
     "edge": f'<path d="M0 3H8V13H16" fill="none" stroke="{INK}" stroke-width="1.3"/>',
     "chosen": f'<circle cx="8" cy="8" r="6.5" fill="white" stroke="{INK}" stroke-width="1.5"/>'
     '<text x="8" y="11.5" font-size="9" text-anchor="middle">A</text>',
@@ -39,7 +39,7 @@ def explorer_section(result: SweepResult) -> str:
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return section(
         "pareto", "Pareto set", said, _controls(), _keys(result, data),
-        f'<div class="plots{"" if several else " single"}">{plots}</div>', _parallel(), _file(),
+        f'<div class="plots{"" if several else " single"}">{plots}</div>', _parallel(result, data), _file(),
         f'<script type="application/json" id="explorer-data">{text}</script>',
         f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>",
     )  # fmt: skip
@@ -68,24 +68,28 @@ def _keys(result: SweepResult, data: dict) -> str:
     }
     left_out = {"chosen": not data["chosen"], "baseline": data["baseline"] is None}
     marks = [
-        f'<span><svg width="16" height="16" aria-hidden="true">{KEYS[key]}</svg>{escape(text)}</span>'
+        f'<span><svg id="key-{key}" width="16" height="16" aria-hidden="true">{KEYS[key]}</svg>{escape(text)}</span>'
         for key, text in words.items()
         if not left_out.get(key)
     ]
     return f'<p class="keys">{"".join(marks)}</p>'
 
 
-def _parallel() -> str:
+def _parallel(result: SweepResult, data: dict) -> str:
     said = note(
-        "A line a Pareto design; the baseline is the thick orange one. Drag along an axis to keep a range, click the "
-        "axis to let it go; several ranges hold at once."
+        "A line a Pareto design. Drag along an axis to keep a range, click the axis to let it go; several ranges hold "
+        "at once."
     )
     lines = (
         '<div class="scroll"><div id="parallel"><div id="parallel-names"></div><canvas id="parallel-lines"></canvas>'
         '<svg id="parallel-axes" role="img" aria-label="parallel coordinates of the Pareto set"></svg></div></div>'
     )
-    count = '<div class="choose"><span id="kept" aria-live="polite"></span><button type="button" id="clear" hidden>'
-    return f"{said}{count}keep all again</button></div>{lines}"
+    stroke = f'<path d="M0 8H16" stroke="{BASELINE}" stroke-width="3"/>'
+    mark = f'<svg width="16" height="16" aria-hidden="true">{stroke}</svg>baseline: {escape(gpu_name(result.space))}'
+    key = "" if data["baseline"] is None else f'<span class="keys"><span>{mark}</span></span>'
+    count = f'<div class="choose">{key}<span id="kept" aria-live="polite"></span>'
+    clear = '<button type="button" id="clear" hidden>keep all again</button></div>'
+    return f"{said}{count}{clear}{lines}"
 
 
 def _file() -> str:

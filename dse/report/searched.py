@@ -1,7 +1,8 @@
-"""What a search evaluated, as a page needs it: a sample of all, and the best at each value of an axis."""
+"""What a search evaluated, as a page needs it: a sample of all, and what each axis does among them."""
 
 import json
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,19 @@ import numpy as np
 import pandas as pd
 
 from dse.errors import InputError
-from dse.report.findings import thinned
+from dse.report.design_toml import plain
+from dse.report.findings import measured_baseline, thinned
+from dse.report.findings_axes import ascending
+from dse.report.words import axis_value
 from dse.search.search import SearchResult
+from dse.space.axis import Axis
 from dse.space.designs import SAMPLE
+from dse.space.space import Objective
 from dse.sweep.record import load_result
 from dse.sweep.result import SweepResult
 
-LEAST = 20
-"""Feasible designs that must have been evaluated with a value of an axis before the best of them is drawn."""
+LEAST = 10
+"""Pairs of feasible designs that differ in one axis alone, from which the effect of a step of that axis is told."""
 
 
 @dataclass(frozen=True)
@@ -72,20 +78,70 @@ def _searched(result: SweepResult, record: dict[str, Any], history: list[Any]) -
 
 
 def evaluated_effects(result: SweepResult, feasible: pd.DataFrame) -> pd.DataFrame:
-    """Return the axis effects of a search, in the columns of ``SweepResult.axis_effects``.
+    """Return the axis effects of a search, in the columns of ``SweepResult.axis_effects``, and ``paired``.
 
-    ``best``: of the evaluated designs with a value, none where they are fewer than LEAST. A search evaluates most where
-    it is good, so their median says nothing of the space, and no axis is moved alone: both are empty.
+    ``paired``: the baseline's objective (the median of the front, where it has none),
+    changed step by step by the median ratio between evaluated designs that differ in this axis alone; empty beyond a
+    step with fewer than LEAST such pairs. A search evaluates most where it is good, so that median and best of all its
+    designs with a value say nothing of the axis: they are empty.
     """
+    codes = {axis.name: _codes(axis, feasible[axis.name]) for axis in result.space.axes}
     rows = []
     for axis in result.space.axes:
-        grouped = feasible.groupby(axis.name, observed=True)
-        counts = grouped.size()
+        order = ascending(axis)
+        keys = _others(result.space.axes, codes, axis)
         for o in result.space.objectives:
-            best = grouped[o.name].min() if o.sign > 0 else grouped[o.name].max()
-            for number, value in zip(axis.numbers, axis.values, strict=True):
-                enough = int(counts.get(value, 0)) >= LEAST
-                figure = float(best[value]) if enough else np.nan
-                rows.append((axis.name, number, value, axis.unit, o.name, np.nan, figure, np.nan))
-    columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline"]
+            values = feasible[o.name].to_numpy(dtype=float)
+            figures = _chained(codes[axis.name], keys, values, order, *_start(result, axis, o, order))
+            rows += [
+                (axis.name, axis.numbers[place], axis.values[place], axis.unit, o.name, np.nan, np.nan, np.nan, figure)
+                for place, figure in zip(order, figures, strict=True)
+            ]
+    columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline", "paired"]
     return pd.DataFrame(rows, columns=columns)
+
+
+def _codes(axis: Axis, column: pd.Series) -> np.ndarray:
+    """Which of an axis's values each design has."""
+    place = {axis_value(value): i for i, value in enumerate(axis.values)}
+    return column.map(axis_value).map(place).to_numpy(dtype=np.int64)
+
+
+def _others(axes: tuple[Axis, ...], codes: dict[str, np.ndarray], left_out: Axis) -> np.ndarray:
+    """A number for each design that is the same where designs differ at most in one axis."""
+    key = np.zeros(len(codes[left_out.name]), np.int64)
+    for axis in axes:
+        if axis is not left_out:
+            key = key * len(axis) + codes[axis.name]
+    return key
+
+
+def _start(result: SweepResult, axis: Axis, objective: Objective, order: np.ndarray) -> tuple[int, float]:
+    """Where a chain starts, counted along ``order``, and the objective there: the baseline, at its nearest value."""
+    base = measured_baseline(result)
+    if base.empty:
+        return 0, float(result.front[objective.name].median()) if len(result.front) else np.nan
+    number = axis.attribute.encode(plain(base[axis.name].iloc[0]), axis.name)
+    return int(np.abs(np.asarray(axis.numbers)[order] - number).argmin()), float(base[objective.name].iloc[0])
+
+
+def _chained(code: np.ndarray, keys: np.ndarray, values: np.ndarray, order: np.ndarray, start: int,
+             value: float) -> np.ndarray:  # fmt: skip
+    """An objective at each value along ``order``, from ``value`` at ``start`` on, by the ratios of pairs."""
+    steps = [_ratio(code, keys, values, int(a), int(b)) for a, b in pairwise(order)]
+    found = np.full(len(order), np.nan)
+    found[start] = value
+    for i in range(start, len(steps)):
+        found[i + 1] = found[i] * steps[i]
+    for i in range(start, 0, -1):
+        found[i - 1] = found[i] / steps[i - 1]
+    return found
+
+
+def _ratio(code: np.ndarray, keys: np.ndarray, values: np.ndarray, first: int, second: int) -> float:
+    """Median ratio of an objective from one value of an axis to another, all else the same; NaN for too few pairs."""
+    here, there = np.flatnonzero(code == first), np.flatnonzero(code == second)
+    _, i, j = np.intersect1d(keys[here], keys[there], assume_unique=True, return_indices=True)
+    before, after = values[here[i]], values[there[j]]
+    positive = (before > 0) & (after > 0)
+    return float(np.median(after[positive] / before[positive])) if positive.sum() >= LEAST else np.nan

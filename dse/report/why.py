@@ -14,6 +14,7 @@ import pandas as pd
 
 from dse.hardware.presets import GpuSheet, changed
 from dse.power.sequence import in_sequence
+from dse.report.design_toml import plain
 from dse.report.findings import chosen_designs
 from dse.search.explain import covered
 from dse.search.moved import Trial, moved_table
@@ -73,12 +74,8 @@ def design_name(row: pd.Series) -> str:
 
 def design_numbers(space: Space, row: Mapping[str, Any]) -> dict[str, float]:
     """Return attribute -> number of everything that a design sets: its axes, and what is linked to them."""
-    axes = {axis.name: np.array([axis.attribute.encode(_plain(row[axis.name]), axis.name)]) for axis in space.axes}
+    axes = {axis.name: np.array([axis.attribute.encode(plain(row[axis.name]), axis.name)]) for axis in space.axes}
     return {name: float(values[0]) for name, values in with_links(space, axes).items()}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def design_sheet(space: Space, row: pd.Series) -> GpuSheet:
