@@ -58,7 +58,8 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
-    idle = result.idle_axes() if result.n == result.space.size else []  # a search evaluates too few to tell
+    whole, several = result.n == result.space.size, [axis.name for axis in varied_axes(result)]
+    idle = [name for name in result.idle_axes() if whole and name in several]  # a search evaluates too few to tell
     if idle:
         notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")
     base = result.baseline.iloc[0]

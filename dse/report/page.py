@@ -9,7 +9,7 @@ from dse.report import figures_axes, figures_pareto, figures_stacks, figures_why
 from dse.report.answer import answer, caveats, question
 from dse.report.page_explorer import explorer_section
 from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
-from dse.report.page_tables import chosen_section, front_section, infeasible_section
+from dse.report.page_tables import chosen_section, explored, front_section, infeasible_section
 from dse.report.searched import Searched
 from dse.report.why import Why
 from dse.report.words import gpu_name, joined
@@ -64,10 +64,10 @@ def _how_far(search: Searched) -> str:
 
 def _pareto(result: SweepResult) -> str:
     """The explorer, or with a single objective how designs spread over it."""
+    if explored(result):
+        return explorer_section(result)
     if result.front.empty:
         return ""
-    if len(result.space.objectives) > 1:
-        return explorer_section(result)
     objective = result.space.objectives[0]
     marks = [(gpu_name(result.space), float(v)) for v in findings.measured_baseline(result)[objective.name]]
     marks.append(("best", float(result.front[objective.name].iloc[0])))
