@@ -68,8 +68,11 @@
     return `Pareto design ${whole(data.number[i])}` + (chosen ? ` = ${chosen.letter}, ${escaped(chosen.name)}` : "");
   }
   const frontText = Array.from({length: size}, (_, i) => hover(designName(i), "front", i));
+  const baselineText = data.baseline === null ? "" : [`baseline: ${escaped(data.baseline)}`,
+    ...data.objectives.map((o) => `<b>${escaped(o.label)} ${number(o.baseline)} ${escaped(o.unit)}</b>`),
+    ...data.axes.map((a) => `${a.name} ${escaped(a.baseline.text)} ${escaped(a.unit)}`)].join("<br>");
   const cloudText = data.objectives[0].cloud.length ?
-    Array.from({length: data.objectives[0].cloud.length}, (_, i) => hover("feasible design", "cloud", i)) : [];
+    Array.from({length: data.objectives[0].cloud.length}, (_, i) => hover("feasible design, not Pareto", "cloud", i)) : [];
 
   /* --- State --------------------------------------------------------------------------------------------------- */
 
@@ -152,6 +155,7 @@
 
   /* --- Plots --------------------------------------------------------------------------------------------------- */
 
+  const FRONT_TRACE = 2; /* its place among the traces */
   const plots = state.plots.map((_, k) => byId(`explorer-plot-${k}`));
 
   /* The front without what another design betters in x and y alone; all of its edge is among the designs drawn. */
@@ -163,29 +167,30 @@
   }
   function traces(x, y) {
     const colours = colouring(), edge = edgeOf(x, y), selected = filtered() ? kept() : null;
-    const marker = {size: size > 300 ? 5 : 7, color: FRONT, line: {width: 0.4, color: "white"}};
+    const marker = {size: size > 300 ? 5 : 6, color: FRONT, line: {width: 0.4, color: "white"}};
     if (colours) Object.assign(marker, {color: Array.from(colours[0], shade)});
     const point = (i) => ({x: [x.front[i]], y: [y.front[i]]});
-    const shown = [
-      {x: x.cloud, y: y.cloud, text: cloudText, mode: "markers", hovertemplate: "%{text}<extra></extra>",
-        marker: {size: x.cloud.length > 2000 ? 3 : 5, color: CLOUD, opacity: 0.6}, unselected: {marker: {opacity: 0.6}}},
+    /* Of dots of at most 6 pixels in one place the last trace answers; larger marks leave the answer to them. */
+    const answers = {hovertemplate: "%{text}<extra></extra>"};
+    const faint = (opacity) => ({unselected: {marker: {opacity}}});
+    const cloud = {size: x.cloud.length > 2000 ? 3 : 5, color: CLOUD, opacity: 0.6};
+    const ring = {size: 15, color: "white", line: {width: 1.5, color: INK}};
+    const diamond = {size: 15, symbol: "diamond", color: BASELINE, line: {width: 1.5, color: "white"}};
+    const at = {x: [x.baseline], y: [y.baseline], mode: "markers"};
+    const base = data.baseline === null ? [] : [
+      {...at, hoverinfo: "skip", marker: diamond, ...faint(1)},
+      {...at, ...answers, text: [baselineText], marker: {size: 6, opacity: 0}, ...faint(0)},
+    ];
+    return [
+      {x: x.cloud, y: y.cloud, text: cloudText, mode: "markers", marker: cloud, ...answers, ...faint(0.6)},
       {x: edge.map((i) => x.front[i]), y: edge.map((i) => y.front[i]), mode: "lines", hoverinfo: "skip",
         line: {color: INK, width: 1.2, shape: x.sign > 0 ? "hv" : "vh"}},
-      {x: x.front, y: y.front, text: frontText, mode: "markers", hovertemplate: "%{text}<extra></extra>", marker,
-        selectedpoints: selected, unselected: {marker: {opacity: 0.05}}},
-      ...data.chosen.map((c) => ({...point(c.front), text: [c.letter], customdata: [frontText[c.front]],
-        mode: "markers+text", textfont: {size: 10, color: INK}, hovertemplate: "%{customdata}<extra></extra>",
-        marker: {size: 15, color: "white", line: {width: 1.5, color: INK}}, unselected: {marker: {opacity: 1}}})),
+      {x: x.front, y: y.front, text: frontText, mode: "markers", marker, selectedpoints: selected, ...answers,
+        ...faint(0.05)},
+      ...data.chosen.map((c) => ({...point(c.front), text: [c.letter], mode: "markers+text", hoverinfo: "skip",
+        textfont: {size: 10, color: INK}, marker: ring, ...faint(1)})),
+      ...base,
     ];
-    if (data.baseline !== null) {
-      const values = data.objectives.map((o) => `<b>${escaped(o.label)} ${number(o.baseline)} ${escaped(o.unit)}</b>`);
-      const axes = data.axes.map((a) => `${a.name} ${escaped(a.baseline.text)} ${escaped(a.unit)}`);
-      shown.push({x: [x.baseline], y: [y.baseline], mode: "markers", hovertemplate: "%{text}<extra></extra>",
-        text: [[`baseline: ${escaped(data.baseline)}`, ...values, ...axes].join("<br>")],
-        marker: {size: 15, symbol: "diamond", color: BASELINE, line: {width: 1.5, color: "white"}},
-        unselected: {marker: {opacity: 1}}});
-    }
-    return shown;
   }
   function axisLayout(o) {
     const scale = {...o.scale};
@@ -201,31 +206,36 @@
       arrowwidth: 1.4, arrowhead: 0, standoff: 8, font: {color: BASELINE, size: 12}, bgcolor: "rgba(255,255,255,0.85)",
       borderpad: 2, xanchor: side > 0 ? "left" : "right"};
   }
+  let picks = 0; /* boxes and lassos so far: a new number lets plotly forget their outlines */
+  let drawing = 0; /* plots being drawn: what they say of selections meanwhile is not a reader's doing */
   function drawPlot(k) {
     const [x, y] = state.plots[k].map((i) => data.objectives[i]);
     const layout = {height: 470, margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
       hovermode: "closest", font: {family: FONT, size: 12, color: INK}, paper_bgcolor: "white", plot_bgcolor: "white",
       hoverlabel: {font: {family: FONT, size: 12}, align: "left", bgcolor: "white"}, xaxis: axisLayout(x),
-      yaxis: axisLayout(y), annotations: data.baseline === null ? [] : [pointOut(x, y)]};
-    return Plotly.react(plots[k], traces(x, y), layout, {displaylogo: false, responsive: true});
+      yaxis: axisLayout(y), annotations: data.baseline === null ? [] : [pointOut(x, y)], selections: [],
+      uirevision: state.plots[k].join(" "), selectionrevision: picks};
+    drawing += 1;
+    const done = () => { drawing -= 1; };
+    return Plotly.react(plots[k], traces(x, y), layout, {displaylogo: false, responsive: true}).then(done, done);
   }
   function listen(k) {
+    const pick = (lasso) => {
+      if (drawing) return;
+      picks += 1;
+      state.lasso = lasso;
+      setTimeout(changed, 0); /* after plotly has finished with the event */
+    };
     plots[k].on("plotly_selected", (event) => {
-      if (!event) return;
-      state.lasso = new Set(event.points.filter((p) => p.curveNumber === 2).map((p) => p.pointIndex));
-      changed();
+      if (event) pick(new Set(event.points.map(designAt).filter((i) => i !== null)));
     });
-    plots[k].on("plotly_deselect", () => { state.lasso = null; changed(); });
+    plots[k].on("plotly_deselect", () => pick(null));
     plots[k].on("plotly_hover", (event) => light(event.points[0]));
     plots[k].on("plotly_unhover", () => light(null));
     plots[k].on("plotly_click", (event) => { const i = designAt(event.points[0]); if (i !== null) openFile(i); });
   }
-  function designAt(point) {
-    if (!point) return null;
-    if (point.curveNumber === 2) return point.pointIndex;
-    const chosen = data.chosen[point.curveNumber - 3];
-    return chosen ? chosen.front : null;
-  }
+  const designAt = (point) => 
+    point && point.curveNumber === FRONT_TRACE ? point.pointIndex : null;
   function light(point) { state.lit = designAt(point); drawLines(); }
 
   /* --- Parallel coordinates ------------------------------------------------------------------------------------ */
@@ -364,18 +374,20 @@
     const lines = data.files.lines.map((line) => `${line.name} = ${line.literals[line.codes[i]]}`);
     return [data.files.head.replace("{number}", data.number[i]), ...lines].join("\n") + "\n";
   }
+  /* By a selected field, which works in a page opened from a file in every browser; else by the clipboard's interface. */
   async function copy(text) {
+    const field = document.createElement("textarea");
+    field.value = text;
+    (byId("file").open ? byId("file") : document.body).appendChild(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    if (done) return true;
     try {
       await navigator.clipboard.writeText(text);
       return true;
     } catch {
-      const field = document.createElement("textarea");
-      field.value = text;
-      (byId("file").open ? byId("file") : document.body).appendChild(field);
-      field.select();
-      const done = document.execCommand("copy");
-      field.remove();
-      return done;
+      return false;
     }
   }
   function openFile(i) {
@@ -389,14 +401,14 @@
     byId("file-said").textContent = done ? "copied" : "select the text and press Ctrl+C";
   });
   byId("file-close").addEventListener("click", () => byId("file").close());
-  for (const button of document.querySelectorAll("button[data-front]")) {
-    button.addEventListener("click", async () => {
-      const i = data.number.indexOf(Number(button.dataset.front) + 1);
-      if (!await copy(fileOf(i))) { openFile(i); return; }
-      button.textContent = "copied";
-      setTimeout(() => { button.textContent = "copy"; }, 1500);
-    });
-  }
+  document.addEventListener("click", async (event) => { /* the tables may stand after this script */
+    const button = event.target.closest("button[data-front]");
+    if (!button) return;
+    const i = data.number.indexOf(Number(button.dataset.front) + 1);
+    if (!await copy(fileOf(i))) { openFile(i); return; }
+    button.textContent = "copied";
+    setTimeout(() => { button.textContent = "copy"; }, 1500);
+  });
 
   /* --- Controls ------------------------------------------------------------------------------------------------ */
 

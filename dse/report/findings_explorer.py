@@ -42,7 +42,7 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
     """
     shown = shown_front(result, table)
     plots = starting_plots(result)
-    cloud = thinned(result.sample, CLOUD // max(len(plots), 1))
+    cloud = thinned(others(result), CLOUD // max(len(plots), 1))
     front, base = result.front.iloc[shown], measured_baseline(result)
     files = design_files(result.space, front)
     everything = pd.concat([frame for frame in (cloud, front, base) if len(frame)])
@@ -54,7 +54,7 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
         "axes": [_axis(axis, cloud, front, base) for axis in varied_axes(result)],
         "plots": plots,
         "colour": starting_colour(result),
-        "cloud_text": shown_text(len(cloud), result.n_feasible),
+        "cloud_text": shown_text(len(cloud), result.n_feasible - len(result.front)),
         "front_text": shown_text(len(front), len(result.front)),
         "number": packed(np.asarray(shown) + 1, "<u4"),
         "chosen": [
@@ -69,6 +69,14 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
             ],
         },
     }
+
+
+def others(result: SweepResult) -> pd.DataFrame:
+    """Return the sampled designs that are neither on the front nor the baseline: those are points of their own."""
+    names = [axis.name for axis in result.space.axes]
+    marked = pd.concat([result.front[names].astype(object), result.baseline[names].astype(object)])
+    sampled = pd.MultiIndex.from_frame(result.sample[names].astype(object))
+    return result.sample[~sampled.isin(pd.MultiIndex.from_frame(marked))]
 
 
 def shown_front(result: SweepResult, always: list[int]) -> list[int]:

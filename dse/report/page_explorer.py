@@ -60,7 +60,7 @@ def _controls() -> str:
 
 def _keys(result: SweepResult, data: dict) -> str:
     words = {
-        "cloud": f"feasible designs ({data['cloud_text']})",
+        "cloud": f"other feasible designs ({data['cloud_text']})",
         "front": f"Pareto set ({data['front_text']})",
         "edge": "best of these two objectives alone",
         "chosen": "designs of the table above",

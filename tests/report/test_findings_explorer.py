@@ -5,11 +5,12 @@ import json
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from dse.report import findings_explorer
 from dse.report.findings import costs
-from dse.report.findings_explorer import edge, explorer, packed, shown_front
+from dse.report.findings_explorer import edge, explorer, others, packed, shown_front
 from dse.sweep.result import SweepResult
 
 
@@ -71,8 +72,16 @@ def test_thinning_keeps_edges_and_what_the_table_shows(result: SweepResult, monk
     for pair in combinations(result.space.objectives, 2):
         assert set(np.flatnonzero(edge(result.front, *pair))) <= set(kept)
     data = explorer(result, [3])
-    assert data["cloud_text"] == "5 of 45 shown"
+    assert data["cloud_text"] == f"5 of {45 - len(result.front)} shown"
     assert len(column(data["objectives"][0]["cloud"], "<f4")) == 5
+
+
+def test_the_cloud_leaves_the_front_and_the_baseline_out(result: SweepResult, maximised: SweepResult) -> None:
+    for found in (result, maximised):
+        rest, names = others(found), [axis.name for axis in found.space.axes]
+        marked = pd.concat([found.front[names], found.baseline[names]]).astype(object).drop_duplicates()
+        assert len(rest) == found.n_feasible - len(marked)
+        assert rest.astype(object).merge(marked, on=names).empty
 
 
 def test_packing_is_little_endian() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import load_sheet
+from dse.report.design_toml import design_files
 from dse.report.page import write_page
 from dse.report.why import Why, design_numbers
 from dse.sweep.result import SweepResult
@@ -41,7 +42,7 @@ TEXTS = {
 }
 """What -> the texts that must not lie over each other."""
 
-Open = Callable[[Path, int], Any]
+PERMISSIONS = ["clipboardReadWrite", "clipboardSanitizedWrite"]
 
 
 @pytest.fixture(scope="module")
@@ -126,19 +127,18 @@ def test_baseline_is_labelled(shown: Any, result: SweepResult) -> None:
     assert "die area [mm²]" in titles
 
 
-def test_hovering_a_point_tells_its_design(shown: Any, result: SweepResult) -> None:
+@pytest.mark.parametrize("design", [0, 1, 10])
+def test_hovering_a_point_tells_its_design(shown: Any, result: SweepResult, design: int) -> None:
     from selenium.webdriver import ActionChains
 
     browser = shown(result, 1280)
     plot = scrolled_to(browser, "#explorer-plot-0")
     place = """
     const plot = document.getElementById("explorer-plot-0"), layout = plot._fullLayout, trace = plot.data[2];
-    const chosen = new Set(plot.data.slice(3).map((t) => `${t.x[0]} ${t.y[0]}`));
-    const i = Array.from(trace.x).findIndex((x, k) => !chosen.has(`${x} ${trace.y[k]}`));
-    const at = (axis, v) => axis._offset + axis.d2p(v);
-    return [i, at(layout.xaxis, trace.x[i]), at(layout.yaxis, trace.y[i])];
+    const at = (axis, v) => axis._offset + axis.d2p(v), i = arguments[0];
+    return [at(layout.xaxis, trace.x[i]), at(layout.yaxis, trace.y[i])];
     """
-    design, x, y = browser.execute_script(place)
+    x, y = browser.execute_script(place, design)
     size = plot.size
     left, top = round(x - size["width"] / 2), round(y - size["height"] / 2)
     ActionChains(browser).move_to_element_with_offset(plot, left, top).perform()
@@ -147,7 +147,7 @@ def test_hovering_a_point_tells_its_design(shown: Any, result: SweepResult) -> N
     assert f"Pareto design {design + 1}" in text
     for axis in result.space.axes:
         assert f"{axis.name} {row[axis.name]:g}" in text
-    assert f"die area {row['die_mm2']:.0f} mm²" in text
+    assert f"die area {row['die_mm2']:,.0f} mm²" in text
     assert re.search(r"prefill time to first token [\d.]+ ms \([+−]?[\d.]+ %\)", text)
 
 
@@ -161,8 +161,9 @@ def test_brushing_keeps_a_range_everywhere(shown: Any, result: SweepResult) -> N
     assert selected(browser) == wanted.tolist()
     said = f"{len(wanted)} of {len(result.front)} Pareto designs drawn are kept"
     assert browser.find_element("id", "kept").text == said
-    brushed(browser, 0, -0.05, 0.25)  # and the lowest tensor rate
-    both = np.flatnonzero((result.front["sm_count"] >= 120) & (result.front["tensor_fma_bf16"] == 256))
+    brushed(browser, 0, 0.75, 1.05)  # and the highest tensor rate
+    both = np.flatnonzero((result.front["sm_count"] >= 120) & (result.front["tensor_fma_bf16"] == 1024))
+    assert 0 < len(both) < len(wanted)
     assert selected(browser) == both.tolist()
     browser.find_element("id", "clear").click()
     assert selected(browser) is None
@@ -177,8 +178,9 @@ def test_any_two_objectives_and_a_third_as_colour(shown: Any, result: SweepResul
     select.dispatchEvent(new Event("change"));
     """
     state = """
-    const plot = document.getElementById("explorer-plot-0"), marker = plot.data[2].marker;
-    return [plot.layout.xaxis.title.text, plot.layout.yaxis.title.text, new Set(marker.color).size,
+    const plot = document.getElementById("explorer-plot-0"), colour = plot.data[2].marker.color;
+    const colours = typeof colour === "string" ? 1 : new Set(colour).size;
+    return [plot.layout.xaxis.title.text, plot.layout.yaxis.title.text, colours,
       Array.from(plot.data[2].x).slice(0, 3)];
     """
     browser.execute_script(choose, "explorer-0-x", "1")
@@ -190,17 +192,59 @@ def test_any_two_objectives_and_a_third_as_colour(shown: Any, result: SweepResul
     browser.execute_script(choose, "explorer-0-x", "0")  # what is on the other axis changes places
     assert browser.execute_script(state)[:2] == ["prefill time to first token [ms]", "decode time between tokens [ms]"]
     browser.execute_script(choose, "explorer-colour", "")
-    assert browser.execute_script(state)[2] == len("#0072B2")  # one colour: a text, not a list
+    assert browser.execute_script(state)[2] == 1
+
+
+def test_a_box_in_a_plot_picks_designs_everywhere(shown: Any, result: SweepResult) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = shown(result, 1280)
+    plot = scrolled_to(browser, "#explorer-plot-0")
+    box = """
+    const plot = document.getElementById("explorer-plot-0"), layout = plot._fullLayout;
+    Plotly.relayout(plot, {dragmode: "select"});
+    return [layout.xaxis._offset, layout.yaxis._offset, layout.xaxis._length, layout.yaxis._length];
+    """
+    left, top, across, down = browser.execute_script(box)
+    start = round(left + 1 - plot.size["width"] / 2), round(top + 1 - plot.size["height"] / 2)
+    actions = ActionChains(browser, duration=50).move_to_element_with_offset(plot, *start).click_and_hold()
+    actions.move_by_offset(round(across / 4), round(down / 2)).move_by_offset(round(across / 4), round(down / 2) - 2)
+    actions.release().perform()
+    WebDriverWait(browser, 10).until(lambda b: not b.find_element("id", "kept").text.startswith("all "))
+    picked = selected(browser)
+    assert picked
+    assert len(picked) < len(result.front)
+    rest = result.front["die_mm2"].drop(index=picked)
+    assert result.front["die_mm2"].iloc[picked].max() < rest.max()
+    assert browser.find_element("id", "kept").text.startswith(f"{len(picked)} of {len(result.front)} ")
+    other = "return document.getElementById('explorer-plot-1').data[2].selectedpoints"
+    assert browser.execute_script(other) == picked
+
+
+def test_a_click_shows_the_file(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    browser.execute_script(
+        "document.getElementById('explorer-plot-0').emit('plotly_click', {points: [{curveNumber: 2, pointIndex: 4}]})"
+    )
+    text = browser.find_element("id", "file-text").text
+    assert browser.find_element("id", "file-name").text.startswith("Pareto design 5")
+    assert text.strip() == design_files(result.space, result.front).text(4, 5).strip()
+    browser.find_element("id", "file-close").click()
+    assert not browser.find_element("id", "file").is_displayed()
 
 
 def test_a_copied_file_loads_as_the_design(shown: Any, result: SweepResult, tmp_path: Path) -> None:
     browser = shown(result, 1280)
-    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": ["clipboardReadWrite"]})
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": PERMISSIONS})
     button = scrolled_to(browser, "#front button[data-front]")
     design = int(button.get_attribute("data-front"))
     button.click()
-    wait = "const done = arguments[0]; setTimeout(() => navigator.clipboard.readText().then(done, (e) => done(`${e}`)), 200)"
-    text = browser.execute_async_script(wait)
+    read = """
+    const done = arguments[0];
+    setTimeout(() => navigator.clipboard.readText().then(done, (error) => done(`${error}`)), 200);
+    """
+    text = browser.execute_async_script(read)
     assert button.text == "copied"
     (tmp_path / "copied.toml").write_text(text, encoding="utf-8")
     sheet = load_sheet(tmp_path / "copied.toml")
