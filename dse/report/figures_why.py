@@ -15,6 +15,9 @@ from dse.report.ticks import log_ticks
 DESIGN_COLOURS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 """Colours of the chosen designs, one after another; the baseline has its own."""
 
+TOP = 112
+"""Room above the panels [px]: buttons, two rows of a legend, titles."""
+
 MOST_PANELS = 4
 """Panels in a row of a tornado."""
 
@@ -57,8 +60,8 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text="arithmetic intensity [FLOP per byte of DRAM]", **_log(x), **place)
         title = "reached [TFLOP/s]" if place["col"] == 1 else None
         figure.update_yaxes(title_text=title, **_log(y), **place)
-    layout(figure, 430 * rows + 60, t=76)
-    figure.update_layout(legend=_legend(430 * rows + 60), hovermode="closest")
+    layout(figure, 430 * rows + TOP, t=TOP, b=50)
+    figure.update_layout(legend=_legend(430 * rows + TOP), hovermode="closest")
     return figure
 
 
@@ -78,7 +81,7 @@ def _log(ends: tuple[float, float]) -> dict:
 def _legend(height: int) -> dict:
     """Above the panels' titles, whatever the figure's height [px]."""
     style = {"orientation": "h", "x": 0, "yanchor": "bottom", "itemsizing": "constant", "font": {"size": 12}}
-    return style | {"y": 1 + 26 / (height - 126)}
+    return style | {"y": 1 + 26 / (height - TOP - 50)}
 
 
 def _roofs(roofs: pd.DataFrame, colour: str, x: tuple[float, float]) -> list[go.Scatter]:
@@ -124,9 +127,9 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
     panels, texts = list(dict.fromkeys(frame["panel"])), list(dict.fromkeys(frame["text"]))
     columns = min(len(panels), MOST_PANELS)
     rows = -(-len(panels) // columns)
-    height = rows * (30 * len(texts) + 84) + 72
+    height = rows * (30 * len(texts) + 84) + TOP
     figure = make_subplots(rows=rows, cols=columns, shared_yaxes=True, horizontal_spacing=0.025,
-                           vertical_spacing=84 / (height - 72) if rows > 1 else 0,
+                           vertical_spacing=84 / (height - TOP) if rows > 1 else 0,
                            subplot_titles=[f"<b>{escape(panel)}</b>" for panel in panels])  # fmt: skip
     figure.update_annotations(font_size=13)
     reach = 1.08 * max(float(frame[["step", "elasticity"]].abs().max(axis=None)), 0.1)
@@ -141,7 +144,7 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
         title = "change for 1 % more [%]" if bottom else None
         figure.update_xaxes(title_text=title, range=[-reach, reach], nticks=7, **place)
     names = ["<br>".join(escape(line) for line in textwrap.wrap(text, 26)) for text in texts]
-    layout(figure, height, l=20, t=76)
+    layout(figure, height, l=20, t=TOP)
     figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, showline=False, automargin=True)
     figure.update_xaxes(zeroline=True, zerolinecolor=GREY, zerolinewidth=1)

@@ -22,7 +22,8 @@ FRONT = 2
 """The front's trace in a plot of the explorer."""
 
 OVERLAPS = """
-const boxes = [...document.querySelectorAll(arguments[0])].filter((e) => e.textContent.trim())
+const boxes = [...document.querySelectorAll(arguments[0])]
+  .filter((e) => e.textContent.trim() || e.matches('.modebar-btn'))
   .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, b]) => b.width > 0 && b.height > 0);
 const found = [];
 for (let i = 0; i < boxes.length; i++) for (let j = 0; j < i; j++) {
@@ -36,7 +37,7 @@ return found;
 """Pairs of texts whose boxes lie over each other by more than rounding and the space between lines."""
 
 TEXTS = {
-    "ticks": ".xtick text, .ytick text, .xtitle, .ytitle, .annotation-text, .legendtext",
+    "ticks": ".xtick text, .ytick text, .xtitle, .ytitle, .annotation-text, .legendtext, .modebar-btn",
     "names": "#parallel-names div",
     "parallel": "#parallel-axes text",
 }
