@@ -63,8 +63,10 @@ def sweep(space: str, /, *, refine: bool = False, out: Out = None, json_: Json =
         dominates a member joins the front, marked off_grid.
     """
     from dse.report.page import write_page
-    from dse.report.progress import counting
+    from dse.report.progress import counting, doing
     from dse.report.terminal import front_table
+    from dse.report.terminal_scatter import print_scatter
+    from dse.report.why import explain_designs
     from dse.space.shipped import find_space
     from dse.space.space import load_space
     from dse.sweep.evaluate import cache_compilations
@@ -80,13 +82,15 @@ def sweep(space: str, /, *, refine: bool = False, out: Out = None, json_: Json =
         from dse.search.refined import refined
 
         result, refinement = refined(result)
-    write_page(result, folder / "report.html")
+    with doing("looking into the designs of the page"):
+        write_page(result, folder / "report.html", explain_designs(result))
     if json_:
         print_json(result.summary() | ({"refinement": refinement.record()} if refinement else {}))
         return
     if refinement:
         print(refinement.sentence())
     front_table(result, Console())
+    print_scatter(result, Console())
     print(f"\nThe page with the plots: {folder / 'report.html'}")
 
 
@@ -106,7 +110,8 @@ def search(
 ) -> None:
     """Search a space that is too large to sweep for its Pareto set.
 
-    Writes points.parquet (what was evaluated), pareto.parquet and run.json to the folder (by default out-NAME-search).
+    Writes points.parquet (what was evaluated), pareto.parquet, run.json and report.html to the folder (by default
+    out-NAME-search).
     The same command goes on where a search was killed.
 
     Parameters
@@ -129,7 +134,12 @@ def search(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
+    from dse.report.page import write_page
+    from dse.report.progress import doing
+    from dse.report.searched import searched
+    from dse.report.terminal_scatter import print_scatter
     from dse.report.terminal_search import print_search, searching
+    from dse.report.why import explain_designs
     from dse.search.search import search as run_search
     from dse.space.shipped import find_space
     from dse.space.space import load_space
@@ -139,27 +149,37 @@ def search(
     name = "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name)
     folder = out or Path(f"out-{name}-search")
     cache_compilations()
-    with searching() as progress:
+    with searching(loaded, evaluations, seconds) as progress:
         found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
                            seed=seed, refine=refine, progress=progress)  # fmt: skip
+    with doing("looking into the designs of the page"):
+        write_page(searched(found), folder / "report.html", explain_designs(found.result))
     if json_:
         print_json(found.summary())
-    else:
-        print_search(found, Console())
-        print(f"\nThe tables: {folder}")
+        return
+    print_search(found, Console())
+    print_scatter(found.result, Console())
+    print(f"\nThe page with the plots: {folder / 'report.html'}")
 
 
 @app.command
 def report(folder: Path, /) -> None:
-    """Draw the page of a finished sweep again, without running anything.
+    """Draw the page of a finished sweep or search again; only the few designs that it looks into are evaluated.
 
     Parameters
     ----------
     folder:
-        Folder of a sweep: holds run.json, points.parquet and pareto.parquet.
+        Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
     from dse.report.page import write_page
-    from dse.sweep.record import load_result
+    from dse.report.progress import doing
+    from dse.report.searched import Searched, load_page
+    from dse.report.why import explain_designs
+    from dse.sweep.evaluate import cache_compilations
 
-    write_page(load_result(folder), folder / "report.html")
+    cache_compilations()
+    found = load_page(folder)
+    with doing("looking into the designs of the page"):
+        why = explain_designs(found.result if isinstance(found, Searched) else found)
+        write_page(found, folder / "report.html", why)
     print(f"Wrote {folder / 'report.html'}")

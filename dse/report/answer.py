@@ -34,7 +34,7 @@ def question(result: SweepResult) -> str:
 def answer(result: SweepResult) -> list[str]:
     """Return the answer in three sentences: the front against the baseline, what can be had at no loss, and why."""
     if result.front.empty:
-        return [f"None of the {result.n:,} designs can be had; the reasons are counted below."]
+        return [f"None of the {_designs(result)} can be had; the reasons are counted below."]
     return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
 
 
@@ -58,7 +58,8 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
-    idle = result.idle_axes()
+    whole, several = result.n == result.space.size, [axis.name for axis in varied_axes(result)]
+    idle = [name for name in result.idle_axes() if whole and name in several]  # a search evaluates too few to tell
     if idle:
         notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")
     base = result.baseline.iloc[0]
@@ -85,10 +86,19 @@ def _reach(result: SweepResult) -> str:
     count = len(result.front)
     verb = "is" if count == 1 else "are"
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} of them feasible"
-    sentence = f"Of {result.n:,} designs{feasible}, {count:,} {verb} Pareto-optimal: {joined(parts)}"
+    among = " among them" if result.n < result.space.size else ""
+    sentence = f"Of {_designs(result)}{feasible}, {count:,} {verb} Pareto-optimal{among}: {joined(parts)}"
     better = int(within_baseline(result).sum())
     no_worse = f"; {better:,} of these {'is' if better == 1 else 'are'} no worse than the {name} in any objective"
     return sentence + (no_worse if len(base) and len(result.space.objectives) > 1 else "") + "."
+
+
+def _designs(result: SweepResult) -> str:
+    """How many designs were looked at: all of a sweep, some of a search."""
+    if result.n == result.space.size:
+        return f"{result.n:,} designs"
+    size = f"{result.space.size:,}" if result.space.size < 1e9 else f"{result.space.size:.3g}"
+    return f"{result.n:,} designs evaluated (of {size} in the space)"
 
 
 def _at_no_loss(result: SweepResult) -> str:

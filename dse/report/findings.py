@@ -1,6 +1,6 @@
 """What a sweep found, as the data of every figure and table of a page; nothing here draws."""
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from itertools import pairwise
 
 import numpy as np
@@ -10,19 +10,10 @@ import dse
 from dse.report.words import axis_value, gpu_name, superlative
 from dse.space.axis import Axis
 from dse.space.space import Objective
-from dse.sweep.pareto import pareto_mask, spread
+from dse.sweep.pareto import spread
 from dse.sweep.result import SweepResult
 from dse.timing.timing import CAUSES
 from dse.workload.workload import Workload
-
-CLOUD = 20_000
-"""Feasible designs drawn behind the fronts, all panels together: what a browser draws in a second without WebGL."""
-
-FRONT_DOTS = 4_000
-"""Most designs of a front drawn in a panel."""
-
-MOST_OBJECTIVES = 5
-"""Objectives whose pairs are drawn; a corner of five has ten panels."""
 
 MOST_CHOSEN = 6
 """Designs shown in full, the baseline among them."""
@@ -32,29 +23,6 @@ SMALL_SHARE = 0.02
 
 REST = "rest"
 """The causes that are too small to be drawn, together."""
-
-
-@dataclass(frozen=True)
-class Scatter:
-    """One panel: objective ``y`` over ``x``, the front coloured by ``colour``.
-
-    ``cloud``: feasible designs, thinned; ``front``: the Pareto set, thinned above FRONT_DOTS; ``edge``: those of the
-    front that no design betters in x and y alone, by ascending x; ``baseline``: one row, or none where the base GPU has
-    no result. ``cloud_text`` and ``front_text`` say how many are shown.
-    """
-
-    x: Objective
-    y: Objective
-    colour: Objective | None
-    row: int
-    column: int
-    axes: list[Axis]
-    cloud: pd.DataFrame
-    front: pd.DataFrame
-    edge: pd.DataFrame
-    baseline: pd.DataFrame
-    cloud_text: str
-    front_text: str
 
 
 def varied_axes(result: SweepResult) -> list[Axis]:
@@ -75,52 +43,17 @@ def measured_baseline(result: SweepResult) -> pd.DataFrame:
 
 def thinned(frame: pd.DataFrame, count: int) -> pd.DataFrame:
     """Return at most ``count`` rows of a frame, evenly spread over it."""
-    keep = np.unique(np.linspace(0, len(frame) - 1, min(count, len(frame))).astype(int))
-    return frame.iloc[keep]
+    return frame.iloc[evenly(len(frame), count)]
+
+
+def evenly(size: int, count: int) -> list[int]:
+    """Return at most ``count`` of the numbers below ``size``, evenly spread."""
+    return np.unique(np.linspace(0, size - 1, min(count, size)).astype(int)).tolist()
 
 
 def shown_text(shown: int, total: int) -> str:
     """Return how many of all designs are shown, as "20,000 of 1,358,280 shown"."""
     return f"{total:,}" if shown == total else f"{shown:,} of {total:,} shown"
-
-
-def scatter(
-    result: SweepResult, x: Objective, y: Objective, row: int = 0, column: int = 0, dots: int = CLOUD
-) -> Scatter:
-    """Return the panel of ``y`` over ``x`` with ``dots`` in its cloud.
-
-    Coloured by the third of three objectives, by the first of more (the same in every panel, so that one bar does).
-    """
-    objectives = result.space.objectives
-    others = [o for o in objectives if o.name not in (x.name, y.name)] if len(objectives) <= 3 else objectives
-    edge = result.front[pareto_mask(costs(result.front, [x, y]))].drop_duplicates([x.name, y.name])
-    cloud, front = thinned(result.sample, dots), thinned(result.front, FRONT_DOTS)
-    return Scatter(
-        x=x,
-        y=y,
-        colour=others[0] if others else None,
-        row=row,
-        column=column,
-        axes=varied_axes(result),
-        cloud=cloud,
-        front=front,
-        edge=edge.sort_values(x.name, kind="stable"),
-        baseline=measured_baseline(result),
-        cloud_text=shown_text(len(cloud), result.n_feasible),
-        front_text=shown_text(len(front), len(result.front)),
-    )
-
-
-def scatters(result: SweepResult) -> list[Scatter]:
-    """Return a panel for every pair of objectives, placed as a corner: a row shares its y, a column its x."""
-    objectives = result.space.objectives[:MOST_OBJECTIVES]
-    last = len(objectives) - 1
-    dots = CLOUD // max(last * (last + 1) // 2, 1)
-    return [
-        scatter(result, objectives[last - column], objectives[row], row, column, dots)
-        for row in range(last)
-        for column in range(last - row)
-    ]
 
 
 def chosen_designs(result: SweepResult) -> pd.DataFrame:
@@ -225,20 +158,6 @@ def stacks(result: SweepResult) -> pd.DataFrame:
     return summed.sort_values("cause", key=lambda c: c.map(rank), kind="stable").reset_index(drop=True)
 
 
-def axis_effect(result: SweepResult) -> pd.DataFrame:
-    """Return the effect of each varied axis, a row an axis value and objective, by ascending value.
-
-    ``at_baseline``: only that axis moved from the base GPU; ``best`` and ``median`` over all feasible designs with that
-    value; each in the objective's unit. ``at``: the axis value as text.
-    """
-    frame = result.axis_effects[result.axis_effects["axis"].isin([a.name for a in varied_axes(result)])].copy()
-    for column in ("at_baseline", "best", "median"):
-        frame[column] = pd.to_numeric(frame[column], errors="coerce")
-    frame["at"] = [axis_value(value) for value in frame["value"]]
-    order = {axis.name: i for i, axis in enumerate(result.space.axes)}
-    return frame.sort_values(["axis", "number"], key=lambda c: c.map(order) if c.name == "axis" else c, kind="stable")
-
-
 def spread_front(result: SweepResult, rows: int, always: list[int] | None = None) -> pd.DataFrame:
     """Return at most ``rows`` front designs that lie far apart, those at the positions ``always`` among them.
 
@@ -257,8 +176,9 @@ def spread_front(result: SweepResult, rows: int, always: list[int] | None = None
 def front_table(result: SweepResult, rows: int = 60) -> pd.DataFrame:
     """Return the baseline and at most ``rows`` spread front designs, the chosen among them, a row a design.
 
-    Columns: ``letter`` of a chosen design ("" else, "base" for the baseline), the axes, the objectives, and for each
-    workload ``WORKLOAD.bound_by``, the cause that costs most, with its share.
+    Columns: ``position`` in the front (-1 for the baseline), ``letter`` of a chosen design ("" else, "base" for the
+    baseline), the axes, the objectives, and for each workload ``WORKLOAD.bound_by``, the cause
+    that costs most, with its share.
     """
     chosen = chosen_designs(result)
     letters = {p: letter for p, letter in zip(chosen["position"], chosen["letter"], strict=True) if p >= 0}
@@ -268,6 +188,7 @@ def front_table(result: SweepResult, rows: int = 60) -> pd.DataFrame:
     names = [axis.name for axis in varied_axes(result)] + [o.name for o in result.space.objectives]
     table = whole[list(dict.fromkeys(names))].copy()
     table.insert(0, "letter", ["base", *(by_label.get(label, "") for label in front.index)])
+    table.insert(0, "position", [-1, *result.front.index.get_indexer(front.index)])
     for workload in result.space.workloads:
         table[f"{workload.name}.bound_by"] = [_bound_by(row, workload) for _, row in whole.iterrows()]
     return table

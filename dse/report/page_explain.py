@@ -3,8 +3,8 @@
 from html import escape
 from pathlib import Path
 
-from dse.report import figures, figures_explain, findings_explain
-from dse.report.page import STYLE
+from dse.report import figures, figures_explain, figures_stacks, findings_explain
+from dse.report.page_parts import document, note, swatches, write_whole
 from dse.report.words import power_calibration, quantity
 from dse.search.compare import SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
@@ -14,9 +14,7 @@ from dse.timing.timing import CAUSES
 
 def write_explain_page(found: Explanation | Comparison, path: Path) -> None:
     """Write the page of ``dse explain``; it gets its name only when it is whole. Same result, same bytes."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(explain_page_html(found), encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, explain_page_html(found))
 
 
 def explain_page_html(found: Explanation | Comparison) -> str:
@@ -24,19 +22,13 @@ def explain_page_html(found: Explanation | Comparison) -> str:
     compared = isinstance(found, Comparison)
     run = found.first.run if isinstance(found, Comparison) else found.run
     on = f"{run.gpu.title} and {found.second.run.gpu.title}" if compared else run.gpu.title
-    title = escape(f"{run.workload.description} on {on}")
+    title = f"{run.workload.description} on {on}"
     metrics = "; ".join(quantity(*run.metrics[name]) for name in told_metrics(run.workload))
     lead = f"{run.gpu.title}: {metrics}. Timing model {type(run.model).__name__}, {run.calibration}. "
     lead += f"Power model: {power_calibration(run.power)}."
     sections = _comparison(found) if isinstance(found, Comparison) else _explanation(found)
-    causes = "".join(f"<li>{_swatch(cause)}<b>{cause}</b>: {escape(text)}</li>" for cause, text in CAUSES.items())
-    body = "\n".join([f"<h1>{title}</h1>", _note(lead), *sections, f'<ul class="causes">{causes}</ul>'])
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
-        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in CAUSES.items()})
+    return document(title, "\n".join([f"<h1>{escape(title)}</h1>", note(lead), *sections, causes]))
 
 
 def _explanation(found: Explanation) -> list[str]:
@@ -46,7 +38,7 @@ def _explanation(found: Explanation) -> list[str]:
         drawn = figures_explain.tornado_figure(moves)
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
         parts.append(_figure("Each attribute moved alone", note, drawn, "figure-moves"))
-    stacks = figures.stacks_figure(findings_explain.kernel_stacks(found.run))
+    stacks = figures_stacks.stacks_figure(findings_explain.kernel_stacks(found.run))
     parts.append(
         _figure(
             "Where the time goes",
@@ -70,7 +62,7 @@ def _comparison(found: Comparison) -> list[str]:
     if not swaps.empty:
         note = f"{runs[0].gpu.title} with one attribute of {runs[1].gpu.title}, re-evaluated."
         parts.append(_figure("Each attribute alone", note, figures_explain.tornado_figure(swaps), "figure-swaps"))
-    stacks = figures.stacks_figure(findings_explain.design_stacks(runs))
+    stacks = figures_stacks.stacks_figure(findings_explain.design_stacks(runs))
     parts.append(_figure("Where the time goes", "A bar a design.", stacks, "figure-stack"))
     for number, side in enumerate((found.first, found.second), start=1):
         points, peaks, slope = findings_explain.roofline(side)
@@ -80,19 +72,11 @@ def _comparison(found: Comparison) -> list[str]:
     return parts
 
 
-def _said(title: str, sentences: list[str], note: str) -> str:
+def _said(title: str, sentences: list[str], small: str) -> str:
     items = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<section>\n<h2>{escape(title)}</h2>\n{items}\n{_note(note)}\n</section>"
+    return f"<section>\n<h2>{escape(title)}</h2>\n{items}\n{note(small)}\n</section>"
 
 
-def _figure(title: str, note: str, figure: figures.go.Figure, name: str) -> str:
+def _figure(title: str, small: str, figure: figures.go.Figure, name: str) -> str:
     drawn = f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
-    return f"<section>\n<h2>{escape(title)}</h2>\n{_note(note) if note else ''}\n{drawn}\n</section>"
-
-
-def _swatch(cause: str) -> str:
-    return f'<span class="swatch" style="background:{figures.CAUSE_COLOURS[cause]}"></span>'
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>'
+    return f"<section>\n<h2>{escape(title)}</h2>\n{note(small) if small else ''}\n{drawn}\n</section>"

@@ -15,6 +15,17 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
+def doing(what: str) -> Iterator[None]:
+    """Say what is being done while it lasts."""
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with console.status(what):
+            yield
+    else:
+        yield
+
+
+@contextmanager
 def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
     """Show a bar over ``total`` of ``what``; yields a function to call with how many were done."""
     console = Console(stderr=True)

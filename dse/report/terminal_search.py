@@ -5,27 +5,40 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.status import Status
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from dse.report.terminal import front_table
-from dse.search.search import SearchResult
+from dse.search.search import LEAST, MOST, SHARE, SearchResult
+from dse.space.space import Space
 
 
 @contextmanager
-def searching() -> Iterator[Callable[[int, int, float], None]]:
-    """Show evaluations, their rate, the front and its hypervolume on stderr; yields a function to call with them."""
+def searching(
+    space: Space, evaluations: int | None = None, seconds: float | None = None
+) -> Iterator[Callable[[int, int, float], None]]:
+    """Show evaluations, their rate, the front, its hypervolume and the time left on stderr, where it is a terminal.
+
+    Yields a function to call with evaluations done, members of the front and hypervolume. ``evaluations`` and
+    ``seconds`` as :func:`dse.search.search.search` takes them: what is used up first tells the time left.
+    """
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda count, members, volume: None
-        return
-    with Status("compiling", console=console) as status:
+    if evaluations is None and seconds is None:
+        evaluations = int(min(max(SHARE * space.size, LEAST), MOST))
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+                  transient=True) as bar:  # fmt: skip
+        task = bar.add_task("compiling", total=1.0)
         first: list[tuple[float, int]] = []
 
         def show(count: int, members: int, volume: float) -> None:
-            first.append((time.perf_counter(), count)) if not first else None
-            passed = time.perf_counter() - first[0][0]
-            rate = f"{(count - first[0][1]) / passed:,.0f}/s" if passed > 0 else ""
-            status.update(f"{count:,} evaluations {rate}, {members:,} on the front, hypervolume {volume:.4f}")
+            now = time.perf_counter()
+            first.append((now, count)) if not first else None
+            passed = now - first[0][0]
+            rate = f" {(count - first[0][1]) / passed:,.0f}/s" if passed > 0 else ""
+            shares = [count / evaluations] if evaluations else []
+            shares += [passed / seconds] if seconds else []
+            text = f"{count:,} evaluations{rate}, {members:,} on the front, hypervolume {volume:.4f}"
+            bar.update(task, completed=min(max(shares), 1.0), description=text)
 
         yield show
 

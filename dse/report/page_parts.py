@@ -1,0 +1,62 @@
+"""The parts that every page is made of: the document, sections, tables, notes and drawn figures."""
+
+from html import escape
+from pathlib import Path
+
+from dse.report import figures
+
+STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
+
+
+def document(title: str, body: str) -> str:
+    """Return one HTML document that loads nothing, plotly.js in it once."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
+        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+    )
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that gets its name only when it is whole."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8", newline="\n")
+    partial.replace(path)
+
+
+def section(name: str, title: str, *parts: str) -> str:
+    """Return a section with its heading; empty parts are left out."""
+    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n' + "\n".join(filter(None, parts)) + "\n</section>"
+
+
+def note(text: str) -> str:
+    """Return a paragraph of small print."""
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def drawn(figure: figures.go.Figure, name: str) -> str:
+    """Return a figure as a part of a section."""
+    return f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
+
+
+def table(head: str, rows: list[str], caption: str = "") -> str:
+    """Return a table that scrolls by itself where it is too wide."""
+    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body = "\n".join(rows)
+    header = f"<thead><tr>{head}</tr></thead>" if head else ""
+    return f'<div class="scroll"><table>{said}{header}<tbody>\n{body}\n</tbody></table></div>'
+
+
+def row(cells: str, is_base: bool = False) -> str:
+    """Return a row of a table, the baseline's marked."""
+    return f'<tr class="base">{cells}</tr>' if is_base else f"<tr>{cells}</tr>"
+
+
+def swatches(meanings: dict[str, tuple[str, str]]) -> str:
+    """Return what the colours of a stack mean: part -> its colour and its meaning."""
+    items = [
+        f'<li><span class="swatch" style="background:{colour}"></span><b>{escape(name)}</b>: {escape(text)}</li>'
+        for name, (colour, text) in meanings.items()
+    ]
+    return f'<ul class="causes">{"".join(items)}</ul>'

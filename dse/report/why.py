@@ -1,0 +1,177 @@
+"""Why the baseline and the chosen designs take what they take: watts, place on the roofline, elasticities, moves.
+
+The models are run again for these few designs, by the programs of ``dse explain``, compiled once a workload.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.hardware.presets import GpuSheet, changed
+from dse.power.sequence import in_sequence
+from dse.report.design_toml import plain
+from dse.report.findings import chosen_designs
+from dse.search.explain import covered
+from dse.search.moved import Trial, moved_table
+from dse.search.moves import Move, moves, quantities
+from dse.search.names import METRIC_WORDS, words
+from dse.search.neighbourhood import QUICK_TO_COMPILE, Judged, Neighbourhood
+from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
+from dse.space.designs import with_links
+from dse.space.space import Space
+from dse.sweep.evaluate import float_type, gpu_batch, judge_chosen, judge_workload
+from dse.sweep.result import SweepResult
+from dse.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class Why:
+    """The baseline and the chosen designs, looked into; every table has the columns ``letter``, ``name`` (the design).
+
+    ``watts``: a row a phase and component (workload, component, watts [W]), mean of the phase, the power limit held.
+    ``roofline``: a row a kernel (workload, phase, kernel, share of the phase's time [1], and the columns of
+    :func:`~dse.search.roofline_points.roofline_points`), those without a place on it left out. ``roofs``: a row a
+    design, workload and unit (peak_tflops, slope_gbs). ``slopes``: a row a metric and attribute (workload, metric,
+    attribute, text, ``elasticity`` = d ln result / d ln attribute by autodiff [1], ``step`` = the same over a move of
+    about 10 %, re-evaluated with the fastest kernels chosen anew [1], ``agrees``, ``why``).
+    """
+
+    watts: pd.DataFrame
+    roofline: pd.DataFrame
+    roofs: pd.DataFrame
+    slopes: pd.DataFrame
+
+
+def explain_designs(result: SweepResult) -> Why | None:
+    """Return why the baseline and the chosen designs take what they take; None where there is no design at all."""
+    chosen = chosen_designs(result)
+    if chosen.empty:
+        return None
+    sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
+    parts = [_Workload(result.space, workload, sheets).look() for workload in result.space.workloads]
+    named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
+    return Why(**named)
+
+
+def _named(chosen: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of all workloads as one, the number of the design replaced by its letter and name."""
+    table = pd.concat(parts, ignore_index=True)
+    place = table.pop("design").to_numpy(dtype=int)
+    table.insert(0, "name", [design_name(chosen.iloc[p]) for p in place])
+    table.insert(0, "letter", chosen["letter"].to_numpy()[place])
+    return table
+
+
+def design_name(row: pd.Series) -> str:
+    """Return a chosen design's name with its letter; the baseline has none."""
+    return f"{row['letter']}  {row['design']}" if row["letter"] else str(row["design"])
+
+
+def design_numbers(space: Space, row: Mapping[str, Any]) -> dict[str, float]:
+    """Return attribute -> number of everything that a design sets: its axes, and what is linked to them."""
+    axes = {axis.name: np.array([axis.attribute.encode(plain(row[axis.name]), axis.name)]) for axis in space.axes}
+    return {name: float(values[0]) for name, values in with_links(space, axes).items()}
+
+
+def design_sheet(space: Space, row: pd.Series) -> GpuSheet:
+    """Return the sheet of a chosen design: the base GPU where ``position`` is -1, else with its axes and links."""
+    if row["position"] < 0:
+        return space.base
+    entries = {name: entry.attribute for name, entry in space.base.entries.items()}
+    content = {name: entries[name].decode(number) for name, number in design_numbers(space, row).items()}
+    return changed(space.base, content, str(row["design"]))
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """One workload on some GPUs."""
+
+    space: Space
+    workload: Workload
+    sheets: Sequence[GpuSheet]
+
+    def look(self) -> Why:
+        """Return the tables of this workload, designs by number in ``design``."""
+        near = Neighbourhood(self.space.base, self.workload, self.space.model, self.space.power)
+        tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
+        judged = [near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
+        tables = [
+            (self._roofline(i, judged[i]), self._roofs(i, judged[i]), self._slopes(i, near, tried[i], judged[i]))
+            for i in range(len(self.sheets))
+        ]
+        roofline, roofs, slopes = (pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True))
+        chosen = np.stack([np.asarray(j.chosen[0]) for j in judged])
+        return Why(self._watts(chosen), roofline, roofs, slopes)
+
+    def _roofline(self, design: int, judged: Judged) -> pd.DataFrame:
+        points = roofline_points(self.sheets[design], self.workload, judged)
+        points = points[points["intensity"].notna() & (points["kernel"] != TOTAL)]
+        number = points["operator"].to_numpy(dtype=int)
+        repeats = np.array([o.repeats for o in self.workload.operators], float)
+        times = repeats * np.asarray(judged.microseconds[0], float)
+        phase = np.array([o.phase for o in self.workload.operators])
+        share = times / np.array([times[phase == name].sum() for name in phase])
+        return points.assign(design=design, workload=self.workload.name, share=share[number])
+
+    def _roofs(self, design: int, judged: Judged) -> pd.DataFrame:
+        points = self._roofline(design, judged)
+        peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
+        slope = bandwidth_gbs(self.sheets[design])
+        rows = [(design, self.workload.name, unit, float(peak), slope) for unit, peak in peaks.items()]
+        return pd.DataFrame(rows, columns=["design", "workload", "unit", "peak_tflops", "slope_gbs"])
+
+    def _slopes(self, design: int, near: Neighbourhood, tried: list[Move], judged: Judged) -> pd.DataFrame:
+        numbers = self.sheets[design].numbers()
+        names = list(quantities(numbers)[0])
+        slopes = near.elasticities(numbers, names, np.asarray(judged.chosen[0]))
+        trial = Trial(self.workload, numbers, tried, judged, names, slopes)
+        rows = moved_table(trial)[0]
+        ratio = rows["after"].astype(float) / rows["before"].astype(float)
+        step = np.log1p(rows["change"].astype(float)) / np.log(ratio)
+        elasticity = [
+            float(slopes.metrics[m][names.index(a)]) for m, a in zip(rows["metric"], rows["attribute"], strict=True)
+        ]
+        text = [words(self.sheets[design].entries[name].attribute) for name in rows["attribute"]]
+        return rows.assign(
+            design=design, workload=self.workload.name, text=text, move=rows["text"], step=step, elasticity=elasticity,
+            metric=rows["metric"].map(METRIC_WORDS),
+        )  # fmt: skip
+
+    def _watts(self, chosen: np.ndarray) -> pd.DataFrame:
+        """Mean watts of every phase by component, of all designs with the candidates ``chosen`` on them."""
+        numbers = [sheet.numbers() for sheet in self.sheets]
+        columns = {name: np.array([n[name] for n in numbers], float_type()) for name in numbers[0]}
+        options = QUICK_TO_COMPILE if jax.default_backend() == "cpu" else None
+        phases = jax.jit(self._power, compiler_options=options)(columns, chosen)
+        rows = [
+            (design, self._bar(phase), component, float(watts[design]))
+            for phase, power in phases.items()
+            for component, watts in power.items()
+            for design in range(len(self.sheets))
+        ]
+        return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
+
+    def _power(self, columns: Mapping[str, jax.Array], chosen: jax.Array) -> dict[str, dict[str, jax.Array]]:
+        gpus, axes = gpu_batch({}, columns)
+        if self.workload.traced:
+            timing, power, _ = judge_workload(self.space, self.workload, gpus, axes, len(chosen))
+        else:
+            timing, power = judge_chosen(self.space, self.workload, chosen, gpus, axes)
+        phases = {}
+        for phase in self.workload.phases:
+            repeats = jnp.asarray(self.workload.phase_repeats(phase.name), dtype=float)
+            phases[phase.name] = in_sequence(self.space.power, timing, power, repeats, gpus).power.breakdown()
+        return phases
+
+    def _bar(self, phase: str) -> str:
+        return self.workload.name if len(self.workload.phases) == 1 else f"{self.workload.name}: {phase}"
+
+
+def _neighbours(sheet: GpuSheet, tried: Sequence[Move]) -> list[dict[str, float]]:
+    numbers = sheet.numbers()
+    return [numbers, *(numbers | {move.attribute.name: move.after} for move in tried)]
