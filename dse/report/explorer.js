@@ -86,7 +86,7 @@
   const dimensions = [
     ...data.axes.map((a) => ({
       title: a.name, unit: a.unit, place: (i) => a.places[a.front[i]],
-      ticks: a.texts.map((text, i) => [a.places[i], text]),
+      ticks: a.ticks.map((i) => [a.places[i], a.texts[i]]),
       baseline: a.baseline === null ? null : a.scale ? placeOn(a.scale, a.baseline.number) :
         a.places[a.texts.indexOf(a.baseline.text)] ?? null,
     })),

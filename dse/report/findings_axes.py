@@ -35,15 +35,23 @@ def front_places(result: SweepResult) -> pd.DataFrame:
     """Return where on each varied axis the Pareto set sits, a row an axis value from low to high.
 
     ``axis``, ``number``, ``at`` (the value as text), ``designs`` of the front with it, their ``share`` of it (0 to 1).
+    A refined design that lies between two values counts at the nearer one.
     """
     rows = []
     for axis in varied_axes(result):
-        counts = result.front[axis.name].map(axis_value).value_counts()
+        counts = pd.Series([_nearest(axis, value) for value in result.front[axis.name]], dtype=str).value_counts()
         for place in ascending(axis):
             text = axis_value(axis.values[place])
             count = int(counts.get(text, 0))
             rows.append((axis.name, axis.numbers[place], text, count, count / max(len(result.front), 1)))
     return pd.DataFrame(rows, columns=["axis", "number", "at", "designs", "share"])
+
+
+def _nearest(axis: Axis, value: object) -> str:
+    """The axis value, as text, that a design's value is or lies nearest to."""
+    if is_words(axis):
+        return axis_value(value)
+    return axis_value(axis.values[int(np.argmin(np.abs(np.asarray(axis.numbers, float) - float(value))))])  # pyright: ignore[reportArgumentType]
 
 
 def piled_up(result: SweepResult) -> list[str]:

@@ -122,17 +122,24 @@ def _objective(o: Objective, everything: pd.DataFrame, cloud: pd.DataFrame, fron
 
 
 def _axis(axis: Axis, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
-    """An axis: its values from low to high, as text, and which of them each design has."""
-    order = ascending(axis)
-    texts = [axis_value(axis.values[i]) for i in order]
+    """An axis: its values from low to high, as text, and which of them each design has; ``ticks``: those it states.
+
+    A refined front stands between the values that the axis states.
+    """
+    number = {axis_value(axis.values[i]): float(axis.numbers[i]) for i in ascending(axis)}
+    stated = set(number)
+    if not is_words(axis):
+        number |= {axis_value(v): float(v) for v in front[axis.name] if axis_value(v) not in stated}
+    texts = sorted(number, key=lambda text: number[text]) if len(number) > len(stated) else list(number)
     code = {text: i for i, text in enumerate(texts)}
     here = axis_value(base[axis.name].iloc[0]) if len(base) else None
-    numbers = [float(axis.numbers[i]) for i in order]
+    numbers = [number[text] for text in texts]
     whole = [*numbers, *([] if here is None or is_words(axis) else [float(base[axis.name].iloc[0])])]
     return {
         "name": axis.name,
         "unit": unit_text(axis.unit),
         "texts": texts,
+        "ticks": [i for i, text in enumerate(texts) if text in stated],
         "scale": None if is_words(axis) else axis_range(np.asarray(whole)) | {"numbers": numbers},
         "front": packed([code[axis_value(v)] for v in front[axis.name]], "<u4"),
         "cloud": packed([code[axis_value(v)] for v in cloud[axis.name]], "<u4"),

@@ -24,7 +24,7 @@ from dse.search.neighbourhood import QUICK_TO_COMPILE, Judged, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
 from dse.space.designs import with_links
 from dse.space.space import Space
-from dse.sweep.evaluate import float_type, gpu_batch, judge_chosen, judge_workload
+from dse.sweep.evaluate import Models, float_type, gpu_batch, judge_chosen, judge_workload
 from dse.sweep.result import SweepResult
 from dse.workload.workload import Workload
 
@@ -97,7 +97,7 @@ class _Workload:
 
     def look(self) -> Why:
         """Return the tables of this workload, designs by number in ``design``."""
-        near = Neighbourhood(self.space.base, self.workload, self.space.model, self.space.power)
+        near = Neighbourhood(self.workload, self.space.model, self.space.power)
         tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
         judged = [near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
@@ -157,11 +157,12 @@ class _Workload:
         return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
 
     def _power(self, columns: Mapping[str, jax.Array], chosen: jax.Array) -> dict[str, dict[str, jax.Array]]:
+        models = Models(self.space.model, self.space.power)
         gpus, axes = gpu_batch({}, columns)
         if self.workload.traced:
-            timing, power, _ = judge_workload(self.space, self.workload, gpus, axes, len(chosen))
+            timing, power, _ = judge_workload(models, self.workload, gpus, axes, len(chosen))
         else:
-            timing, power = judge_chosen(self.space, self.workload, chosen, gpus, axes)
+            timing, power = judge_chosen(models, self.workload, chosen, gpus, axes)
         phases = {}
         for phase in self.workload.phases:
             repeats = jnp.asarray(self.workload.phase_repeats(phase.name), dtype=float)
