@@ -8,6 +8,7 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
+from dse.uncertainty import Uncertainty
 from dse.workload.kernel import Kernel
 
 COMPONENTS = {
@@ -81,3 +82,8 @@ class PowerModel(eqx.Module):
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
         return "uncalibrated"
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """How far off the watts may be; None where no calibration says so."""
+        return None

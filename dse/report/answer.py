@@ -14,6 +14,7 @@ from dse.report.findings import (
     varied_axes,
     within_baseline,
 )
+from dse.report.findings_trust import trust_notes
 from dse.report.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
 from dse.space.space import Objective
 from dse.sweep.result import SweepResult
@@ -50,6 +51,7 @@ def caveats(result: SweepResult) -> list[str]:
     else:
         notes.append(f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}.")
     notes.append(f"Power: {power_calibration(result.space.power)}.")
+    notes += trust_notes(result)
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
         notes.append(f"No objective covers power: watts are charged {charged}.")
@@ -87,7 +89,8 @@ def _reach(result: SweepResult) -> str:
     verb = "is" if count == 1 else "are"
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} of them feasible"
     among = " among them" if result.n < result.space.size else ""
-    sentence = f"Of {_designs(result)}{feasible}, {count:,} {verb} Pareto-optimal{among}: {joined(parts)}"
+    between = f" ({result.n_off_grid:,} of them refined between the grid's values)" if result.n_off_grid else ""
+    sentence = f"Of {_designs(result)}{feasible}, {count:,} {verb} Pareto-optimal{among}{between}: {joined(parts)}"
     better = int(within_baseline(result).sum())
     no_worse = f"; {better:,} of these {'is' if better == 1 else 'are'} no worse than the {name} in any objective"
     return sentence + (no_worse if len(base) and len(result.space.objectives) > 1 else "") + "."

@@ -176,9 +176,13 @@
     const cloud = {size: x.cloud.length > 2000 ? 3 : 5, color: CLOUD, opacity: 0.6};
     const ring = {size: 15, color: "white", line: {width: 1.5, color: INK}};
     const diamond = {size: 15, symbol: "diamond", color: BASELINE, line: {width: 1.5, color: "white"}};
+    /* Where 80 % of measured values would lie, of the baseline and the chosen designs; nothing where none is known. */
+    const bar = (o, value, color) => o.interval === null ? {visible: false} : {type: "data", symmetric: false, color,
+      thickness: 1, width: 3, array: [(o.interval[1] - 1) * value], arrayminus: [(1 - o.interval[0]) * value]};
+    const bars = (xv, yv, color) => ({error_x: bar(x, xv, color), error_y: bar(y, yv, color)});
     const at = {x: [x.baseline], y: [y.baseline], mode: "markers"};
     const base = data.baseline === null ? [] : [
-      {...at, hoverinfo: "skip", marker: diamond, ...faint(1)},
+      {...at, hoverinfo: "skip", marker: diamond, ...bars(x.baseline, y.baseline, BASELINE), ...faint(1)},
       {...at, ...answers, text: [baselineText], marker: {size: 6, opacity: 0}, ...faint(0)},
     ];
     return [
@@ -188,6 +192,7 @@
       {x: x.front, y: y.front, text: frontText, mode: "markers", marker, selectedpoints: selected, ...answers,
         ...faint(0.05)},
       ...data.chosen.map((c) => ({...point(c.front), text: [c.letter], mode: "markers+text", hoverinfo: "skip",
+        ...bars(x.front[c.front], y.front[c.front], GREY),
         textfont: {size: 10, color: INK}, marker: ring, ...faint(1)})),
       ...base,
     ];
@@ -195,7 +200,7 @@
   function axisLayout(o) {
     const scale = {...o.scale};
     if (!scale.tickvals && scale.range[1] >= 1000) scale.tickformat = ",~f";
-    return {...scale, title: {text: escaped(o.title), standoff: 8}, tickangle: 0, showline: true, linecolor: GREY,
+    return {...scale, title: {text: escaped(o.trust ? `${o.title}, ${o.trust}` : o.title), standoff: 8}, tickangle: 0, showline: true, linecolor: GREY,
       ticks: "outside", ticklen: 4, zeroline: false, gridcolor: GRID};
   }
   /* The baseline's name beside its diamond, on the worse side, where no front is. */

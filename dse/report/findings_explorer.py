@@ -24,6 +24,7 @@ from dse.space.axis import Axis
 from dse.space.space import Objective
 from dse.sweep.pareto import pareto_mask
 from dse.sweep.result import SweepResult
+from dse.sweep.trust import Trust, objective_trust
 
 CLOUD = 20_000
 """Feasible designs drawn behind the front, all plots together: what a browser draws in a second without WebGL."""
@@ -50,11 +51,14 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
     chosen = chosen_designs(result)
     return {
         "baseline": gpu_name(result.space) if len(base) else None,
-        "objectives": [_objective(o, everything, cloud, front, base) for o in result.space.objectives],
+        "objectives": [
+            _objective(o, objective_trust(result.space, o), everything, cloud, front, base)
+            for o in result.space.objectives
+        ],
         "axes": [_axis(axis, cloud, front, base) for axis in varied_axes(result)],
         "plots": plots,
         "colour": starting_colour(result),
-        "cloud_text": shown_text(len(cloud), result.n_feasible - len(result.front)),
+        "cloud_text": shown_text(len(cloud), result.n_feasible - len(result.front) + result.n_off_grid),
         "front_text": shown_text(len(front), len(result.front)),
         "number": packed(np.asarray(shown) + 1, "<u4"),
         "chosen": [
@@ -107,12 +111,14 @@ def starting_colour(result: SweepResult) -> int | None:
     return {2: None, 3: 1}.get(count, 2)
 
 
-def _objective(o: Objective, everything: pd.DataFrame, cloud: pd.DataFrame, front: pd.DataFrame,
+def _objective(o: Objective, trust: Trust, everything: pd.DataFrame, cloud: pd.DataFrame, front: pd.DataFrame,
                base: pd.DataFrame) -> dict[str, Any]:  # fmt: skip
     return {
         "name": o.name,
         "label": label(o),
         "unit": unit_text(o.unit),
+        "trust": trust.word,
+        "interval": [trust.uncertainty.low, trust.uncertainty.high] if trust.uncertainty else None,
         "sign": o.sign,
         "scale": axis_range(everything[o.name].to_numpy(dtype=float)),
         "front": packed(front[o.name], "<f4"),

@@ -8,35 +8,27 @@ import pandas as pd
 from dse.predict.predict import PredictAnswer
 from dse.predict.transfer import Transfer
 from dse.report import figures, figures_predict, findings_predict
-from dse.report.page import STYLE
+from dse.report.page_parts import document, write_whole
 
 
 def write_predict_page(answer: PredictAnswer, path: Path) -> None:
     """Write the page; it gets its name only when it is whole."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(predict_page_html(answer), encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, predict_page_html(answer))
 
 
 def predict_page_html(answer: PredictAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
-    title = escape(f"{answer.target} predicted from {Path(answer.table).name}")
+    title = f"{answer.target} predicted from {Path(answer.table).name}"
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
     skipped = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
     notes = "".join(f'<p class="note">{escape(note)}</p>' for note in (*answer.notes, *skipped))
-    parts = [f"<h1>{title}</h1>", f'<section class="answer">{said}</section>', notes]
+    parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
     for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
         parts += _operator(f"{op} {dtype}", found, number)
     for name, rows in answer.studies.items():
         if rows:
             parts.append(_section(STUDIES[name], _table(pd.json_normalize(rows))))
-    body = "\n".join(parts)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
-        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, "\n".join(parts))
 
 
 STUDIES = {

@@ -4,22 +4,20 @@ from html import escape
 from pathlib import Path
 
 from dse.report import figures, figures_scaling, findings_scaling
-from dse.report.page import STYLE
+from dse.report.page_parts import document, write_whole
 from dse.report.terminal_scaling import coverage_text, notes
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 
 
 def write_scaling_page(answer: ScaleAnswer, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same answer, same bytes."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(scaling_page_html(answer), encoding="utf-8", newline="\n")
-    partial.replace(path)
+    write_whole(path, scaling_page_html(answer))
 
 
 def scaling_page_html(answer: ScaleAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
-    title = escape(f"{Path(answer.table).name}: large systems from two scale models")
-    parts = [f"<h1>{title}</h1>", *(f'<p class="note">{escape(note)}</p>' for note in notes(answer))]
+    title = f"{Path(answer.table).name}: large systems from two scale models"
+    parts = [f"<h1>{escape(title)}</h1>", *(f'<p class="note">{escape(note)}</p>' for note in notes(answer))]
     for number, sheet in enumerate(answer.sheets):
         if sheet.points:
             parts.append(_sheet(sheet, number))
@@ -27,13 +25,7 @@ def scaling_page_html(answer: ScaleAnswer) -> str:
     if not speed_ups.empty:
         note = "Simulation time of the target over that of both scale models together."
         parts.append(_figure("Simulation time", note, figures_scaling.speed_up_figure(speed_ups), "figure-speed-up"))
-    body = "\n".join(parts)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>{title}</title>\n<style>{STYLE}</style>\n'
-        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, "\n".join(parts))
 
 
 def _sheet(answer: SheetAnswer, number: int) -> str:

@@ -9,8 +9,9 @@ from dse.report import findings
 from dse.report.page_parts import row, section, table
 from dse.report.words import MISSING, axis_value, label, moves, number, signed_percent, unit_text
 from dse.space.axis import Axis
-from dse.space.space import Objective
+from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
+from dse.sweep.trust import objective_trust
 
 TABLE_ROWS = 60
 """Most front designs in the table."""
@@ -37,7 +38,9 @@ def chosen_section(result: SweepResult) -> str:
         "Fastest, smallest ...: best in that objective while no worse than the baseline in the others (best of all "
         "where no design is). Knee: nearest to the best values of all objectives at once."
     )
-    head = "".join([*header, *(_objective_header(o) for o in result.space.objectives), _copy_header(result)])
+    head = "".join(
+        [*header, *(_objective_header(result.space, o) for o in result.space.objectives), _copy_header(result)]
+    )
     title = "Designs worth a look" if len(chosen) > 1 else "The baseline"
     return section("designs", title, table(head, rows, caption if several else ""))
 
@@ -59,9 +62,11 @@ def explored(result: SweepResult) -> bool:
     return len(result.front) > 0 and len(result.space.objectives) > 1
 
 
-def _objective_header(objective: Objective) -> str:
-    unit = unit_text(objective.unit)
-    return f'<th scope="col" colspan="2" class="n">{escape(label(objective))}<small>{escape(unit)}</small></th>'
+def _objective_header(space: Space, objective: Objective) -> str:
+    """Name, unit, and how sure it is."""
+    lines = [unit_text(objective.unit), objective_trust(space, objective).word]
+    small = "".join(f"<small>{escape(line)}</small>" for line in lines if line)
+    return f'<th scope="col" colspan="2" class="n">{escape(label(objective))}{small}</th>'
 
 
 def _objective_cells(result: SweepResult, design: pd.Series, base: pd.Series | None) -> str:
@@ -82,7 +87,7 @@ def front_section(result: SweepResult) -> str:
     designs, base = findings.front_table(result, TABLE_ROWS), result.baseline.iloc[0]
     axes = findings.varied_axes(result)
     head = '<th scope="col"></th>' + "".join(_axis_header(axis) for axis in axes)
-    head += "".join(_objective_header(o) for o in result.space.objectives)
+    head += "".join(_objective_header(result.space, o) for o in result.space.objectives)
     names = [escape(workload.name) for workload in result.space.workloads]
     head += "".join(f'<th scope="col" class="w">{name}<small>costs most</small></th>' for name in names)
     head += _copy_header(result)

@@ -46,8 +46,9 @@ class _Column:
 def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
     """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width."""
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} feasible"
+    between = f", {result.n_off_grid:,} between the grid's values" if result.n_off_grid else ""
     console.print(
-        f"Pareto set: {len(result.front):,} of {result.n:,} designs{feasible} ({result.calibration})\n"
+        f"Pareto set: {len(result.front):,} of {result.n:,} designs{feasible}{between} ({result.calibration})\n"
         f"base: {gpu_name(result.space)}; differences are to it\n",
         markup=False, highlight=False, style="bold",
     )  # fmt: skip

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dse.power.board import uncertainty
+from dse.power.board import left_out_errors
 from dse.power.models import PowerChoice
 from dse.space.axis import Axis
 from dse.space.metrics import design_metrics
@@ -118,7 +118,7 @@ def joined(parts: list[str], word: str = "and") -> str:
 
 def power_calibration(choice: PowerChoice) -> str:
     """Return where the power model was fitted and how far off it is, with what holds of the power limit."""
-    off = uncertainty()
+    off = left_out_errors()
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
     return (
         f"{choice.model.calibration}; on kernels left out of the fit {100 * off['q50']:.0f} % off in the median, "

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.space.space import Space
+from dse.sweep.trust import objective_trust
+from dse.uncertainty import SHARE
 
 LIBRARIES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "equinox", "moocore", "plotly")
 
@@ -58,6 +60,11 @@ class SweepResult:
         """Name of the timing model's calibration, or "uncalibrated"."""
         return self.space.model.calibration
 
+    @property
+    def n_off_grid(self) -> int:
+        """How many members of the front refinement found between the grid's values."""
+        return int(self.front["off_grid"].sum()) if "off_grid" in self.front else 0
+
     def idle_axes(self) -> list[str]:
         """Return the axes that move no objective, neither around the baseline nor anywhere in the grid."""
         figures = self.axis_effects.groupby(["axis", "objective"], sort=False)[["at_baseline", "median", "best"]]
@@ -76,6 +83,15 @@ class SweepResult:
             "pareto": records(self.front),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "calibration": self.calibration,
+            "intervals": self.intervals(),
+        }
+
+    def intervals(self) -> dict[str, dict[str, Any] | None]:
+        """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
+        found = {o.name: objective_trust(self.space, o).uncertainty for o in self.space.objectives}
+        return {
+            name: u and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE, "source": u.source}
+            for name, u in found.items()
         }
 
 

@@ -9,6 +9,7 @@ from jax import Array
 
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
+from dse.uncertainty import Uncertainty
 from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 from dse.workload.traced import TracedKernel
@@ -95,6 +96,11 @@ class TimingModel(eqx.Module):
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
         return "uncalibrated"
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """How far off a time may be; None where no calibration says so."""
+        return None
 
 
 def kernel_clock(kernel: Kernel, gpu: Gpu) -> Array:

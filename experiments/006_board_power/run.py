@@ -322,6 +322,9 @@ def error_table(rows: Rows, watts: np.ndarray) -> None:
     found = {"mean": error.mean(), "rows": len(error)} | {
         f"q{q}": np.percentile(error, q) for q in (50, 68, 80, 90, 95)
     }
+    keep = masks(rows)["held out"]
+    ratio = rows.table.power_w.to_numpy()[keep] / np.asarray(watts)[keep]
+    found |= {"low": np.percentile(ratio, 10), "high": np.percentile(ratio, 90)}  # measured over predicted
     source = "experiments/006_board_power: H200 runs of 200 us and longer, shape families left out of the fit"
     unit = {"rows": "row"}
     _write(

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dse.power.board import BoardPower, uncertainty
+from dse.power.board import BoardPower, left_out_errors
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data" / "measured"
@@ -51,7 +51,7 @@ def test_held_out_board_power(experiment, judged):
 def test_the_stated_uncertainty_is_the_held_out_error(experiment, judged):
     rows, watts, kinds = judged
     error = experiment.ape(rows, watts)[kinds["held out"]] / 100
-    stated = uncertainty()
+    stated = left_out_errors()
     assert error.mean() == pytest.approx(stated["mean"], abs=0.003)
     assert np.percentile(error, 90) == pytest.approx(stated["q90"], abs=0.01)
 

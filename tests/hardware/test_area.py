@@ -11,6 +11,7 @@ import pytest
 
 from dse.hardware.area import COMPONENTS, DieArea
 from dse.hardware.process import node_index
+from dse.tables import read_table
 
 RUN = Path(__file__).parents[2] / "experiments" / "005_die_area" / "run.py"
 
@@ -155,3 +156,8 @@ def test_the_gradient_is_the_finite_difference(model):
 
     expected = (float(total(1024.0)) - float(total(512.0))) / 512.0  # the model is linear in a rate
     assert float(jax.grad(total)(512.0)) == pytest.approx(expected, rel=1e-2)
+
+
+def test_the_stated_errors_are_those_of_leaving_each_die_out(left_out):
+    stated = {row["die"]: float(row["error"]) for row in read_table("process/area_error.csv")}
+    assert stated == pytest.approx(left_out, abs=5e-3)

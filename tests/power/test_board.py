@@ -9,7 +9,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.process import memory_names, node_names
 from dse.power.activity import Activity, activity
-from dse.power.board import BoardPower, uncertainty
+from dse.power.board import BoardPower, left_out_errors
 from dse.power.power import COMPONENTS
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -198,7 +198,7 @@ def test_every_coefficient_says_where_it_comes_from(row):
 
 
 def test_the_uncertainty_is_stated():
-    found = uncertainty()
+    found = left_out_errors()
     assert found["rows"] > 200
     assert 0 < found["q50"] < found["q68"] < found["q80"] < found["q90"] < found["q95"] < 1
     assert MODEL.calibration != "uncalibrated"

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
 from dse.report.design_toml import design_files
 from dse.report.page import write_page
@@ -124,8 +125,8 @@ def test_baseline_is_labelled(shown: Any, result: SweepResult) -> None:
         assert texts == ["H100 SXM5 80GB"]
     assert "baseline: H100 SXM5 80GB" in browser.find_element("css selector", ".keys").text
     titles = [e.text for e in browser.find_elements("css selector", ".xtitle, .ytitle")]
-    assert "prefill time to first token [ms]" in titles
-    assert "die area [mm²]" in titles
+    assert "prefill time to first token [ms], uncalibrated" in titles
+    assert "die area [mm²], −8 to +6 %" in titles  # the interval of the area model
 
 
 @pytest.mark.parametrize("design", [0, 1, 10])
@@ -187,11 +188,12 @@ def test_any_two_objectives_and_a_third_as_colour(shown: Any, result: SweepResul
     browser.execute_script(choose, "explorer-0-x", "1")
     browser.execute_script(choose, "explorer-colour", "o2")
     x, y, colours, values = browser.execute_script(state)
-    assert (x, y) == ("decode time between tokens [ms]", "prefill time to first token [ms]")
+    prefill, decode = "prefill time to first token [ms], uncalibrated", "decode time between tokens [ms], uncalibrated"
+    assert (x, y) == (decode, prefill)
     assert values == pytest.approx(result.front["decode.tbt_ms"].to_numpy()[:3], rel=1e-6)
     assert colours > 3
     browser.execute_script(choose, "explorer-0-x", "0")  # what is on the other axis changes places
-    assert browser.execute_script(state)[:2] == ["prefill time to first token [ms]", "decode time between tokens [ms]"]
+    assert browser.execute_script(state)[:2] == [prefill, decode]
     browser.execute_script(choose, "explorer-colour", "")
     assert browser.execute_script(state)[2] == 1
 
@@ -252,3 +254,16 @@ def test_a_copied_file_loads_as_the_design(shown: Any, result: SweepResult, tmp_
     assert sheet.title == f"small: Pareto design {design + 1}"
     expected = result.space.base.numbers() | design_numbers(result.space, result.front.iloc[design])
     assert sheet.numbers() == expected
+
+
+def test_error_bars_stand_where_an_interval_is_known(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    bars = """
+    const traces = document.getElementById("explorer-plot-0").data;
+    const trace = traces.find((t) => t.marker && t.marker.symbol === "diamond");
+    return [trace.error_x.array[0] / trace.x[0], trace.error_x.arrayminus[0] / trace.x[0], trace.error_y.visible];
+    """
+    above, below, time = browser.execute_script(bars)
+    area = DieArea.from_table().uncertainty
+    assert (above, below) == pytest.approx((area.high - 1, 1 - area.low))
+    assert time is False  # uncalibrated

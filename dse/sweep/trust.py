@@ -1,0 +1,95 @@
+"""How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
+
+from dataclasses import dataclass
+
+from dse.hardware.area import DieArea
+from dse.hardware.presets import preset_sheet
+from dse.hardware.schema import gpu_schema
+from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+from dse.space.space import Objective, Space
+from dse.uncertainty import Uncertainty
+
+ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
+ON_POWER = ("power_w",)
+"""Metrics that one model alone predicts; ``_PER_TIME`` and ``_ENERGY`` follow from them."""
+
+_PER_TIME = ("tokens_per_s",)
+_ENERGY = ("energy_j", "joules_per_token")
+_PER_ENERGY = ("tokens_per_joule",)
+UNPRICED = ("die_usd", "memory_usd")
+"""Metrics that rest on published estimates of prices: nothing measured stands against them."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is known of a metric's error: ``uncertainty``, None where no calibration gives one; ``exact`` where the
+    metric follows from the design alone."""
+
+    uncertainty: Uncertainty | None
+    exact: bool = False
+
+    @property
+    def word(self) -> str:
+        """What a table says beside the metric's unit: its interval, "uncalibrated", or nothing."""
+        if self.exact:
+            return ""
+        if self.uncertainty is None:
+            return "uncalibrated"
+        low, high = (100 * (x - 1) for x in (self.uncertainty.low, self.uncertainty.high))
+        return f"{low:+.0f} to {high:+.0f} %".replace("-", "−")
+
+    def interval(self, value: float) -> tuple[float, float] | None:
+        """Return where the measured value would lie in 80 % of cases, in the metric's unit."""
+        u = self.uncertainty
+        return None if u is None else (value * u.low, value * u.high)
+
+    def same(self, first: float, second: float) -> bool:
+        """Whether the intervals of two predictions overlap."""
+        one, two = self.interval(first), self.interval(second)
+        return one is not None and two is not None and max(one[0], two[0]) <= min(one[1], two[1])
+
+
+def objective_trust(space: Space, objective: Objective) -> Trust:
+    """Return how far an objective can be trusted.
+
+    A composed expression carries no interval: its errors go together in ways that no calibration tells.
+    """
+    return trust(space, objective.expression.text)
+
+
+def trust(space: Space, text: str) -> Trust:
+    """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
+    metric = text.rpartition(".")[2] if text.count(".") < 2 else ""
+    time, power = space.model.uncertainty, space.power.model.uncertainty
+    energy = time.times(power) if time and power else None
+    known = {
+        **dict.fromkeys(ON_TIME, time),
+        **dict.fromkeys(_PER_TIME, time.of_inverse() if time else None),
+        **dict.fromkeys(ON_POWER, power),
+        **dict.fromkeys(_ENERGY, energy),
+        **dict.fromkeys(_PER_ENERGY, energy.of_inverse() if energy else None),
+        "die_mm2": DieArea.from_table().uncertainty,
+    }
+    if metric in known:
+        return Trust(known[metric])
+    exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
+    return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+
+
+def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
+    """Return what of a space's axes lies outside the GPUs that were measured, as "sm_count above 132"."""
+    sheets = [preset_sheet(name) for name in dict.fromkeys(uncertainty.gpus)]
+    said = []
+    for axis in space.axes if sheets else ():
+        entries = [sheet.entries[axis.name] for sheet in sheets]
+        if axis.attribute.choices or axis.attribute.type == "bool":
+            known = [entry.value for entry in entries]
+            new = [str(value) for value in axis.values if value not in known]
+            said += [f"{axis.name} {', '.join(new)}"] if new else []
+            continue
+        low, high = min(entry.number for entry in entries), max(entry.number for entry in entries)
+        if min(axis.numbers) < low:
+            said.append(f"{axis.name} below {low:g}")
+        if max(axis.numbers) > high:
+            said.append(f"{axis.name} above {high:g}")
+    return said

@@ -1,0 +1,41 @@
+"""How sure the answer is, as the page and the terminal say it."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from dse.report.findings_trust import like_baseline, trust_notes, with_interval
+from tests.sweep.test_trust import Measured
+
+
+def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
+    assert [o.name for o, _ in with_interval(result.space)] == ["die_mm2"]
+    notes = trust_notes(result)
+    assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +6 % from the predicted")
+    assert notes[1] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
+    assert notes[2].startswith("Watts were measured on a100_sxm_40gb") and "sm_count above 132" in notes[2]
+
+
+def test_designs_within_the_interval_are_those_nearer_than_its_width(result):
+    ((objective, trust),) = with_interval(result.space)
+    base = float(result.baseline[objective.name].iloc[0])
+    ratio = result.front[objective.name].to_numpy(float) / base
+    width = trust.uncertainty.high / trust.uncertainty.low
+    near = (ratio <= width) & (ratio >= 1 / width)
+    assert 0 < near.sum() < len(near)
+    np.testing.assert_array_equal(like_baseline(result, objective, trust), near)
+    assert f"{near.sum()} of {len(near)} Pareto designs" in trust_notes(result)[0]
+
+
+def test_a_calibrated_model_gives_times_an_interval_and_says_what_it_extrapolates(result):
+    calibrated = replace(result, space=replace(result.space, model=Measured()))
+    notes = trust_notes(calibrated)
+    assert sum("80 % of measured values lie −10 to +20 %" in note for note in notes) == 2
+    assert not any("uncalibrated" in note for note in notes)
+    assert any(note.startswith("Times were measured on h100_sxm; beyond") for note in notes)
+
+
+def test_the_document_holds_the_intervals(result):
+    intervals = result.summary()["intervals"]
+    assert intervals["prefill.ttft_ms"] is None
+    assert intervals["die_mm2"]["share"] == 0.8 and intervals["die_mm2"]["low"] < 1 < intervals["die_mm2"]["high"]

@@ -1,0 +1,95 @@
+"""What a space's metrics say of their own error: intervals by what they rest on, and what lies beyond measurements."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dse.hardware.area import DieArea
+from dse.power.board import BoardPower, left_out_errors
+from dse.space.space import space_from_mapping
+from dse.sweep.trust import Trust, beyond, objective_trust, trust
+from dse.tables import read_table
+from dse.timing.amali import Amali
+from dse.uncertainty import Uncertainty
+from tests.conftest import SMALL
+
+
+class Measured(Amali):
+    """A timing model that knows its error."""
+
+    @property
+    def uncertainty(self):
+        return Uncertainty(0.9, 1.2, "made up", ("h100_sxm",))
+
+
+@pytest.fixture(scope="module")
+def space():
+    return space_from_mapping(SMALL, "small", "small")
+
+
+@pytest.fixture(scope="module")
+def calibrated(space):
+    return replace(space, model=Measured())
+
+
+def test_times_of_an_uncalibrated_model_carry_no_interval(space):
+    for metric in ("prefill.ttft_ms", "decode.tbt_ms", "decode.tokens_per_s", "decode.energy_j"):
+        assert trust(space, metric) == Trust(None)
+        assert trust(space, metric).word == "uncalibrated"
+
+
+def test_power_and_area_carry_what_was_left_out_of_their_fits(space):
+    off = left_out_errors()
+    power = trust(space, "decode.power_w").uncertainty
+    assert power is not None and (power.low, power.high) == (off["low"], off["high"])
+    area = trust(space, "die_mm2").uncertainty
+    assert area is not None and 0.9 < area.low < 1 < area.high < 1.1
+    errors = np.array([float(row["error"]) for row in read_table("process/area_error.csv")])
+    inside = np.mean((1 / (1 + errors) >= area.low) & (1 / (1 + errors) <= area.high))
+    assert 0.6 <= inside <= 0.9  # seven of nine
+
+
+def test_what_follows_from_the_design_alone_is_exact_and_prices_are_not(space):
+    assert trust(space, "peak_bf16_tflops").exact and trust(space, "sm_count").exact
+    assert trust(space, "peak_bf16_tflops").word == ""
+    assert trust(space, "die_usd").word == "uncalibrated"
+
+
+def test_a_composed_objective_carries_no_interval():
+    objectives = [{"value": "die_mm2 * 2", "goal": "min"}, {"value": "die_mm2", "goal": "min"}]
+    space = space_from_mapping(SMALL | {"objectives": objectives}, "composed", "composed")
+    composed, plain = (objective_trust(space, o) for o in space.objectives)
+    assert composed.uncertainty is None and plain.uncertainty is not None
+
+
+def test_time_energy_and_their_inverses_follow_from_time_and_power(calibrated):
+    time, rate = (trust(calibrated, f"decode.{m}").uncertainty for m in ("tbt_ms", "tokens_per_s"))
+    assert (time.low, time.high) == (0.9, 1.2)
+    assert (rate.low, rate.high) == (1 / 1.2, 1 / 0.9)
+    energy = trust(calibrated, "decode.energy_j").uncertainty
+    power = BoardPower.from_table().uncertainty
+    assert math.log(energy.high) == pytest.approx(math.hypot(math.log(1.2), math.log(power.high)))
+    assert trust(calibrated, "decode.tokens_per_joule").uncertainty.low == pytest.approx(1 / energy.high)
+
+
+def test_overlapping_intervals_are_the_same(calibrated):
+    known = trust(calibrated, "decode.tbt_ms")
+    assert known.interval(10.0) == (9.0, 12.0)
+    assert known.same(10.0, 13.0) and not known.same(10.0, 13.5)
+    assert not trust(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
+    assert known.word == "−10 to +20 %"
+
+
+def test_what_lies_beyond_the_measured_gpus_is_named(space):
+    power = space.power.model.uncertainty
+    assert power is not None
+    assert beyond(space, power) == [
+        "tensor_fma_bf16 above 512", "sm_count below 108", "sm_count above 132", "dram_bandwidth_gbs above 4800"
+    ]  # fmt: skip
+    within = space_from_mapping(SMALL | {"axes": {"sm_count": [108, 120, 132]}, "links": {}}, "within", "within")
+    assert beyond(within, power) == []
+    assert beyond(space, DieArea.from_table().uncertainty) == []  # dies, not GPUs, were measured
+    node = space_from_mapping(SMALL | {"axes": {"process": ["tsmc_4n", "tsmc_n3e"]}, "links": {}}, "node", "node")
+    assert beyond(node, power) == ["process tsmc_n3e"]
