@@ -188,6 +188,7 @@ def target_preset(table: MeasuredTable, name: str, option: str) -> str:
     held = sorted(set(table.frame["preset"]))
     preset = find_preset(name)
     if preset is None or preset not in held:
-        found = f"no rows of {name!r}" if preset else f"no GPU is called {name!r}, and no rows"
-        raise InputError(f"{option}: {table.path} has {found}; {accepted(name, held)}")
+        if preset is None:
+            raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, held)}")
+        raise InputError(f"{option}: {table.path} has no rows of {name!r}; {accepted(name, held)}")
     return preset

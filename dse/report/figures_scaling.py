@@ -58,8 +58,8 @@ def curves_figure(frame: pd.DataFrame, unit: str, small: float, large: float) ->
         last = rows if (rows - 1) * columns + column <= len(names) else rows - 1
         figure.update_xaxes(title_text=f"{unit}s", row=last, col=column)
     figure.update_yaxes(title_text=f"IPC/{unit}", col=1)
-    layout(figure, 225 * rows + 130, t=110)
-    return figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1 + 40 / (225 * rows), "yanchor": "bottom"})
+    layout(figure, 225 * rows + 150, t=130)  # the legend stands below the buttons, in as many lines as it needs
+    return figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1 + 95 / (225 * rows), "yanchor": "top"})
 
 
 def _interval(figure: go.Figure, part: pd.DataFrame, models: pd.DataFrame, place: dict, first: bool) -> None:

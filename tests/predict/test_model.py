@@ -1,5 +1,7 @@
 """A fitted predictor as a timing model: stack, batch, jit, kinds of kernels, and a run by it."""
 
+from dataclasses import replace
+
 import jax
 import numpy as np
 import pytest
@@ -9,7 +11,9 @@ from dse.hardware.presets import load_gpu, preset_sheet
 from dse.predict.features import ANALYTICAL, DEMANDS, demands, feature_names
 from dse.predict.model import KINDS, Predicted, kernel_kind
 from dse.predict.predictors import PREDICTORS, Fitted, Rows, fit
+from dse.space.space import space_from_mapping
 from dse.sweep.run import run
+from dse.sweep.sweep import sweep
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
 from dse.workload.attention import Attention, attention_operator
@@ -17,6 +21,7 @@ from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.normalise import row_operator
+from tests.conftest import SMALL
 
 H100 = load_gpu("h100_sxm")
 OPERATORS = {
@@ -104,3 +109,13 @@ def test_names_of_features():
     assert feature_names("residual")[-1] == ANALYTICAL
     assert len(PREDICTORS) == 18
     assert isinstance(learned("nnls", True), Fitted)
+
+
+def test_a_grid_is_swept_with_a_fitted_predictor():
+    space = space_from_mapping(SMALL, "small", "small")
+    learned_space = replace(space, model=predicted("forest"))
+    found, base = sweep(learned_space), sweep(space)
+    assert found.calibration == "learned on a table"
+    times = found.points(["prefill.ttft_ms"]).to_numpy()
+    assert np.isfinite(times).all() and (times > 0).all()
+    assert not np.allclose(times, base.points(["prefill.ttft_ms"]).to_numpy())  # GEMMs by the predictor

@@ -91,5 +91,5 @@ def test_targets_that_are_not_there(tmp_path):
     assert target_preset(table, "H100", "--target") == "h100_sxm"
     with pytest.raises(InputError, match=r"--target: .* has no rows of 'l40s'; accepted are: a100_sxm_80gb, h100_sxm"):
         target_preset(table, "l40s", "--target")
-    with pytest.raises(InputError, match="no GPU is called 'h1000', and no rows"):
+    with pytest.raises(InputError, match="no GPU is called 'h1000'"):
         target_preset(table, "h1000", "--target")
