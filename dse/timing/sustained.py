@@ -79,8 +79,9 @@ class Sustained(eqx.Module):
         u: useful multiply-adds over the tensor peak of the type at that clock; 0 for kernels on CUDA cores, whose power
         is far from the limit.
         """
-        rates = jnp.stack(jnp.broadcast_arrays(*gpu.tensor_fma))
-        rate = rates[jnp.asarray(kernel.tensor_dtype).astype(int)] * gpu.tensor_cores_per_sm * gpu.sm_count
+        index = jnp.asarray(kernel.tensor_dtype)
+        rate = sum((jnp.where(index == i, x, 0.0) for i, x in enumerate(gpu.tensor_fma)), jnp.zeros_like(cycles))
+        rate = rate * gpu.tensor_cores_per_sm * gpu.sm_count
         peak = jnp.maximum(rate * cycles, 1.0)
         busy = jnp.where(jnp.asarray(kernel.uses_tensor) > 0, jnp.asarray(kernel.fma) / peak, 0.0)
         microseconds = cycles / clock_ghz / 1e3

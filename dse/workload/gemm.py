@@ -21,6 +21,7 @@ VECTOR_BYTES = 16 * 32
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
 
+
 @dataclass(frozen=True)
 class Gemm:
     """C[m,n] = A[m,k] B[k,n], ``batch`` of them (an expected number need not be whole); B is the weights.
