@@ -1,4 +1,4 @@
-"""The way of measuring as a record: launch path, what the caches hold, clock; it belongs to a source, never to a GPU."""
+"""The way of measuring as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
 
 from dataclasses import dataclass, replace
 from functools import cache

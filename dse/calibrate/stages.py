@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.regimes import LONG_US, SHORT_US, compute_bound
 from dse.calibrate.timed import Chosen, TimedRows, best
 from dse.calibrate.timing_fit import (
     DETERMINED,
@@ -24,9 +25,6 @@ from dse.calibrate.timing_fit import (
     priors,
 )
 
-SHORT_US, LONG_US = 10.0, 50.0
-"""Ends of the regimes [us]: launches and latencies rule below the first, rates above the second."""
-
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
 
@@ -37,14 +35,10 @@ FEWEST = 20
 """A stage with fewer rows is left out."""
 
 
-def _is_compute(table: pd.DataFrame) -> pd.Series:
-    return table["compute_us"] >= table["memory_us"]
-
-
 EXPOSED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
     "launch": lambda t: t["latency_us"] < SHORT_US,
-    "width": lambda t: _is_compute(t) & (t["latency_us"] >= LONG_US),
-    "memory": lambda t: ~_is_compute(t) & (t["latency_us"] >= SHORT_US),
+    "width": lambda t: compute_bound(t) & (t["latency_us"] >= LONG_US),
+    "memory": lambda t: ~compute_bound(t) & (t["latency_us"] >= SHORT_US),
     "rest": lambda t: t["latency_us"] > 0,
 }
 """Stage -> the rows that expose its parameters."""

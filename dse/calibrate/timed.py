@@ -1,4 +1,4 @@
-"""Measured rows beside the kernels that could have run: built, timed and chosen in blocks, so that memory is bounded."""
+"""Measured rows beside the kernels that could have run: built, timed and chosen in blocks, so memory is bounded."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -29,9 +29,6 @@ CANDIDATES = 8192
 
 NEVER_US = 1e9
 """Time of a kernel that cannot run [us]: finite, and chosen only where nothing can."""
-
-LEFT_OUT = 7
-"""Families whose CRC-32 ends in this digit or a higher one are left out of shipped fits."""
 
 
 @dataclass(frozen=True)

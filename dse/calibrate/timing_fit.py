@@ -5,7 +5,7 @@ deviation ``spread`` near it, z = 0 at the prior. The loss is robust on log(pred
 through the timing model; each row takes the fastest of its shortlisted candidates.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax
@@ -19,8 +19,7 @@ from dse.calibrate.timed import Chosen, us_of
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
-from dse.timing.launch import LaunchLatency
-from dse.timing.sustained import Sustained
+from dse.timing.calibration import calibrated_model
 from dse.workload.kernel import Kernel
 
 PRIOR_WEIGHT = 1e-3
@@ -93,17 +92,14 @@ def prior_values() -> dict[str, float]:
 
 def model_of(values: dict, name: str = "") -> Amali:
     """Return the timing model of fitted values (numbers or arrays) by parameter; the harness's overhead is no part."""
-    known = {f.name for f in fields(Sustained)}
-    launch = LaunchLatency(k=values["launch_k"], gamma=values["launch_gamma"], alpha=0.0, beta=0.0)
-    sustained = Sustained(**{k: v for k, v in values.items() if k in known})
-    return Amali(launch=launch, sustained=sustained, calibrated_on=name)
+    return calibrated_model(values, name)
 
 
 class FitRows(NamedTuple):
     """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
 
-    ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) numbers
-    shape families.
+    ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
+    numbers of shape families.
     """
 
     kernels: Kernel

@@ -5,6 +5,7 @@ instructions, shared-memory fragment loads, global-to-shared copies, address ari
 """
 
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 
 from dse.errors import InputError
@@ -20,6 +21,10 @@ VECTOR_BYTES = 16 * 32
 
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
+
+
+START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
+"""What a warp does before its first load: addresses, barriers."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: in
     out_element = 4.0 if split > 1 else element_bytes(gemm.out)
     partial_bytes = gemm.batch * gemm.m * gemm.n * 4.0 * split if split > 1 else 0.0
     kernel = Kernel(
-        start=Interval(repeats=1, instructions=40, int32=32, global_waits=1),
+        start=START,
         loop=loop,
         end=_epilogue(tile, out_element),
         ctas=ctas,
@@ -249,6 +254,7 @@ def _widening_instructions(gemm: Gemm, tile: Tile) -> float:
     return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
 
 
+@cache
 def _epilogue(tile: Tile, out_element: float) -> Interval:
     """Convert the accumulators, pass them through shared memory, store them with 128-bit stores."""
     elements = tile.lane_elements
