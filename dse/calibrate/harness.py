@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from dse.errors import InputError, accepted
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
+from dse.workload.library import LIBRARIES, Library
 from dse.workload.operator import FOREVER
 
 CLOCKS = ("boost", "sheet")
@@ -21,7 +22,8 @@ class Harness:
 
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
-    them; ``clock``: one of CLOCKS; ``source``: where the facts come from; ``fitted``: the overhead is fitted.
+    them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
+    ``fitted``: the overhead is fitted.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Harness:
     weight_copies: float
     warm_activations: bool
     clock: str
+    library: Library
     source: str
     fitted: bool = False
 
@@ -67,6 +70,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         weight_copies=float(rows["weight_copies"]["value"]),
         warm_activations=rows["warm_activations"]["value"] == "1",
         clock=rows["clock"]["value"],
+        library=LIBRARIES[rows["library"]["value"]],
         source=rows["sources"]["source"],
         fitted=rows["overhead_us"]["status"] == "fitted",
     )

@@ -8,6 +8,7 @@ what staging costs can be seen.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -114,7 +115,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
-    return dict(zip([p.name for p in parameters()], np.asarray(prior.values(z)).tolist(), strict=True))
+    return dict(zip([p.name for p in parameters()], np.asarray(prior.values(jnp.asarray(z))).tolist(), strict=True))
 
 
 def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead: bool) -> TimedRows:

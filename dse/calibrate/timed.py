@@ -19,7 +19,6 @@ from dse.hardware.presets import GpuSheet
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
-from dse.workload.library import TUNED, Library
 
 ROWS = 256
 """Rows whose candidate kernels are built at a time."""
@@ -121,14 +120,13 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
 
 def blocks(
     frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
-    library: Library = TUNED,
 ) -> Iterator[TimedRows]:  # fmt: skip
     """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
 
     ``harness``: None takes each row's by its source.
     """
     for start in range(0, len(frame), ROWS):
-        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped, library)
+        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped)
         if block is not None:
             yield block
 
@@ -147,12 +145,11 @@ def joined(parts: list[TimedRows]) -> TimedRows:
 
 def _block(
     frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
-    library: Library,
 ) -> TimedRows | None:  # fmt: skip
     kept, columns, gpus, groups = [], [], [], []
     for i, row in enumerate(frame.itertuples()):
         sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
-        candidates, reason = _candidates(row, sheet, way, library)
+        candidates, reason = _candidates(row, sheet, way)
         if reason:
             skipped[reason] = skipped.get(reason, 0) + 1
             continue
@@ -187,14 +184,14 @@ def _record(sheet: GpuSheet, harness: Harness) -> Any:
     return _RECORDS[key][1]
 
 
-def _candidates(row: Any, sheet: GpuSheet, harness: Harness, library: Library) -> tuple[Any, str]:
+def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
     """The kernels of a row, or why there is none on this GPU."""
     numbers = sheet.numbers()
     tensor_type = row.dtype != "fp32"
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        found = operator(row, numbers["compute_capability"], harness, library, numbers["warpgroup_mma"] > 0)
+        found = operator(row, numbers["compute_capability"], harness, harness.library, numbers["warpgroup_mma"] > 0)
     except InputError as error:
         return (), f"{row.op}: {error}"
     return found.candidates, ""

@@ -1,4 +1,4 @@
-"""``dse calibrate timing``: a GPU's sustained rates and costs from measured matrix products, written with provenance."""
+"""``dse calibrate timing``: a GPU's sustained rates and costs from measured products, written with provenance."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence

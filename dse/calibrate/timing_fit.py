@@ -45,11 +45,11 @@ class Parameter:
 
     name: str
     stage: str
+    unit: str
     prior: float
     low: float
     high: float
     spread: float
-    unit: str
 
 
 class Priors(NamedTuple):
@@ -67,10 +67,9 @@ class Priors(NamedTuple):
 
 def parameters() -> tuple[Parameter, ...]:
     """Return every fitted parameter, in the order of the table."""
+    numbers = ("prior", "low", "high", "spread")
     return tuple(
-        Parameter(
-            row["parameter"], row["stage"], *(float(row[k]) for k in ("prior", "low", "high", "spread")), row["unit"]
-        )
+        Parameter(row["parameter"], row["stage"], row["unit"], *(float(row[k]) for k in numbers))
         for row in read_table("calibration/timing.csv")
     )
 
@@ -120,10 +119,11 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows
     place = np.resize(used, -(-len(used) // 128) * 128)
     weight = np.where(np.arange(len(place)) < len(used), weights[place], 0.0)
     table = chosen.table.iloc[place]
-    take = [jnp.asarray(x, float) for x in (table["latency_us"], table["overhead_us"], weight)]
+    us, overhead = (jnp.asarray(table[column].to_numpy(), float) for column in ("latency_us", "overhead_us"))
     kernels, gpus = jax.tree.map(lambda x: jnp.asarray(x)[place], (chosen.kernels, chosen.gpus))
     family = np.unique(table["family"], return_inverse=True)[1]
-    return FitRows(kernels, gpus, *take, jnp.full(len(place), float(fit_overhead)), jnp.asarray(family))
+    free = jnp.full(len(place), float(fit_overhead))
+    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family))
 
 
 def predicted_us(values: Array, rows: FitRows) -> Array:

@@ -170,7 +170,7 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
 
 
 def _inside(rows: pd.DataFrame, calibration: TimingCalibration | None, op: str, dtype: str) -> np.ndarray | None:
-    """Whether each measured time lies within the 80 % interval, by the regime of what is predicted; None: no interval."""
+    """Whether each measured time lies within the 80 % interval of its predicted regime; None: no interval."""
     if calibration is None or not calibration.covers(op, dtype):
         return None
     predicted = rows["predicted_us"].to_numpy()

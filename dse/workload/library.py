@@ -1,6 +1,6 @@
 """The library of matrix kernels: which tiles and splits it was compiled with, apart from the GPU it runs on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 TileShape = tuple[int, int, int]
 """(rows, columns, warps) of a CTA's tile."""
@@ -55,3 +55,21 @@ TUNED = Library(
     least_k=128,
 )  # fmt: skip
 """Finer tiles and splits, as cuBLAS ships them: what measured rows are predicted with, and calibrations fitted with."""
+
+EARLY = replace(
+    TUNED,
+    name="early",
+    warpgroup_tiles=(
+        (128, 256, 8),
+        (256, 128, 8),
+        (128, 128, 8),
+        (128, 64, 8),
+        (64, 128, 4),
+        (64, 256, 4),
+        (64, 64, 4),
+    ),
+)
+"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256)."""
+
+LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}
+"""Name -> library."""

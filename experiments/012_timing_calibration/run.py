@@ -38,7 +38,7 @@ def fitted(
 ) -> TimingAnswer:
     """Fit one calibration to the rows of some devices and print what it is worth; ``overhead`` [us], None: free."""
     print(
-        f"\n### {name}\n| stage | rows | fitted | left out | fitted > 50 us | left out > 50 us |\n|---|---|---|---|---|---|"
+        f"\n### {name}\n| stage | rows | fitted | left out | fitted > 50 us | left out > 50 us |\n" + "|---" * 6 + "|"
     )
     together = joined(list(rows.values()))
     if overhead is not None:
