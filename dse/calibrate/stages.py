@@ -1,8 +1,8 @@
 """Calibration in stages (Asri and others): each parameter is free only in its own, on the rows that expose it.
 
 Launch and latency on short rows, width on compute-bound ones, cache and memory on memory-bound ones, what is left on
-all. The last entry, the polish, is no stage of the method: all parameters move again about their staged values, so that
-what staging costs can be seen.
+all. The last entry, the polish, is no stage of the method: all parameters move again, their priors centred on the staged
+values, so that what staging costs can be seen.
 """
 
 from collections.abc import Callable
@@ -28,9 +28,6 @@ from dse.calibrate.timing_fit import (
 
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
-
-POLISH = 0.5
-"""Deviations of the priors of the polish, relative to the original ones."""
 
 FEWEST = 20
 """A stage with fewer rows is left out."""
@@ -107,7 +104,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
         add(stage, free, int(weights.sum()))
     if polish:
-        prior = priors(_named(z, prior), POLISH)
+        prior = priors(_named(z, prior))
         chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
         z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
         add("polish", set(order), int((~out).sum()))
@@ -147,10 +144,5 @@ def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, or
     values = _named(z, prior)
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
-    # What the rows determine is asked against the original priors, not against those of the polish.
-    wide = priors()
-    at = np.asarray([np.log(values[p.name]) for p in parameters()])
-    share = np.clip((at - np.asarray(wide.low)) / np.asarray(wide.high - wide.low), 1e-6, 1 - 1e-6)
-    place = (np.log(share / (1 - share)) - np.asarray(wide.center)) / np.asarray(wide.slope)
-    told = known(place, set(order), wide, fit_rows(chosen, (~out).astype(float), fit_overhead))
+    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
     return StagedFit({name: values[name] for name in order}, results, told, predicted, chosen)

@@ -33,7 +33,7 @@ LEFT_OUT = 7
 FEWEST = 24
 """Rows that a calibration needs at least."""
 
-MOST_ROWS = 2000
+MOST_ROWS = 1500
 """Rows of a device that are used at most, fitted and left-out ones each, drawn at random with a fixed seed."""
 
 

@@ -74,13 +74,13 @@ def parameters() -> tuple[Parameter, ...]:
     )
 
 
-def priors(values: dict[str, float] | None = None, narrow: float = 1.0) -> Priors:
-    """Return the priors, centred on ``values`` where given, their deviations times ``narrow``."""
+def priors(values: dict[str, float] | None = None) -> Priors:
+    """Return the priors, centred on ``values`` where given."""
     known = parameters()
     low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
     at = np.log([(values or {}).get(p.name, p.prior) for p in known])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
-    slope = narrow * np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
+    slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
 
 
@@ -195,12 +195,13 @@ def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
     data = (slope.T * (weights / root)) @ slope
     whole = data + PRIOR_WEIGHT * np.eye(len(place))
     share = np.clip(np.diag(np.linalg.solve(whole, data)), 0.0, 1.0)
-    # An absolute error's curvature is its density at zero, which Gauss and Newton's overstate by little here.
+    # Intervals want the loss's own curvature: Gauss and Newton's replaces it by its chord, which is steeper.
+    bent = (slope.T * (weights * CORNER / root**3)) @ slope + PRIOR_WEIGHT * np.eye(len(place))
     scores = slope * (weights * error / root)[:, None]
     codes = np.asarray(rows.family)
     summed = np.zeros((codes.max() + 1, len(place)))
     np.add.at(summed, codes, scores)
-    inverse = np.linalg.inv(whole)
+    inverse = np.linalg.inv(bent)
     covariance = inverse @ (summed.T @ summed + PRIOR_WEIGHT**2 * np.eye(len(place))) @ inverse
     deviation = 1.96 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     ends = []

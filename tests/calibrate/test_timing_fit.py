@@ -30,7 +30,7 @@ def products(count: int = 240, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     sizes = 2 ** rng.integers(6, 14, (count, 3))
     frame = pd.DataFrame(sizes, columns=["m", "n", "k"]).astype(float)
-    frame["m"] = np.minimum(frame["m"], 2 ** rng.integers(0, 14, count))
+    frame["m"] = 2.0 ** rng.integers(0, 15, count)
     frame = frame.assign(source="aiconfigurator", device=DEVICE, op="gemm", dtype="bf16", latency_us=1.0)
     return frame.reindex(columns=["source", *OPERATOR_COLUMNS])
 
