@@ -1,7 +1,7 @@
 """Calibration in stages (Asri and others): each parameter is free only in its own, on the rows that expose it.
 
 Launch and latency on short rows, width on compute-bound ones, cache and memory on memory-bound ones, what is left on
-all. The last entry, the polish, is no stage of the method: all parameters move again, their priors centred on the staged
+all. The last entry, the polish, is no stage of the method: all parameters move again, with priors about the staged
 values, so that what staging costs can be seen.
 """
 

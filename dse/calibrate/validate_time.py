@@ -114,7 +114,7 @@ def _judge(sheet: GpuSheet, timing: str, calibration: str | None) -> _Judge:
 
 def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     """Return why each row cannot be predicted, "" where it can."""
-    reason = frame["device"].astype(str).map(unknown).fillna("")
+    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
     op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
 
     def mark(rows: pd.Series, words: pd.Series | str) -> None:

@@ -26,9 +26,9 @@ TRUTH = {"dram": 0.85, "l2": 0.6, "overlap": 0.4, "split": 2400.0, "kept": 0.25,
 
 
 def products(count: int = 240, seed: int = 0) -> pd.DataFrame:
-    """Matrix products of an H100 from tiny to long, in many shape families, with a time to be filled in."""
+    """Matrix products of an H100 that expose every stage: from tiny to long, in many families; time to be filled in."""
     rng = np.random.default_rng(seed)
-    sizes = 2 ** rng.integers(6, 14, (count, 3))
+    sizes = 2 ** rng.integers(8, 15, (count, 3))
     frame = pd.DataFrame(sizes, columns=["m", "n", "k"]).astype(float)
     frame["m"] = 2.0 ** rng.integers(0, 15, count)
     frame = frame.assign(source="aiconfigurator", device=DEVICE, op="gemm", dtype="bf16", latency_us=1.0)
