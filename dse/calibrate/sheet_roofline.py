@@ -46,4 +46,5 @@ def _three(arithmetic: np.ndarray, memory: np.ndarray, measured: np.ndarray) -> 
         return np.log(_roofline(log, arithmetic, memory) / measured)
 
     start = np.log([max(0.5 * measured.min(), 1e-3), 0.75, 0.8])
-    return least_squares(error, start, loss="soft_l1", f_scale=0.05).x
+    ends = np.log([[1e-6, 0.01, 0.01], [1e6, 1.5, 1.5]])
+    return least_squares(error, np.clip(start, *ends), bounds=ends, loss="soft_l1", f_scale=0.05).x

@@ -10,15 +10,17 @@ from dse.calibrate.validate_time import TimeValidation
 
 WORST = 10
 
-WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory > 50",
-         "compute_above_50us": "compute > 50"}  # fmt: skip
+WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50",
+         "compute_above_50us": "compute >50"}  # fmt: skip
 
 
 def print_time_validation(found: TimeValidation, console: Console) -> None:
     """Print errors by device, operator, data type and regime, the worst rows, and what was skipped."""
     console.print(_groups(found.document["groups"]))
     console.print()
-    console.print(_worst(found.document["worst"][:WORST]))
+    console.print("farthest off", style="italic")
+    for row in found.document["worst"][:WORST]:
+        console.print(_worst(row), markup=False, highlight=False)
     console.print()
     _lines(found.document["rows_skipped"], found.notes, console)
 
@@ -44,14 +46,14 @@ def _lines(skipped: dict[str, int], notes: tuple[str, ...], console: Console) ->
 def _table(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for name in texts:
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, overflow="fold")
     for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", no_wrap=True, min_width=min(len(name), 5))
     return table
 
 
 def _groups(groups: list[dict[str, Any]]) -> Table:
-    title = "mean error of time, %; of the sheet's roofline, of a fitted one; rows within 80 % intervals"
+    title = "error of time, %, and of rooflines (sheet, fitted)"
     table = _table(title, ("device", "operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "80 %"))
     for g in groups:
         covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
@@ -63,17 +65,14 @@ def _groups(groups: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _worst(rows: list[dict[str, Any]]) -> Table:
-    table = _table("farthest off", ("operator", "shape"), ("measured", "predicted us"))
-    table.add_column("device, kernel, most of it")
-    for row in rows:
-        shape = " x ".join(f"{row[c]:g}" for c in ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv") if c in row)
-        most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
-        table.add_row(
-            f"{row['op']} {row['dtype']}", shape, f"{row['measured_us']:.1f}", f"{row['predicted_us']:.1f}",
-            ", ".join([row["device"], row["implementation"], *(f"{c} {us:.1f}" for c, us in most)]),
-        )  # fmt: skip
-    return table
+def _worst(row: dict[str, Any]) -> str:
+    """One row as a sentence."""
+    shape = " x ".join(f"{row[c]:g}" for c in ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv") if c in row)
+    most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
+    return (
+        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {row['measured_us']:.1f} us, predicted "
+        f"{row['predicted_us']:.1f} ({row['implementation']}; {', '.join(f'{c} {us:.1f}' for c, us in most)})"
+    )
 
 
 def _stages(answer: TimingAnswer) -> Table:
