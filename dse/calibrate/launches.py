@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
+from dse.calibrate.harness import Harness, harnesses
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
@@ -17,10 +18,11 @@ from dse.timing.timing import CAUSES, Timing
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
+from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import Operator
 
-WEIGHT_COPIES = 6
-"""Copies of the weights that the GEMM harness rotates through."""
+PRODUCTS = ("gemm", "gemm_bias", "bmm")
+"""Operators that are matrix products; a bias is taken as free."""
 
 OPERATORS = ("gemm", "attn_prefill", "attn_decode")
 DTYPES = ("bf16", "fp16")
@@ -39,26 +41,40 @@ class Rows(NamedTuple):
     own_timing: Timing
 
 
-def operator(row: Any, capability: float) -> Operator:
-    """The operator of a row in the cache state of its harness: weights rotated, the rest as warm as the L2 allows."""
+def operator(
+    row: Any,
+    capability: float,
+    harness: Harness | None = None,
+    library: Library = REPRESENTATIVE,
+    warpgroup: bool = True,
+) -> Operator:
+    """The operator of a row in the cache state of its harness (aiconfigurator's: weights rotated, the rest as warm as
+    the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type."""
+    harness = harness or harnesses()["aiconfigurator"]
     target = (capability, capability)
-    if row.op == "gemm":
-        a, b, c = (2.0 * x for x in (row.m * row.k, row.n * row.k, row.m * row.n))
-        touched = WEIGHT_COPIES * b + a + c
-        kind = row.dtype
-        gemm = Gemm(row.m, row.n, row.k, 1.0, kind, kind, kind, kind, touched, touched, touched)
-        return gemm_operator("gemm", gemm, target, True)
+    if row.op in PRODUCTS:
+        return gemm_operator("gemm", product(row, harness), target, warpgroup, library=library)
     attention = Attention(
         row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q)
     )
     touched = 2 * attention.q_bytes + attention.kv_bytes
     warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
-    return attention_operator("attention", warm, target, True)
+    return attention_operator("attention", warm, target, warpgroup)
+
+
+def product(row: Any, harness: Harness) -> Gemm:
+    """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
+    kind = row.dtype
+    out = "fp32" if kind == "int8" else kind  # 32-bit sums
+    batch = float(row.batch) if row.op == "bmm" and row.batch > 0 else 1.0
+    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out)
+    a, b, c = harness.distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
+    return replace(bare, a_distance=a, b_distance=b, out_distance=c)
 
 
 def family(row: Any) -> str:
     """Name of a row's shape family: rows of one family never stand on both sides of a split."""
-    if row.op == "gemm":
+    if row.op in PRODUCTS:
         return f"g{row.n:g}_{row.k:g}"
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 

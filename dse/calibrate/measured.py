@@ -13,6 +13,9 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
                     "seq_q", "seq_kv", "latency_us")  # fmt: skip
 """Columns of a table of operators; power stands in ``power_w``. An empty cell does not apply."""
 
+SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
+"""Columns of a table of operators that hold numbers of a shape."""
+
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
 
@@ -109,6 +112,30 @@ def read_operators(path: Path) -> OperatorTable:
         raise InputError(f"{path}: no row of {len(frame)} has power_w above 0 and latency_us; nothing to compare with")
     skipped = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
     return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
+
+
+def read_times(path: Path) -> OperatorTable:
+    """Read operators with measured time; rows without are counted. Raises InputError when no row is left."""
+    frame = _read(path)
+    _refuse_units(path, frame.columns)
+    _require(path, frame, OPERATOR_COLUMNS)
+    for column in SHAPE_COLUMNS:
+        frame[column] = _numbers(path, frame, column)
+    time = _numbers(path, frame, "latency_us")
+    if (time <= 0).any() or np.isinf(time).any():
+        wrong = (time <= 0) | np.isinf(time)
+        raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
+    keep = ~np.isnan(time)
+    if not keep.any():
+        raise InputError(f"{path}: no row of {len(frame)} has latency_us; nothing to compare with")
+    skipped = {} if keep.all() else {"no latency_us": int((~keep).sum())}
+    return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
+
+
+def has_power(path: Path) -> bool:
+    """Return whether any row of a table of operators has measured power."""
+    frame = _read(path)
+    return "power_w" in frame.columns and bool((pd.to_numeric(frame["power_w"], errors="coerce") > 0).any())
 
 
 def sha256(path: Path) -> str:

@@ -11,7 +11,9 @@ from dse.cli.app import Json, app, print_json
 
 
 @app.command
-def run(gpu: str, workload: str, /, *, timing: str = "amali", json_: Json = False) -> None:
+def run(
+    gpu: str, workload: str, /, *, timing: str = "amali", calibration: str | None = None, json_: Json = False
+) -> None:
     """Time one workload on one GPU, kernel by kernel.
 
     Parameters
@@ -22,12 +24,14 @@ def run(gpu: str, workload: str, /, *, timing: str = "amali", json_: Json = Fals
         As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
     timing:
         Timing model: amali or roofline.
+    calibration:
+        Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...) or a TOML of 'dse calibrate timing'.
     """
     from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
     from dse.timing.models import timing_model
 
-    result = run_one(gpu, workload, timing_model(timing, "--timing"))
+    result = run_one(gpu, workload, timing_model(_timing(timing, calibration), "--timing"))
     if json_:
         print_json(result.summary())
     else:
@@ -82,6 +86,7 @@ def explain(
     *,
     against: str | None = None,
     timing: str = "amali",
+    calibration: str | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:
@@ -97,6 +102,8 @@ def explain(
         A second GPU beside the first, and what accounts for the difference.
     timing:
         Timing model: amali, mdm or roofline.
+    calibration:
+        Calibration of the timing model, as for 'dse run'.
     """
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
@@ -105,7 +112,7 @@ def explain(
     from dse.timing.models import timing_model
 
     cache_compilations()
-    model = timing_model(timing, "--timing")
+    model = timing_model(_timing(timing, calibration), "--timing")
     found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
     if out is not None:
         from dse.report.page_explain import write_explain_page
@@ -115,3 +122,8 @@ def explain(
         print_json(found.document())
     else:
         print_found(found, Console())
+
+
+def _timing(timing: str, calibration: str | None) -> dict[str, str]:
+    """The table of a timing model, as a space's TOML would state it."""
+    return {"model": timing} | ({"calibration": calibration} if calibration else {})

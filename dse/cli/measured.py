@@ -1,5 +1,6 @@
 """Commands that hold the models against measurements: calibrate and validate."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,24 +40,94 @@ def calibrate_power(
         print_power_fit(answer, Console())
 
 
+@calibrate.command(name="timing")
+def calibrate_timing(
+    gpu: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    harness: str | None = None, json_: Json = False,
+) -> None:  # fmt: skip
+    """Fit the timing model to measured matrix products of one GPU, stage by stage; errors on families left out.
+
+    Parameters
+    ----------
+    gpu:
+        Name of a GPU ('dse show gpus') or path of a GPU TOML.
+    tables:
+        CSVs of measured operators: device, op, dtype, m, n, k, latency_us ...
+    out:
+        TOML file for the calibration: give it to --calibration, or to a space's timing.
+    harness:
+        How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight or unknown;
+        without it by the column source.
+    """
+    from dse.calibrate.timing import calibrate_timing as fit
+    from dse.report.terminal_validate import print_timing_fit
+
+    def report(stage) -> None:
+        print(f"dse: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
+
+    answer = fit(gpu, tables, harness, report)
+    if out:
+        answer.write(out)
+    if json_:
+        print_json(answer.document())
+    else:
+        print_timing_fit(answer, Console())
+
+
 @app.command
-def validate(table: Path, /, *, quantity: str, time: str = "measured", json_: Json = False) -> None:
+def validate(
+    table: Path, /, *, quantity: str | None = None, time: str = "measured", timing: str = "amali",
+    gpu: str | None = None, harness: str | None = None, calibration: str | None = None, json_: Json = False,
+) -> None:  # fmt: skip
     """Compare a model with a measured table, by device and operator.
 
     Parameters
     ----------
     table:
-        CSV of measured operators with power_w and latency_us.
+        CSV of measured operators with latency_us, and for power with power_w.
     quantity:
-        What is compared: power.
+        What is compared: time or power; without it power where the table has any, else time.
     time:
         Time under the power: measured (the power model alone) or model (the timing model's own).
+    timing:
+        Timing model of --quantity time: amali, mdm or roofline.
+    gpu:
+        GPU (name or TOML) that predicts devices without a preset; all rows where every device has one.
+    harness:
+        How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
+    calibration:
+        Name or path of a timing calibration; without it the device's shipped one, else shared.
     """
+    from dse.calibrate.measured import has_power
+    from dse.errors import InputError
+
+    if (quantity or ("power" if has_power(table) else "time")) == "time":
+        _validate_time(table, timing, gpu, harness, calibration, json_)
+        return
+    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration}
+    if any(given.values()):
+        named = ", ".join(option for option, used in given.items() if used)
+        raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
     from dse.calibrate.validate import validate as answer
     from dse.report.terminal_calibrate import print_validation
 
-    document = answer(table, quantity, time)
+    document = answer(table, quantity or "power", time)
     if json_:
         print_json(document)
     else:
         print_validation(document, Console())
+
+
+def _validate_time(
+    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, as_json: bool
+) -> None:
+    from dse.calibrate.validate_time import validate_time
+    from dse.report.terminal_validate import print_time_validation
+
+    found = validate_time(table, timing, gpu, harness, calibration)
+    if as_json:
+        for note in found.notes:
+            print(f"dse: {note}", file=sys.stderr)
+        print_json(found.document)
+    else:
+        print_time_validation(found, Console())

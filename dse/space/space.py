@@ -137,7 +137,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         workloads=workloads,
         weights=weights,
         objectives=_objectives(content.get("objectives"), where, known),
-        model=timing_model(content.get("timing", "amali"), f"{where}: timing"),
+        model=timing_model(content.get("timing", "amali"), f"{where}: timing", folder),
         power=power_choice(content.get("power", "board"), f"{where}: power"),
         yield_model=_yield_model(content, where),
         content=content,

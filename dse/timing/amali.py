@@ -3,6 +3,7 @@
 C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends; PAPERS.md lists every departure.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -27,6 +28,7 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.scoreboard import Timeline, timeline
+from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.timing.traced import Segmented, View, designs_shape, has_tensor_types, over_intervals, trace_clock, view
@@ -38,7 +40,8 @@ from dse.workload.traced import TracedKernel
 class Amali(TimingModel):
     """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
 
-    ``launch``: coefficients of KLL. ``tensor_modifiers``: II_TC from the opcode's FMA count (off: GCoM's fixed unit).
+    ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), by the
+    calibration named ``calibrated_on``. ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit).
     ``tensor_latency_measured``: L_TC = max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's
     unit. ``launch_overlapped``: the grid's CTA launches overlap execution (max instead of sum). ``latency_is_total``:
     latencies of the record are end to end. ``roofline_floor``: never below the bytes' time. ``single_warp_literal``:
@@ -47,6 +50,8 @@ class Amali(TimingModel):
     """
 
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
+    sustained: Sustained = eqx.field(default_factory=Sustained)
+    calibrated_on: str = eqx.field(default="", static=True)
     tensor_modifiers: bool = eqx.field(default=True, static=True)
     tensor_latency_measured: bool = eqx.field(default=False, static=True)
     launch_in_ns: bool = eqx.field(default=False, static=True)
@@ -59,15 +64,17 @@ class Amali(TimingModel):
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        sheet, gpu = gpu, self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem = memory(kernel, gpu, clock, self.latency_is_total)
+        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept)
         grid = waves(kernel, gpu)
         on_sm = self._waves_cycles(kernel, gpu, grid, mem)  # S_I + S_IP on the busiest SM
+        on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
         drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
         stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
-        return self._timing(
+        timing = self._timing(
             kernel,
             clock,
             mem,
@@ -77,14 +84,22 @@ class Amali(TimingModel):
             interconnect=link_cycles(kernel, gpu, clock),
             feasible=grid.fits * supported(kernel, gpu),
         )
+        return _at_clock(timing, self.sustained.slowed(kernel, sheet, clock, timing.cycles))
+
+    @property
+    def calibration(self) -> str:
+        """Name of the calibration that the coefficients come from."""
+        return self.calibrated_on or "uncalibrated"
 
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,).
 
         As section 11 composes it on the SM with the most CTAs; a sub-core holds ceil(W/Q) warps like the representative
         one, or the instructions that the trace counts for the busiest, where those are more (a departure: the
-        representative's own SM and sub-core would lose the stalls of a busier one, item 13).
+        representative's own SM and sub-core would lose the stalls of a busier one, item 13). Of a calibration only the
+        shares of rates and ``overlap`` apply: a trace holds its own prologue and epilogue.
         """
+        gpu = self.sustained.derated(gpu)
         clock = trace_clock(kernel, gpu)
         seen = view(
             kernel,
@@ -193,7 +208,7 @@ class Amali(TimingModel):
             interval_cycles(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate), gpu,
                 resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
-            )
+            ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip
 
@@ -224,6 +239,7 @@ class Amali(TimingModel):
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total
         waiting = jnp.where(binds, floor - stalls.issue, 0.0)
+        waiting = waiting + self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting)
 
@@ -232,6 +248,7 @@ class Amali(TimingModel):
             return jnp.zeros_like(executed)
         unit = clock_ghz if self.launch_in_ns else 1.0
         grid, launches = self.launch.per_grid(kernel) * unit, self.launch.per_launch(kernel) * unit  # Eq. (27)
+        launches = launches + self.sustained.split * clock_ghz * (jnp.asarray(kernel.launches) - 1.0)
         return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
 
 
@@ -240,6 +257,16 @@ def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Reside
     on_sm = ctas * warps
     subcore = ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
     return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
+
+
+def _at_clock(timing: Timing, slower: Array) -> Timing:
+    """Return a timing whose causes that follow the SMs' clock take ``slower`` times as long, in cycles as requested.
+
+    DRAM and links keep their pace, and a launch comes from the host.
+    """
+    keep = ("dram_bandwidth", "interconnect", "launch")
+    changed = {cause: cycles * slower for cause, cycles in timing.stack().items() if cause not in keep}
+    return replace(timing, **changed)
 
 
 def _with_drain(stalls: IntervalCycles, at: Timeline) -> IntervalCycles:

@@ -61,7 +61,7 @@ class IntervalCycles(NamedTuple):
         """All causes together."""
         return sum(self[1:], self.issue)
 
-    def scaled(self, factor: Array) -> "IntervalCycles":
+    def scaled(self, factor: Array | float) -> "IntervalCycles":
         """Every cause times ``factor``."""
         return IntervalCycles(*(a * factor for a in self))
 

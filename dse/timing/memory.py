@@ -16,7 +16,8 @@ class Memory(NamedTuple):
     """Memory as one kernel sees it, in cycles of the kernel's clock.
 
     ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
-    the loads that miss in the L2; ``dram_bytes`` [B] moved; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
+    the loads that miss in the L2; ``dram_bytes`` [B] moved, ``dram_writes`` [B] of them written (0 where not told
+    apart); ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
     """
 
     amat: Array
@@ -27,22 +28,27 @@ class Memory(NamedTuple):
     dram_bytes: Array
     l2_byte: Array
     dram_byte: Array
+    dram_writes: Array | float = 0.0
 
 
-def memory(kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool) -> Memory:
+def memory(
+    kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool, kept: Array | float | None = None
+) -> Memory:
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11).
+    that misses the L2 (spec AMALI section 10, item 11). ``kept``: what survives in the L2 between launches
+    (:func:`dse.workload.reuse.between_launches`).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.
     resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
-    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes)
+    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept)
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
     loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
-    return memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes, latency_is_total)
+    terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes, latency_is_total)
+    return terms._replace(dram_writes=writes)
 
 
 def memory_terms(

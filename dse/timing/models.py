@@ -1,10 +1,12 @@
 """Timing models by name: the one table through which the command line and TOML files choose code."""
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.timing.launch import LaunchLatency
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
@@ -14,8 +16,11 @@ TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roof
 """Name -> model."""
 
 
-def timing_model(spec: Any, where: str) -> TimingModel:
-    """Return the model that ``spec`` names: a name, or a table with ``model`` and switches; raises InputError."""
+def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:
+    """Return the model that ``spec`` names: a name, or a table with ``model`` and switches; raises InputError.
+
+    A table may name a ``calibration``: a shipped one, or the path of its TOML, which stands relative to ``folder``.
+    """
     table = {"model": spec} if isinstance(spec, str) else spec
     if not isinstance(table, dict) or not isinstance(table.get("model"), str):
         raise InputError(f"{where}: {spec!r} is not accepted; give one of {', '.join(TIMING_MODELS)}")
@@ -24,7 +29,9 @@ def timing_model(spec: Any, where: str) -> TimingModel:
         raise InputError(f"{where}: no model is called {name!r}; {accepted(name, TIMING_MODELS)}")
     model = TIMING_MODELS[name]
     parts: dict[str, Any] = {}
-    if any(f.name == "launch" for f in fields(model)):
+    if "calibration" in switches:
+        parts = _calibrated(switches.pop("calibration"), name, "launch" in switches, where, folder)
+    elif any(f.name == "launch" for f in fields(model)):
         parts["launch"] = _launch(switches.pop("launch", {}), where)
     known = [f.name for f in fields(model) if f.type in (bool, "bool")]
     for key, value in switches.items():
@@ -34,6 +41,19 @@ def timing_model(spec: Any, where: str) -> TimingModel:
         if not isinstance(value, bool):
             raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")
     return model(**parts, **switches)
+
+
+def _calibrated(spec: Any, name: str, with_launch: bool, where: str, folder: Path) -> dict[str, Any]:
+    """Return the coefficients of a calibration, for the one model that can be calibrated."""
+    if name != "amali":
+        raise InputError(f'{where}: calibration = {spec!r}: {name} cannot be calibrated; give model = "amali"')
+    if with_launch:
+        raise InputError(f"{where}: launch and calibration are both given; a calibration holds the launch latency")
+    if not isinstance(spec, str):
+        raise InputError(f"{where}: calibration = {spec!r} is not accepted; give the name of a calibration or a path")
+    path = folder / spec if spec.endswith(".toml") else spec
+    model = load_timing_calibration(path, f"{where}: calibration").model
+    return {"launch": model.launch, "sustained": model.sustained, "calibrated_on": model.calibrated_on}
 
 
 def _launch(spec: Any, where: str) -> LaunchLatency:

@@ -5,6 +5,7 @@ instructions, shared-memory fragment loads, global-to-shared copies, address ari
 """
 
 from dataclasses import dataclass
+from functools import cache
 from math import ceil
 
 from dse.errors import InputError
@@ -12,6 +13,7 @@ from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.instructions import MatrixInstruction, instruction_fma, instructions_for
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
+from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
 
 VECTOR_BYTES = 16 * 32
@@ -20,17 +22,9 @@ VECTOR_BYTES = 16 * 32
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
 
-MIN_SPLIT_K = 256
-"""Shortest contraction [element] that is worth a CTA of its own."""
 
-SPLITS = (1, 2, 4, 8, 16)
-WARP_TILES = ((256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 128, 4),
-              (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4))  # fmt: skip
-"""(rows, columns, warps) of CTA tiles with warp-level instructions."""
-
-WARPGROUP_TILES = ((256, 128, 8), (128, 256, 8), (128, 192, 8), (192, 128, 12), (128, 128, 8), (64, 256, 4),
-                   (128, 64, 8), (64, 128, 4), (64, 64, 4), (32, 128, 8), (16, 128, 8), (16, 64, 4))  # fmt: skip
-"""The same with warpgroup-level instructions; a side below 64 is the instruction's N (operands swapped)."""
+START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
+"""What a warp does before its first load: addresses, barriers."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +92,18 @@ def gemm_operator(
     warpgroup: bool = True,
     phase: str = "kernel",
     repeats: float = 1.0,
+    library: Library = REPRESENTATIVE,
 ) -> Operator:
     """Return the operator of a matrix product; raises InputError when no instruction computes in its type.
 
-    ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all).
+    ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
+    the tiles and splits.
     """
     candidates = [
         _candidate(gemm, instruction, tile, split)
         for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
-        for tile in _tiles(gemm, instruction)
-        for split in _splits(gemm, tile)
+        for tile in _tiles(gemm, instruction, library)
+        for split in _splits(gemm, tile, library)
     ]
     if not candidates:
         raise InputError(f"{name}: no matrix instruction of these GPUs computes in {gemm.compute}")
@@ -116,9 +112,9 @@ def gemm_operator(
     return Operator(name, "gemm", tuple(candidates), repeats, phase, shape)
 
 
-def _tiles(gemm: Gemm, instruction: MatrixInstruction) -> list[Tile]:
+def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:
     """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
-    shapes = WARPGROUP_TILES if instruction.warpgroup else WARP_TILES
+    shapes = library.warpgroup_tiles if instruction.warpgroup else library.warp_tiles
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
     fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
@@ -132,9 +128,10 @@ def _side_fits(side: int, dimension: float) -> bool:
     return side == 64 or dimension > side / 2
 
 
-def _splits(gemm: Gemm, tile: Tile) -> list[int]:
+def _splits(gemm: Gemm, tile: Tile, library: Library) -> list[int]:
     tiles = gemm.batch * ceil(gemm.m / tile.rows) * ceil(gemm.n / tile.columns)
-    return [s for s in SPLITS if s == 1 or (gemm.k / s >= MIN_SPLIT_K and tiles * s <= MAX_SPLIT_CTAS)]
+    enough = [s for s in library.splits if gemm.k / s >= library.least_k and tiles * s <= MAX_SPLIT_CTAS]
+    return [1, *(s for s in enough if s > 1)]
 
 
 def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int) -> Candidate:
@@ -146,7 +143,7 @@ def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: in
     out_element = 4.0 if split > 1 else element_bytes(gemm.out)
     partial_bytes = gemm.batch * gemm.m * gemm.n * 4.0 * split if split > 1 else 0.0
     kernel = Kernel(
-        start=Interval(repeats=1, instructions=40, int32=32, global_waits=1),
+        start=START,
         loop=loop,
         end=_epilogue(tile, out_element),
         ctas=ctas,
@@ -232,7 +229,7 @@ def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: in
 
 def _n_side(tile: Tile) -> int:
     """Columns of one warpgroup instruction: the tile's, or its rows where operands are swapped."""
-    return min(tile.rows if tile.rows < 64 else tile.columns, 256)
+    return min(tile.rows if tile.rows % 64 else tile.columns, 256)
 
 
 def _fragment_bytes(gemm: Gemm, tile: Tile) -> float:
@@ -257,6 +254,7 @@ def _widening_instructions(gemm: Gemm, tile: Tile) -> float:
     return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
 
 
+@cache
 def _epilogue(tile: Tile, out_element: float) -> Interval:
     """Convert the accumulators, pass them through shared memory, store them with 128-bit stores."""
     elements = tile.lane_elements

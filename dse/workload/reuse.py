@@ -34,12 +34,29 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
 
 
-def dram_bytes(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> tuple[Array, Array]:
-    """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once."""
+def between_launches(distance: Array, l2_bytes: Array, kept: Array | float | None) -> Array:
+    """Return the share of a buffer that misses when ``distance`` bytes were touched since an earlier launch used it.
+
+    ``kept``: share of the L2 beyond which nothing survives; what misses grows with the square of the distance, since
+    both the buffer's own lines and those that evict them do (fitted to measured products, whose bytes come partly from
+    the L2 well before it is full). None: the curve within a launch, :func:`miss_fraction`.
+    """
+    if kept is None:
+        return miss_fraction(distance, l2_bytes)
+    return jnp.minimum(1.0, distance / (kept * l2_bytes)) ** 2
+
+
+def dram_bytes(
+    kernel: Kernel, resident_ctas: Array, l2_bytes: Array, kept: Array | float | None = None
+) -> tuple[Array, Array]:
+    """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once.
+
+    ``kept`` as in :func:`between_launches`.
+    """
     reads = (
-        kernel.cold_bytes * miss_fraction(jnp.asarray(kernel.cold_distance), l2_bytes)
-        + kernel.warm_bytes * miss_fraction(jnp.asarray(kernel.warm_distance), l2_bytes)
+        kernel.cold_bytes * between_launches(jnp.asarray(kernel.cold_distance), l2_bytes, kept)
+        + kernel.warm_bytes * between_launches(jnp.asarray(kernel.warm_distance), l2_bytes, kept)
         + wave_rereads(kernel, resident_ctas, l2_bytes)
     )
-    writes = kernel.write_bytes * miss_fraction(jnp.asarray(kernel.write_distance), l2_bytes)
+    writes = kernel.write_bytes * between_launches(jnp.asarray(kernel.write_distance), l2_bytes, kept)
     return reads, writes

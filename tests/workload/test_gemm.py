@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dse.errors import InputError
-from dse.workload.gemm import SPLITS, Gemm, gemm_operator
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.library import REPRESENTATIVE
 
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
 
@@ -67,7 +68,7 @@ def test_splits_are_offered_only_where_k_is_long_and_the_grid_small():
     assert len(kernels(Gemm(64, 64, 255))) == len([k for k in kernels(Gemm(64, 64, 255)) if "split" not in k])
     assert not [label for label in kernels(Gemm(8192, 8192, 8192)) if "split" in label]
     few = [label for label in kernels(Gemm(64, 64, 16384)) if label.startswith("hmma_16816 64x64")]
-    assert len(few) == len(SPLITS)
+    assert len(few) == len(REPRESENTATIVE.splits)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,88 @@
+"""The way of measuring as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
+
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isinf
+
+import jax.numpy as jnp
+
+from dse.errors import InputError, accepted
+from dse.hardware.gpu import Gpu
+from dse.tables import read_table
+from dse.workload.library import LIBRARIES, Library
+from dse.workload.operator import FOREVER
+
+CLOCKS = ("boost", "sheet")
+"""Tensor clock of a harness: short runs stand at boost, long ones at the clock that the sheet states for them."""
+
+
+@dataclass(frozen=True)
+class Harness:
+    """How rows were measured. ``sources``: values of a table's column ``source`` that it stands for.
+
+    ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
+    weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
+    them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
+    ``fitted``: the overhead is fitted.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    overhead_us: float
+    weight_copies: float
+    warm_activations: bool
+    clock: str
+    library: Library
+    source: str
+    fitted: bool = False
+
+    def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
+        """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
+        passing = 0.0 if isinf(self.weight_copies) else self.weight_copies * b
+        activations = passing + a + c if self.warm_activations else FOREVER
+        return activations, FOREVER if isinf(self.weight_copies) else passing + a + c, activations
+
+    def clocked(self, gpu: Gpu) -> Gpu:
+        """Return the GPU at the tensor clock of these measurements."""
+        if self.clock == "sheet":
+            return gpu
+        return replace(gpu, tensor_clock_mhz=jnp.asarray(gpu.boost_clock_mhz))
+
+    def with_overhead(self, microseconds: float) -> "Harness":
+        """Return the same way of measuring with another overhead."""
+        return replace(self, overhead_us=microseconds)
+
+
+@cache
+def harnesses() -> dict[str, Harness]:
+    """Return the known ways of measuring by name."""
+    facts: dict[str, dict[str, dict[str, str]]] = {}
+    for row in read_table("calibration/harness.csv"):
+        facts.setdefault(row["harness"], {})[row["attribute"]] = row
+    return {name: _harness(name, rows) for name, rows in facts.items()}
+
+
+def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
+    return Harness(
+        name=name,
+        sources=tuple(filter(None, rows["sources"]["value"].split(";"))),
+        overhead_us=float(rows["overhead_us"]["value"]),
+        weight_copies=float(rows["weight_copies"]["value"]),
+        warm_activations=rows["warm_activations"]["value"] == "1",
+        clock=rows["clock"]["value"],
+        library=LIBRARIES[rows["library"]["value"]],
+        source=rows["sources"]["source"],
+        fitted=rows["overhead_us"]["status"] == "fitted",
+    )
+
+
+def find_harness(name: str, where: str = "--harness") -> Harness:
+    """Return a way of measuring by name; raises InputError."""
+    if name not in harnesses():
+        raise InputError(f"{where}: no harness is called {name!r}; {accepted(name, harnesses())}")
+    return harnesses()[name]
+
+
+def harness_of(source: str) -> Harness:
+    """Return the way a source measured, "unknown" where nothing is known of it."""
+    return next((h for h in harnesses().values() if source in h.sources), harnesses()["unknown"])

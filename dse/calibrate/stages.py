@@ -1,0 +1,148 @@
+"""Calibration in stages (Asri and others): each parameter is free only in its own, on the rows that expose it.
+
+Launch and latency on short rows, width on compute-bound ones, cache and memory on memory-bound ones, what is left on
+all. The last entry, the polish, is no stage of the method: all parameters move again, with priors about the staged
+values, so that what staging costs can be seen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.regimes import LONG_US, SHORT_US, compute_bound
+from dse.calibrate.timed import Chosen, TimedRows, best
+from dse.calibrate.timing_fit import (
+    DETERMINED,
+    Known,
+    Priors,
+    fit_rows,
+    fit_stage,
+    known,
+    model_of,
+    parameters,
+    priors,
+)
+
+SHORTLIST = 16
+"""Candidates of a row that a stage chooses among; drawn anew before each stage."""
+
+FEWEST = 20
+"""A stage with fewer rows is left out."""
+
+
+EXPOSED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
+    "launch": lambda t: t["latency_us"] < SHORT_US,
+    "width": lambda t: compute_bound(t) & (t["latency_us"] >= LONG_US),
+    "memory": lambda t: ~compute_bound(t) & (t["latency_us"] >= SHORT_US),
+    "rest": lambda t: t["latency_us"] > 0,
+}
+"""Stage -> the rows that expose its parameters."""
+
+
+@dataclass(frozen=True)
+class StageResult:
+    """Error after a stage, mean |predicted / measured - 1| [%] over fitted and over left-out families (None: none).
+
+    ``long_*``: of rows from LONG_US on. ``rows`` the stage was fitted on, ``free`` parameters of it.
+    """
+
+    name: str
+    rows: int
+    free: tuple[str, ...]
+    fitted: float | None
+    left_out: float | None
+    long_fitted: float | None
+    long_left_out: float | None
+
+
+@dataclass(frozen=True)
+class StagedFit:
+    """Fitted values, errors after each stage, what the rows determine, and the kernels chosen with their times [us]."""
+
+    values: dict[str, float]
+    stages: tuple[StageResult, ...]
+    known: Known
+    predicted_us: np.ndarray
+    chosen: Chosen
+
+    @property
+    def undetermined(self) -> tuple[str, ...]:
+        """Parameters whose answer is mostly the prior's."""
+        return tuple(n for n, share in zip(self.known.names, self.known.share, strict=True) if share < DETERMINED)
+
+    @property
+    def at_bounds(self) -> tuple[str, ...]:
+        """Parameters that ended at a bound."""
+        return tuple(n for n, at in zip(self.known.names, self.known.bound, strict=True) if at)
+
+
+def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, polish: bool = True,
+               report: Callable[[StageResult], None] | None = None) -> StagedFit:  # fmt: skip
+    """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see.
+
+    ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
+    """
+    order = [p.name for p in parameters() if fit_overhead or p.name != "overhead_us"]
+    stage_of = {p.name: p.stage for p in parameters()}
+    prior, z, results = priors(), np.zeros(len(parameters())), []
+
+    def add(name: str, free: set[str], count: int) -> None:
+        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
+        if report:
+            report(results[-1])
+
+    add("published prior", set(), 0)
+    for stage, exposed in EXPOSED.items():
+        free = {name for name in order if stage_of[name] == stage}
+        weights = (exposed(rows.table).to_numpy() & ~out).astype(float)
+        if weights.sum() < FEWEST:
+            continue
+        chosen = rows.shortlist(model_of(_named(z, prior)), SHORTLIST)
+        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
+        add(stage, free, int(weights.sum()))
+    if polish:
+        prior = priors(_named(z, prior))
+        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
+        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+        add("polish", set(order), int((~out).sum()))
+    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results))
+
+
+def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
+    return dict(zip([p.name for p in parameters()], np.asarray(prior.values(jnp.asarray(z))).tolist(), strict=True))
+
+
+def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead: bool) -> TimedRows:
+    """Return the rows with the fitted overhead in place of their harness's, if it is fitted."""
+    if not fit_overhead:
+        return rows
+    table = rows.table.assign(overhead_us=values["overhead_us"])
+    return TimedRows(table, rows.gpus, rows.kernels, rows.row, rows.labels)
+
+
+def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_overhead: bool,
+            stage: tuple[str, set[str], int]) -> StageResult:  # fmt: skip
+    predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
+    measured = rows.table["latency_us"].to_numpy()
+    error, long = 100 * np.abs(predicted / measured - 1), measured >= LONG_US
+
+    def mean(of: np.ndarray) -> float | None:
+        return float(error[of].mean()) if of.any() else None
+
+    name, free, count = stage
+    return StageResult(
+        name, count, tuple(p.name for p in parameters() if p.name in free),
+        mean(~out), mean(out), mean(~out & long), mean(out & long),
+    )  # fmt: skip
+
+
+def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
+              fit_overhead: bool, results: tuple[StageResult, ...]) -> StagedFit:  # fmt: skip
+    values = _named(z, prior)
+    predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
+    chosen = rows.shortlist(model_of(values), SHORTLIST)
+    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+    return StagedFit({name: values[name] for name in order}, results, told, predicted, chosen)

@@ -1,0 +1,197 @@
+"""Measured rows beside the kernels that could have run: built, timed and chosen in blocks, so memory is bounded."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.harness import Harness, harness_of
+from dse.calibrate.launches import family, operator
+from dse.calibrate.sheet_roofline import sheet_times
+from dse.errors import InputError
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import GpuSheet
+from dse.timing.amali import Amali
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+
+ROWS = 256
+"""Rows whose candidate kernels are built at a time."""
+
+CANDIDATES = 8192
+"""Kernels that one call of the program times."""
+
+NEVER_US = 1e9
+"""Time of a kernel that cannot run [us]: finite, and chosen only where nothing can."""
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
+
+    ``table`` gains ``family``, ``harness``, ``overhead_us`` and the data sheet's ``compute_us`` and ``memory_us`` [us];
+    ``gpus`` (rows,) are at the clock of the measurement.
+    """
+
+    table: pd.DataFrame
+    gpus: Gpu
+    kernels: Kernel
+    row: np.ndarray
+    labels: tuple[str, ...]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each row's candidates begin."""
+        return np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])
+
+    def take(self, places: np.ndarray) -> "Chosen":
+        """Return the candidates at ``places`` (rows, n)."""
+        kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
+        return Chosen(self.table, self.gpus, kernels, places)
+
+    def shortlist(self, model: TimingModel, count: int) -> "Chosen":
+        """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
+        time = candidate_us(model, self)
+        ends = np.r_[self.starts[1:], len(self.row)]
+        places = np.empty((len(self.table), count), int)
+        for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            order = np.argsort(time[start:end], kind="stable")[:count] + start
+            places[i] = np.resize(order, count)
+        return self.take(places)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows with equally many candidates each: ``kernels`` (rows, n), which stand at ``places`` (rows, n) of the set."""
+
+    table: pd.DataFrame
+    gpus: Gpu
+    kernels: Kernel
+    places: np.ndarray
+
+
+def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
+    """Return the time of every candidate without the harness's overhead [us]."""
+    found = []
+    for start in range(0, len(rows.row), CANDIDATES):
+        row = rows.row[start : start + CANDIDATES]
+        fill = CANDIDATES - len(row)
+        part = jax.tree.map(lambda x, s=start, f=fill: np.pad(x[s : s + CANDIDATES], (0, f), mode="edge"), rows.kernels)
+        at = np.pad(row, (0, fill), mode="edge")
+        gpus = jax.tree.map(lambda x, at=at: np.asarray(x)[at], rows.gpus)
+        found.append(np.asarray(_times(_anonymous(model), part, gpus))[: len(row)])
+    return np.concatenate(found)
+
+
+def _anonymous(model: TimingModel) -> TimingModel:
+    """The model with its numbers as arrays and without its name: one compiled program serves every calibration."""
+    model = replace(model, calibrated_on="") if isinstance(model, Amali) else model
+    return jax.tree.map(lambda x: jnp.asarray(x, float), model)
+
+
+@eqx.filter_jit
+def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
+    return jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, gpus)
+
+
+@eqx.filter_jit
+def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
+    """Return the timing of one kernel a row, fields of shape (rows,)."""
+    return jax.vmap(model)(kernels, gpus)
+
+
+def us_of(timing: Timing) -> jax.Array:
+    """Return the time of a launch [us], NEVER_US where it cannot run."""
+    return jnp.where(timing.feasible > 0, timing.microseconds, NEVER_US)
+
+
+def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
+    """Return the predicted time of each row with its overhead [us], and the kernel that is fastest, (rows, 1)."""
+    time = candidate_us(model, rows)
+    ends = np.r_[rows.starts[1:], len(rows.row)]
+    places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.starts, ends, strict=True)])
+    return time[places] + rows.table["overhead_us"].to_numpy(), rows.take(places[:, None])
+
+
+def blocks(
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
+) -> Iterator[TimedRows]:  # fmt: skip
+    """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
+
+    ``harness``: None takes each row's by its source.
+    """
+    for start in range(0, len(frame), ROWS):
+        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped)
+        if block is not None:
+            yield block
+
+
+def joined(parts: list[TimedRows]) -> TimedRows:
+    """Return several blocks as one."""
+    before = np.cumsum([0, *(len(p.table) for p in parts[:-1])])
+    return TimedRows(
+        pd.concat([p.table for p in parts], ignore_index=True),
+        jax.tree.map(lambda *x: np.concatenate(x), *(p.gpus for p in parts)),
+        jax.tree.map(lambda *x: np.concatenate(x), *(p.kernels for p in parts)),
+        np.concatenate([p.row + n for p, n in zip(parts, before, strict=True)]),
+        tuple(label for p in parts for label in p.labels),
+    )
+
+
+def _block(
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
+) -> TimedRows | None:  # fmt: skip
+    kept, columns, gpus, groups = [], [], [], []
+    for i, row in enumerate(frame.itertuples()):
+        sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
+        candidates, reason = _candidates(row, sheet, way)
+        if reason:
+            skipped[reason] = skipped.get(reason, 0) + 1
+            continue
+        kernel = candidates[0].kernel
+        arithmetic, memory = sheet_times(kernel, sheet)
+        kept.append(i)
+        columns.append((family(row), way.name, way.overhead_us, arithmetic, memory))
+        gpus.append(_record(sheet, way))
+        groups.append(candidates)
+    if not kept:
+        return None
+    names = ["family", "harness", "overhead_us", "compute_us", "memory_us"]
+    table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
+    kernels = Kernel.stack([c.kernel for group in groups for c in group])
+    return TimedRows(
+        table,
+        jax.tree.map(lambda *x: np.asarray(x, np.float32), *gpus),
+        jax.tree.map(lambda x: x.astype(np.float32), kernels),
+        np.repeat(np.arange(len(groups)), [len(g) for g in groups]),
+        tuple(c.label for group in groups for c in group),
+    )
+
+
+_RECORDS: dict[tuple[int, str], tuple[GpuSheet, Any]] = {}
+
+
+def _record(sheet: GpuSheet, harness: Harness) -> Any:
+    """The GPU of a sheet at a harness's clock, in plain numbers."""
+    key = (id(sheet), harness.clock)
+    if key not in _RECORDS:
+        _RECORDS[key] = (sheet, jax.tree.map(float, harness.clocked(sheet.record())))
+    return _RECORDS[key][1]
+
+
+def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
+    """The kernels of a row, or why there is none on this GPU."""
+    numbers = sheet.numbers()
+    tensor_type = row.dtype != "fp32"
+    if tensor_type and row.dtype not in sheet.tensor_types():
+        return (), f"{sheet.title} has no tensor cores for {row.dtype}"
+    try:
+        found = operator(row, numbers["compute_capability"], harness, harness.library, numbers["warpgroup_mma"] > 0)
+    except InputError as error:
+        return (), f"{row.op}: {error}"
+    return found.candidates, ""

@@ -1,0 +1,215 @@
+"""Fit AMALI's sustained rates and costs to measured times: priors, bounds, one stage, and what the rows determine.
+
+A parameter is p = low (high / low)^sigmoid(c + s z): never beyond its bounds, log-normal about its prior with the
+deviation ``spread`` near it, z = 0 at the prior. The loss is robust on log(predicted / measured), and the gradient runs
+through the timing model; each row takes the fastest of its shortlisted candidates.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.calibrate.fit import descend
+from dse.calibrate.loss import weighted_mean
+from dse.calibrate.timed import Chosen, us_of
+from dse.hardware.gpu import Gpu
+from dse.tables import read_table
+from dse.timing.amali import Amali
+from dse.timing.calibration import calibrated_model
+from dse.workload.kernel import Kernel
+
+PRIOR_WEIGHT = 1e-3
+"""A prior's half squared deviation against the mean absolute log error: Laplace errors of 5 % on about 50 independent
+families."""
+
+CORNER = 1e-4
+"""Added under the root of a squared error, so that an absolute error has no corner at zero: 1 %, squared [1]."""
+
+STEPS = 150
+RATE = 0.1
+
+AT_BOUND = 0.02
+"""A parameter this near to a bound, as a share of its range in logarithm, is at the bound."""
+
+DETERMINED = 0.5
+"""Share of a parameter's answer that must come from the rows for it to be called determined."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A fitted number: its stage, prior, bounds and the prior's standard deviation in logarithm."""
+
+    name: str
+    stage: str
+    unit: str
+    prior: float
+    low: float
+    high: float
+    spread: float
+
+
+class Priors(NamedTuple):
+    """Priors of all parameters as arrays (parameters,): logarithms of the bounds, place of the prior, and slope."""
+
+    low: Array
+    high: Array
+    center: Array
+    slope: Array
+
+    def values(self, z: Array) -> Array:
+        """The parameters of standard deviations ``z`` from their priors."""
+        return jnp.exp(self.low + (self.high - self.low) * jax.nn.sigmoid(self.center + self.slope * z))
+
+
+def parameters() -> tuple[Parameter, ...]:
+    """Return every fitted parameter, in the order of the table."""
+    numbers = ("prior", "low", "high", "spread")
+    return tuple(
+        Parameter(row["parameter"], row["stage"], row["unit"], *(float(row[k]) for k in numbers))
+        for row in read_table("calibration/timing.csv")
+    )
+
+
+def priors(values: dict[str, float] | None = None) -> Priors:
+    """Return the priors, centred on ``values`` where given."""
+    known = parameters()
+    low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
+    at = np.log([(values or {}).get(p.name, p.prior) for p in known])
+    share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
+    slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
+    return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
+
+
+def prior_values() -> dict[str, float]:
+    """Return every parameter's prior."""
+    return {p.name: p.prior for p in parameters()}
+
+
+def model_of(values: dict, name: str = "") -> Amali:
+    """Return the timing model of fitted values (numbers or arrays) by parameter; the harness's overhead is no part."""
+    return calibrated_model(values, name)
+
+
+class FitRows(NamedTuple):
+    """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
+
+    ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
+    numbers of shape families.
+    """
+
+    kernels: Kernel
+    gpus: Gpu
+    measured: Array
+    overhead: Array
+    weights: Array
+    free_overhead: Array
+    family: Array
+
+
+def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows:
+    """Return shortlisted rows as a stage takes them, those of weight 0 left out, padded to whole hundreds.
+
+    A few sizes of batches mean a few compiled programs.
+    """
+    used = np.flatnonzero(weights)
+    place = np.resize(used, -(-len(used) // 128) * 128)
+    weight = np.where(np.arange(len(place)) < len(used), weights[place], 0.0)
+    table = chosen.table.iloc[place]
+    us, overhead = (jnp.asarray(table[column].to_numpy(), float) for column in ("latency_us", "overhead_us"))
+    kernels, gpus = jax.tree.map(lambda x: jnp.asarray(x)[place], (chosen.kernels, chosen.gpus))
+    family = np.unique(table["family"], return_inverse=True)[1]
+    free = jnp.full(len(place), float(fit_overhead))
+    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family))
+
+
+def predicted_us(values: Array, rows: FitRows) -> Array:
+    """Return the time of each row [us]: the fastest of its candidates, and the harness's overhead."""
+    named = dict(zip([p.name for p in parameters()], values, strict=True))
+    model = model_of(named)
+    times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
+    overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
+    return jnp.min(times(rows.kernels, rows.gpus), axis=1) + overhead
+
+
+def log_error(values: Array, rows: FitRows) -> Array:
+    """Return log(predicted / measured) of each row."""
+    return jnp.log(predicted_us(values, rows) / rows.measured)
+
+
+def objective(z: Array, prior: Priors, rows: FitRows, strength: float | Array) -> Array:
+    """Return the loss of a fit: mean robust log error, and the distance from the priors."""
+    misfit = weighted_mean(jnp.sqrt(log_error(prior.values(z), rows) ** 2 + CORNER), rows.weights)
+    return misfit + 0.5 * strength * jnp.sum(z**2)
+
+
+@jax.jit
+def _stage(start: Array, free: Array, prior: Priors, rows: FitRows) -> Array:
+    """Standard deviations (parameters,) after a stage in which only those of mask ``free`` may move from ``start``."""
+
+    def loss(move: Array) -> Array:
+        return objective(start + free * move, prior, rows, PRIOR_WEIGHT)
+
+    return start + free * descend(loss, jnp.zeros_like(start), STEPS, RATE)
+
+
+def fit_stage(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> np.ndarray:
+    """Return the deviations after fitting the parameters named by ``free``, all others held at ``z``."""
+    mask = jnp.asarray([float(p.name in free) for p in parameters()])
+    return np.asarray(_stage(jnp.asarray(z, float), mask, prior, rows))
+
+
+class Known(NamedTuple):
+    """What rows say of parameters at a fit, in the order of ``names``: ``share`` from the rows, 0 to 1; 95 % interval;
+    and whether it is at a bound."""
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    share: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    bound: np.ndarray
+
+
+@jax.jit
+def _slopes(z: Array, prior: Priors, rows: FitRows) -> tuple[Array, Array]:
+    def error(z: Array) -> Array:
+        return log_error(prior.values(z), rows)
+
+    return error(z), jax.jacfwd(error)(z)
+
+
+def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
+    """Return the resolution (Gauss and Newton's curvature of the misfit against the prior's) and intervals.
+
+    Intervals are the sandwich of the scores summed by shape family, and of the prior's own uncertainty.
+    """
+    place = np.array([i for i, p in enumerate(parameters()) if p.name in free])
+    error, slope = (np.asarray(x, float) for x in _slopes(jnp.asarray(z, float), prior, rows))
+    slope, weights = slope[:, place], np.asarray(rows.weights, float)
+    weights = weights / weights.sum()
+    root = np.sqrt(error**2 + CORNER)
+    data = (slope.T * (weights / root)) @ slope
+    whole = data + PRIOR_WEIGHT * np.eye(len(place))
+    share = np.clip(np.diag(np.linalg.solve(whole, data)), 0.0, 1.0)
+    # Intervals want the loss's own curvature: Gauss and Newton's replaces it by its chord, which is steeper.
+    bent = (slope.T * (weights * CORNER / root**3)) @ slope + PRIOR_WEIGHT * np.eye(len(place))
+    scores = slope * (weights * error / root)[:, None]
+    codes = np.asarray(rows.family)
+    summed = np.zeros((codes.max() + 1, len(place)))
+    np.add.at(summed, codes, scores)
+    inverse = np.linalg.inv(bent)
+    covariance = inverse @ (summed.T @ summed + PRIOR_WEIGHT**2 * np.eye(len(place))) @ inverse
+    deviation = 1.96 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    ends = []
+    for sign in (-1.0, 0.0, 1.0):
+        moved = np.array(z, float)
+        moved[place] += sign * deviation
+        ends.append(np.asarray(prior.values(jnp.asarray(moved)))[place])
+    low, values, high = ends
+    at = np.asarray(jax.nn.sigmoid(prior.center + prior.slope * jnp.asarray(z, float)))[place]
+    names = tuple(parameters()[i].name for i in place)
+    return Known(names, values, share, low, high, (at < AT_BOUND) | (at > 1 - AT_BOUND))

@@ -1,0 +1,235 @@
+"""A timing model against a measured table: errors by device, operator, data type and regime, beside two rooflines."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.harness import find_harness
+from dse.calibrate.launches import PRODUCTS
+from dse.calibrate.measured import read_times
+from dse.calibrate.regimes import by_regime, compute_bound, regime
+from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
+from dse.calibrate.timed import NEVER_US, Chosen, TimedRows, best, blocks, timings
+from dse.errors import InputError
+from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
+from dse.timing.amali import Amali
+from dse.timing.calibration import SHARED, TimingCalibration, load_timing_calibration, shipped_calibrations
+from dse.timing.models import timing_model
+from dse.timing.timing import TimingModel
+
+ATTENTION = ("attn_prefill", "attn_decode")
+DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
+SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
+    ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
+)
+"""Operator -> the numbers that its shape needs, all above 0."""
+
+WORST = 20
+
+
+@dataclass(frozen=True)
+class TimeValidation:
+    """Answer of a validation: ``document`` as JSON has it, and what should be said beside it."""
+
+    document: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """What predicts the rows of one device."""
+
+    sheet: GpuSheet
+    model: TimingModel
+    calibration: TimingCalibration | None
+
+
+def validate_time(
+    table: Path, timing: str = "amali", gpu: str | None = None, harness: str | None = None,
+    calibration: str | None = None,
+) -> TimeValidation:  # fmt: skip
+    """Return the errors of a timing model on a measured table; raises InputError when no row can be predicted.
+
+    ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
+    how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped one,
+    else ``shared``. ``roofline_mape`` is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies
+    fitted to the device's other families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|.
+    """
+    measured = read_times(Path(table))
+    way = find_harness(harness) if harness else None
+    judges, unknown = _judges(measured.frame, timing, gpu, calibration)
+    reason = _uncovered(measured.frame, unknown)
+    skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    parts = []
+    for device, frame in measured.frame[reason == ""].groupby("device", sort=True):
+        judge = judges[str(device)]
+        parts += [_judged(block, judge) for block in blocks(frame, {str(device): judge.sheet}, way, skipped)]
+    rows = pd.concat([p[0] for p in parts], ignore_index=True) if parts else pd.DataFrame()
+    runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
+    for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
+        skipped[f"{judges[str(device)].sheet.title} runs none of the kernels of {op} {dtype}"] = len(none)
+    if not runs.any():
+        raise InputError(f"{table}: no row can be predicted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
+    worst = _worst(rows, runs, [p[1] for p in parts], judges)
+    document = {"groups": _groups(rows[runs].reset_index(drop=True), judges), "worst": worst, "rows_skipped": skipped}
+    return TimeValidation(document, _notes(rows[runs], judges, way is None))
+
+
+def _judges(
+    frame: pd.DataFrame, timing: str, gpu: str | None, calibration: str | None
+) -> tuple[dict[str, _Judge], dict[str, str]]:
+    """What predicts each device, and why others cannot be predicted."""
+    given = load_sheet(gpu) if gpu else None
+    devices = [str(device) for device in frame["device"].unique()]
+    without = [device for device in devices if find_preset(device) is None]
+    judges, unknown = {}, {}
+    for device in devices:
+        if given is not None and (device in without or not without):
+            judges[device] = _judge(given, timing, calibration)
+        elif device in without:
+            unknown[device] = f"device {device!r} has no preset; give one with --gpu"
+        elif gpu_index()[str(find_preset(device))]["supported"] != "1":
+            unknown[device] = f"device {device!r}: {gpu_index()[str(find_preset(device))]['note']}"
+        else:
+            judges[device] = _judge(load_sheet(device), timing, calibration)
+    return judges, unknown
+
+
+def _judge(sheet: GpuSheet, timing: str, calibration: str | None) -> _Judge:
+    if timing != "amali":
+        if calibration:
+            raise InputError(f"--calibration: {timing} cannot be calibrated; give --timing amali")
+        return _Judge(sheet, timing_model(timing, "--timing"), None)
+    name = calibration or (sheet.name if sheet.name in shipped_calibrations() else SHARED)
+    loaded = load_timing_calibration(name, "--calibration")
+    return _Judge(sheet, loaded.model, loaded)
+
+
+def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why each row cannot be predicted, "" where it can."""
+    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
+    op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
+
+    def mark(rows: pd.Series, words: pd.Series | str) -> None:
+        reason[rows & (reason == "")] = words
+
+    mark(~op.isin(SHAPES), "no kernel is made yet for operator '" + op + "'")
+    for known, types in DTYPES.items():
+        mark((op == known) & ~dtype.isin(types), "no kernel is made for " + op + " in " + dtype)
+    for known, columns in SHAPES.items():
+        numbers = frame[list(columns)]
+        lacking = ~(numbers > 0).all(axis=1)
+        mark((op == known) & lacking, f"{known} without its {', '.join(columns)}")
+    return reason
+
+
+def _judged(block: TimedRows, judge: _Judge) -> tuple[pd.DataFrame, Chosen]:
+    """A block's rows with what is predicted, and the chosen kernels."""
+    predicted, chosen = best(judge.model, block)
+    labels = [block.labels[i] for i in chosen.places[:, 0]]
+    return block.table.assign(predicted_us=predicted, implementation=labels), chosen
+
+
+def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, Any]]:
+    """Errors of every group and regime of the measured time."""
+    rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=0.0)
+    for _, part in rows.groupby(["device", "op"]):
+        fold = np.array([crc32(name.encode()) % FOLDS for name in part["family"]])
+        rows.loc[part.index, "three_us"] = fitted_roofline(part, fold)
+    found = []
+    for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
+        calibration = judges[str(device)].calibration
+        inside = _inside(part, calibration, str(op), str(dtype))
+        for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
+            covered = None if inside is None else 100 * float(inside[mask].mean())
+            found.append({"device": device, "op": op, "dtype": dtype, "regime": name} | _scores(part[mask])
+                         | {"interval_80_coverage": covered})  # fmt: skip
+    return found
+
+
+def _scores(rows: pd.DataFrame) -> dict[str, Any]:
+    measured = rows["latency_us"].to_numpy()
+
+    def error(column: str) -> np.ndarray:
+        return 100 * np.abs(rows[column].to_numpy() / measured - 1)
+
+    ratio, off = np.log(rows["predicted_us"].to_numpy() / measured), error("predicted_us")
+    return {
+        "n": len(rows), "mape": float(off.mean()), "bias": float(np.exp(ratio.mean())),
+        "log_ratio": float(np.abs(ratio).mean()), "inlier_10": 100 * float((off <= 10).mean()),
+        "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
+        "roofline3_mape": float(error("three_us").mean()),
+    }  # fmt: skip
+
+
+def _inside(rows: pd.DataFrame, calibration: TimingCalibration | None, op: str, dtype: str) -> np.ndarray | None:
+    """Whether each measured time lies within the 80 % interval of its predicted regime; None: no interval."""
+    if calibration is None or not calibration.covers(op, dtype):
+        return None
+    predicted = rows["predicted_us"].to_numpy()
+    error = np.log(predicted / rows["latency_us"].to_numpy())
+    inside = np.zeros(len(rows), bool)
+    for name, mask in by_regime(regime(predicted, compute_bound(rows))):
+        known = calibration.residual(op, dtype, name)
+        if known is None:
+            return None
+        if name != "all":
+            inside[mask] = (error[mask] >= known.q10) & (error[mask] <= known.q90)
+    return inside
+
+
+def _worst(
+    rows: pd.DataFrame, runs: np.ndarray, chosen: list[Chosen], judges: Mapping[str, _Judge]
+) -> list[dict[str, Any]]:
+    """The rows that are farthest off, each with its stack [us]."""
+    ratio = np.abs(np.log(rows["predicted_us"] / rows["latency_us"]).to_numpy())
+    places = [int(i) for i in np.argsort(-np.where(runs, ratio, -1.0))[: min(WORST, int(runs.sum()))]]
+    starts = np.cumsum([0, *(len(c.table) for c in chosen)])
+    found = []
+    for place in places:
+        block = int(np.searchsorted(starts, place, side="right")) - 1
+        at, part, row = place - starts[block], chosen[block], rows.iloc[place]
+        kernel, gpu = jax.tree.map(lambda x, i=at: jnp.asarray(x)[i], (part.kernels, part.gpus))
+        stack = _stack(judges[str(row["device"])].model, kernel, gpu)
+        shape = {c: float(row[c]) for c in SHAPES[row["op"]]}
+        found.append({"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
+                      "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
+                      "ratio": float(row["predicted_us"] / row["latency_us"]),
+                      "implementation": row["implementation"], "harness": row["harness"],
+                      "stack_us": {"overhead": float(row["overhead_us"])} | stack})  # fmt: skip
+    return found
+
+
+def _stack(model: TimingModel, kernel: Any, gpu: Any) -> dict[str, float]:
+    """The stack of one chosen kernel [us], causes that cost nothing left out; ``kernel`` (1,), ``gpu`` scalar."""
+    timing = timings(model, kernel, jax.tree.map(lambda x: x[None], gpu))
+    clock = float(timing.clock_ghz[0])
+    us = {cause: float(cycles[0]) / clock / 1e3 for cause, cycles in timing.stack().items()}
+    return {cause: value for cause, value in us.items() if value > 0}
+
+
+def _notes(rows: pd.DataFrame, judges: Mapping[str, _Judge], by_source: bool) -> tuple[str, ...]:
+    """What the numbers do not say: calibrations, operators outside of them, ways of measuring."""
+    notes = []
+    for device, part in rows.groupby("device", sort=True):
+        judge = judges[str(device)]
+        model = type(judge.model).__name__.lower() if isinstance(judge.model, Amali) else "roofline"
+        notes.append(f"{device}: {judge.sheet.title}, {model}, calibration {judge.model.calibration}")
+        if judge.calibration is None:
+            continue
+        kinds = sorted({(str(o), str(d)) for o, d in zip(part["op"], part["dtype"], strict=True)})
+        bare = [f"{op} {dtype}" for op, dtype in kinds if not judge.calibration.covers(op, dtype)]
+        if bare:
+            notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
+        if judge.sheet.name in judge.calibration.gpus:
+            notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
+    if by_source:
+        notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows['harness'])))}")
+    return tuple(notes)

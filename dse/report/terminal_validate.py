@@ -1,0 +1,103 @@
+"""``dse validate --quantity time`` and ``dse calibrate timing`` in the terminal: errors beside baselines, by stage."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dse.calibrate.timing import TimingAnswer
+from dse.calibrate.validate_time import TimeValidation
+
+WORST = 10
+
+WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50",
+         "compute_above_50us": "compute >50"}  # fmt: skip
+
+
+def print_time_validation(found: TimeValidation, console: Console) -> None:
+    """Print errors by device, operator, data type and regime, the worst rows, and what was skipped."""
+    console.print(_groups(found.document["groups"]))
+    console.print()
+    console.print("farthest off", style="italic")
+    for row in found.document["worst"][:WORST]:
+        console.print(_worst(row), markup=False, highlight=False)
+    console.print()
+    _lines(found.document["rows_skipped"], found.notes, console)
+
+
+def print_timing_fit(answer: TimingAnswer, console: Console) -> None:
+    """Print errors stage by stage, the parameters and what determines them, and errors on left-out rows."""
+    console.print(f"{answer.name}: {answer.rows} rows fitted, {answer.rows_left_out} left out", style="bold")
+    console.print(_stages(answer))
+    console.print()
+    console.print(_parameters(answer.coefficients()))
+    console.print()
+    console.print(_residuals(answer))
+    _lines(answer.skipped, (), console)
+
+
+def _lines(skipped: dict[str, int], notes: tuple[str, ...], console: Console) -> None:
+    for reason, n in skipped.items():
+        console.print(f"skipped: {n} rows: {reason}", markup=False, highlight=False, style="yellow")
+    for note in notes:
+        console.print(f"note: {note}", markup=False, highlight=False, style="dim")
+
+
+def _table(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for name in texts:
+        table.add_column(name, overflow="fold")
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True, min_width=min(len(name), 5))
+    return table
+
+
+def _groups(groups: list[dict[str, Any]]) -> Table:
+    title = "error of time, %, and of rooflines (sheet, fitted)"
+    table = _table(title, ("device", "operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "80 %"))
+    for g in groups:
+        covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
+        errors = (f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
+        table.add_row(
+            g["device"], f"{g['op']} {g['dtype']}", WORDS[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
+            f"{g['bias']:.2f}", *errors, covered, style="bold" if g["regime"] == "all" else None,
+        )  # fmt: skip
+    return table
+
+
+def _worst(row: dict[str, Any]) -> str:
+    """One row as a sentence."""
+    shape = " x ".join(f"{row[c]:g}" for c in ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv") if c in row)
+    most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
+    return (
+        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {row['measured_us']:.1f} us, predicted "
+        f"{row['predicted_us']:.1f} ({row['implementation']}; {', '.join(f'{c} {us:.1f}' for c, us in most)})"
+    )
+
+
+def _stages(answer: TimingAnswer) -> Table:
+    table = _table("mean error after each stage, %", ("stage",),
+                   ("rows", "fitted", "left out", "fitted > 50 us", "left out > 50 us"))  # fmt: skip
+    for s in answer.fit.stages:
+        numbers = (s.fitted, s.left_out, s.long_fitted, s.long_left_out)
+        table.add_row(s.name, str(s.rows or "-"), *("-" if x is None else f"{x:.1f}" for x in numbers))
+    return table
+
+
+def _parameters(rows: list[dict[str, Any]]) -> Table:
+    table = _table("parameters", ("name", "stage"), ("value", "unit", "2.5 %", "97.5 %", "data %"))
+    table.add_column("")
+    for row in rows:
+        words = "at its bound" if row["at_bound"] else "" if row["determined"] else "not determined: prior"
+        numbers = (f"{row['value']:.4g}", row["unit"], f"{row['low']:.4g}", f"{row['high']:.4g}")
+        table.add_row(row["name"], row["stage"], *numbers, f"{100 * row['data_share']:.0f}", words,
+                      style="dim" if words else None)  # fmt: skip
+    return table
+
+
+def _residuals(answer: TimingAnswer) -> Table:
+    table = _table("log(predicted / measured) of left-out rows, by predicted time", ("operator", "type", "regime"),
+                   ("rows", "10 %", "median", "90 %"))  # fmt: skip
+    for r in answer.residuals:
+        table.add_row(r.op, r.dtype, r.regime, str(r.n), f"{r.q10:+.3f}", f"{r.q50:+.3f}", f"{r.q90:+.3f}")
+    return table

@@ -1,0 +1,145 @@
+"""Calibrations of the timing model: TOML files with coefficients, where they come from, and errors on unseen rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError, accepted
+from dse.hardware.presets import read_toml
+from dse.timing.amali import Amali
+from dse.timing.launch import LaunchLatency
+from dse.timing.sustained import Sustained
+
+FORMAT = "dse timing calibration 1"
+
+SHARED = "shared"
+"""The shipped calibration of a GPU that nobody has measured."""
+
+LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
+"""Parameter of a calibration -> coefficient of the launch latency; its alpha and beta are 0."""
+
+TWINS = {"bf16": "fp16", "fp16": "bf16"}
+"""Data types with the same rates and bytes: a calibration on one covers the other."""
+
+LEAST_ROWS = 20
+"""Left-out rows that an interval of a regime must rest on; with fewer, all regimes of the operator serve."""
+
+
+@dataclass(frozen=True)
+class Residual:
+    """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows."""
+
+    op: str
+    dtype: str
+    regime: str
+    n: int
+    q10: float
+    q50: float
+    q90: float
+
+
+@dataclass(frozen=True)
+class TimingCalibration:
+    """A calibration read back: the model with its coefficients, what it was fitted on, and how far off it was."""
+
+    name: str
+    model: Amali
+    values: dict[str, float]
+    gpus: tuple[str, ...]
+    overheads: dict[str, float]
+    residuals: tuple[Residual, ...]
+
+    def covers(self, op: str, dtype: str) -> bool:
+        """Whether rows of this operator and data type were among those it was fitted on."""
+        return any(r.op == op and r.dtype in (dtype, TWINS.get(dtype)) for r in self.residuals)
+
+    def residual(self, op: str, dtype: str, regime: str) -> Residual | None:
+        """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known."""
+        known = {(r.op, r.dtype, r.regime): r for r in self.residuals if r.n >= LEAST_ROWS}
+        choices = [(op, kind, wanted) for wanted in (regime, "all") for kind in (dtype, TWINS.get(dtype, dtype))]
+        return next((known[choice] for choice in choices if choice in known), None)
+
+
+def shipped_calibrations() -> dict[str, Path]:
+    """Return the shipped calibrations by name."""
+    folder = Path(str(files("dse").joinpath("data", "calibration")))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load_timing_calibration(path_or_name: str | Path, where: str = "calibration") -> TimingCalibration:
+    """Read a calibration by path, or a shipped one by name; raises InputError naming file, key, value and remedy."""
+    path = Path(path_or_name)
+    if path.suffix != ".toml":
+        shipped = shipped_calibrations()
+        if str(path_or_name) not in shipped:
+            hint = accepted(str(path_or_name), shipped)
+            raise InputError(
+                f"{where}: no calibration is called {str(path_or_name)!r}; {hint} (or the path of a .toml)"
+            )
+        path = shipped[str(path_or_name)]
+    return _calibration(path, read_toml(path))
+
+
+def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
+    if content.get("format") != FORMAT:
+        found = content.get("format")
+        raise InputError(f"{path}: format is {found!r}; give a file that 'dse calibrate timing -o' wrote ({FORMAT!r})")
+    name = content.get("name")
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{path}: name is {name!r}; give a text")
+    values = _values(path, content.get("parameters"))
+    residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
+    overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
+    gpus = tuple(str(g) for g in _list(path, content, "gpus"))
+    return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals)
+
+
+def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:
+    """Return the timing model with the values (numbers or arrays) of a calibration's parameters, all of them given."""
+    launch = LaunchLatency(**{LAUNCH[k]: values[k] for k in LAUNCH}, alpha=0.0, beta=0.0)
+    sustained = {f.name: values[f.name] for f in fields(Sustained)}
+    return Amali(launch=launch, sustained=Sustained(**sustained), calibrated_on=name)
+
+
+def _values(path: Path, rows: Any) -> dict[str, float]:
+    known = (*LAUNCH, *(f.name for f in fields(Sustained)))
+    rows = rows if isinstance(rows, dict) else {}
+    for name in rows:
+        if name not in known:
+            raise InputError(f"{path}: parameters.{name} is not a parameter of the model; {accepted(name, known)}")
+    missing = [name for name in known if name not in rows]
+    if missing:
+        raise InputError(f"{path}: no table [parameters.{missing[0]}]; give each of {', '.join(known)} a value")
+    return {
+        name: _number(path, f"parameters.{name}.value", row.get("value") if isinstance(row, dict) else row)
+        for name, row in rows.items()
+    }
+
+
+def _number(path: Path, key: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+        raise InputError(f"{path}: {key} is {value!r}; give a number from 0 to 1e6")
+    return float(value)
+
+
+def _list(path: Path, content: dict[str, Any], key: str) -> list[Any]:
+    found = content.get(key, [])
+    if not isinstance(found, list):
+        raise InputError(f"{path}: {key} is {found!r}; give a list")
+    return found
+
+
+def _table(path: Path, content: dict[str, Any], key: str) -> dict[str, Any]:
+    found = content.get(key, {})
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: {key} is {found!r}; give a table")
+    return found
+
+
+def _residual(path: Path, row: Any) -> Residual:
+    keys = [f.name for f in fields(Residual)]
+    if not isinstance(row, dict) or set(row) != set(keys):
+        raise InputError(f"{path}: a table of residuals is {row!r}; give {', '.join(keys)}")
+    return Residual(**row)

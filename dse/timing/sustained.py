@@ -1,0 +1,88 @@
+"""What tuned kernels sustain of a GPU's rates, and what they cost beyond the interval model (spec/operators.md)."""
+
+from dataclasses import replace
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import Array
+
+from dse.hardware.gpu import Gpu
+from dse.timing.interval import IntervalCycles
+from dse.workload.kernel import TENSOR_DTYPES, Kernel
+
+HEATING_US = 300.0
+"""Duration from which the clock of a busy GPU has begun to fall [us] (spec/operators.md, clock drop)."""
+
+
+class Sustained(eqx.Module):
+    """Fitted shares of rates and fitted costs; the defaults leave the published model as it is, bit for bit.
+
+    Shares of the record's rates [1]: ``tensor`` of the tensor cores', ``dram`` of what a streaming read sustains,
+    ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's.
+
+    Costs on the SM: ``prologue`` [cycle] until the first product, beyond the latencies of the first loads; ``wave``
+    [cycle] between a wave of CTAs and the next; ``epilogue`` [1], the last interval relative to its instructions' time.
+
+    Between SM and memory: ``overlap`` [1], what the shorter of SM time and bytes' time adds to the longer where both
+    are equal; ``write`` [1], share of the results' DRAM time that follows the products instead of running beside them;
+    ``kept`` [1], share of the L2 that survives between launches (None: :func:`dse.workload.reuse.miss_fraction`);
+    ``split`` [ns] of each kernel after the first, which adds up partial results.
+
+    ``throttle`` [1]: a launch that uses the share u of the tensor peak for t us takes 1 + throttle u^2 ln(1 + t/300 us)
+    of its time, since the clock falls in the power limit.
+    """
+
+    tensor: Array | float = 1.0
+    dram: Array | float = 1.0
+    l2: Array | float = 1.0
+    l2_port: Array | float = 1.0
+    shared: Array | float = 1.0
+    prologue: Array | float = 0.0
+    wave: Array | float = 0.0
+    epilogue: Array | float = 1.0
+    overlap: Array | float = 0.0
+    write: Array | float = 0.0
+    kept: Array | float | None = None
+    split: Array | float = 0.0
+    throttle: Array | float = 0.0
+
+    def derated(self, gpu: Gpu) -> Gpu:
+        """Return the GPU with the rates that kernels sustain."""
+        rates = {name: getattr(gpu, name) * self.tensor for name in (f"tensor_fma_{dtype}" for dtype in TENSOR_DTYPES)}
+        return replace(
+            gpu,
+            **rates,
+            dram_sustained_fraction=gpu.dram_sustained_fraction * self.dram,
+            l2_slice_bytes_per_cycle=gpu.l2_slice_bytes_per_cycle * self.l2,
+            l2_port_bytes_per_cycle=gpu.l2_port_bytes_per_cycle * self.l2_port,
+            l1_bytes_per_cycle=gpu.l1_bytes_per_cycle * self.shared,
+        )
+
+    def started(self, on_sm: IntervalCycles, waves: Array) -> IntervalCycles:
+        """Return the cycles of ``waves`` waves with what starting them costs, booked under latency."""
+        starts = self.prologue + self.wave * jnp.maximum(waves - 1.0, 0.0)
+        return on_sm._replace(long_scoreboard=on_sm.long_scoreboard + starts)
+
+    def beside(self, on_sm: Array, bytes_time: Array, writes: Array) -> Array:
+        """Return what bytes add to SM time, or it to them, where the two overlap imperfectly [cycle].
+
+        ``on_sm``, ``bytes_time`` and ``writes`` (of the results to DRAM) [cycle]. t = max + overlap min^2 / max +
+        write min(SM, writes): of two equal times a share ``overlap`` shows, of unequal ones less.
+        """
+        shorter, longer = jnp.minimum(bytes_time, on_sm), jnp.maximum(bytes_time, on_sm)
+        excess = self.overlap * shorter * shorter / jnp.maximum(longer, 1.0)
+        return excess + self.write * jnp.minimum(writes, on_sm)
+
+    def slowed(self, kernel: Kernel, gpu: Gpu, clock_ghz: Array, cycles: Array) -> Array:
+        """Return by what factor what follows the clock takes longer, for a launch of ``cycles`` at ``clock_ghz``.
+
+        u: useful multiply-adds over the tensor peak of the type at that clock; 0 for kernels on CUDA cores, whose power
+        is far from the limit.
+        """
+        index = jnp.asarray(kernel.tensor_dtype)
+        rate = sum((jnp.where(index == i, x, 0.0) for i, x in enumerate(gpu.tensor_fma)), jnp.zeros_like(cycles))
+        rate = rate * gpu.tensor_cores_per_sm * gpu.sm_count
+        peak = jnp.maximum(rate * cycles, 1.0)
+        busy = jnp.where(jnp.asarray(kernel.uses_tensor) > 0, jnp.asarray(kernel.fma) / peak, 0.0)
+        microseconds = cycles / clock_ghz / 1e3
+        return 1.0 + self.throttle * jnp.minimum(busy, 1.0) ** 2 * jnp.log1p(microseconds / HEATING_US)

@@ -1,0 +1,75 @@
+"""The library of matrix kernels: which tiles and splits it was compiled with, apart from the GPU it runs on."""
+
+from dataclasses import dataclass, replace
+
+TileShape = tuple[int, int, int]
+"""(rows, columns, warps) of a CTA's tile."""
+
+
+@dataclass(frozen=True)
+class Library:
+    """What a library of matrix products can choose from.
+
+    ``warp_tiles`` and ``warpgroup_tiles``: tiles with warp-level and with warpgroup-level instructions; of the latter a
+    side that is no multiple of 64 is the instruction's N (operands swapped). ``splits``: CTAs that share one tile's
+    contraction, each with ``least_k`` elements of k or more.
+    """
+
+    name: str
+    warp_tiles: tuple[TileShape, ...]
+    warpgroup_tiles: tuple[TileShape, ...]
+    splits: tuple[int, ...]
+    least_k: int
+
+
+REPRESENTATIVE = Library(
+    name="representative",
+    warp_tiles=(
+        (256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 128, 4),
+        (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4),
+    ),
+    warpgroup_tiles=(
+        (256, 128, 8), (128, 256, 8), (128, 192, 8), (192, 128, 12), (128, 128, 8), (64, 256, 4), (128, 64, 8),
+        (64, 128, 4), (64, 64, 4), (32, 128, 8), (16, 128, 8), (16, 64, 4),
+    ),
+    splits=(1, 2, 4, 8, 16),
+    least_k=256,
+)  # fmt: skip
+"""A dozen tiles that stand for any library: what sweeps of designs evaluate."""
+
+TUNED = Library(
+    name="tuned",
+    warp_tiles=(
+        (256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 256, 4), (256, 64, 4),
+        (64, 64, 4), (32, 256, 4), (32, 128, 4), (32, 64, 4), (16, 256, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4),
+        (64, 32, 4), (64, 16, 4),
+    ),
+    warpgroup_tiles=(
+        (128, 256, 8), (256, 128, 8), (192, 192, 12), (192, 128, 12), (128, 192, 8), (160, 192, 12), (96, 256, 16),
+        (128, 224, 8), (224, 128, 8), (128, 160, 8), (160, 128, 8), (128, 128, 8), (96, 192, 12), (96, 128, 8),
+        (128, 96, 8), (64, 256, 4), (64, 192, 4), (64, 128, 4), (128, 64, 8), (96, 64, 4), (64, 96, 4), (64, 64, 4),
+        (48, 128, 8), (48, 64, 4), (32, 256, 16), (32, 128, 8), (32, 64, 4), (16, 256, 16), (16, 192, 12),
+        (16, 128, 8), (16, 64, 4), (192, 32, 12), (128, 32, 8), (64, 32, 4), (64, 16, 4),
+    ),
+    splits=(1, 2, 3, 4, 6, 8, 12, 16, 24),
+    least_k=128,
+)  # fmt: skip
+"""Finer tiles and splits, as cuBLAS ships them: what measured rows are predicted with, and calibrations fitted with."""
+
+EARLY = replace(
+    TUNED,
+    name="early",
+    warpgroup_tiles=(
+        (128, 256, 8),
+        (256, 128, 8),
+        (128, 128, 8),
+        (128, 64, 8),
+        (64, 128, 4),
+        (64, 256, 4),
+        (64, 64, 4),
+    ),
+)
+"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256)."""
+
+LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}
+"""Name -> library."""

@@ -1,0 +1,111 @@
+"""Sustained rates and costs: neutral by default, monotone and finite with fitted values."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.presets import load_gpu
+from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration, shipped_calibrations
+from dse.timing.models import timing_model
+from dse.timing.sustained import Sustained
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
+from dse.workload.library import REPRESENTATIVE, TUNED
+
+SHAPES = (Gemm(1, 4096, 4096), Gemm(64, 512, 65536), Gemm(4096, 4096, 4096), Gemm(128, 8192, 64, b_distance=4e6))
+FITTED = Sustained(0.95, 0.97, 0.75, 1.05, 0.85, 500.0, 90.0, 0.9, 0.22, 0.2, 0.25, 1500.0, 0.06)
+
+
+def kernels(library=REPRESENTATIVE) -> Kernel:
+    made = [gemm_operator("g", gemm, (9.0, 9.0), library=library) for gemm in SHAPES]
+    return Kernel.stack([c.kernel for operator in made for c in operator.candidates]).as_arrays()
+
+
+def cycles(model: Amali, gpu, batch: Kernel) -> np.ndarray:
+    return np.asarray(jax.jit(jax.vmap(lambda kernel: model(kernel, gpu).cycles))(batch))
+
+
+def test_neutral_values_change_nothing_but_fitted_ones_do():
+    gpu, batch = load_gpu("h100_sxm"), kernels()
+    plain = cycles(Amali(), gpu, batch)
+    np.testing.assert_array_equal(cycles(Amali(sustained=Sustained()), gpu, batch), plain)
+    unchanged = Sustained().derated(gpu)
+    assert all(jnp.array_equal(a, b) for a, b in zip(jax.tree.leaves(unchanged), jax.tree.leaves(gpu), strict=True))
+    assert (cycles(Amali(sustained=FITTED), gpu, batch) > plain).mean() > 0.9
+    assert Amali().calibration == "uncalibrated"
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    ["dram_bandwidth_gbs", "l2_slice_bytes_per_cycle", "l2_port_bytes_per_cycle", "l1_bytes_per_cycle", "l2_mib",
+     "tensor_fma_bf16"],
+)  # fmt: skip
+def test_more_of_a_rate_is_never_slower(attribute):
+    gpu, batch, model = load_gpu("h100_sxm"), kernels(TUNED), Amali(sustained=FITTED)
+    last = cycles(model, gpu, batch)
+    for factor in (1.1, 1.5, 3.0):
+        more = eqx.tree_at(lambda g: getattr(g, attribute), gpu, getattr(gpu, attribute) * factor)
+        now = cycles(model, more, batch)
+        assert np.isfinite(now).all()
+        assert (now <= last * (1 + 1e-5)).all()
+        last = now
+
+
+def test_causes_still_add_up_and_the_clock_drop_grows_with_duration():
+    gpu, batch = load_gpu("h100_sxm"), kernels()
+    timing = jax.jit(jax.vmap(lambda kernel: Amali(sustained=FITTED)(kernel, gpu)))(batch)
+    np.testing.assert_allclose(sum(timing.stack().values(), 0.0), timing.cycles, rtol=1e-5)
+    busy = gemm_operator("g", Gemm(8192, 8192, 8192), (9.0, 9.0)).candidates[0].kernel
+    short, long = (FITTED.slowed(busy, gpu, jnp.asarray(1.9), jnp.asarray(c)) for c in (1.5e6, 3e6))
+    half = FITTED.slowed(eqx.tree_at(lambda k: k.fma, busy, busy.fma / 2), gpu, jnp.asarray(1.9), jnp.asarray(1.5e6))
+    assert 1.0 < float(half) < float(short)
+    assert float(long) > 1.0
+    assert float(Sustained().slowed(busy, gpu, jnp.asarray(1.9), jnp.asarray(1.5e6))) == 1.0
+
+
+def test_libraries_differ_in_what_they_offer():
+    few, many = (gemm_operator("g", Gemm(96, 4096, 4096), (9.0, 9.0), library=x) for x in (REPRESENTATIVE, TUNED))
+    labels = [{c.label for c in o.candidates} for o in (few, many)]
+    assert len(labels[1]) > 2 * len(labels[0])
+    assert any("split-k 3" in label for label in labels[1] - labels[0])
+
+
+def test_shipped_calibrations_load_by_name_and_name_themselves():
+    assert {"shared", "a100_sxm_80gb", "h100_sxm", "h200"} <= set(shipped_calibrations())
+    for name in shipped_calibrations():
+        found = load_timing_calibration(name)
+        assert found.model.calibration == name
+        assert found.residual("gemm", "fp16", "under_10us") is not None
+        assert found.residual("gelu", "fp16", "all") is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"model": "amali", "calibration": "h100"}, "no calibration is called 'h100'; did you mean .*'h100_sxm'"),
+        ({"model": "roofline", "calibration": "shared"}, "roofline cannot be calibrated"),
+        ({"model": "amali", "calibration": "shared", "launch": {"k": 1.0}}, "launch and calibration are both given"),
+        ({"model": "amali", "calibration": 3}, "give the name of a calibration or a path"),
+        ({"model": "amali", "calibration": "none.toml"}, "none.toml: no such file"),
+    ],
+)
+def test_wrong_calibrations_are_refused(spec, words):
+    with pytest.raises(InputError, match=words):
+        timing_model(spec, "space.toml: timing")
+
+
+def test_broken_files_are_refused(tmp_path):
+    path = tmp_path / "c.toml"
+    for text, words in (
+        ("format = 'x'", "give a file that 'dse calibrate timing -o' wrote"),
+        ("format = 'dse timing calibration 1'\nname = 'a'", r"no table \[parameters.launch_k\]"),
+        ("format = 'dse timing calibration 1'\nname = 'a'\n[parameters.dramm]\nvalue = 1", "did you mean 'dram'"),
+        ("format = 'dse timing calibration 1'", "name is None; give a text"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            load_timing_calibration(path)
