@@ -31,6 +31,7 @@ def test_sweep_answers_in_json_and_writes_everything(
     document = json.loads(capsys.readouterr().out)
     assert list(document) == [
         "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
+        "intervals",
     ]  # fmt: skip
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"

@@ -49,7 +49,10 @@ def caveats(result: SweepResult) -> list[str]:
             "not take a time for what a machine would show."
         )
     else:
-        notes.append(f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}.")
+        notes.append(
+            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}: of matrix products; "
+            "attention, vector and communication kernels stay uncalibrated, and so times carry no interval."
+        )
     notes.append(f"Power: {power_calibration(result.space.power)}.")
     notes += trust_notes(result)
     if not covers_power(result):

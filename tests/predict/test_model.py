@@ -112,8 +112,9 @@ def test_names_of_features():
 
 
 def test_a_grid_is_swept_with_a_fitted_predictor():
-    space = space_from_mapping(SMALL, "small", "small")
-    learned_space = replace(space, model=predicted("forest"))
+    prefill = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
+    space = space_from_mapping(SMALL | prefill, "small", "small")
+    learned_space = replace(space, model=predicted("nnls"))
     found, base = sweep(learned_space), sweep(space)
     assert found.calibration == "learned on a table"
     times = found.points(["prefill.ttft_ms"]).to_numpy()

@@ -217,6 +217,7 @@ def test_a_space_without_continuous_axes_gains_nothing_and_says_so():
     assert not found.table.to_pandas()[OFF_GRID].any()
 
 
+@pytest.mark.slow
 def test_the_command_marks_what_is_off_the_grid(write_space, tmp_path, capsys):
     out, path = tmp_path / "out", write_space(COARSE | {"name": "coarse"})
     command = ["search", str(path), "--evaluations", "60", "--refine", "-o", str(out)]

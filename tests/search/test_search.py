@@ -218,12 +218,15 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(small, write_space,
 
 
 def test_the_command_writes_tables_and_a_record(write_space, tmp_path, capsys):
-    out, path = tmp_path / "out", write_space(SMALL | {"axes": FINER})
+    # The roofline compiles in a second.
+    out, path = tmp_path / "out", write_space(SMALL | {"axes": FINER, "timing": "roofline"})
     assert run_command(["search", str(path), "--evaluations", "200", "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["search"]["evaluations"] == document["n"] == 200
     assert document["search"]["size"] == 4095
-    assert {p.name for p in out.iterdir()} == {"points.parquet", "pareto.parquet", "run.json", "search.journal"}
+    assert {p.name for p in out.iterdir()} == {
+        "points.parquet", "pareto.parquet", "run.json", "search.journal", "report.html",
+    }  # fmt: skip
     record = json.loads((out / "run.json").read_text())
     assert record["search"]["sampler"] == "local"
     assert record["n_pareto"] == len(document["pareto"]) == pq.read_metadata(out / "pareto.parquet").num_rows
