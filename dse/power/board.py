@@ -137,7 +137,8 @@ class BoardPower(PowerModel):
         clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
-            constant=zero + self.board + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
+            # Regulators and fans are sized for the die that they serve: a card of 75 W has no 50 W of them.
+            constant=zero + self.board * die / REFERENCE_DIE_MM2 + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
             static=zero + self._static(die, gpu) * voltage,
             idle_sm=clocked * self.idle_sm * (1 - counts.busy),
             pipeline=clocked * counts.busy,
