@@ -80,8 +80,11 @@ def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_on
     assert found.evaluations == found.result.n == space.size
     assert found.result.n_feasible < space.size
     assert sum(found.result.infeasible.values()) == space.size - found.result.n_feasible
-    # The sweep's program takes larger chunks: its last bits differ.
-    assert found.result.front[NAMES].to_numpy(float) == pytest.approx(truth[0], rel=1e-5)
+    # The sweep's program takes larger chunks: its last bits differ, and may decide between designs that tie.
+    ours, theirs = found.result.front[NAMES].to_numpy(float), truth[0]
+    for some, others in ((ours, theirs), (theirs, ours)):
+        reached = (others[None] <= some[:, None] * (1 + 1e-5)).all(axis=2).any(axis=1)
+        assert reached.all(), some[~reached]
 
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "gp"])
