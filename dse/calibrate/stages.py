@@ -16,6 +16,8 @@ from dse.calibrate.regimes import LONG_US, SHORT_US, compute_bound
 from dse.calibrate.timed import Chosen, TimedRows, best
 from dse.calibrate.timing_fit import (
     DETERMINED,
+    FIXED,
+    NAMES,
     Known,
     Priors,
     fit_rows,
@@ -80,14 +82,14 @@ class StagedFit:
 
 
 def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, polish: bool = True,
-               report: Callable[[StageResult], None] | None = None) -> StagedFit:  # fmt: skip
-    """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see.
+               report: Callable[[StageResult], None] | None = None, kind: str = "matrix") -> StagedFit:  # fmt: skip
+    """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
     """
-    order = [p.name for p in parameters() if fit_overhead or p.name != "overhead_us"]
-    stage_of = {p.name: p.stage for p in parameters()}
-    prior, z, results = priors(), np.zeros(len(parameters())), []
+    stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
+    order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
+    prior, z, results = priors(kind), np.zeros(len(NAMES)), []
 
     def add(name: str, free: set[str], count: int) -> None:
         results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
@@ -104,7 +106,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
         add(stage, free, int(weights.sum()))
     if polish:
-        prior = priors(_named(z, prior))
+        prior = priors(kind, _named(z, prior))
         chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
         z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
         add("polish", set(order), int((~out).sum()))
@@ -112,7 +114,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
-    return dict(zip([p.name for p in parameters()], np.asarray(prior.values(jnp.asarray(z))).tolist(), strict=True))
+    return dict(zip(NAMES, np.asarray(prior.values(jnp.asarray(z))).tolist(), strict=True))
 
 
 def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead: bool) -> TimedRows:
@@ -134,7 +136,7 @@ def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_over
 
     name, free, count = stage
     return StageResult(
-        name, count, tuple(p.name for p in parameters() if p.name in free),
+        name, count, tuple(n for n in NAMES if n in free),
         mean(~out), mean(out), mean(~out & long), mean(out & long),
     )  # fmt: skip
 
@@ -145,4 +147,10 @@ def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, or
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
     told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
-    return StagedFit({name: values[name] for name in order}, results, told, predicted, chosen)
+    return StagedFit(
+        values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
+        results,
+        told,
+        predicted,
+        chosen,
+    )

@@ -22,6 +22,7 @@ from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.timing.calibration import FORMAT, Residual
+from dse.workload.implementation import KINDS
 
 FITTED_OPERATORS = ("gemm",)
 FITTED_DTYPES = ("bf16", "fp16")
@@ -50,11 +51,12 @@ class TimingAnswer:
     fit: StagedFit
     residuals: tuple[Residual, ...]
     skipped: dict[str, int]
+    implementation: str = "matrix"
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
         known = self.fit.known
-        units = {p.name: (p.unit, p.stage) for p in parameters()}
+        units = {p.name: (p.unit, p.stage) for p in parameters(KINDS[self.implementation])}
         rows = zip(known.names, known.share, known.low, known.high, known.bound, strict=True)
         return [
             {"name": name, "value": self.fit.values[name], "unit": units[name][0], "low": float(low),
@@ -66,7 +68,7 @@ class TimingAnswer:
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse calibrate timing --json``."""
         return {
-            "name": self.name, "gpus": list(self.gpus), "model": "amali",
+            "name": self.name, "implementation": self.implementation, "gpus": list(self.gpus), "model": "amali",
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
             "rows": self.rows, "rows_left_out": self.rows_left_out, "harnesses": self.harnesses,
             "stages": [asdict(stage) for stage in self.fit.stages],
@@ -78,7 +80,10 @@ class TimingAnswer:
     def write(self, path: Path) -> None:
         """Write the calibration as TOML; but for the date the same fit gives the same bytes."""
         document = self.document()
-        head = {key: document[key] for key in ("name", "model", "gpus", "rows", "rows_left_out", "at_bounds")}
+        head = {
+            key: document[key]
+            for key in ("name", "implementation", "model", "gpus", "rows", "rows_left_out", "at_bounds")
+        }
         head = {"format": FORMAT} | head | {"undetermined": document["undetermined"]}
         head |= {"left_out": f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more"}
         head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
@@ -149,22 +154,26 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
               skipped: dict[str, int] | None = None, fit_overhead: bool = False,
-              report: Callable[[StageResult], None] | None = None) -> TimingAnswer:  # fmt: skip
-    """Fit one set of parameters to rows with their kernels; ``fit_overhead``: of one harness on several GPUs."""
+              report: Callable[[StageResult], None] | None = None, implementation: str = "matrix",
+              ) -> TimingAnswer:  # fmt: skip
+    """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
+
+    ``fit_overhead``: of one harness on several GPUs.
+    """
     out = left_out(rows.table["family"])
     if (~out).sum() < FEWEST:
         raise InputError(
             f"calibrate timing: {int((~out).sum())} rows can be fitted ({int(out.sum())} are of left-out families); "
             f"give at least {FEWEST} rows of {', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
         )
-    fit = staged_fit(rows, out, fit_overhead, report=report)
+    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation])
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
+    errors = residuals(rows.table, fit.predicted_us, out, implementation)
     return TimingAnswer(
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
-        {str(k): float(v) for k, v in overheads.items()}, fit, residuals(rows.table, fit.predicted_us, out),
-        dict(skipped or {}),
+        {str(k): float(v) for k, v in overheads.items()}, fit, errors, dict(skipped or {}), implementation,
     )  # fmt: skip
 
 
@@ -198,7 +207,9 @@ def load_timed(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Har
     return joined(parts)
 
 
-def residuals(table: pd.DataFrame, predicted: np.ndarray, out: np.ndarray) -> tuple[Residual, ...]:
+def residuals(
+    table: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, implementation: str = "matrix"
+) -> tuple[Residual, ...]:
     """Return the quantiles of log errors of left-out rows by operator, data type and regime of the predicted time."""
     error = np.log(predicted / table["latency_us"].to_numpy())
     found = []
@@ -206,5 +217,6 @@ def residuals(table: pd.DataFrame, predicted: np.ndarray, out: np.ndarray) -> tu
         at = part.index.to_numpy()
         for name, mask in by_regime(regime(predicted[at], compute_bound(part))):
             low, middle, high = np.quantile(error[at][mask], (0.1, 0.5, 0.9))
-            found.append(Residual(str(op), str(dtype), name, int(mask.sum()), *map(float, (low, middle, high))))
+            quantiles = map(float, (low, middle, high))
+            found.append(Residual(implementation, str(op), str(dtype), name, int(mask.sum()), *quantiles))
     return tuple(found)

@@ -5,7 +5,8 @@ deviation ``spread`` near it, z = 0 at the prior. The loss is robust on log(pred
 through the timing model; each row takes the fastest of its shortlisted candidates.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -19,8 +20,18 @@ from dse.calibrate.timed import Chosen, us_of
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
-from dse.timing.calibration import calibrated_model
+from dse.timing.calibration import LAUNCH, calibrated_model
+from dse.timing.sustained import Sustained
 from dse.workload.kernel import Kernel
+
+NAMES = (*LAUNCH, *(f.name for f in fields(Sustained)), "overhead_us")
+"""Every parameter; the last is the harness's."""
+
+FIXED = "fixed"
+"""Stage of the parameters that a kind of implementation does not have."""
+
+NOTHING = 1e-9
+"""A cost that is not there, in a fit of logarithms."""
 
 PRIOR_WEIGHT = 1e-3
 """A prior's half squared deviation against the mean absolute log error: Laplace errors of 5 % on about 50 independent
@@ -65,18 +76,28 @@ class Priors(NamedTuple):
         return jnp.exp(self.low + (self.high - self.low) * jax.nn.sigmoid(self.center + self.slope * z))
 
 
-def parameters() -> tuple[Parameter, ...]:
-    """Return every fitted parameter, in the order of the table."""
+@cache
+def parameters(kind: str = "matrix") -> tuple[Parameter, ...]:
+    """Return every parameter in the order of NAMES, with the priors of a kind of implementation.
+
+    Those that the kind's table does not name keep their neutral value, in the stage FIXED.
+    """
     numbers = ("prior", "low", "high", "spread")
-    return tuple(
-        Parameter(row["parameter"], row["stage"], row["unit"], *(float(row[k]) for k in numbers))
-        for row in read_table("calibration/timing.csv")
-    )
+    found = {
+        row["parameter"]: Parameter(row["parameter"], row["stage"], row["unit"], *(float(row[k]) for k in numbers))
+        for row in read_table(f"calibration/priors/{kind}.csv")
+    }
+    return tuple(found.get(name) or _fixed(name) for name in NAMES)
 
 
-def priors(values: dict[str, float] | None = None) -> Priors:
-    """Return the priors, centred on ``values`` where given."""
-    known = parameters()
+def _fixed(name: str) -> Parameter:
+    neutral = max(float(getattr(Sustained(), name, 0.0)), NOTHING)
+    return Parameter(name, FIXED, "", neutral, neutral * 0.999, neutral * 1.001, 1e-4)
+
+
+def priors(kind: str = "matrix", values: dict[str, float] | None = None) -> Priors:
+    """Return the priors of a kind, centred on ``values`` where given."""
+    known = parameters(kind)
     low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
     at = np.log([(values or {}).get(p.name, p.prior) for p in known])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
@@ -84,9 +105,9 @@ def priors(values: dict[str, float] | None = None) -> Priors:
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
 
 
-def prior_values() -> dict[str, float]:
+def prior_values(kind: str = "matrix") -> dict[str, float]:
     """Return every parameter's prior."""
-    return {p.name: p.prior for p in parameters()}
+    return {p.name: p.prior for p in parameters(kind)}
 
 
 def model_of(values: dict, name: str = "") -> Amali:
@@ -128,7 +149,7 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows
 
 def predicted_us(values: Array, rows: FitRows) -> Array:
     """Return the time of each row [us]: the fastest of its candidates, and the harness's overhead."""
-    named = dict(zip([p.name for p in parameters()], values, strict=True))
+    named = dict(zip(NAMES, values, strict=True))
     model = model_of(named)
     times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
@@ -158,7 +179,7 @@ def _stage(start: Array, free: Array, prior: Priors, rows: FitRows) -> Array:
 
 def fit_stage(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> np.ndarray:
     """Return the deviations after fitting the parameters named by ``free``, all others held at ``z``."""
-    mask = jnp.asarray([float(p.name in free) for p in parameters()])
+    mask = jnp.asarray([float(name in free) for name in NAMES])
     return np.asarray(_stage(jnp.asarray(z, float), mask, prior, rows))
 
 
@@ -187,7 +208,7 @@ def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
 
     Intervals are the sandwich of the scores summed by shape family, and of the prior's own uncertainty.
     """
-    place = np.array([i for i, p in enumerate(parameters()) if p.name in free])
+    place = np.array([i for i, name in enumerate(NAMES) if name in free])
     error, slope = (np.asarray(x, float) for x in _slopes(jnp.asarray(z, float), prior, rows))
     slope, weights = slope[:, place], np.asarray(rows.weights, float)
     weights = weights / weights.sum()
@@ -211,5 +232,5 @@ def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
         ends.append(np.asarray(prior.values(jnp.asarray(moved)))[place])
     low, values, high = ends
     at = np.asarray(jax.nn.sigmoid(prior.center + prior.slope * jnp.asarray(z, float)))[place]
-    names = tuple(parameters()[i].name for i in place)
+    names = tuple(NAMES[i] for i in place)
     return Known(names, values, share, low, high, (at < AT_BOUND) | (at > 1 - AT_BOUND))

@@ -23,6 +23,7 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import SHARED, TimingCalibration, load_timing_calibration, shipped_calibrations
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
+from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
@@ -134,7 +135,8 @@ def _judged(block: TimedRows, judge: _Judge) -> tuple[pd.DataFrame, Chosen]:
     """A block's rows with what is predicted, and the chosen kernels."""
     predicted, chosen = best(judge.model, block)
     labels = [block.labels[i] for i in chosen.places[:, 0]]
-    return block.table.assign(predicted_us=predicted, implementation=labels), chosen
+    names = [IMPLEMENTATIONS[int(i)] for i in np.asarray(chosen.kernels.implementation)[:, 0]]
+    return block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), chosen
 
 
 def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, Any]]:
@@ -171,17 +173,16 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
 
 def _inside(rows: pd.DataFrame, calibration: TimingCalibration | None, op: str, dtype: str) -> np.ndarray | None:
     """Whether each measured time lies within the 80 % interval of its predicted regime; None: no interval."""
-    if calibration is None or not calibration.covers(op, dtype):
+    if calibration is None:
         return None
-    predicted = rows["predicted_us"].to_numpy()
+    predicted, inside = rows["predicted_us"].to_numpy(), np.zeros(len(rows), bool)
     error = np.log(predicted / rows["latency_us"].to_numpy())
-    inside = np.zeros(len(rows), bool)
-    for name, mask in by_regime(regime(predicted, compute_bound(rows))):
-        known = calibration.residual(op, dtype, name)
+    regimes = regime(predicted, compute_bound(rows))
+    for (name, where), places in rows.groupby(["implementation", regimes]).indices.items():
+        known = calibration.residual(str(name), op, dtype, str(where))
         if known is None:
             return None
-        if name != "all":
-            inside[mask] = (error[mask] >= known.q10) & (error[mask] <= known.q90)
+        inside[places] = (error[places] >= known.q10) & (error[places] <= known.q90)
     return inside
 
 
@@ -202,7 +203,7 @@ def _worst(
         found.append({"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
                       "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
                       "ratio": float(row["predicted_us"] / row["latency_us"]),
-                      "implementation": row["implementation"], "harness": row["harness"],
+                      "implementation": row["implementation"], "kernel": row["kernel"], "harness": row["harness"],
                       "stack_us": {"overhead": float(row["overhead_us"])} | stack})  # fmt: skip
     return found
 
@@ -224,8 +225,8 @@ def _notes(rows: pd.DataFrame, judges: Mapping[str, _Judge], by_source: bool) ->
         notes.append(f"{device}: {judge.sheet.title}, {model}, calibration {judge.model.calibration}")
         if judge.calibration is None:
             continue
-        kinds = sorted({(str(o), str(d)) for o, d in zip(part["op"], part["dtype"], strict=True)})
-        bare = [f"{op} {dtype}" for op, dtype in kinds if not judge.calibration.covers(op, dtype)]
+        kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
+        bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
         if bare:
             notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
         if judge.sheet.name in judge.calibration.gpus:

@@ -71,7 +71,7 @@ def _worst(row: dict[str, Any]) -> str:
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
     return (
         f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {row['measured_us']:.1f} us, predicted "
-        f"{row['predicted_us']:.1f} ({row['implementation']}; {', '.join(f'{c} {us:.1f}' for c, us in most)})"
+        f"{row['predicted_us']:.1f} ({row['kernel']}; {', '.join(f'{c} {us:.1f}' for c, us in most)})"
     )
 
 

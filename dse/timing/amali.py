@@ -64,6 +64,12 @@ class Amali(TimingModel):
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        return replace(
+            self, launch=self.launch.of(kernel.implementation), sustained=self.sustained.of(kernel.implementation)
+        )._generated(kernel, gpu)
+
+    def _generated(self, kernel: Kernel, gpu: Gpu) -> Timing:
+        """The timing of a generated kernel, with the coefficients of its implementation."""
         sheet, gpu = gpu, self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
         mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept)
@@ -97,8 +103,11 @@ class Amali(TimingModel):
         As section 11 composes it on the SM with the most CTAs; a sub-core holds ceil(W/Q) warps like the representative
         one, or the instructions that the trace counts for the busiest, where those are more (a departure: the
         representative's own SM and sub-core would lose the stalls of a busier one, item 13). Of a calibration only the
-        shares of rates and ``overlap`` apply: a trace holds its own prologue and epilogue.
+        shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own prologue and epilogue.
         """
+        return replace(self, launch=self.launch.of(0), sustained=self.sustained.of(0))._traced(kernel, gpu)
+
+    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         gpu = self.sustained.derated(gpu)
         clock = trace_clock(kernel, gpu)
         seen = view(

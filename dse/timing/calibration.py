@@ -1,16 +1,25 @@
-"""Calibrations of the timing model: TOML files with coefficients, where they come from, and errors on unseen rows."""
+"""Calibrations of the timing model: TOML files with coefficients, where they come from, and errors on unseen rows.
+
+A GPU's file holds what its matrix products sustain and cost. Every other implementation has a file of its own, fitted
+on several GPUs, whose coefficients and errors join those of whichever GPU is asked for.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+import jax
+import numpy as np
 
 from dse.errors import InputError, accepted
 from dse.hardware.presets import read_toml
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
+from dse.workload.implementation import IMPLEMENTATIONS
 
 FORMAT = "dse timing calibration 1"
 
@@ -31,6 +40,7 @@ LEAST_ROWS = 20
 class Residual:
     """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows."""
 
+    implementation: str
     op: str
     dtype: str
     regime: str
@@ -51,25 +61,38 @@ class TimingCalibration:
     overheads: dict[str, float]
     residuals: tuple[Residual, ...]
 
-    def covers(self, op: str, dtype: str) -> bool:
-        """Whether rows of this operator and data type were among those it was fitted on."""
-        return any(r.op == op and r.dtype in (dtype, TWINS.get(dtype)) for r in self.residuals)
+    def covers(self, implementation: str, op: str, dtype: str) -> bool:
+        """Whether rows of this implementation, operator and data type were among those it was fitted on."""
+        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op))
+        return any(r.dtype in (dtype, TWINS.get(dtype)) for r in mine)
 
-    def residual(self, op: str, dtype: str, regime: str) -> Residual | None:
+    def residual(self, implementation: str, op: str, dtype: str, regime: str) -> Residual | None:
         """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known."""
-        known = {(r.op, r.dtype, r.regime): r for r in self.residuals if r.n >= LEAST_ROWS}
-        choices = [(op, kind, wanted) for wanted in (regime, "all") for kind in (dtype, TWINS.get(dtype, dtype))]
+        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.n >= LEAST_ROWS)
+        known = {(r.dtype, r.regime): r for r in mine}
+        choices = [(kind, wanted) for wanted in (regime, "all") for kind in (dtype, TWINS.get(dtype, dtype))]
         return next((known[choice] for choice in choices if choice in known), None)
 
 
 def shipped_calibrations() -> dict[str, Path]:
-    """Return the shipped calibrations by name."""
-    folder = Path(str(files("dse").joinpath("data", "calibration")))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    """Return the shipped calibrations of GPUs by name."""
+    return _tomls("calibration")
+
+
+def shipped_implementations() -> dict[str, Path]:
+    """Return the shipped calibrations of implementations by the implementation's name."""
+    return _tomls("calibration", "implementations")
+
+
+def _tomls(*folder: str) -> dict[str, Path]:
+    return {path.stem: path for path in sorted(Path(str(files("dse").joinpath("data", *folder))).glob("*.toml"))}
 
 
 def load_timing_calibration(path_or_name: str | Path, where: str = "calibration") -> TimingCalibration:
-    """Read a calibration by path, or a shipped one by name; raises InputError naming file, key, value and remedy."""
+    """Read a GPU's calibration by path, or a shipped one by name, with the shipped ones of all implementations.
+
+    Raises InputError naming file, key, value and remedy.
+    """
     path = Path(path_or_name)
     if path.suffix != ".toml":
         shipped = shipped_calibrations()
@@ -79,7 +102,27 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
                 f"{where}: no calibration is called {str(path_or_name)!r}; {hint} (or the path of a .toml)"
             )
         path = shipped[str(path_or_name)]
+    own = _calibration(path, read_toml(path))
+    others = {name: implementation_calibration(name) for name in shipped_implementations()}
+    model = composed({name: other.values for name, other in others.items()}, own.values, own.name)
+    residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
+    return replace(own, model=model, residuals=residuals)
+
+
+@cache
+def implementation_calibration(name: str) -> TimingCalibration:
+    """Read the shipped calibration of an implementation."""
+    path = shipped_implementations()[name]
     return _calibration(path, read_toml(path))
+
+
+def composed(implementations: Mapping[str, Mapping[str, float]], values: Mapping[str, float], name: str) -> Amali:
+    """Return the timing model whose coefficients hold a value for each implementation: ``values`` where none is known.
+
+    ``implementations``: name -> values of all parameters.
+    """
+    models = [calibrated_model(implementations.get(i, values), name) for i in IMPLEMENTATIONS]
+    return jax.tree.map(lambda *x: np.array(x, float), *models)
 
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
@@ -89,7 +132,8 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
-    values = _values(path, content.get("parameters"))
+    neutral = {} if content.get("implementation", "matrix") == "matrix" else asdict(Sustained())
+    values = _values(path, content.get("parameters"), {k: v for k, v in neutral.items() if v is not None})
     residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
     overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     gpus = tuple(str(g) for g in _list(path, content, "gpus"))
@@ -103,16 +147,17 @@ def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:
     return Amali(launch=launch, sustained=Sustained(**sustained), calibrated_on=name)
 
 
-def _values(path: Path, rows: Any) -> dict[str, float]:
+def _values(path: Path, rows: Any, neutral: dict[str, float]) -> dict[str, float]:
+    """Every parameter; those that a kind of implementation does not have keep their ``neutral`` value."""
     known = (*LAUNCH, *(f.name for f in fields(Sustained)))
     rows = rows if isinstance(rows, dict) else {}
     for name in rows:
         if name not in known:
             raise InputError(f"{path}: parameters.{name} is not a parameter of the model; {accepted(name, known)}")
-    missing = [name for name in known if name not in rows]
+    missing = [name for name in known if name not in rows and name not in neutral]
     if missing:
         raise InputError(f"{path}: no table [parameters.{missing[0]}]; give each of {', '.join(known)} a value")
-    return {
+    return neutral | {
         name: _number(path, f"parameters.{name}.value", row.get("value") if isinstance(row, dict) else row)
         for name, row in rows.items()
     }

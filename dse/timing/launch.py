@@ -4,7 +4,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from dse.workload.kernel import Kernel
+from dse.workload.implementation import of_implementation
+from dse.workload.kernel import Kernel, Number
 from dse.workload.traced import TracedKernel
 
 
@@ -15,10 +16,14 @@ class LaunchLatency(eqx.Module):
     not published: the default is our reading of the figure's tick labels (2000 to 2400), to be calibrated.
     """
 
-    alpha: float = 0.0036  # [cycle/CTA/warp^2]
-    beta: float = -0.0366  # [cycle/CTA/warp]
-    gamma: float = 1.1891  # [cycle/CTA]
-    k: float = 2200.0  # [cycle]
+    alpha: Array | float = 0.0036  # [cycle/CTA/warp^2]
+    beta: Array | float = -0.0366  # [cycle/CTA/warp]
+    gamma: Array | float = 1.1891  # [cycle/CTA]
+    k: Array | float = 2200.0  # [cycle]
+
+    def of(self, implementation: Number) -> "LaunchLatency":
+        """Return the coefficients of one implementation, where they are arrays with one for each."""
+        return of_implementation(self, implementation)
 
     def per_grid(self, kernel: Kernel | TracedKernel) -> Array:
         """Return s GS [cycle]: the launch of the grid's CTAs."""

@@ -8,7 +8,8 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import IntervalCycles
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.implementation import of_implementation
+from dse.workload.kernel import Kernel, Number
 
 HEATING_US = 300.0
 """Duration from which the clock of a busy GPU has begun to fall [us] (spec/operators.md, clock drop)."""
@@ -16,6 +17,8 @@ HEATING_US = 300.0
 
 class Sustained(eqx.Module):
     """Fitted shares of rates and fitted costs; the defaults leave the published model as it is, bit for bit.
+
+    Each field is a number, or an array with one for each of IMPLEMENTATIONS (:meth:`of` takes one's).
 
     Shares of the record's rates [1]: ``tensor`` of the tensor cores', ``dram`` of what a streaming read sustains,
     ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's.
@@ -46,12 +49,15 @@ class Sustained(eqx.Module):
     split: Array | float = 0.0
     throttle: Array | float = 0.0
 
+    def of(self, implementation: Number) -> "Sustained":
+        """Return the values of one implementation, where the fields hold one for each."""
+        return of_implementation(self, implementation)
+
     def derated(self, gpu: Gpu) -> Gpu:
         """Return the GPU with the rates that kernels sustain."""
-        rates = {name: getattr(gpu, name) * self.tensor for name in (f"tensor_fma_{dtype}" for dtype in TENSOR_DTYPES)}
         return replace(
             gpu,
-            **rates,
+            tensor_cores_per_sm=gpu.tensor_cores_per_sm * self.tensor,  # one product for the rates of all types
             dram_sustained_fraction=gpu.dram_sustained_fraction * self.dram,
             l2_slice_bytes_per_cycle=gpu.l2_slice_bytes_per_cycle * self.l2,
             l2_port_bytes_per_cycle=gpu.l2_port_bytes_per_cycle * self.l2_port,

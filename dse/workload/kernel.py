@@ -62,6 +62,8 @@ class Kernel(eqx.Module):
 
     Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
     multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
+
+    ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
     """
 
     start: Interval
@@ -97,6 +99,7 @@ class Kernel(eqx.Module):
     link_messages: Number = 0.0
     fma: Number = 0.0
     fma_lanes: Number = 0.0
+    implementation: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

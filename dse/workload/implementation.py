@@ -1,0 +1,28 @@
+"""Implementations: groups of kernels from one library whose costs are fitted together, apart from the GPU."""
+
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+
+Coefficients = TypeVar("Coefficients")
+
+KINDS = {"matrix": "matrix"}
+"""Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library."""
+
+IMPLEMENTATIONS = tuple(KINDS)
+"""``Kernel.implementation`` is an index into this tuple."""
+
+
+def implementation_index(name: str) -> float:
+    """Return the number that a kernel of the implementation ``name`` carries."""
+    return float(IMPLEMENTATIONS.index(name))
+
+
+def of_implementation(coefficients: Coefficients, index: Any) -> Coefficients:
+    """Return a record of coefficients with the values of one implementation.
+
+    Fields that are arrays hold a value for each of IMPLEMENTATIONS in their first axis; numbers serve all of them.
+    """
+    place = jnp.asarray(index).astype(int)
+    return jax.tree.map(lambda x: jnp.asarray(x)[place] if jnp.ndim(x) else x, coefficients)
