@@ -82,21 +82,23 @@ class StagedFit:
 
 
 def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, polish: bool = True,
-               report: Callable[[StageResult], None] | None = None, kind: str = "matrix") -> StagedFit:  # fmt: skip
+               report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
+               center: dict[str, float] | None = None) -> StagedFit:  # fmt: skip
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
+    ``center``: values about which the priors stand, such as those of other GPUs; None: the published ones.
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
     """
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
-    prior, z, results = priors(kind), np.zeros(len(NAMES)), []
+    prior, z, results = priors(kind, center), np.zeros(len(NAMES)), []
 
     def add(name: str, free: set[str], count: int) -> None:
         results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
         if report:
             report(results[-1])
 
-    add("published prior", set(), 0)
+    add("other GPUs" if center else "published prior", set(), 0)
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
         weights = (exposed(rows.table).to_numpy() & ~out).astype(float)

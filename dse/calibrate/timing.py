@@ -21,7 +21,7 @@ from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
-from dse.timing.calibration import FORMAT, Residual
+from dse.timing.calibration import FORMAT, SHARED, Residual, TimingCalibration, load_timing_calibration
 from dse.workload.implementation import KINDS
 
 FITTED_OPERATORS = ("gemm",)
@@ -31,8 +31,12 @@ FITTED_DTYPES = ("bf16", "fp16")
 LEFT_OUT = 7
 """Shape families whose CRC-32 ends in this decimal digit or a higher one are left out of the fit."""
 
-FEWEST = 24
+FEWEST = 8
 """Rows that a calibration needs at least."""
+
+ENOUGH = 100
+"""Rows from which on families are left out of the fit to judge it; with fewer, all are fitted, and the errors of the
+calibration it starts from stand for its own."""
 
 MOST_ROWS = 1500
 """Rows of a device that are used at most, fitted and left-out ones each, drawn at random with a fixed seed."""
@@ -85,7 +89,10 @@ class TimingAnswer:
             for key in ("name", "implementation", "model", "gpus", "rows", "rows_left_out", "at_bounds")
         }
         head = {"format": FORMAT} | head | {"undetermined": document["undetermined"]}
-        head |= {"left_out": f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more"}
+        if self.rows_left_out:
+            head |= {"left_out": f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more"}
+        else:
+            head |= {"left_out": "none: too few rows; the errors below are those of the calibration it started from"}
         head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
         lines += ["", "[harnesses] # overhead [us]", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
@@ -149,28 +156,32 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
             counts[reason] = counts.get(reason, 0) + n
     rows = load_timed(frame, sheets, harness, counts)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
-    return fit_timed(name, tables, gpus, rows, counts, report=report)
+    return fit_timed(name, tables, gpus, rows, counts, report=report, start=load_timing_calibration(SHARED))
 
 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
               skipped: dict[str, int] | None = None, fit_overhead: bool = False,
               report: Callable[[StageResult], None] | None = None, implementation: str = "matrix",
-              ) -> TimingAnswer:  # fmt: skip
+              start: TimingCalibration | None = None) -> TimingAnswer:  # fmt: skip
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
-    ``fit_overhead``: of one harness on several GPUs.
+    ``fit_overhead``: of one harness on several GPUs. ``start``: the calibration about which the priors stand.
     """
-    out = left_out(rows.table["family"])
-    if (~out).sum() < FEWEST:
+    if len(rows.table) < FEWEST:
         raise InputError(
-            f"calibrate timing: {int((~out).sum())} rows can be fitted ({int(out.sum())} are of left-out families); "
-            f"give at least {FEWEST} rows of {', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
+            f"calibrate timing: {len(rows.table)} rows can be fitted; give at least {FEWEST} rows of "
+            f"{', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
         )
-    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation])
+    few = start is not None and len(rows.table) < ENOUGH
+    out = np.zeros(len(rows.table), bool) if few else left_out(rows.table["family"])
+    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation],
+                     center=start.values if start else None)  # fmt: skip
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
     errors = residuals(rows.table, fit.predicted_us, out, implementation)
+    if start is not None and few:
+        errors = tuple(r for r in start.residuals if r.implementation == implementation)
     return TimingAnswer(
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
         {str(k): float(v) for k, v in overheads.items()}, fit, errors, dict(skipped or {}), implementation,

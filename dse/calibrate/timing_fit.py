@@ -33,9 +33,12 @@ FIXED = "fixed"
 NOTHING = 1e-9
 """A cost that is not there, in a fit of logarithms."""
 
-PRIOR_WEIGHT = 1e-3
-"""A prior's half squared deviation against the mean absolute log error: Laplace errors of 5 % on about 50 independent
-families."""
+PRIOR_WEIGHT = 0.05
+"""A prior's half squared deviation against the sum of absolute log errors: Laplace errors of 5 %. Rows of one family
+err together, so a family counts as one measurement."""
+
+MOST_FAMILIES = 50
+"""Families that count as independent at most: those of one table share a library and a machine."""
 
 CORNER = 1e-4
 """Added under the root of a squared error, so that an absolute error has no corner at zero: 1 %, squared [1]."""
@@ -99,7 +102,7 @@ def priors(kind: str = "matrix", values: dict[str, float] | None = None) -> Prio
     """Return the priors of a kind, centred on ``values`` where given."""
     known = parameters(kind)
     low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
-    at = np.log([(values or {}).get(p.name, p.prior) for p in known])
+    at = np.log([max((values or {}).get(p.name, p.prior), NOTHING) for p in known])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
     slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
@@ -167,12 +170,18 @@ def objective(z: Array, prior: Priors, rows: FitRows, strength: float | Array) -
     return misfit + 0.5 * strength * jnp.sum(z**2)
 
 
+def prior_strength(rows: FitRows) -> float:
+    """Return the weight of the priors against the mean error of ``rows``."""
+    families = len(np.unique(np.asarray(rows.family)[np.asarray(rows.weights) > 0]))
+    return PRIOR_WEIGHT / min(max(families, 1), MOST_FAMILIES)
+
+
 @jax.jit
-def _stage(start: Array, free: Array, prior: Priors, rows: FitRows) -> Array:
+def _stage(start: Array, free: Array, prior: Priors, rows: FitRows, strength: Array) -> Array:
     """Standard deviations (parameters,) after a stage in which only those of mask ``free`` may move from ``start``."""
 
     def loss(move: Array) -> Array:
-        return objective(start + free * move, prior, rows, PRIOR_WEIGHT)
+        return objective(start + free * move, prior, rows, strength)
 
     return start + free * descend(loss, jnp.zeros_like(start), STEPS, RATE)
 
@@ -180,7 +189,7 @@ def _stage(start: Array, free: Array, prior: Priors, rows: FitRows) -> Array:
 def fit_stage(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> np.ndarray:
     """Return the deviations after fitting the parameters named by ``free``, all others held at ``z``."""
     mask = jnp.asarray([float(name in free) for name in NAMES])
-    return np.asarray(_stage(jnp.asarray(z, float), mask, prior, rows))
+    return np.asarray(_stage(jnp.asarray(z, float), mask, prior, rows, jnp.asarray(prior_strength(rows))))
 
 
 class Known(NamedTuple):
@@ -214,16 +223,17 @@ def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
     weights = weights / weights.sum()
     root = np.sqrt(error**2 + CORNER)
     data = (slope.T * (weights / root)) @ slope
-    whole = data + PRIOR_WEIGHT * np.eye(len(place))
+    strength = prior_strength(rows)
+    whole = data + strength * np.eye(len(place))
     share = np.clip(np.diag(np.linalg.solve(whole, data)), 0.0, 1.0)
     # Intervals want the loss's own curvature: Gauss and Newton's replaces it by its chord, which is steeper.
-    bent = (slope.T * (weights * CORNER / root**3)) @ slope + PRIOR_WEIGHT * np.eye(len(place))
+    bent = (slope.T * (weights * CORNER / root**3)) @ slope + strength * np.eye(len(place))
     scores = slope * (weights * error / root)[:, None]
     codes = np.asarray(rows.family)
     summed = np.zeros((codes.max() + 1, len(place)))
     np.add.at(summed, codes, scores)
     inverse = np.linalg.inv(bent)
-    covariance = inverse @ (summed.T @ summed + PRIOR_WEIGHT**2 * np.eye(len(place))) @ inverse
+    covariance = inverse @ (summed.T @ summed + strength**2 * np.eye(len(place))) @ inverse
     deviation = 1.96 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
     ends = []
     for sign in (-1.0, 0.0, 1.0):

@@ -72,8 +72,8 @@ def compare(
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
-    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped)
     model, power = model or Amali(), power or power_choice("board", "power")
+    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped, model.library)
     near = Neighbourhood(loaded, model, power)
     first, second = (explained(sheet, loaded, model, power, near) for sheet in sheets)
     judged = near.evaluate([numbers[0], *swapped])

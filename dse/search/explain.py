@@ -24,6 +24,7 @@ from dse.sweep.run import RunResult, run
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, is_trace, traced_workload
+from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.llm import Target
 from dse.workload.parse import load_workload
 from dse.workload.workload import Workload
@@ -99,12 +100,18 @@ def explain(
 ) -> Explanation:
     """Return the explanation of one workload on one GPU (names, paths or records); InputError where it cannot run."""
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload)
-    return explained(sheet, loaded, model or Amali(), power or power_choice("board", "power"))
+    model = model or Amali()
+    loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload, library=model.library)
+    return explained(sheet, loaded, model, power or power_choice("board", "power"))
 
 
-def load_for(sheets: Sequence[GpuSheet], text: str, changed: Sequence[Mapping[str, float]] = ()) -> Workload:
-    """Return a workload with the kernels of all ``sheets``.
+def load_for(
+    sheets: Sequence[GpuSheet],
+    text: str,
+    changed: Sequence[Mapping[str, float]] = (),
+    library: Library = REPRESENTATIVE,
+) -> Workload:
+    """Return a workload with the kernels of all ``sheets``, its matrix products from ``library``.
 
     A trace is simulated for their moves and for the ``changed`` GPUs (attribute -> number) too.
     """
@@ -114,7 +121,7 @@ def load_for(sheets: Sequence[GpuSheet], text: str, changed: Sequence[Mapping[st
         return traced_workload(text, [*numbers, *near, *changed])
     capabilities = [n["compute_capability"] for n in numbers]
     warpgroup = any(n["warpgroup_mma"] > 0 for n in numbers)
-    return load_workload(text, Target((min(capabilities), max(capabilities)), warpgroup))
+    return load_workload(text, Target((min(capabilities), max(capabilities)), warpgroup, library))
 
 
 def explained(

@@ -82,9 +82,9 @@ def run(
 ) -> RunResult:
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run."""
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    if not isinstance(workload, Workload):
-        workload = _load(workload, sheet)
     model, power = model or Amali(), power or power_choice("board", "power")
+    if not isinstance(workload, Workload):
+        workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)
     judged = _judge(model, power, workload, sheet.record())
     best = [_chosen(sheet, o, judged[0], part) for o, part in zip(workload.operators, workload.slices, strict=True)]
@@ -103,12 +103,12 @@ def run(
     return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases))
 
 
-def _load(workload: str, sheet: GpuSheet) -> Workload:
+def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
     if is_trace(workload):
         return traced_workload(workload, [sheet.numbers()])
     record = sheet.record()
     capability = float(record.compute_capability)
-    return load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0)))
+    return load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0), model.library))
 
 
 def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu) -> tuple[Timing, Power]:

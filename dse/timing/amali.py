@@ -33,6 +33,7 @@ from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, 
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.timing.traced import Segmented, View, designs_shape, has_tensor_types, over_intervals, trace_clock, view
 from dse.workload.kernel import Interval, Kernel
+from dse.workload.library import REPRESENTATIVE, TUNED, Library
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.traced import TracedKernel
 
@@ -96,6 +97,11 @@ class Amali(TimingModel):
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
         return self.calibrated_on or "uncalibrated"
+
+    @property
+    def library(self) -> Library:
+        """Library of matrix products that the coefficients were fitted with, or that stands for any."""
+        return TUNED if self.calibrated_on else REPRESENTATIVE
 
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,).

@@ -12,6 +12,7 @@ from dse.hardware.gpu import Gpu
 from dse.uncertainty import Uncertainty
 from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.traced import TracedKernel
 
 CAUSES = {
@@ -96,6 +97,11 @@ class TimingModel(eqx.Module):
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
         return "uncalibrated"
+
+    @property
+    def library(self) -> Library:
+        """Library of matrix products that the coefficients were fitted with, or that stands for any."""
+        return REPRESENTATIVE
 
     @property
     def uncertainty(self) -> Uncertainty | None:

@@ -11,6 +11,7 @@ from math import ceil
 from dse.errors import InputError
 from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
+from dse.workload.implementation import implementation_index
 from dse.workload.instructions import MatrixInstruction, instruction_fma, instructions_for
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
@@ -99,8 +100,9 @@ def gemm_operator(
     ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
     the tiles and splits.
     """
+    implementation = implementation_index(library.implementation)
     candidates = [
-        _candidate(gemm, instruction, tile, split)
+        _candidate(gemm, instruction, tile, split, implementation)
         for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
         for tile in _tiles(gemm, instruction, library)
         for split in _splits(gemm, tile, library)
@@ -134,7 +136,7 @@ def _splits(gemm: Gemm, tile: Tile, library: Library) -> list[int]:
     return [1, *(s for s in enough if s > 1)]
 
 
-def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int) -> Candidate:
+def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, implementation: float) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
     ctas = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
@@ -174,6 +176,7 @@ def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: in
         l2_bytes=_l2_bytes(gemm, tile, ctas * iterations, cluster) + gemm.out_bytes + 2 * partial_bytes,
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
+        implementation=implementation,
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
     return Candidate(label, kernel)

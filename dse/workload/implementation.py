@@ -7,8 +7,9 @@ import jax.numpy as jnp
 
 Coefficients = TypeVar("Coefficients")
 
-KINDS = {"matrix": "matrix"}
-"""Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library."""
+KINDS = {"matrix": "matrix", "matrix_early": "matrix"}
+"""Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
+``matrix_early``: of one that knows its GPU less well, as in the years of its launch."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

@@ -12,7 +12,7 @@ class Library:
 
     ``warp_tiles`` and ``warpgroup_tiles``: tiles with warp-level and with warpgroup-level instructions; of the latter a
     side that is no multiple of 64 is the instruction's N (operands swapped). ``splits``: CTAs that share one tile's
-    contraction, each with ``least_k`` elements of k or more.
+    contraction, each with ``least_k`` elements of k or more. ``implementation``: whose fitted costs its kernels have.
     """
 
     name: str
@@ -20,6 +20,7 @@ class Library:
     warpgroup_tiles: tuple[TileShape, ...]
     splits: tuple[int, ...]
     least_k: int
+    implementation: str = "matrix"
 
 
 REPRESENTATIVE = Library(
@@ -59,6 +60,7 @@ TUNED = Library(
 EARLY = replace(
     TUNED,
     name="early",
+    implementation="matrix_early",
     warpgroup_tiles=(
         (128, 256, 8),
         (256, 128, 8),

@@ -10,6 +10,7 @@ from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import Precision, element_bytes
 from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.network import Network
 from dse.workload.normalise import row_operator
 from dse.workload.operator import Operator
@@ -35,10 +36,14 @@ class Serving:
 
 @dataclass(frozen=True)
 class Target:
-    """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not."""
+    """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not.
+
+    ``library``: tiles and splits of the matrix products.
+    """
 
     capabilities: tuple[float, float] | None = None
     warpgroup: bool = True
+    library: Library = REPRESENTATIVE
 
 
 def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:
@@ -240,7 +245,7 @@ class _Step:
         return [
             row_operator("final_norm", net.norm, rows, net.hidden, p.output, phase=self.phase,
                          input_distance=2.0 * rows * net.hidden * element, out_distance=self.step_bytes),
-            gemm_operator("logits", gemm, self.target.capabilities, self.target.warpgroup, self.phase),
+            self._product("logits", gemm),
             row_operator("sampling", "softmax", rows, columns, p.output, outputs=1.0 / columns, phase=self.phase,
                          input_distance=rows * columns * element, out_distance=self.step_bytes),
         ]  # fmt: skip
@@ -263,7 +268,11 @@ class _Step:
             b_distance=self.step_bytes,
             out_distance=self.layer_bytes,
         )  # fmt: skip
-        yield gemm_operator(name, gemm, self.target.capabilities, self.target.warpgroup, self.phase)
+        yield self._product(name, gemm)
+
+    def _product(self, name: str, gemm: Gemm) -> Operator:
+        target = self.target
+        return gemm_operator(name, gemm, target.capabilities, target.warpgroup, self.phase, library=target.library)
 
     def _vector(
         self, name: str, elements: float, inputs: float = 1.0, flops: float = 1.0, sfu: float = 0.0

@@ -200,7 +200,7 @@ def _gemm_row(row: dict[str, str], where: str, target: Target):
     wide = dtype if BITS[dtype] >= 16 else "bf16"
     gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, wide, FOREVER, FOREVER, FOREVER)
     name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
-    return gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count)
+    return gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
 
 
 def _cell(row: dict[str, str], key: str, where: str, default: int | None = None) -> int:

@@ -1,30 +1,64 @@
-"""Calibrations of A100, H100, H200 and of "a GPU nobody has measured", from public matrix products.
+"""Calibrations of measured GPUs and of "a GPU nobody has measured", from public matrix products.
 
-Run with ``python experiments/012_timing_calibration/run.py FOLDER [-o FOLDER]`` (ten minutes on two cores); FOLDER
+Run with ``python experiments/012_timing_calibration/run.py FOLDER [-o FOLDER]`` (fifteen minutes on two cores); FOLDER
 holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables;
 with ``-o`` writes the calibrations.
 """
 
 import argparse
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize
 
-from dse.calibrate.harness import Harness, find_harness
+from dse.calibrate.harness import find_harness
 from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.stages import StageResult
+from dse.calibrate.regimes import LONG_US
+from dse.calibrate.stages import StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, best, joined
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out, load_timed, residuals
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import Residual
 
-FITTED = "aiconfigurator__gemm.csv"
-SECOND = "vidur__gemm.csv"
-DEVICES = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB", "h200": "H200-SXM-141GB"}
+AICONFIGURATOR = "aiconfigurator__gemm.csv"
+GRAPHS = {
+    "a100_sxm_80gb": (AICONFIGURATOR, "A100-SXM4-80GB"),
+    "h100_sxm": (AICONFIGURATOR, "H100-SXM5-80GB"),
+    "h200": (AICONFIGURATOR, "H200-SXM-141GB"),
+}
+"""Preset -> table and device, of the source whose overhead is fitted."""
+
+OTHERS = {
+    "rtx_a6000": ("llmservingsim__layers.csv", "RTXA6000"),
+    "rtx_pro_6000": ("llmservingsim__layers.csv", "RTXPRO6000-BW"),
+    "v100_sxm2_16gb": ("deepbench__gemm.csv", "V100-SXM2-16GB"),
+}
+EARLY = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB"}
+"""Devices of the source with the early library."""
+
+MOST_SHARED = 700
+"""Rows of a device in the shared fits, fitted and left-out ones each."""
+
+FEW = 24
+"""Rows of a device that a user may have time to measure."""
+
+DRAWS = 3
+
+
+@dataclass(frozen=True)
+class Devices:
+    """The measured rows of each device with their kernels, by preset, and the tables that they come from."""
+
+    rows: dict[str, TimedRows]
+    tables: dict[str, OperatorTable]
+
+    def without(self, preset: str) -> TimedRows:
+        """Return the rows of all other devices."""
+        return joined([rows for name, rows in self.rows.items() if name != preset])
 
 
 def show(stage: StageResult) -> None:
@@ -33,69 +67,101 @@ def show(stage: StageResult) -> None:
     print(f"| {stage.name} | {stage.rows} |", *(f"{x:.1f} |" if x is not None else "- |" for x in numbers), flush=True)
 
 
-def fitted(
-    name: str, table: OperatorTable, rows: dict[str, TimedRows], overhead: float | None = None, quiet: bool = False
-) -> TimingAnswer:
-    """Fit one calibration to the rows of some devices and print what it is worth; ``overhead`` [us], None: free."""
+def fitted(name: str, tables: list[OperatorTable], gpus: tuple[str, ...], rows: TimedRows, **options) -> TimingAnswer:
+    """Fit one calibration and print what it is worth."""
     print(
         f"\n### {name}\n| stage | rows | fitted | left out | fitted > 50 us | left out > 50 us |\n" + "|---" * 6 + "|"
     )
-    together = joined(list(rows.values()))
-    if overhead is not None:
-        together = replace(together, table=together.table.assign(overhead_us=overhead))
-    answer = fit_timed(name, [table], tuple(rows), together, fit_overhead=overhead is None, report=show)
-    if not quiet:
-        tell(answer)
-    return answer
-
-
-def tell(answer: TimingAnswer) -> None:
-    """Print coefficients with what determines them, and errors of left-out rows."""
+    answer = fit_timed(name, tables, gpus, rows, report=show, **options)
     for c in answer.coefficients():
         words = "at its bound" if c["at_bound"] else "" if c["determined"] else "not determined"
         print(f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}), "
               f"{100 * c['data_share']:.0f} % from the rows {words}")  # fmt: skip
     for r in answer.residuals:
         print(f"{r.op} {r.dtype} {r.regime}: n {r.n}, log error {r.q10:+.3f} {r.q50:+.3f} {r.q90:+.3f}")
+    return answer
 
 
-def unseen(table: OperatorTable, rows: dict[str, TimedRows]) -> tuple[Residual, ...]:
-    """Return the errors on devices that no fit has seen: each device predicted by what is fitted to the others."""
+def unseen(devices: Devices) -> tuple[Residual, ...]:
+    """Return the errors on devices that no fit has seen, and print them beside rooflines and what few rows mend."""
+    print("\n### Left-out devices, error above 50 us (all sizes)")
+    print(
+        f"| device | unseen | sheet roofline | pooled roofline of three numbers | {FEW} rows measured |\n"
+        + "|---" * 5
+        + "|"
+    )
     tables, times = [], []
-    for preset, mine in rows.items():
-        answer = fitted(f"without {preset}", table, {p: r for p, r in rows.items() if p != preset}, quiet=True)
-        predicted, _ = best(model_of(answer.fit.values), mine)
-        predicted = predicted - mine.table["overhead_us"].to_numpy() + answer.fit.values["overhead_us"]
-        off = 100 * np.abs(predicted / mine.table["latency_us"].to_numpy() - 1)
-        long = mine.table["latency_us"].to_numpy() >= 50
-        print(f"{preset}, never seen: {off.mean():.1f} %, above 50 us {off[long].mean():.1f} %", flush=True)
+    for preset, mine in devices.rows.items():
+        others = devices.without(preset)
+        values = staged_fit(others, left_out(others.table["family"])).values
+        predicted, _ = best(model_of(values), mine)
+        out = left_out(mine.table["family"])
+        few = [_after_few(mine, out, values, seed) for seed in range(DRAWS)]
+        cells = [
+            _errors(mine.table, time) for time in (predicted, _sheet(mine.table), _pooled(others.table, mine.table))
+        ]
+        cells.append(np.mean([_errors(mine.table[out], time[out]) for time in few], axis=0))
+        print(f"| {preset} |", *(f"{long:.1f} ({every:.1f}) |" for every, long in cells), flush=True)
         tables.append(mine.table)
         times.append(predicted)
     everything = pd.concat(tables, ignore_index=True)
     return residuals(everything, np.concatenate(times), np.ones(len(everything), bool))
 
 
-def second_source(table: OperatorTable, answers: dict[str, TimingAnswer], harness: Harness) -> float:
-    """Return the overhead of a second way of measuring on fitted families, all else held, and print what it gives."""
-    parts = []
-    for preset, answer in answers.items():
-        frame = table.frame[table.frame["device"] == DEVICES[preset]]
-        rows = load_timed(frame, {DEVICES[preset]: load_sheet(preset)}, harness.with_overhead(0.0), {}, most=800)
-        predicted, _ = best(model_of(answer.fit.values), rows)
-        parts.append(rows.table.assign(predicted=predicted, out=left_out(rows.table["family"]), preset=preset))
-    both = pd.concat(parts)
+def _after_few(rows: TimedRows, out: np.ndarray, values: Mapping[str, float], seed: int) -> np.ndarray:
+    """Times [us] after a fit to FEW rows drawn from the families that may be fitted, from the other devices' values."""
+    drawn = np.random.default_rng(seed).choice(np.flatnonzero(~out), FEW, replace=False)
+    unused = np.ones(len(out), bool)
+    unused[drawn] = False
+    return staged_fit(rows, unused, center=dict(values)).predicted_us
 
-    def error(overhead: float, rows: pd.DataFrame) -> float:
-        return float(np.abs(np.log((rows["predicted"] + overhead) / rows["latency_us"])).mean())
 
-    found = float(minimize_scalar(error, (0.0, 20.0), args=(both[~both["out"]],), bounds=(0.0, 20.0)).x)  # pyright: ignore
-    print(f"\n### {harness.name}: overhead {found:.2f} us, all else from the calibrations above")
-    for preset, rows in both[both["out"]].groupby("preset"):
-        off = 100 * np.abs((rows["predicted"] + found) / rows["latency_us"] - 1)
-        print(
-            f"{preset}: left-out families {off.mean():.1f} %, above 50 us {off[rows['latency_us'] >= 50].mean():.1f} %"
+def _errors(table: pd.DataFrame, predicted: np.ndarray) -> tuple[float, float]:
+    """Mean error [%] of all rows, and of those from LONG_US on."""
+    measured = table["latency_us"].to_numpy()
+    off = 100 * np.abs(predicted / measured - 1)
+    return float(off.mean()), float(off[measured >= LONG_US].mean())
+
+
+def _sheet(table: pd.DataFrame) -> np.ndarray:
+    return np.maximum(table["compute_us"], table["memory_us"]).to_numpy()
+
+
+def _pooled(fitted_on: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
+    """Times [us] of overhead and two efficiencies fitted to the other devices."""
+
+    def time(logs: np.ndarray, of: pd.DataFrame) -> np.ndarray:
+        overhead, arithmetic, memory = np.exp(logs)
+        return overhead + np.maximum(of["compute_us"] / arithmetic, of["memory_us"] / memory).to_numpy()
+
+    def error(logs: np.ndarray) -> float:
+        return float(np.abs(np.log(time(logs, fitted_on) / fitted_on["latency_us"].to_numpy())).mean())
+
+    return time(minimize(error, np.log([3.0, 0.75, 0.8]), method="Nelder-Mead").x, table)
+
+
+def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Devices:
+    """Return the rows of devices (preset -> table and device) with the kernels that could have run."""
+    tables = {name: read_times(folder / name) for name, _ in devices.values()}
+    rows = {}
+    for preset, (name, device) in devices.items():
+        frame = tables[name].frame
+        frame = frame[(frame["device"] == device) & (frame["op"] == "gemm")]
+        rows[preset] = load_timed(frame, {device: load_sheet(preset)}, None, {}, most=most)
+    return Devices(rows, tables)
+
+
+def early_library(folder: Path) -> TimingAnswer:
+    """Fit the implementation ``matrix_early`` to the source that used it, with that source's overhead."""
+    table = read_times(folder / "vidur__gemm.csv")
+    rows = {
+        preset: load_timed(
+            table.frame[table.frame["device"] == device], {device: load_sheet(preset)}, find_harness("vidur"), {}, 1000
         )
-    return found
+        for preset, device in EARLY.items()
+    }
+    return fitted("matrix_early", [table], tuple(EARLY), joined(list(rows.values())), fit_overhead=True,
+                  implementation="matrix_early")  # fmt: skip
 
 
 def main() -> None:
@@ -104,23 +170,35 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     arguments = parser.parse_args()
-    table = read_times(arguments.folder / FITTED)
-    rows = {preset: timed(table, preset, device) for preset, device in DEVICES.items()}
-    shared = fitted("shared", table, rows)
-    overhead = shared.fit.values["overhead_us"]
-    answers = {preset: fitted(preset, table, {preset: rows[preset]}, overhead) for preset in DEVICES}
-    measured = {preset: answers[preset] for preset in ("a100_sxm_80gb", "h100_sxm")}
-    second_source(read_times(arguments.folder / SECOND), measured, find_harness("vidur"))
+    early = early_library(arguments.folder)
+    graphs = load(arguments.folder, GRAPHS, 1500)
+    few = load(arguments.folder, GRAPHS | OTHERS, MOST_SHARED)
+    three = joined([few.rows[preset] for preset in GRAPHS])
+    launched = fitted(
+        "overhead of aiconfigurator", list(graphs.tables.values()), tuple(GRAPHS), three, fit_overhead=True
+    )
+    overhead = launched.fit.values["overhead_us"]
+    graphs, few = _with_overhead(graphs, overhead), _with_overhead(few, overhead)
+    answers = {}
+    for preset, rows in (graphs.rows | {p: few.rows[p] for p in OTHERS}).items():
+        table = few.tables[(GRAPHS | OTHERS)[preset][0]]
+        answers[preset] = fitted(preset, [table], (preset,), rows)
+    shared = fitted("shared", list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
     # The interval of a GPU nobody has measured is that of devices which the fit has not seen.
-    answers["shared"] = replace(shared, residuals=unseen(table, rows))
+    answers["shared"] = replace(shared, residuals=unseen(few))
     if arguments.out:
         for name, answer in answers.items():
             answer.write(arguments.out / f"{name}.toml")
+        early.write(arguments.out / "implementations" / "matrix_early.toml")
 
 
-def timed(table: OperatorTable, preset: str, device: str) -> TimedRows:
-    """Return a device's rows with the kernels that could have run."""
-    return load_timed(table.frame[table.frame["device"] == device], {device: load_sheet(preset)}, None, {})
+def _with_overhead(devices: Devices, overhead: float) -> Devices:
+    """The devices with the fitted overhead in place of the aiconfigurator's."""
+    rows = {
+        preset: replace(part, table=part.table.assign(overhead_us=overhead)) if preset in GRAPHS else part
+        for preset, part in devices.rows.items()
+    }
+    return Devices(rows, devices.tables)
 
 
 if __name__ == "__main__":
