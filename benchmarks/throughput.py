@@ -1,104 +1,287 @@
-"""Designs a second of the shipped main space, beside two things a user would write.
+"""Designs a second of the shipped main space, beside four things a user could write, and beside the machine's limit.
 
-Run with ``python -m benchmarks.throughput [--json]`` (about a minute on two cores). All figures come from one run:
-our batch; the same models through a plain nested ``jit(vmap(vmap))`` without the choice by total, blocks or compiler
-options; and a Python loop that calls the jitted model design by design.
+Run with ``python -m benchmarks.throughput [--json]`` (three minutes on two quiet cores). All figures come from one run
+and, but for the last, of one task: the time of every kernel candidate on every design, the fastest of each operator, and
+the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))``, a Python loop
+over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of the per-pair function
+after hoisting (:mod:`benchmarks.transcribe`) a second, of the best loop of additions and multiplications in this run.
+The last, ``sweep_designs_per_second``, is all of a sweep's evaluation: stacks, power, area, cost, constraints too.
 """
 
 import json
+import math
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from functools import cached_property, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numba
 import numpy as np
+from jax import Array
 
+from benchmarks.transcribe import DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, transcribe
+from dse.hardware.gpu import Gpu
+from dse.numerics import INFEASIBLE
 from dse.space import designs
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space
-from dse.sweep.evaluate import Evaluator, gpu_batch
+from dse.sweep.candidates import choose, time_candidates
+from dse.sweep.evaluate import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
 from dse.sweep.reasons import Reasons
+from dse.workload.workload import Workload
 
-CHUNKS = 8
-NAIVE_DESIGNS = 4096
-LOOP_DESIGNS = 200
+CORES = 2
+CHUNK = 32768
+"""Designs of the task that each implementation repeats."""
 
+REPEATS = 5
+NUMPY_CHUNKS = (64, 128, 256, 512)
+"""Designs of a NumPy chunk; the fastest counts."""
 
-def ours(space: Space) -> float:
-    """Return designs a second of the sweep's evaluation on two threads, compilation left out."""
-    evaluator = Evaluator(space, Reasons(space))
-    middle = space.size // 2
-    chunks = [
-        designs.grid(space, middle + i * evaluator.chunk, middle + (i + 1) * evaluator.chunk) for i in range(CHUNKS)
-    ]
-    evaluator(chunks[0])
-    start = time.perf_counter()
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(evaluator, chunks))
-    return CHUNKS * evaluator.chunk / (time.perf_counter() - start)
+FEW_DESIGNS, VMAP_DESIGNS, LOOP_DESIGNS = 2048, 8192, 200
+
+Columns = dict[str, np.ndarray]
 
 
-def naive(space: Space, count: int) -> float:
-    """Return designs a second of ``jit(vmap(vmap))``: every cause of every candidate, in one piece."""
-    columns = {name: values.astype(np.float32) for name, values in designs.grid(space, 0, count).items()}
-    kernels = [w.kernels.as_arrays() for w in space.workloads]
-    base = space.base.numbers()
+@dataclass(frozen=True)
+class Task:
+    """The designs of a space as columns, and one of its workloads."""
 
-    @jax.jit
-    def everything(columns: dict) -> list:
+    space: Space
+    workload: Workload
+    columns: Columns
+
+    @cached_property
+    def repeats(self) -> np.ndarray:
+        """How often each operator runs in its phase."""
+        return np.array([o.repeats for o in self.workload.operators], np.float32)
+
+    @cached_property
+    def kernel_fields(self) -> dict[str, np.ndarray]:
+        """Fields of the kernels that differ between them, (candidates,), named for the transcript."""
+        leaves = jax.tree.leaves(self.workload.kernels)
+        return {f"k{i}": np.asarray(x, np.float32) for i, x in enumerate(leaves) if not np.all(x == x[0])}
+
+    @cached_property
+    def script(self) -> Transcript:
+        """The time of one candidate on one design, line by line."""
+        leaves, tree = jax.tree.flatten(self.workload.kernels)
+        base, varied = self.space.base.numbers(), list(self.columns)
+
+        def time(design: list[Array], kernel: list[Array]) -> Array:
+            values = dict(zip(varied, design, strict=True))
+            gpu = Gpu(**{f.name: values.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)})
+            given = dict(zip(self.kernel_fields, kernel, strict=True))
+            record = [given.get(f"k{i}", jnp.float32(x[0])) for i, x in enumerate(leaves)]
+            timing = self.space.model(jax.tree.unflatten(tree, record), gpu)
+            return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
+
+        return transcribe(time, [f"d{i}" for i in range(len(varied))], list(self.kernel_fields))
+
+
+def ours(task: Task) -> Callable[[Columns], Array]:
+    """Return our program: (designs,) time of the workload [ns]."""
+    base, repeats = task.space.base.numbers(), jnp.asarray(task.repeats)
+
+    def block(columns: dict[str, Array]) -> Array:
         gpus, axes = gpu_batch(base, columns)
-        return [
-            jax.vmap(lambda gpu, k=k: jax.vmap(lambda kernel: space.model(kernel, gpu))(k), in_axes=(axes,))(gpus)
-            for k in kernels
-        ]
+        times = time_candidates(task.space.model, task.workload, gpus, axes, BLOCK)
+        chosen, _ = choose(task.workload, times)
+        return jnp.sum(jnp.take_along_axis(times, chosen.T, axis=0) * repeats[:, None], axis=0)
 
-    jax.block_until_ready(everything(columns))
-    start = time.perf_counter()
-    jax.block_until_ready(everything(columns))
-    return count / (time.perf_counter() - start)
+    def blocks(columns: dict[str, Array]) -> Array:
+        return jnp.ravel(jax.lax.map(block, {k: jnp.reshape(v, (-1, BLOCK)) for k, v in columns.items()}))
+
+    return jax.jit(blocks, compiler_options=CPU_OPTIONS)
+
+
+def naive_vmap(task: Task) -> Callable[[Columns], Array]:
+    """Return ``jit(vmap(vmap))`` of the model as it is, and the minimum of each operator."""
+    base, kernels = task.space.base.numbers(), task.workload.kernels.as_arrays()
+
+    def one(kernel: Any, design: dict[str, Array]) -> Array:
+        gpu = Gpu(**{f.name: design.get(f.name, base[f.name]) for f in fields(Gpu)})
+        timing = task.space.model(kernel, gpu)
+        return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
+
+    def all_pairs(columns: dict[str, Array]) -> Array:
+        times = jax.vmap(lambda design: jax.vmap(lambda kernel: one(kernel, design))(kernels))(columns)
+        best = jnp.stack([jnp.min(times[:, part], axis=1) for part in task.workload.slices], axis=1)
+        return best @ jnp.asarray(task.repeats)
+
+    return jax.jit(all_pairs)
+
+
+def with_numpy(task: Task, chunk: int) -> Callable[[Columns], np.ndarray]:
+    """Return the task in plain NumPy, ``chunk`` designs at a time, terms of one side computed once."""
+    script = task.script
+    source = [f"def chunk({', '.join(_inputs(task))}):"]
+    source += [f"    {line.source(NUMPY)}" for line in script.lines]
+    source += [f"    return {script.outputs[0]}"]
+    pairs = _compiled(source, "chunk")
+    kernels = [x[None, :] for x in task.kernel_fields.values()]
+    starts = [part.start for part in task.workload.slices]
+
+    def run(columns: Columns) -> np.ndarray:
+        count, found = len(next(iter(columns.values()))), []
+        for i in range(0, count, chunk):
+            times = pairs(*(c[i : i + chunk, None] for c in columns.values()), *kernels)
+            found.append(np.minimum.reduceat(times, starts, axis=1) @ task.repeats)
+        return np.concatenate(found)
+
+    return run
+
+
+def with_numba(task: Task) -> Callable[[Columns], np.ndarray]:
+    """Return the task in numba: design terms once a design, kernel terms once, pairs inlined, fast-math, all cores."""
+    script = task.script
+    kernels = _kernel_terms(task)
+    designs = list(dict(zip(_inputs(task), task.columns, strict=False)))
+    passed = [name for name in script.used_by(PAIR) if name in kernels]
+    source = [f"def program(count, starts, stops, repeats, out, {', '.join(f'{n}_' for n in [*designs, *passed])}):"]
+    source += ["    for i in numba.prange(count):", "        times = np.empty(" + str(task.workload.candidate_count)]
+    source[-1] += ", np.float32)"
+    source += [f"        {name} = {name}_[i]" for name in designs]
+    source += [f"        {line.source(NUMBA)}" for line in script.lines if line.side in (0, DESIGN)]
+    source += [f"        for j in range({task.workload.candidate_count}):"]
+    source += [f"            {name} = {name}_[j]" for name in passed]
+    source += [f"            {line.source(NUMBA)}" for line in script.of(PAIR)]
+    source += [f"            times[j] = {script.outputs[0]}", "        total = f32(0.0)"]
+    source += ["        for o in range(len(starts)):", "            best = times[starts[o]]"]
+    source += ["            for j in range(starts[o] + 1, stops[o]):", "                best = min(best, times[j])"]
+    source += ["            total += best * repeats[o]", "        out[i] = total"]
+    program = numba.njit(parallel=True, fastmath=True, error_model="numpy")(_compiled(source, "program"))
+    starts, stops = (np.array([getattr(p, end) for p in task.workload.slices]) for end in ("start", "stop"))
+
+    def run(columns: Columns) -> np.ndarray:
+        count = len(next(iter(columns.values())))
+        out = np.empty(count, np.float32)
+        program(count, starts, stops, task.repeats, out, *columns.values(), *(kernels[name] for name in passed))
+        return out
+
+    return run
+
+
+def _inputs(task: Task) -> list[str]:
+    return [f"d{i}" for i in range(len(task.columns))] + list(task.kernel_fields)
+
+
+def _compiled(source: list[str], name: str) -> Callable:
+    scope: dict[str, Any] = {"np": np, "f32": np.float32, "numba": numba, "math": math}
+    exec("\n".join(source), scope)
+    return scope[name]
+
+
+def _kernel_terms(task: Task) -> dict[str, np.ndarray]:
+    """Every term of the kernels alone, as arrays (candidates,)."""
+    lines: list[Line] = [line for line in task.script.lines if line.side in (0, KERNEL)]
+    names = [line.name for line in lines if line.side == KERNEL]
+    source = [f"def terms({', '.join(task.kernel_fields)}):", *(f"    {line.source(NUMPY)}" for line in lines)]
+    source += [f"    return {{{', '.join(f'{n!r}: {n}' for n in names)}}}"]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = _compiled(source, "terms")(*task.kernel_fields.values())
+    return task.kernel_fields | {name: np.ascontiguousarray(x) for name, x in found.items()}
+
+
+def peak() -> float:
+    """Return additions and multiplications a second of the best loop of both, on all cores, four chains an element."""
+    steps = 48
+    body = ["def loop(x, y):", "    for i in numba.prange(x.shape[0]):", "        for j in range(x.shape[1]):"]
+    body += ["            v = x[i, j]", *(f"            c{k} = v + f32({k}.0)" for k in range(4))]
+    body += [f"            c{k} = c{k} * v + f32(0.{s + 1})" for s in range(steps) for k in range(4)]
+    body += ["            y[i, j] = (c0 + c1) + (c2 + c3)"]
+    program = numba.njit(parallel=True)(_compiled(body, "loop"))
+    x = np.full((CORES * 64, 4096), 0.5, np.float32)
+    seconds = fastest(lambda: program(x, np.empty_like(x)))
+    return x.size * (8 * steps + 7) / seconds
+
+
+def fastest(run: Callable[[], Any], repeats: int = REPEATS) -> float:
+    """Return the least seconds of a few runs, after one that compiles."""
+    jax.block_until_ready(run())
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        jax.block_until_ready(run())
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def on_all_cores(program: Callable[[Columns], Any], columns: Columns) -> Callable[[], list]:
+    """Return a run of a program over the columns CORES times, a thread each."""
+    pool = ThreadPoolExecutor(CORES)
+    return lambda: list(pool.map(lambda _: jax.block_until_ready(program(columns)), range(CORES)))
+
+
+def python_loop(task: Task) -> float:
+    """Return seconds a design of a loop that calls the jitted model on one design after another."""
+    one = naive_vmap(task)
+    rows = [{k: v[i : i + 1] for k, v in task.columns.items()} for i in range(LOOP_DESIGNS)]
+    return fastest(lambda: [jax.block_until_ready(one(row)) for row in rows], 2) / LOOP_DESIGNS
+
+
+def swept(space: Space) -> float:
+    """Return designs a second of all of a sweep's evaluation."""
+    evaluator = Evaluator(space, Reasons(space))
+    columns = designs.grid(space, space.size // 2, space.size // 2 + evaluator.chunk)
+    return CORES * evaluator.chunk / fastest(on_all_cores(evaluator, columns), 3)
+
+
+def rates(task: Task) -> dict[str, float]:
+    """Return seconds a design of each implementation of the task, after a check that they agree to 1e-5."""
+    small = {k: v[:LOOP_DESIGNS] for k, v in task.columns.items()}
+    part = {k: v[:VMAP_DESIGNS] for k, v in task.columns.items()}
+    mine, vmap, loop = ours(task), naive_vmap(task), with_numba(task)
+    reference = np.asarray(mine(task.columns))
+    for name, other in (("vmap", vmap), ("numpy", with_numpy(task, 64)), ("numba", loop)):
+        off = np.max(np.abs(np.asarray(other(small)) / reference[:LOOP_DESIGNS] - 1))
+        if not off < 1e-5:
+            raise SystemExit(f"{task.workload.name}: {name} differs by {off:.1e}")
+    seconds = {
+        "ours": fastest(on_all_cores(mine, task.columns)) / CORES / CHUNK,
+        "numba": fastest(lambda: loop(task.columns)) / CHUNK,
+        "vmap": fastest(lambda: vmap(part), 3) / VMAP_DESIGNS,
+        "python": python_loop(task),
+    }
+    few = {k: v[:FEW_DESIGNS] for k, v in task.columns.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        programs = [with_numpy(task, n) for n in NUMPY_CHUNKS]
+        seconds["numpy"] = min(fastest(partial(program, few), 2) for program in programs) / FEW_DESIGNS
+    return seconds
 
 
 def main() -> None:
     """Print the figures as a table, or as JSON with --json."""
     space = load_space(find_space("h100_tensor_core"))
+    columns = {
+        k: v.astype(np.float32) for k, v in designs.grid(space, space.size // 2, space.size // 2 + CHUNK).items()
+    }
+    tasks = [Task(space, workload, columns) for workload in space.workloads]
+    each = [rates(task) for task in tasks]
+    seconds = {name: sum(r[name] for r in each) for name in each[0]}
     kernels = sum(w.candidate_count for w in space.workloads)
-    rates = {"ours": ours(space), "vmap": naive(space, NAIVE_DESIGNS)}
-    looped = naive_loop(space)
+    operations = sum(t.script.pair_operations * t.workload.candidate_count for t in tasks)
+    limit = peak()
     document = {
-        "designs_per_second": rates["ours"],
-        "pairs_per_core_second": rates["ours"] * kernels / 2,
+        "designs_per_second": 1 / seconds["ours"],
+        "pairs_per_core_second": kernels / seconds["ours"] / CORES,
         "kernels": kernels,
-        "vs_vmap": rates["ours"] / rates["vmap"],
-        "vs_python": rates["ours"] / looped,
+        **{f"vs_{name}": seconds[name] / seconds["ours"] for name in ("numpy", "vmap", "python", "numba")},
+        "operations_per_pair": operations / kernels,
+        "peak_operations_per_second": limit,
+        "fraction_of_bound": operations / seconds["ours"] / limit,
+        "sweep_designs_per_second": swept(space),
     }
     if "--json" in sys.argv:
         print(json.dumps(document))
         return
-    print(f"{kernels} kernel candidates a design, two threads")
-    pairs = document["pairs_per_core_second"] / 1e6
-    print(f"ours          {rates['ours']:12,.0f} designs/s   {pairs:.1f} M pairs/core-s")
-    print(f"jit(vmap^2)   {rates['vmap']:12,.0f} designs/s   ours is {document['vs_vmap']:.1f} times faster")
-    print(f"Python loop   {looped:12,.0f} designs/s   ours is {document['vs_python']:.0f} times faster")
-
-
-def naive_loop(space: Space) -> float:
-    """Return designs a second of a Python loop over designs, each one jitted call over the kernels."""
-    kernels = [w.kernels.as_arrays() for w in space.workloads]
-    base = space.base.numbers()
-    columns = designs.grid(space, 0, LOOP_DESIGNS)
-
-    @jax.jit
-    def one(design: dict) -> list:
-        gpu, _ = gpu_batch(base, design)
-        return [jax.vmap(lambda kernel: space.model(kernel, gpu))(k) for k in kernels]
-
-    rows = [{name: jnp.asarray(v[i], dtype=float) for name, v in columns.items()} for i in range(LOOP_DESIGNS)]
-    jax.block_until_ready(one(rows[0]))
-    start = time.perf_counter()
-    for row in rows:
-        jax.block_until_ready(one(row))
-    return LOOP_DESIGNS / (time.perf_counter() - start)
+    for name, value in document.items():
+        print(f"{name:28} {value:16,.2f}")
 
 
 if __name__ == "__main__":

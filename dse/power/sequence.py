@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.numerics import sums
 from dse.power.cap import sustain
 from dse.power.models import PowerChoice
 from dse.power.power import Power
@@ -44,12 +45,19 @@ def in_sequence(choice: PowerChoice, timing: Timing, power: Power, repeats: Arra
     ``timing`` and ``power`` hold arrays (..., launches), ``repeats`` (launches,) says how often each runs; fields of
     ``gpu`` are of shape (...) or scalars.
     """
-    times = repeats * timing.nanoseconds
-    total = jnp.maximum(jnp.sum(times, axis=-1), 1.0)
-    mean = Power(**{name: jnp.sum(watts * times, axis=-1) / total for name, watts in power.breakdown().items()})
-    clock = jnp.sum(times * timing.clock_ghz, axis=-1) / total
-    weights = repeats / timing.clock_ghz
-    stack = {cause: jnp.sum(cycles * weights, axis=-1) for cause, cycles in timing.stack().items()}
+    times, weights = repeats * timing.nanoseconds, repeats / timing.clock_ghz
+    watts, cycles = power.breakdown(), timing.stack()
+    terms = [
+        times,
+        times * timing.clock_ghz,
+        *(w * times for w in watts.values()),
+        *(c * weights for c in cycles.values()),
+    ]
+    total, clocked, *rest = sums(tuple(jnp.broadcast_arrays(*terms)))
+    total = jnp.maximum(total, 1.0)
+    mean = Power(**{name: value / total for name, value in zip(watts, rest, strict=False)})
+    stack = dict(zip(cycles, rest[len(watts) :], strict=True))
+    clock = clocked / total
     one = jnp.ones_like(total)
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one)  # nanoseconds: cycles at 1 GHz
     if not choice.limit:

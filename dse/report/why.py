@@ -24,7 +24,8 @@ from dse.search.neighbourhood import QUICK_TO_COMPILE, Judged, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
 from dse.space.designs import with_links
 from dse.space.space import Space
-from dse.sweep.evaluate import Models, float_type, gpu_batch, judge_chosen, judge_workload
+from dse.sweep.candidates import Models, float_type, judge_chosen, judge_workload
+from dse.sweep.evaluate import gpu_batch
 from dse.sweep.result import SweepResult
 from dse.workload.workload import Workload
 

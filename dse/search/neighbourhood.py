@@ -17,16 +17,8 @@ from dse.power.cap import OFF_CLOCK
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.space.metrics import energy_metrics, time_metrics
-from dse.sweep.evaluate import (
-    Models,
-    choose,
-    float_type,
-    gpu_batch,
-    judge_chosen,
-    judge_workload,
-    phase_result,
-    time_candidates,
-)
+from dse.sweep.candidates import Models, choose, float_type, judge_chosen, judge_workload, time_candidates
+from dse.sweep.evaluate import gpu_batch, phase_result
 from dse.timing.occupancy import waves
 from dse.timing.timing import CAUSES, Timing, TimingModel
 from dse.units import KILO, NANO
@@ -133,7 +125,7 @@ class Neighbourhood:
             chosen = jnp.broadcast_to(jnp.arange(len(workload.operators)), runs.shape)
         else:
             if chosen is None:
-                chosen, runs = choose(workload, *time_candidates(self._models.timing, workload, gpus, axes, count))
+                chosen, runs = choose(workload, time_candidates(self._models.timing, workload, gpus, axes, count))
             else:
                 runs = jnp.ones(chosen.shape)
             timing, power = judge_chosen(self._models, workload, chosen, gpus, axes)

@@ -20,7 +20,8 @@ from dse.search.violation import excess
 from dse.space.axis import Axis
 from dse.space.expression import FUNCTIONS
 from dse.space.space import Space
-from dse.sweep.evaluate import Evaluator, float_type
+from dse.sweep.candidates import float_type
+from dse.sweep.evaluate import Evaluator
 from dse.sweep.reasons import Reasons
 
 BLOCK = 512

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,21 +20,19 @@ from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
-from dse.numerics import INFEASIBLE
-from dse.power.activity import activity, traced_activity
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import in_sequence
 from dse.space.metrics import design_metrics, energy_metrics, time_metrics, workload_metrics
 from dse.space.space import Space
+from dse.sweep.candidates import Models, float_type, judge_workload
 from dse.sweep.reasons import Reasons
-from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.timing.timing import CAUSES, Timing
 from dse.units import GIGA, MILLI, NANO
-from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
-BLOCK = 512
-"""Designs evaluated together: with some 200 kernels a temporary array is 0.4 MB, less than a core's L2 cache."""
+BLOCK = 1024
+"""Designs evaluated together: with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache."""
 
 TRACE_BLOCK = 2048
 """Designs evaluated together where a workload is traced: its steps are short, so more designs share each."""
@@ -44,13 +42,6 @@ CHUNK = 32768
 
 Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
-
-
-class Models(NamedTuple):
-    """The models that judge a kernel on a GPU."""
-
-    timing: TimingModel
-    power: PowerChoice
 
 
 @dataclass(frozen=True)
@@ -83,74 +74,12 @@ def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
 
 
-def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array]:
-    """Return the time [ns] of every candidate on every design and whether it runs, both (designs, candidates).
-
-    A candidate that cannot run takes INFEASIBLE. Only the total leaves the pair's program, so that it fuses to one
-    loop: the stack is computed again for the few candidates that are chosen, eight times cheaper than for all.
-    """
-    kernels, kernel_axes = _varying(workload.kernels)
-
-    def time(kernel: Kernel, gpu: Gpu) -> tuple[Array, Array]:
-        timing = model(kernel, gpu)
-        return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE), timing.feasible
-
-    on_kernels = jax.vmap(time, in_axes=(kernel_axes, None), axis_size=workload.candidate_count)
-    return jax.vmap(on_kernels, in_axes=(None, axes), axis_size=count)(kernels, gpus)
-
-
-def choose(workload: Workload, nanoseconds: Array, feasible: Array) -> tuple[Array, Array]:
-    """Return the chosen candidate of every operator and whether one can run, arrays of shape (designs, operators).
-
-    On each design the fastest candidate is chosen, as a tuned library would; candidates count through the workload.
-    """
-    chosen = [part.start + jnp.argmin(nanoseconds[:, part], axis=1) for part in workload.slices]
-    runs = [jnp.max(feasible[:, part], axis=1) for part in workload.slices]
-    return jnp.stack(chosen, axis=1), jnp.stack(runs, axis=1)
-
-
-def judge_chosen(models: Models, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Timing, Power]:
-    """Return timing and power, if nothing limits it, of the ``chosen`` candidates: arrays (designs, operators)."""
-
-    def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-        timing = models.timing(kernel, gpu)
-        return timing, models.power.model.uncapped(activity(kernel, timing, gpu), gpu)
-
-    kernels, kernel_axes = _varying(workload.kernels)
-    picked = jax.lax.optimization_barrier(jax.tree.map(lambda x: jnp.asarray(x)[chosen] if np.ndim(x) else x, kernels))
-    on_kernels = jax.vmap(judge, in_axes=(kernel_axes, None), axis_size=len(workload.operators))
-    judged = jax.vmap(on_kernels, in_axes=(kernel_axes, axes), axis_size=len(chosen))(picked, gpus)
-    return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), judged)
-
-
-def judge_workload(models: Models, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Power, Array]:
-    """Return timing, power and whether it runs of every operator, arrays of shape (designs, operators)."""
-    if not workload.traced:
-        chosen, can_run = choose(workload, *time_candidates(models.timing, workload, gpus, axes, count))
-        return *judge_chosen(models, workload, chosen, gpus, axes), can_run
-    judged = []
-    for trace in workload.traces:  # the model batches traces itself
-        timing = models.timing.on_trace(trace, gpus)
-        judged.append((timing, models.power.model.uncapped(traced_activity(trace, timing, gpus), gpus)))
-    timing, power = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *judged)
-    return timing, power, timing.feasible
-
-
-def _varying(kernels: Kernel) -> tuple[Kernel, Kernel]:
-    """Return the kernels with fields that all of them share as one number, and the ``in_axes`` of the fields.
-
-    What is shared (often 0) folds into the program as a constant.
-    """
-    shared = jax.tree.map(lambda x: bool(np.all(x == x[0])), kernels)
-    values = jax.tree.map(lambda x, same: np.asarray(x[0] if same else x, float_type()), kernels, shared)
-    return values, jax.tree.map(lambda same: None if same else 0, shared)
-
-
 def phase_result(
     choice: PowerChoice, workload: Workload, phase: str, timing: Timing, power: Power, gpus: Gpu
 ) -> PhaseResult:
     """Return one phase of a workload: its kernels one after another, each as often as its operator runs."""
     repeats = jnp.asarray(workload.phase_repeats(phase), dtype=float)
+    repeats = jnp.pad(repeats, (0, timing.clock_ghz.shape[1] - len(repeats)))  # those that fill vectors never run
     run = in_sequence(choice, timing, power, repeats, gpus)
     stack = {cause: value * (NANO / MILLI) for cause, value in run.stack.items()}
     return PhaseResult(stack, run.joules, run.clock, jnp.sum(timing.dram_bytes * repeats, axis=1))
@@ -202,7 +131,7 @@ class Evaluator:
 
     def _program(self, columns: Columns) -> Callable[[Columns], dict[str, Array]]:
         if self._compiled is None:
-            options = _CPU_OPTIONS if jax.default_backend() == "cpu" else None
+            options = CPU_OPTIONS if jax.default_backend() == "cpu" else None
             jitted = jax.jit(self._in_blocks, compiler_options=options)
             self._compiled = jitted.lower(dict(columns)).compile()
         return self._compiled
@@ -258,14 +187,9 @@ def result_columns(space: Space) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-_CPU_OPTIONS = {"xla_cpu_enable_fast_math": True, "xla_cpu_prefer_vector_width": 512}
+CPU_OPTIONS = {"xla_cpu_enable_fast_math": True, "xla_cpu_prefer_vector_width": 512}
 """Fast-math lets the reductions over kernels vectorise; every value is finite, and whole numbers survive it
 (:func:`dse.numerics.floor_div`)."""
-
-
-def float_type() -> type:
-    """Return the float type of a sweep: 32 bits, unless JAX is set to 64."""
-    return np.float64 if jax.config.jax_enable_x64 else np.float32  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def cache_compilations() -> None:

@@ -115,10 +115,29 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     loaded = load_timing_calibration(out)
     assert loaded.values == pytest.approx({p["name"]: p["value"] for p in document["parameters"]}, rel=1e-5)
     assert loaded.model.calibration == "h100_sxm"
-    assert [r.n for r in loaded.residuals] == [r["n"] for r in document["residuals"]]
+    mine = [r for r in loaded.residuals if r.implementation == "matrix"]
+    assert [r.n for r in mine] == [r["n"] for r in document["residuals"]]
+    assert {r.implementation for r in loaded.residuals} > {"matrix"}
     run = ["run", "h100_sxm", "gpt2_xl:phase=decode,batch=1,context=128", "--calibration", str(out), "--json"]
     assert run_command(run) == 0
     assert json.loads(capsys.readouterr().out)["calibration"] == "h100_sxm"
+
+
+def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path):
+    table, shared = tmp_path / "t.csv", load_timing_calibration("shared")
+    few = measured.sample(24, random_state=3)
+    few.to_csv(table, index=False)
+    answer = calibrate_timing("h100_sxm", [table])
+    assert (answer.rows, answer.rows_left_out) == (24, 0)
+    assert answer.fit.stages[0].name == "other GPUs"
+    assert answer.residuals == tuple(r for r in shared.residuals if r.implementation == "matrix")
+    others = timed(measured.drop(few.index))
+
+    def error(values: dict[str, float]) -> float:
+        predicted, _ = best(model_of(values), others)
+        return float(np.abs(np.log(predicted / others.table["latency_us"])).mean())
+
+    assert error(answer.fit.values) < 0.7 * error(shared.values)
 
 
 def test_refusals(measured, tmp_path):
@@ -128,8 +147,8 @@ def test_refusals(measured, tmp_path):
         calibrate_timing("a100_sxm_80gb", [table])
     with pytest.raises(InputError, match="no table is given"):
         calibrate_timing("h100_sxm", [])
-    measured.head(10).to_csv(table, index=False)
-    with pytest.raises(InputError, match="give at least 24 rows"):
+    measured.head(7).to_csv(table, index=False)
+    with pytest.raises(InputError, match="7 rows can be fitted; give at least 8 rows"):
         calibrate_timing("h100_sxm", [table])
     measured.assign(op="gelu").to_csv(table, index=False)
     with pytest.raises(InputError, match=r"no row can be fitted: operator is not fitted: gelu \(240\)"):
