@@ -18,27 +18,98 @@ def pareto_mask(costs: np.ndarray) -> np.ndarray:
     return np.asarray(moocore.is_nondominated(costs, keep_weakly=True))
 
 
+KILLERS = 16
+"""Members of a front against which designs are held before the exact comparison."""
+
+WAITING = 8192
+"""Least designs that are compared exactly at once."""
+
+
 class FrontBuilder:
-    """The front of a set that arrives in chunks: only the rows that are still non-dominated are held."""
+    """The front of a set that arrives in chunks: only the rows that are still non-dominated are held.
+
+    Most rows of a chunk are dominated by one of a few members that dominate much; only the others wait for the exact
+    comparison, until they are as many as the front. The front does not depend on the order of the rows.
+    """
 
     def __init__(self, objectives: int) -> None:
         self._costs = np.empty((0, objectives))
         self._index = np.empty(0, dtype=np.int64)
+        self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        self._killers = self._costs
 
     def add(self, costs: np.ndarray, index: np.ndarray) -> None:
-        """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number."""
-        if len(costs) == 0:
+        """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
+        if not np.isfinite(costs).all():
+            raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
+        kept = _not_dominated(costs, self._killers)
+        if len(kept) == 0:
             return
-        kept = pareto_mask(costs)
-        costs = np.vstack([self._costs, costs[kept]])
-        index = np.concatenate([self._index, index[kept]])
+        self._waiting.append((costs[kept], index[kept]))
+        waiting = sum(len(index) for _, index in self._waiting)
+        if waiting > max(WAITING, len(self._index)) or len(self._index) == 0:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Compare the front and all that waits exactly."""
+        if not self._waiting:
+            return
+        costs = np.vstack([self._costs, *(costs for costs, _ in self._waiting)])
+        index = np.concatenate([self._index, *(index for _, index in self._waiting)])
+        self._waiting = []
         alive = pareto_mask(costs)
         self._costs, self._index = costs[alive], index[alive]
+        self._killers = self._costs[_strongest(self._costs, KILLERS)]
+
+    def merge(self, other: "FrontBuilder") -> None:
+        """Take the rows of another front."""
+        other._compare()
+        self.add(other._costs, other._index)
+
+    def __len__(self) -> int:
+        self._compare()
+        return len(self._index)
+
+    @property
+    def members(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the designs on the front, ascending, and their costs, shape (designs, objectives)."""
+        self._compare()
+        order = np.argsort(self._index)
+        return self._index[order], self._costs[order]
 
     @property
     def index(self) -> np.ndarray:
         """Numbers of the designs on the front, ascending."""
-        return np.sort(self._index)
+        return self.members[0]
+
+
+def _not_dominated(costs: np.ndarray, killers: np.ndarray) -> np.ndarray:
+    """Return the positions of the rows that none of ``killers`` dominates."""
+    alive = np.arange(len(costs))
+    columns = [np.ascontiguousarray(column) for column in costs.T]
+    for killer in killers:
+        better, worse = np.zeros(len(alive), bool), np.zeros(len(alive), bool)
+        for column, cost in zip(columns, killer, strict=True):
+            better |= column < cost
+            worse |= column > cost
+        kept = better | ~worse
+        if not kept.all():
+            alive, columns = alive[kept], [column[kept] for column in columns]
+    return alive
+
+
+def _strongest(costs: np.ndarray, count: int) -> np.ndarray:
+    """Return the positions of rows of a front that together dominate much of its box, the strongest first.
+
+    Half of them are those that dominate most (the largest product of distances to the worst corner), half lie far
+    apart.
+    """
+    low, high = costs.min(axis=0, initial=np.inf), costs.max(axis=0, initial=-np.inf)
+    box = (costs - low) / np.where(high > low, high - low, 1.0)
+    volume = np.prod(1.0 - box, axis=1)
+    apart = spread(costs, count) if len(costs) <= 4096 else np.argsort(-volume)[:: max(1, len(costs) // count)][:count]
+    chosen = np.unique(np.concatenate([np.argsort(-volume)[: count // 2], apart[: count // 2 + 1]]))
+    return chosen[np.argsort(-volume[chosen])]
 
 
 def spread(costs: np.ndarray, count: int) -> np.ndarray:
