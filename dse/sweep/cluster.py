@@ -16,7 +16,6 @@ from typing import Any
 import jax
 
 from dse.errors import InputError
-from dse.space.space import Space
 from dse.sweep.evaluate import cache_compilations, float_type
 from dse.sweep.machine import machine, unlike
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
@@ -37,9 +36,10 @@ DEATHS = 5
 class SweepWorker(WorkerPlugin):
     """What a worker holds of a sweep: its space, and the evaluator from the first portion on."""
 
-    def __init__(self, space: Space) -> None:
-        self.name = f"dse {space.digest} {float_type().__name__}"
-        self._space, self._wide = pickle.dumps(space), float_type().__name__ == "float64"
+    def __init__(self, evaluator: SpaceEvaluator) -> None:
+        self.name = f"dse {evaluator.space.digest} {evaluator.chunk_size} {float_type().__name__}"
+        self._space, self._chunk = pickle.dumps(evaluator.space), evaluator.chunk_size
+        self._wide = float_type().__name__ == "float64"
 
     def setup(self, worker: Any) -> None:
         """Prepare a worker, when it joins."""
@@ -51,7 +51,7 @@ class SweepWorker(WorkerPlugin):
         """Evaluate a portion; return it and what this worker computes with."""
         with self._lock:
             if self._evaluator is None:
-                self._evaluator = SpaceEvaluator(pickle.loads(self._space))
+                self._evaluator = SpaceEvaluator(pickle.loads(self._space), self._chunk)
                 self._evaluator.compile()
         return self._evaluator.portion(portion, keep_all), machine()
 
@@ -62,7 +62,7 @@ def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[Evaluated,
 
 
 def on_cluster(
-    cluster: Any, space: Space, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None],
+    cluster: Any, evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None],
     notes: list[str],
 ) -> Iterator[Evaluated]:  # fmt: skip
     """Yield the portions as workers of a cluster finish them.
@@ -72,7 +72,7 @@ def on_cluster(
     """
     with ExitStack() as stack:
         client = stack.enter_context(_client(cluster, stack))
-        plugin = SweepWorker(space)
+        plugin = SweepWorker(evaluator)
         _register(client, plugin)
         stack.callback(_forget, client, plugin.name)
         ours, seen = machine(), set[str]()

@@ -21,7 +21,13 @@ def pareto_mask(costs: np.ndarray) -> np.ndarray:
 KILLERS = 16
 """Members of a front against which designs are held before the exact comparison."""
 
-WAITING = 8192
+MANY = 0.1
+"""Share of a chunk that is left by the members it is held against, beyond which others are chosen."""
+
+CANDIDATES = 256
+"""Members from which they are chosen, and designs on which they are tried."""
+
+WAITING = 16_384
 """Least designs that are compared exactly at once."""
 
 
@@ -46,9 +52,11 @@ class FrontBuilder:
         if len(kept) == 0:
             return
         self._waiting.append((costs[kept], index[kept]))
-        waiting = sum(len(index) for _, index in self._waiting)
-        if waiting > max(WAITING, len(self._index)) or len(self._index) == 0:
+        if sum(len(index) for _, index in self._waiting) > max(WAITING, len(self._index)):
             self._compare()
+        if len(kept) > MANY * len(costs) and len(costs) > CANDIDATES:
+            self._compare()
+            self._killers = _strongest(self._costs, costs)
 
     def _compare(self) -> None:
         """Compare the front and all that waits exactly."""
@@ -59,7 +67,6 @@ class FrontBuilder:
         self._waiting = []
         alive = pareto_mask(costs)
         self._costs, self._index = costs[alive], index[alive]
-        self._killers = self._costs[_strongest(self._costs, KILLERS)]
 
     def merge(self, other: "FrontBuilder") -> None:
         """Take the rows of another front."""
@@ -98,18 +105,18 @@ def _not_dominated(costs: np.ndarray, killers: np.ndarray) -> np.ndarray:
     return alive
 
 
-def _strongest(costs: np.ndarray, count: int) -> np.ndarray:
-    """Return the positions of rows of a front that together dominate much of its box, the strongest first.
-
-    Half of them are those that dominate most (the largest product of distances to the worst corner), half lie far
-    apart.
-    """
-    low, high = costs.min(axis=0, initial=np.inf), costs.max(axis=0, initial=-np.inf)
-    box = (costs - low) / np.where(high > low, high - low, 1.0)
-    volume = np.prod(1.0 - box, axis=1)
-    apart = spread(costs, count) if len(costs) <= 4096 else np.argsort(-volume)[:: max(1, len(costs) // count)][:count]
-    chosen = np.unique(np.concatenate([np.argsort(-volume)[: count // 2], apart[: count // 2 + 1]]))
-    return chosen[np.argsort(-volume[chosen])]
+def _strongest(front: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """Return the rows of a front that together dominate most of a sample of ``costs``, the strongest first."""
+    members, probes = front[:: 1 + len(front) // CANDIDATES], costs[:: 1 + len(costs) // CANDIDATES]
+    better, worse = np.zeros((2, len(members), len(probes)), bool)
+    for member, probe in zip(members.T, probes.T, strict=True):
+        better |= probe < member[:, None]
+        worse |= probe > member[:, None]
+    dominated, chosen = worse & ~better, []
+    while len(chosen) < KILLERS and dominated.any():
+        chosen.append(int(dominated.sum(axis=1).argmax()))
+        dominated = dominated[:, ~dominated[chosen[-1]]]
+    return members[chosen]
 
 
 def spread(costs: np.ndarray, count: int) -> np.ndarray:

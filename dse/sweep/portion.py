@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from dse.space import designs
 from dse.space.space import Space
+from dse.sweep import evaluate
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.fold import Fold
 from dse.sweep.grid import Grid
@@ -61,12 +62,13 @@ class Chunk:
 
 
 class SpaceEvaluator:
-    """Everything that evaluates designs of one space on the devices of this process."""
+    """Everything that evaluates designs of one space on the devices of this process; ``chunk``: designs a call."""
 
-    def __init__(self, space: Space) -> None:
+    def __init__(self, space: Space, chunk: int | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self.evaluator = Evaluator(space, self.reasons)
+        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK)
+        self.chunk_size = self.evaluator.chunk
         self.devices = jax.local_devices()
         self._grid = Grid(space)
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
@@ -83,8 +85,8 @@ class SpaceEvaluator:
         """Evaluate a portion, whole on one device; ``tick`` is called with the number of designs of each chunk."""
         device = self.devices[portion.number % len(self.devices)]
         fold, tables = self.empty_fold(), []
-        for start in range(portion.start, portion.stop, self.evaluator.chunk):
-            stop = min(start + self.evaluator.chunk, portion.stop)
+        for start in range(portion.start, portion.stop, self.chunk_size):
+            stop = min(start + self.chunk_size, portion.stop)
             digits = self._grid.digits(start, stop)
             names = None if keep_all else self._objectives
             chunk = self.chunk(self._grid.columns(digits, stop - start), names, device)
@@ -114,8 +116,8 @@ class SpaceEvaluator:
     def chunks(self, columns: designs.Columns) -> Iterator[Chunk]:
         """Evaluate any number of designs that are given by their columns."""
         count = len(next(iter(columns.values())))
-        for start in range(0, count, self.evaluator.chunk):
-            yield self.chunk({name: v[start : start + self.evaluator.chunk] for name, v in columns.items()})
+        for start in range(0, count, self.chunk_size):
+            yield self.chunk({name: v[start : start + self.chunk_size] for name, v in columns.items()})
 
     def designs(self, index: np.ndarray) -> pa.Table:
         """Evaluate the designs with these numbers and return them as a table."""

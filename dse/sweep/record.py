@@ -105,14 +105,15 @@ def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
 
 
 def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
-    """Return the result of a sweep that has ended in a folder, None where it is of another space or not whole."""
+    """Return the result of a sweep that has ended in a folder, None where it is of another space, or was refined."""
     if (folder / FOLDER).exists() or not (folder / "run.json").exists():
         return None
     try:
         found = load_result(folder)
     except InputError:
         return None
-    return found if (found.space.digest, found.keep) == (space.digest, keep) else None
+    same = (found.space.digest, found.keep) == (space.digest, keep) and "off_grid" not in found.front
+    return found if same else None
 
 
 def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:

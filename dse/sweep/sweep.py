@@ -107,14 +107,14 @@ class _Sweep:
 
     def __post_init__(self) -> None:
         self.evaluator = SpaceEvaluator(self.space)
-        self.portions = portions(self.space.size, self.evaluator.evaluator.chunk)
+        self.portions = portions(self.space.size, self.evaluator.chunk_size)
 
     @classmethod
     def prepared(cls, space: Space, folder: Path, keep: str, progress: Progress | None, cluster: Any, resume: bool):
         """Return the sweep into a folder, begun anew or where it was interrupted; raises InputError."""
         run = cls(space, folder, keep, progress, cluster, InMemory())
         leftovers(folder)
-        which = identity(space, keep, run.evaluator.evaluator.chunk, run.portions[0].stop)
+        which = identity(space, keep, run.evaluator.chunk_size, run.portions[0].stop)
         run.kept = Unfinished(folder, which, resume)
         return run
 
@@ -173,7 +173,7 @@ class _Sweep:
             return on_this_machine(self.evaluator, todo, keep_all, progress)
         from dse.sweep.cluster import on_cluster
 
-        return on_cluster(self.cluster, self.space, todo, keep_all, progress, self.notes)
+        return on_cluster(self.cluster, self.evaluator, todo, keep_all, progress, self.notes)
 
     def _every_design(self) -> tuple[pa.Table | None, pa.Table]:
         """Put the rows of all portions together, in grid order; return them, if in memory, and the sample of them."""
