@@ -23,14 +23,12 @@ def trivial(size: int, folder: Path, **changes: Any) -> Space:
     """Return a space of at least ``size`` designs, its workload in a file of ``folder``."""
     (folder / "one.csv").write_text("m,n,k,dtype\n4096,4096,4096,bf16\n")
     axes: dict[str, Any] = {
-        "sm_count": {"from": 60, "to": 159, "step": 1},
-        "dram_bandwidth_gbs": {"from": 1000, "to": 5950, "step": 50},
-        "l2_mib": {"from": 20, "to": 69, "step": 1},
+        "sm_count": list(range(60, 160)),
+        "dram_bandwidth_gbs": list(range(1000, 6000, 50)),
+        "l2_mib": list(range(20, 20 + min(-(-size // 10_000), 50))),
     }
     if size > 500_000:
-        axes["tensor_clock_mhz"] = {"from": 1000, "to": 1000 + -(-size // 500_000) - 1, "step": 1}
-    elif size < 500_000:
-        axes["l2_mib"]["to"] = 20 + -(-size // 10_000) - 1
+        axes["tensor_clock_mhz"] = list(range(1000, 1000 + -(-size // 500_000)))
     content = {
         "base": "h100_sxm",
         "timing": "roofline",
