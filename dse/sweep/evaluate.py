@@ -7,6 +7,7 @@ cache, inside one jitted program (spec speed, section 8).
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -205,8 +206,9 @@ class Evaluator:
     def compile(self, names: Iterable[str], devices: Sequence[jax.Device] | None = None) -> None:
         """Compile the program for columns called ``names``, ahead of the first call."""
         columns = {name: np.ones(self.chunk, float_type()) for name in names}
-        for device in devices or jax.local_devices()[:1]:
-            self._program(columns, device)
+        devices = devices or jax.local_devices()[:1]
+        with ThreadPoolExecutor(len(devices)) as pool:
+            list(pool.map(lambda device: self._program(columns, device), devices))
 
     def _program(self, columns: Columns, device: jax.Device) -> Callable[[Columns], dict[str, Array]]:
         """Return the program of one device: every device runs the same, on chunks of its own."""

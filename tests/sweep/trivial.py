@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jax
+
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
@@ -53,6 +55,7 @@ def main(out: str, keep: str, size: str, cluster: str | None = None) -> None:
         return portion(self, which, *rest)
 
     SpaceEvaluator.portion = slowly
+    print(len(jax.local_devices()), "devices")
     sweep(trivial(int(size), Path(out).parent), out, keep=keep, resume=True, cluster=cluster)
 
 
