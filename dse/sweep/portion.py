@@ -70,7 +70,7 @@ class SpaceEvaluator:
         self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK)
         self.chunk_size = self.evaluator.chunk
         self.devices = jax.local_devices()
-        self._grid = Grid(space)
+        self.grid = Grid(space)
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
 
     def compile(self) -> None:
@@ -87,9 +87,9 @@ class SpaceEvaluator:
         fold, tables = self.empty_fold(), []
         for start in range(portion.start, portion.stop, self.chunk_size):
             stop = min(start + self.chunk_size, portion.stop)
-            digits = self._grid.digits(start, stop)
+            digits = self.grid.digits(start, stop)
             names = None if keep_all else self._objectives
-            chunk = self.chunk(self._grid.columns(digits, stop - start), names, device)
+            chunk = self.chunk(self.grid.columns(digits, stop - start), names, device)
             values = np.stack([chunk.results[name].astype(float) for name in self._objectives])
             fold.add(start, digits, chunk.code == 0, values)
             fold.reasons.update(self.reasons.counts(chunk.code, chunk.columns))

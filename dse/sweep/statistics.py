@@ -93,8 +93,11 @@ class AxisStatistics:
         return float(np.int32(middle).view(np.float32)), best
 
 
-@njit(cache=True, nogil=True)
-def _count(digit, feasible, bins, costs, counts, best, shift):  # noqa: ANN001, ANN202
+@njit(
+    "void(int64[::1], boolean[::1], int32[:, ::1], float64[:, ::1], int64[:, :, ::1], float64[:, ::1], int64)",
+    cache=True, nogil=True,
+)  # fmt: skip
+def _count(digit, feasible, bins, costs, counts, best, shift):
     """Count the designs of one axis into ``counts`` (values, objectives, bins) and lower ``best``."""
     for objective in range(costs.shape[0]):
         for i in range(digit.shape[0]):

@@ -18,7 +18,7 @@ import pyarrow as pa
 from dse.errors import InputError
 from dse.space import designs
 from dse.space.space import Space, load_space
-from dse.sweep.estimate import BYTES_PER_CELL
+from dse.sweep.estimate import BYTES_PER_CELL, ON_DISK_LIMIT
 from dse.sweep.evaluate import result_columns
 from dse.sweep.fold import Fold
 from dse.sweep.local import on_this_machine
@@ -31,9 +31,6 @@ from dse.units import GIGA
 
 IN_MEMORY_LIMIT = 5_000_000
 """Most designs that are kept in memory when no folder is given."""
-
-ON_DISK_LIMIT = 20_000_000
-"""Most designs that are all kept in a folder."""
 
 KEEP = ("all", "front")
 """What is kept: every design; or the front, the best of each objective, the axes' statistics and a sample."""

@@ -37,7 +37,7 @@ def trivial(size: int, folder: Path, **changes: Any) -> Space:
         "axes": axes,
         "workloads": {"gemm": "one.csv"},
         "objectives": [{"value": "gemm.time_ms", "goal": "min"}, {"value": "die_mm2", "goal": "min"}],
-        "constraints": ["die_mm2 <= 1200"],
+        "constraints": ["die_mm2 <= 700"],
     }
     return space_from_mapping(content | changes, "here", "trivial", folder)
 
