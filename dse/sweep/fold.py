@@ -2,8 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -45,7 +44,7 @@ class Fold:
     def merge(self, other: "Fold") -> None:
         """Take the designs of another fold; raises InputError where the front grows beyond memory."""
         self.front.merge(other.front)
-        if len(self.front) > LARGEST_FRONT:
+        if self.front.held > LARGEST_FRONT and len(self.front) > LARGEST_FRONT:
             raise InputError(
                 f"more than {LARGEST_FRONT:,} designs are equally good; leave out axes that move no objective, or add "
                 "a constraint"
@@ -65,8 +64,8 @@ class Fold:
             near = costs <= best[-1]
             costs, numbers = costs[near], numbers[near]
         if len(costs) > TOP:
-            few = np.lexsort((numbers, costs))[:TOP]
-            costs, numbers = costs[few], numbers[few]
+            near = costs <= np.partition(costs, TOP - 1)[TOP - 1]
+            costs, numbers = costs[near], numbers[near]
         costs, numbers = np.concatenate([best, costs]), np.concatenate([of, numbers])
         order = np.lexsort((numbers, costs))[:TOP]
         self._top[objective] = costs[order], numbers[order]
@@ -75,16 +74,13 @@ class Fold:
         """Return all of it as arrays, from which :meth:`restore` makes an equal fold."""
         numbers, costs = self.front.members
         top = {f"top_{i}_{part}": a for i, pair in enumerate(self._top) for part, a in zip("cn", pair, strict=True)}
-        axes = {"counts": self.axes.counts, "best": self.axes.best, "off_scale": self.axes.off_scale}
         reasons = np.frombuffer(json.dumps(self.reasons).encode(), np.uint8)
-        return {"front": numbers, "costs": costs, "reasons": reasons, **axes, **top}
+        return {"front": numbers, "costs": costs, "reasons": reasons, **self.axes.arrays(), **top}
 
-    def restore(self, arrays: Any) -> None:
-        """Take what :meth:`arrays` returned of designs that this fold does not hold yet."""
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take what :meth:`arrays` returned, into a fold of no designs."""
         self.front.add(arrays["costs"], arrays["front"])
         self.reasons.update(json.loads(bytes(arrays["reasons"])))
-        self.axes.counts += arrays["counts"]
-        self.axes.best = np.minimum(self.axes.best, arrays["best"])
-        self.axes.off_scale |= arrays["off_scale"]
+        self.axes.restore(arrays)
         for objective in range(len(self._top)):
             self._keep_best(objective, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])

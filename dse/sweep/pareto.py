@@ -36,27 +36,39 @@ class FrontBuilder:
 
     Most rows of a chunk are dominated by one of a few members that dominate much; only the others wait for the exact
     comparison, until they are as many as the front. The front does not depend on the order of the rows.
+
+    ``killers``: the members that dominate much, shape (few, objectives); rows of another part of the same set, given
+    before the first chunk, spare their search, and what they dominate.
     """
 
     def __init__(self, objectives: int) -> None:
         self._costs = np.empty((0, objectives))
         self._index = np.empty(0, dtype=np.int64)
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
-        self._killers = self._costs
+        self.killers = self._costs
 
     def add(self, costs: np.ndarray, index: np.ndarray) -> None:
         """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
         if not np.isfinite(costs).all():
             raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
-        kept = _not_dominated(costs, self._killers)
-        if len(kept) == 0:
-            return
-        self._waiting.append((costs[kept], index[kept]))
-        if sum(len(index) for _, index in self._waiting) > max(WAITING, len(self._index)):
+        kept = self._take(costs, index)
+        if kept > MANY * len(costs) and len(costs) > CANDIDATES:
             self._compare()
-        if len(kept) > MANY * len(costs) and len(costs) > CANDIDATES:
+            self.killers = _strongest(self._costs, costs)
+
+    def _take(self, costs: np.ndarray, index: np.ndarray) -> int:
+        """Let rows wait for the exact comparison, but those that are dominated anyway; return how many they are."""
+        kept = _not_dominated(costs, self.killers)
+        if len(kept):
+            self._waiting.append((costs[kept], index[kept]))
+        if self.held - len(self._index) > max(WAITING, len(self._index)):
             self._compare()
-            self._killers = _strongest(self._costs, costs)
+        return len(kept)
+
+    @property
+    def held(self) -> int:
+        """Rows in memory: at least those of the front."""
+        return len(self._index) + sum(len(index) for _, index in self._waiting)
 
     def _compare(self) -> None:
         """Compare the front and all that waits exactly."""
@@ -71,7 +83,7 @@ class FrontBuilder:
     def merge(self, other: "FrontBuilder") -> None:
         """Take the rows of another front."""
         other._compare()
-        self.add(other._costs, other._index)
+        self._take(other._costs, other._index)
 
     def __len__(self) -> int:
         self._compare()

@@ -1,7 +1,7 @@
 """One portion of a sweep: a run of consecutive designs, evaluated chunk by chunk and folded, where it stands.
 
-The same code runs in a thread of this process and in a worker of a cluster; a portion's result depends on nothing but
-the space, the portion and what is kept.
+The same code runs in a thread of this process and in a worker of a cluster. A portion's front may lack what designs of
+portions evaluated here before dominate; the front of all portions is the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -71,6 +71,7 @@ class SpaceEvaluator:
         self.chunk_size = self.evaluator.chunk
         self.devices = jax.local_devices()
         self.grid = Grid(space)
+        self._killers = self.empty_fold().front.killers
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
 
     def compile(self) -> None:
@@ -85,6 +86,7 @@ class SpaceEvaluator:
         """Evaluate a portion, whole on one device; ``tick`` is called with the number of designs of each chunk."""
         device = self.devices[portion.number % len(self.devices)]
         fold, tables = self.empty_fold(), []
+        fold.front.killers = self._killers
         for start in range(portion.start, portion.stop, self.chunk_size):
             stop = min(start + self.chunk_size, portion.stop)
             digits = self.grid.digits(start, stop)
@@ -96,6 +98,7 @@ class SpaceEvaluator:
             if keep_all:
                 tables.append(self.table(chunk))
             tick(stop - start)
+        self._killers = fold.front.killers
         return Evaluated(portion, fold, packed(tables) if keep_all else None)
 
     def chunk(self, columns: designs.Columns, names: Sequence[str] | None = None, device: Any = None) -> Chunk:

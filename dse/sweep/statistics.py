@@ -1,7 +1,8 @@
 """What each value of an axis does to the objectives, over all feasible designs, in bounded memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -27,7 +28,8 @@ class AxisStatistics:
 
     ``counts``: one row of bins for each axis value and objective, axis after axis; ``best``: the lowest cost of each
     axis value and objective; ``off_scale``: which objectives have left the scale. The medians that follow are exact to
-    half a bin: 0.8 % (more on axes of very many values). Statistics of two sets of designs add up.
+    half a bin: 0.8 % (more on axes of very many values). Statistics of two sets of designs add up; most counts are 0,
+    so that only the range of bins in use is added, and only counts above 0 are saved.
     """
 
     lengths: tuple[int, ...]
@@ -42,6 +44,7 @@ class AxisStatistics:
         self.counts = np.zeros(self._starts[-1], np.int64)
         self.best = np.full((self._rows[-1], self.objectives), np.inf)
         self.off_scale = np.zeros(self.objectives, bool)
+        self._used = np.tile([[_BINS], [0]], self.objectives)
 
     def _coarser(self, length: int) -> int:
         """How many bits fewer an axis of so many values has."""
@@ -52,20 +55,46 @@ class AxisStatistics:
         if not feasible.any() or not self.lengths:
             return
         inside = values if feasible.all() else values[:, feasible]
-        self.off_scale |= (inside.min(axis=1) < LOW) | (inside.max(axis=1) >= HIGH)
-        bins = (np.clip(values, LOW, HIGH * 0.999).astype(np.float32).view(np.int32) - _LOWEST) >> _SHIFT
-        for axis, digit in enumerate(digits):
-            _count(
-                digit, feasible, bins, signs[:, None] * values,
-                self.counts[self._starts[axis] : self._starts[axis + 1]].reshape(-1, self.objectives, self._bins[axis]),
-                self.best[self._rows[axis] : self._rows[axis + 1]], self._shifts[axis],
-            )  # fmt: skip
+        ends = np.stack([inside.min(axis=1), inside.max(axis=1)])
+        self.off_scale |= (ends[0] < LOW) | (ends[1] >= HIGH)
+        self._use(_bins(ends))
+        bins = _bins(values)
+        costs = signs[:, None] * values
+        for axis, (digit, counts) in enumerate(zip(digits, self._tables(), strict=True)):
+            best = self.best[self._rows[axis] : self._rows[axis + 1]]
+            _count(digit, feasible, bins, costs, counts, best, self._shifts[axis])
+
+    def _use(self, ends: np.ndarray) -> None:
+        self._used = np.stack([np.minimum(self._used[0], ends[0]), np.maximum(self._used[1], ends[1])])
+
+    def _tables(self) -> Iterator[np.ndarray]:
+        """Yield the counts of each axis, shape (values, objectives, bins)."""
+        for axis, bins in enumerate(self._bins):
+            yield self.counts[self._starts[axis] : self._starts[axis + 1]].reshape(-1, self.objectives, bins)
 
     def merge(self, other: "AxisStatistics") -> None:
         """Take the designs of other statistics."""
-        self.counts += other.counts
+        for mine, theirs, shift in zip(self._tables(), other._tables(), self._shifts, strict=True):
+            for objective, (low, high) in enumerate(other._used.T >> shift):
+                mine[:, objective, low : high + 1] += theirs[:, objective, low : high + 1]
+        self._use(other._used)
         np.minimum(self.best, other.best, out=self.best)
         self.off_scale |= other.off_scale
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all of it as arrays, from which :meth:`restore` makes equal statistics."""
+        places = np.flatnonzero(self.counts)
+        return {"places": places, "counts": self.counts[places], "used": self._used, "best": self.best,
+                "off_scale": self.off_scale}  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take what :meth:`arrays` returned, into statistics of no designs."""
+        self.counts[arrays["places"]] = arrays["counts"]
+        self._used, self.best, self.off_scale = arrays["used"], arrays["best"], arrays["off_scale"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel as :meth:`arrays`."""
+        return _restored, (self.lengths, self.objectives, self.arrays())
 
     def frame(self, space: Space, at_baseline: pd.DataFrame) -> pd.DataFrame:
         """Return the statistics beside the one-axis-at-a-time results."""
@@ -91,6 +120,17 @@ class AxisStatistics:
         width = 1 << (_SHIFT + int(self._shifts[axis]))
         middle = _LOWEST + int(np.searchsorted(cumulative, cumulative[-1] / 2)) * width + width // 2
         return float(np.int32(middle).view(np.float32)), best
+
+
+def _restored(lengths: tuple[int, ...], objectives: int, arrays: Mapping[str, np.ndarray]) -> AxisStatistics:
+    found = AxisStatistics(lengths, objectives)
+    found.restore(arrays)
+    return found
+
+
+def _bins(values: np.ndarray) -> np.ndarray:
+    """Return the bin of each value; those off the scale are in the first or the last."""
+    return (np.clip(values, LOW, HIGH * 0.999).astype(np.float32).view(np.int32) - _LOWEST) >> _SHIFT
 
 
 @njit(
