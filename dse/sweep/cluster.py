@@ -6,7 +6,7 @@ A portion whose worker dies is given to another one; no other portion is lost.
 
 import logging
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import ExitStack, suppress
 from itertools import count, islice
@@ -19,9 +19,11 @@ from dse.errors import InputError
 from dse.sweep.evaluate import cache_compilations, float_type
 from dse.sweep.machine import machine, unlike
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
+from dse.sweep.unfinished import GO_ON
 
 try:
     import distributed
+    from distributed.client import FutureCancelledError
     from distributed.diagnostics.plugin import WorkerPlugin
 except ImportError:
     raise InputError("--cluster needs Dask; pip install 'gpu-dse[cluster]'") from None
@@ -64,27 +66,34 @@ def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[Evaluated,
 def on_cluster(
     cluster: Any, evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None],
     notes: list[str],
-) -> Iterator[Evaluated]:  # fmt: skip
+) -> Generator[Evaluated]:  # fmt: skip
     """Yield the portions as workers of a cluster finish them.
 
     ``cluster``: a scheduler's address, ``local:N`` for N processes of this machine, or a cluster object of Dask's.
-    ``notes`` takes what the workers are unlike this machine in. Raises InputError where there is no cluster.
+    ``notes`` takes what the workers are unlike this machine in. Raises InputError where there is no cluster, or where
+    it is lost.
     """
+    ours, seen = machine(), set[str]()
     with ExitStack() as stack:
         client = stack.enter_context(_client(cluster, stack))
-        plugin = SweepWorker(evaluator)
-        _register(client, plugin)
-        stack.callback(_forget, client, plugin.name)
-        ours, seen = machine(), set[str]()
-        for evaluated, theirs in _Portions(client, plugin.name, keep_all).run(iter(todo)):
-            said = unlike(ours, theirs)
-            if theirs.get("dse") != ours["dse"]:
-                raise InputError(f"--cluster: a worker has dse {theirs.get('dse')}, not {ours['dse']}; install it there")
-            if said and (text := ", ".join(said)) not in seen:
-                seen.add(text)
-                notes.append(f"workers with {text}: equal to one machine's result within 1e-6, not to the bit")
-            progress(evaluated.portion.stop - evaluated.portion.start)
-            yield evaluated
+        try:
+            plugin = _registered(client, SweepWorker(evaluator), stack)
+            for evaluated, theirs in _Portions(client, plugin, keep_all).run(iter(todo)):
+                _compare(ours, theirs, seen, notes)
+                progress(evaluated.portion.stop - evaluated.portion.start)
+                yield evaluated
+        except (CancelledError, FutureCancelledError, OSError) as error:
+            raise InputError(f"--cluster {cluster}: the scheduler is lost ({type(error).__name__}); {GO_ON}") from None
+
+
+def _compare(ours: dict[str, str], theirs: dict[str, str], seen: set[str], notes: list[str]) -> None:
+    """Note, once, in what a worker is unlike this machine; raises InputError where its results are other ones."""
+    if theirs["dse"] != ours["dse"]:
+        raise InputError(f"--cluster: a worker has dse {theirs['dse']}, not {ours['dse']}; install the same")
+    text = ", ".join(unlike(ours, theirs))
+    if text and text not in seen:
+        seen.add(text)
+        notes.append(f"workers with {text}: equal to one machine's result within 1e-6, not to the bit")
 
 
 class _Portions:
@@ -131,8 +140,6 @@ class _Portions:
                 raise InputError(f"--cluster: designs {portion.start:,} on killed every worker ({error})") from None
             self._submit(portion)
             return None
-        except (CancelledError, OSError) as error:
-            raise InputError(f"--cluster: the scheduler is lost ({type(error).__name__})") from None
 
 
 def _client(cluster: Any, stack: ExitStack) -> Any:
@@ -144,7 +151,7 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
             raise InputError(f"--cluster {cluster} is not accepted; give local:N with a whole number of at least 1")
         address = stack.enter_context(
             distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
+                n_workers=int(number), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
             )
         )
     try:
@@ -156,11 +163,14 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
         ) from None
 
 
-def _register(client: Any, plugin: SweepWorker) -> None:
+def _registered(client: Any, plugin: SweepWorker, stack: ExitStack) -> str:
+    """Give the plugin to all workers, now and later, until the sweep ends; return its name."""
     try:
         client.register_plugin(plugin, name=plugin.name)
     except ImportError as error:
         raise InputError(f"--cluster: the workers lack a package ({error}); install gpu-dse[cluster] there") from None
+    stack.callback(_forget, client, plugin.name)
+    return plugin.name
 
 
 def _forget(client: Any, name: str) -> None:

@@ -190,7 +190,7 @@ class Evaluator:
         self._compiled: dict[Any, Callable[[Columns], dict[str, Array]]] = {}
 
     def __call__(
-        self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: jax.Device | None = None
+        self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
     ) -> dict[str, np.ndarray]:
         """Return the results of at most ``chunk`` designs, padded for the program and cut off again.
 
@@ -203,14 +203,14 @@ class Evaluator:
         wanted = result_columns(self.space) if names is None else names
         return {name: np.asarray(results[name])[:count] for name in (*wanted, "code")}
 
-    def compile(self, names: Iterable[str], devices: Sequence[jax.Device] | None = None) -> None:
+    def compile(self, names: Iterable[str], devices: Sequence[Any] | None = None) -> None:
         """Compile the program for columns called ``names``, ahead of the first call."""
         columns = {name: np.ones(self.chunk, float_type()) for name in names}
         devices = devices or jax.local_devices()[:1]
         with ThreadPoolExecutor(len(devices)) as pool:
             list(pool.map(lambda device: self._program(columns, device), devices))
 
-    def _program(self, columns: Columns, device: jax.Device) -> Callable[[Columns], dict[str, Array]]:
+    def _program(self, columns: Columns, device: Any) -> Callable[[Columns], dict[str, Array]]:
         """Return the program of one device: every device runs the same, on chunks of its own."""
         if device not in self._compiled:
             options = _CPU_OPTIONS if device.platform == "cpu" else None

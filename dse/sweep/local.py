@@ -1,6 +1,6 @@
 """Portions on this machine: two threads a device, since one program keeps a core or a GPU busy for most of its time."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event, Lock
 
@@ -16,7 +16,7 @@ class _StoppedError(Exception):
 
 def on_this_machine(
     evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None]
-) -> Iterator[Evaluated]:
+) -> Generator[Evaluated]:
     """Yield the portions as they are finished; ``progress`` is called after each chunk."""
     stop, lock = Event(), Lock()
 

@@ -128,5 +128,3 @@ class SpaceEvaluator:
             return self.table(self.chunk(designs.baseline(self.space))).slice(0, 0)
         columns = designs.with_links(self.space, self.space.at(index))
         return pa.concat_tables([self.table(chunk) for chunk in self.chunks(columns)])
-
-

@@ -5,7 +5,7 @@ the counts; kept on disk as they are finished; at the end written as tables.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,7 +164,7 @@ class _Sweep:
         self.seconds["evaluate"] = time.perf_counter() - begin - written
         return fold
 
-    def _evaluated(self, todo: list[Portion], progress: Progress) -> Iterator[Evaluated]:
+    def _evaluated(self, todo: list[Portion], progress: Progress) -> Generator[Evaluated]:
         keep_all = self.keep == "all"
         if self.cluster is None:
             return on_this_machine(self.evaluator, todo, keep_all, progress)

@@ -1,5 +1,6 @@
 """Portions on a Dask cluster and on several devices: the same bytes as on one, whoever dies."""
 
+import json
 import os
 import signal
 import subprocess
@@ -123,7 +124,7 @@ def test_workers_unlike_this_machine_are_told(workers, tmp_path: Path, monkeypat
     ("address", "sentence"),
     [
         ("local:none", "give local:N with a whole number"),
-        ("tcp://localhost:1", "no scheduler answers"),
+        ("tcp://127.0.0.1:1", "no scheduler answers"),
         ("nonsense://x", "no scheduler answers"),
     ],
 )
@@ -131,6 +132,43 @@ def test_no_cluster_is_a_sentence(address: str, sentence: str, tmp_path: Path, m
     monkeypatch.setattr(cluster, "PATIENCE", 1)
     with pytest.raises(InputError, match=sentence):
         sweep(trivial(1_000, tmp_path), cluster=address)
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path):
+    """Yield the process and the address of a scheduler that has one worker, each a process of its own."""
+    file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file)]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
+    root = Path(__file__).parents[2]
+    quiet = {"cwd": root, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*command, "--no-dashboard"], **quiet) for command in (dask, worker)]
+    while not file.exists():
+        time.sleep(0.1)
+    yield started[0], json.loads(file.read_text())["address"]
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait()
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    process, address = scheduler
+    space, seen = trivial(20_000, tmp_path), []
+    sweep(space, tmp_path / "alone")
+
+    def progress(count: int) -> None:
+        seen.append(count)
+        if len(seen) == 10:
+            process.kill()
+
+    with pytest.raises(InputError, match=r"the scheduler is lost \(.*\); give --resume to go on"):
+        sweep(space, tmp_path / "out", progress, cluster=address)
+    found = sweep(space, tmp_path / "out", resume=True)
+    assert "went on after" in found.notes[0]
+    same_bytes(tmp_path / "out", tmp_path / "alone")
 
 
 def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
