@@ -93,7 +93,7 @@ def _compare(ours: dict[str, str], theirs: dict[str, str], seen: set[str], notes
     text = ", ".join(unlike(ours, theirs))
     if text and text not in seen:
         seen.add(text)
-        notes.append(f"workers with {text}: equal to one machine's result within 1e-6, not to the bit")
+        notes.append(f"workers with {text}: equal to one machine's result within about 1e-6, not to the bit")
 
 
 class _Portions:

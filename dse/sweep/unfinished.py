@@ -145,7 +145,7 @@ class Unfinished:
         other = unlike(before["machine"], self._identity["machine"])
         if other:
             self.notes.append(
-                f"went on with {', '.join(other)}: equal to one machine's result within 1e-6, not to the bit"
+                f"went on with {', '.join(other)}: equal to one machine's result within about 1e-6, not to the bit"
             )
 
     def _begin(self) -> None:
