@@ -1,11 +1,11 @@
 """Designs a second of the shipped main space, beside four things a user could write, and beside the machine's limit.
 
 Run with ``python -m benchmarks.throughput [--json]`` (three minutes on two quiet cores). All figures come from one run
-and, but for the last, of one task: the time of every kernel candidate on every design, the fastest of each operator, and
+and, but for the last, of one task: the time of every kernel candidate on every design, the fastest of each operator,
 the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))``, a Python loop
-over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of the per-pair function
-after hoisting (:mod:`benchmarks.transcribe`) a second, of the best loop of additions and multiplications in this run.
-The last, ``sweep_designs_per_second``, is all of a sweep's evaluation: stacks, power, area, cost, constraints too.
+over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of the per-pair
+function after hoisting (:mod:`benchmarks.transcribe`) a second, of the best loop of additions and multiplications of
+this run. The last, ``sweep_designs_per_second``, is all of a sweep's evaluation: stacks, power, area, cost too.
 """
 
 import json
@@ -105,7 +105,7 @@ def naive_vmap(task: Task) -> Callable[[Columns], Array]:
     base, kernels = task.space.base.numbers(), task.workload.kernels.as_arrays()
 
     def one(kernel: Any, design: dict[str, Array]) -> Array:
-        gpu = Gpu(**{f.name: design.get(f.name, base[f.name]) for f in fields(Gpu)})
+        gpu = Gpu(**{f.name: design.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)})
         timing = task.space.model(kernel, gpu)
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 

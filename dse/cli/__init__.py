@@ -23,7 +23,7 @@ def run_command(arguments: list[str]) -> int:
     except (DseError, CycloptsError, OSError) as error:
         print("dse:", " ".join(str(error).split()), file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
-        print("dse: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"dse: {stop or 'interrupted'}", file=sys.stderr)
         return 130
     return 0

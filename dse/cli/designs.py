@@ -1,7 +1,8 @@
 """Commands over many designs: sweep, search, and what goes before and after them."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -49,7 +50,17 @@ def new(path: Path, /, *, template: Annotated[str, Parameter(name="--from")] = "
 
 
 @app.command
-def sweep(space: str, /, *, refine: bool = False, out: Out = None, json_: Json = False) -> None:
+def sweep(
+    space: str,
+    /,
+    *,
+    keep: Literal["all", "front"] | None = None,
+    resume: Annotated[bool, Parameter(negative="")] = False,
+    cluster: str | None = None,
+    refine: bool = False,
+    out: Out = None,
+    json_: Json = False,
+) -> None:
     """Evaluate every design of a space; print the Pareto set and write tables and a page.
 
     Writes points.parquet, pareto.parquet, run.json and report.html to the folder (by default out-NAME).
@@ -58,40 +69,75 @@ def sweep(space: str, /, *, refine: bool = False, out: Out = None, json_: Json =
     ----------
     space:
         Path of a space TOML, or the name of a shipped one ('dse show spaces').
+    keep:
+        all: every design, at most 20 million (the default where they fit). front: the Pareto set, the best designs of
+        each objective, the statistics of the axes and a sample, of any number of designs.
+    resume:
+        Go on where the sweep into this folder was interrupted; the files are the same bytes.
+    cluster:
+        Address of a Dask scheduler (tcp://HOST:PORT), or local:N for N processes of this machine.
     refine:
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
-    from dse.report.page import write_page
-    from dse.report.progress import counting, doing
-    from dse.report.terminal import front_table
-    from dse.report.terminal_scatter import print_scatter
-    from dse.report.why import explain_designs
     from dse.space.shipped import find_space
     from dse.space.space import load_space
-    from dse.sweep.evaluate import cache_compilations
-    from dse.sweep.sweep import sweep as run_sweep
 
     loaded = load_space(find_space(space))
-    folder = out or Path("out-" + "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name))
-    cache_compilations()
-    with counting(loaded.size, f"{loaded.size:,} designs") as progress:
-        result = run_sweep(loaded, folder, progress)
-    refinement = None
-    if refine:
-        from dse.search.refined import refined
-
-        result, refinement = refined(result)
-    with doing("looking into the designs of the page"):
-        write_page(result, folder / "report.html", explain_designs(result))
+    folder = out or Path(f"out-{_file_name(loaded.name)}")
+    result, refinement = _swept(loaded, folder, keep, resume, cluster, refine)
+    _page(result, result, folder)
+    for text in result.notes:
+        print(f"dse: {text}", file=sys.stderr)
     if json_:
         print_json(result.summary() | ({"refinement": refinement.record()} if refinement else {}))
         return
+    _print_sweep(result, refinement, folder)
+
+
+def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool) -> Any:
+    """Sweep under a progress bar, then refine if wanted; Ctrl-C tells how to go on."""
+    from dse.report.progress import counting
+    from dse.sweep.evaluate import cache_compilations
+    from dse.sweep.sweep import sweep as run_sweep
+
+    cache_compilations()
+    try:
+        with counting(space.size, f"{space.size:,} designs") as progress:
+            result = run_sweep(space, folder, progress, keep=keep, resume=resume, cluster=cluster)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
+    if not refine:
+        return result, None
+    from dse.search.refined import refined
+
+    return refined(result)
+
+
+def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
+    from dse.report.terminal import front_table
+    from dse.report.terminal_scatter import print_scatter
+
     if refinement:
         print(refinement.sentence())
     front_table(result, Console())
     print_scatter(result, Console())
     print(f"\nThe page with the plots: {folder / 'report.html'}")
+
+
+def _file_name(name: str) -> str:
+    """A space's name with what no file should have replaced."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+
+
+def _page(found: Any, result: Any, folder: Path) -> None:
+    """Look into the designs of a page and write it."""
+    from dse.report.page import write_page
+    from dse.report.progress import doing
+    from dse.report.why import explain_designs
+
+    with doing("looking into the designs of the page"):
+        write_page(found, folder / "report.html", explain_designs(result))
 
 
 @app.command
@@ -134,29 +180,36 @@ def search(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
-    from dse.report.page import write_page
-    from dse.report.progress import doing
     from dse.report.searched import searched
-    from dse.report.terminal_scatter import print_scatter
-    from dse.report.terminal_search import print_search, searching
-    from dse.report.why import explain_designs
-    from dse.search.search import search as run_search
     from dse.space.shipped import find_space
     from dse.space.space import load_space
-    from dse.sweep.evaluate import cache_compilations
 
     loaded = load_space(find_space(space))
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in loaded.name)
-    folder = out or Path(f"out-{name}-search")
-    cache_compilations()
-    with searching(loaded, evaluations, seconds) as progress:
-        found = run_search(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
-                           seed=seed, refine=refine, progress=progress)  # fmt: skip
-    with doing("looking into the designs of the page"):
-        write_page(searched(found), folder / "report.html", explain_designs(found.result))
+    folder = out or Path(f"out-{_file_name(loaded.name)}-search")
+    found = _searched(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
+                      seed=seed, refine=refine)  # fmt: skip
+    _page(searched(found), found.result, folder)
     if json_:
         print_json(found.summary())
-        return
+    else:
+        _print_search(found, folder)
+
+
+def _searched(space: Any, folder: Path, **options: Any) -> Any:
+    """Search under a progress line."""
+    from dse.report.terminal_search import searching
+    from dse.search.search import search as run_search
+    from dse.sweep.evaluate import cache_compilations
+
+    cache_compilations()
+    with searching(space, options["evaluations"], options["seconds"]) as progress:
+        return run_search(space, folder, **options, progress=progress)
+
+
+def _print_search(found: Any, folder: Path) -> None:
+    from dse.report.terminal_scatter import print_scatter
+    from dse.report.terminal_search import print_search
+
     print_search(found, Console())
     print_scatter(found.result, Console())
     print(f"\nThe page with the plots: {folder / 'report.html'}")
@@ -171,15 +224,10 @@ def report(folder: Path, /) -> None:
     folder:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
-    from dse.report.page import write_page
-    from dse.report.progress import doing
     from dse.report.searched import Searched, load_page
-    from dse.report.why import explain_designs
     from dse.sweep.evaluate import cache_compilations
 
     cache_compilations()
     found = load_page(folder)
-    with doing("looking into the designs of the page"):
-        why = explain_designs(found.result if isinstance(found, Searched) else found)
-        write_page(found, folder / "report.html", why)
+    _page(found, found.result if isinstance(found, Searched) else found, folder)
     print(f"Wrote {folder / 'report.html'}")

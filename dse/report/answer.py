@@ -67,6 +67,11 @@ def caveats(result: SweepResult) -> list[str]:
     idle = [name for name in result.idle_axes() if whole and name in several]  # a search evaluates too few to tell
     if idle:
         notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")
+    if result.keep == "front":
+        notes.append(
+            f"Of {result.n:,} designs only the Pareto set, the best of each objective, the statistics of the axes and "
+            f"a sample of {len(result.sample):,} feasible ones were kept (--keep front): there is no points.parquet."
+        )
     base = result.baseline.iloc[0]
     if not base["feasible"]:
         notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")

@@ -45,11 +45,18 @@ SAMPLE = 20_000
 def sample_positions(size: int, feasible: np.ndarray, start: int = 0) -> np.ndarray:
     """Return the positions of the feasible designs that pictures show: every so-many-th of a grid of ``size``.
 
-    ``feasible``: which designs can be had, from number ``start`` on. The step shares no factor with the size, so that
-    the sample runs through every value of every axis.
+    ``feasible``: which designs can be had, from number ``start`` on.
+    """
+    positions = np.flatnonzero(feasible)
+    return positions[(start + positions) % sample_step(size) == 0]
+
+
+def sample_step(size: int) -> int:
+    """Return the distance in a grid of ``size`` between two designs that pictures show.
+
+    It shares no factor with the size, so that the sample runs through every value of every axis.
     """
     step = max(1, size // SAMPLE)
     while gcd(step, size) > 1:
         step += 1
-    positions = np.flatnonzero(feasible)
-    return positions[(start + positions) % step == 0]
+    return step

@@ -14,11 +14,14 @@ PAIRS_PER_CORE_SECOND = 25e6
 STARTUP_SECONDS = 15.0
 """Imports and compilation, on the same machine, when no compilation is cached."""
 
-BYTES_PER_CELL = 1.0
-"""Bytes a number takes in points.parquet, compressed (measured: 48 MB for 1.36 million designs of 45 columns)."""
+BYTES_PER_CELL = 1.3
+"""Bytes a number takes in points.parquet, compressed (measured: 100 MB for 1.36 million designs of 57 columns)."""
 
-RESIDENT_GB = 0.7
+RESIDENT_GB = 0.9
 """Memory of the program and its libraries."""
+
+ON_DISK_LIMIT = 20_000_000
+"""Most designs that are all kept in a folder; of more, only the front is kept (``--keep front``)."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +47,13 @@ def estimate(space: Space) -> Estimate:
     cores = min(os.cpu_count() or 1, 2)
     columns = len(result_columns(space)) + len(space.axes) + 2
     evaluate = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
-    write = space.size * columns / (30 * MEGA)
+    rows = space.size if space.size <= ON_DISK_LIMIT else 0
+    write = rows * columns / (30 * MEGA)
     chunks = 6 * CHUNK * columns * 8 / GIGA
     return Estimate(
         n=space.size,
         kernels=kernels,
         seconds=STARTUP_SECONDS + evaluate + write,
         memory_gb=RESIDENT_GB + chunks,
-        disk_gb=space.size * columns * BYTES_PER_CELL / GIGA + 0.005,
+        disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
     )

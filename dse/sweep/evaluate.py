@@ -6,7 +6,8 @@ cache, inside one jitted program (spec speed, section 8).
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -115,26 +116,37 @@ class Evaluator:
         self._base = space.base.numbers()
         self._models = Models(space.model, space.power)
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
-        self._compiled: Callable[[Columns], dict[str, Array]] | None = None
+        self._compiled: dict[Any, Callable[[Columns], dict[str, Array]]] = {}
 
-    def __call__(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the results of at most ``chunk`` designs, padded for the program and cut off again."""
+    def __call__(
+        self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
+    ) -> dict[str, np.ndarray]:
+        """Return the results of at most ``chunk`` designs, padded for the program and cut off again.
+
+        ``names``: result columns to fetch, all by default; ``device``: where to evaluate, JAX's default by default.
+        """
         count = len(next(iter(columns.values())))
         padding = (0, self.chunk - count)
         padded = {name: np.pad(np.asarray(c, float_type()), padding, mode="edge") for name, c in columns.items()}
-        results = self._program(padded)(padded)
-        return {name: np.asarray(results[name])[:count] for name in (*result_columns(self.space), "code")}
+        results = self._program(padded, device or jax.local_devices()[0])(padded)
+        wanted = result_columns(self.space) if names is None else names
+        return {name: np.asarray(results[name])[:count] for name in (*wanted, "code")}
 
-    def compile(self, names: Iterable[str]) -> None:
+    def compile(self, names: Iterable[str], devices: Sequence[Any] | None = None) -> None:
         """Compile the program for columns called ``names``, ahead of the first call."""
-        self._program({name: np.ones(self.chunk, float_type()) for name in names})
+        columns = {name: np.ones(self.chunk, float_type()) for name in names}
+        devices = devices or jax.local_devices()[:1]
+        with ThreadPoolExecutor(len(devices)) as pool:
+            list(pool.map(lambda device: self._program(columns, device), devices))
 
-    def _program(self, columns: Columns) -> Callable[[Columns], dict[str, Array]]:
-        if self._compiled is None:
-            options = CPU_OPTIONS if jax.default_backend() == "cpu" else None
-            jitted = jax.jit(self._in_blocks, compiler_options=options)
-            self._compiled = jitted.lower(dict(columns)).compile()
-        return self._compiled
+    def _program(self, columns: Columns, device: Any) -> Callable[[Columns], dict[str, Array]]:
+        """Return the program of one device: every device runs the same, on chunks of its own."""
+        if device not in self._compiled:
+            options = CPU_OPTIONS if device.platform == "cpu" else None
+            here = jax.sharding.SingleDeviceSharding(device)
+            jitted = jax.jit(self._in_blocks, in_shardings=here, out_shardings=here, compiler_options=options)
+            self._compiled[device] = jitted.lower(dict(columns)).compile()
+        return self._compiled[device]
 
     def _in_blocks(self, columns: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}

@@ -1,5 +1,6 @@
 """Why a design cannot be had: numbered reasons inside the batch, sentences outside it."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -73,6 +74,19 @@ class Reasons:
     def is_blank(self, code: Array | np.ndarray) -> Array | np.ndarray:
         """Whether designs of these codes have no results at all: an operator has no kernel that runs."""
         return (code >= self._kernels.start) & (code < self._kernels.stop)
+
+    def counts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> Counter[str]:
+        """Return how many designs fall to each sentence of :meth:`texts`, those that can be had left out."""
+        found: Counter[str] = Counter()
+        for number in np.flatnonzero(np.bincount(code, minlength=1)).tolist():
+            reason, hit = self.all[number], code == number
+            if reason.kind == "memory" and "dram_gb" in columns:
+                sizes, counts = np.unique(columns["dram_gb"][hit], return_counts=True)
+                texts = [self._memory_text(reason, size) for size in sizes]
+                found.update(dict(zip(texts, counts.tolist(), strict=True)))
+            elif number:
+                found[self._text(reason)] += int(hit.sum())
+        return found
 
     def texts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return a sentence for each design ("" where it can be had); memory names both numbers."""

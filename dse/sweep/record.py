@@ -16,8 +16,10 @@ import dse
 from dse.errors import InputError
 from dse.space.designs import sample_positions
 from dse.space.space import Space, space_from_mapping
+from dse.sweep.machine import processor
 from dse.sweep.result import SweepResult
 from dse.sweep.store import write_json
+from dse.sweep.unfinished import FOLDER
 
 FORMAT = 1
 
@@ -40,9 +42,15 @@ def write_record(result: SweepResult, folder: Path) -> None:
         "objectives": summary["objectives"],
         "baseline": _exact(result.baseline),
         "axis_effects": _exact(result.axis_effects),
-        "machine": {"python": platform.python_version(), "system": platform.platform(), "processor": _processor()},
+        "keep": result.keep,
+        "top": _exact(result.top),
+        "machine": {"python": platform.python_version(), "system": platform.platform(), "processor": processor()},
         "libraries": result.libraries,
-        "timing": {"finished": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": summary["seconds"]},
+        "timing": {
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "seconds": summary["seconds"],
+            "notes": list(result.notes),
+        },
     }
     write_json(folder / "run.json", document)
 
@@ -54,35 +62,28 @@ def _exact(frame: pd.DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def _processor() -> str:
-    """The processor's market name where the system tells it."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-
-
 def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
     document = _read(folder / "run.json")
     try:
         origin = folder / document["folder"]
         space = space_from_mapping(document["space"], str(folder / "run.json"), document["name"], origin)
-        _check_origin(folder, document["digest"], space)
+        _check_origin(folder, document["digest"], space, document["keep"])
         front = pq.read_table(folder / "pareto.parquet").to_pandas()
         return SweepResult(
             space=space,
             baseline=_frame(document["baseline"], front),
             front=front,
             axis_effects=pd.DataFrame(document["axis_effects"]),
-            sample=_sample(folder / "points.parquet", space),
+            sample=_sample(folder, space, document["keep"]),
             n=document["n"],
             n_feasible=document["n_feasible"],
             infeasible=document["infeasible"],
             seconds=document["timing"]["seconds"],
             folder=folder,
             libraries=document["libraries"],
+            keep=document["keep"],
+            top=pd.DataFrame(document["top"]),
         )
     except KeyError as error:
         raise InputError(f"{folder / 'run.json'}: {error.args[0]} is missing; sweep again") from None
@@ -90,9 +91,9 @@ def load_result(folder: Path) -> SweepResult:
         raise InputError(f"{folder}: {error}; give the folder of a finished sweep") from None
 
 
-def _check_origin(folder: Path, digest: str, space: Space) -> None:
+def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
     """Refuse tables that are not this run's, and a run whose inputs or version are no longer at hand."""
-    for name in ("points.parquet", "pareto.parquet"):
+    for name in (f"{'points' if keep == 'all' else 'sample'}.parquet", "pareto.parquet"):
         metadata = pq.read_metadata(folder / name).metadata or {}
         if metadata.get(b"dse.digest", b"").decode() != digest:
             raise InputError(f"{folder / name}: is not of the run that run.json records; sweep again")
@@ -103,9 +104,23 @@ def _check_origin(folder: Path, digest: str, space: Space) -> None:
         )
 
 
-def _sample(path: Path, space: Space) -> pd.DataFrame:
-    """Read the designs that pictures show, one row group at a time."""
-    file, parts, start = pq.ParquetFile(path), [], 0
+def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
+    """Return the result of a sweep that has ended in a folder, None where it is of another space, or was refined."""
+    if (folder / FOLDER).exists() or not (folder / "run.json").exists():
+        return None
+    try:
+        found = load_result(folder)
+    except InputError:
+        return None
+    same = (found.space.digest, found.keep) == (space.digest, keep) and "off_grid" not in found.front
+    return found if same else None
+
+
+def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:
+    """Read the designs that pictures show, of all designs one row group at a time."""
+    if keep == "front":
+        return pq.read_table(folder / "sample.parquet").to_pandas()
+    file, parts, start = pq.ParquetFile(folder / "points.parquet"), [], 0
     for group in range(file.num_row_groups):
         table = file.read_row_group(group)
         parts.append(table.take(sample_positions(space.size, np.asarray(table["feasible"]), start)))

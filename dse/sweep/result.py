@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dse.errors import InputError
 from dse.space.space import Space
 from dse.sweep.trust import objective_trust
 from dse.uncertainty import SHARE
@@ -28,7 +29,9 @@ class SweepResult:
     ``baseline``: one row, the base GPU itself. ``front``: the non-dominated feasible designs in grid order.
     ``axis_effects``: a row an axis value and objective: ``at_baseline`` (only that axis moved from the base GPU; empty
     where that cannot be had), ``median`` and ``best`` over all feasible designs with that value. ``infeasible``: how
-    many designs fall to each reason. ``seconds``: compile, evaluate, write.
+    many designs fall to each reason. ``seconds``: compile, evaluate, write. ``keep``: "all", or "front" where the other
+    designs were not kept. ``top``: the best designs of each objective (``best_in``), the best first; empty of a search.
+    ``notes``: what happened on the way, such as designs evaluated again.
     """
 
     space: Space
@@ -43,13 +46,21 @@ class SweepResult:
     folder: Path | None = None
     libraries: dict[str, str] = field(default_factory=library_versions)
     table: pa.Table | None = field(default=None, repr=False)
+    keep: str = "all"
+    top: pd.DataFrame = field(default_factory=pd.DataFrame)
+    notes: tuple[str, ...] = ()
 
     def pareto(self) -> pd.DataFrame:
         """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""
         return self.front
 
     def points(self, columns: list[str] | None = None) -> pd.DataFrame:
-        """Return every design (or only ``columns`` of each), a row a design in grid order."""
+        """Return every design (or only ``columns`` of each), a row a design in grid order.
+
+        Raises InputError where they were not kept.
+        """
+        if self.keep == "front":
+            raise InputError(f"{self.space.name}: only the front was kept; sweep with --keep all for every design")
         if self.table is not None:
             return (self.table.select(columns) if columns else self.table).to_pandas()
         assert self.folder is not None
@@ -84,6 +95,7 @@ class SweepResult:
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "calibration": self.calibration,
             "intervals": self.intervals(),
+            **({"top": records(self.top)} if self.keep == "front" else {}),
         }
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:

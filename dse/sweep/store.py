@@ -1,7 +1,9 @@
 """Files of a sweep: the designs as parquet, written chunk by chunk beside their final name."""
 
+import errno
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,44 @@ def open_folder(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path}: cannot be written to ({error.strerror}); give a folder with -o") from None
     return path
+
+
+@contextmanager
+def writing(folder: Path, remedy: str = "") -> Iterator[None]:
+    """Turn a disk that is full or does not take a file into a sentence: raises InputError, ending with ``remedy``."""
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error)
+        what = "the disk is full or its quota used up" if full else f"cannot be written to ({error.strerror or error})"
+        raise InputError(f"{folder}: {what}{remedy}") from None
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file beside its name, then rename it; nothing stays where it cannot be written."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def packed(tables: Sequence[pa.Table]) -> bytes:
+    """Return tables as bytes that :func:`unpacked` reads again, one by one, each of them one batch."""
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with pa.ipc.new_stream(sink, tables[0].schema, options=options) as writer:
+        for table in tables:
+            writer.write_table(table.combine_chunks())
+    return sink.getvalue().to_pybytes()
+
+
+def unpacked(content: bytes) -> Iterator[pa.Table]:
+    """Yield the tables of :func:`packed`."""
+    for batch in pa.ipc.open_stream(content):
+        yield pa.Table.from_batches([batch])
 
 
 def discard_record(folder: Path) -> None:
@@ -89,12 +129,23 @@ class TableWriter:
     def abandon(self) -> None:
         """Close the file and remove what was written."""
         if self._writer is not None:
-            self._writer.close()
+            with suppress(OSError):  # a full disk does not take the end of the file either
+                self._writer.close()
         self._partial.unlink(missing_ok=True)
+
+
+def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:
+    """Write a whole table."""
+    writer = TableWriter(path, metadata)
+    try:
+        writer.write(table)
+        writer.finish()
+    except BaseException:
+        writer.abandon()
+        raise
 
 
 def write_json(path: Path, document: Any) -> None:
     """Write a JSON document beside its name, then rename it."""
-    partial = path.with_name(path.name + PARTIAL)
-    partial.write_text(json.dumps(document, indent=1, sort_keys=False, allow_nan=False) + "\n", encoding="utf-8")
-    partial.replace(path)
+    text = json.dumps(document, indent=1, sort_keys=False, allow_nan=False) + "\n"
+    write_bytes(path, text.encode())

@@ -1,11 +1,15 @@
-"""The sweep: every design of a space's grid, in bounded memory, to a table, a front and a summary."""
+"""The sweep: every design of a space's grid, in bounded memory, to a table, a front and a summary.
+
+A pipeline: portions of the grid, evaluated by threads, devices or a cluster; folded into the front, the statistics and
+the counts; kept on disk as they are finished; at the end written as tables.
+"""
 
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,47 +18,76 @@ import pyarrow as pa
 from dse.errors import InputError
 from dse.space import designs
 from dse.space.space import Space, load_space
-from dse.sweep.evaluate import Evaluator
-from dse.sweep.pareto import FrontBuilder
-from dse.sweep.reasons import Reasons
-from dse.sweep.record import write_record
+from dse.sweep.estimate import BYTES_PER_CELL, ON_DISK_LIMIT
+from dse.sweep.evaluate import result_columns
+from dse.sweep.fold import Fold
+from dse.sweep.local import on_this_machine
+from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
+from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, design_table, discard_record, open_folder
-
-THREADS = 2
-"""Chunks in evaluation at once: one program keeps one core busy for most of its time."""
+from dse.sweep.store import TableWriter, discard_record, open_folder, unpacked, write_table, writing
+from dse.sweep.unfinished import GO_ON, InMemory, Unfinished, identity, leftovers
+from dse.units import GIGA
 
 IN_MEMORY_LIMIT = 5_000_000
 """Most designs that are kept in memory when no folder is given."""
 
+KEEP = ("all", "front")
+"""What is kept: every design; or the front, the best of each objective, the axes' statistics and a sample."""
+
 Progress = Callable[[int], None]
 
 
-@dataclass
-class _Chunk:
-    start: int
-    columns: designs.Columns
-    results: dict[str, np.ndarray]
-    code: np.ndarray
-    reasons: np.ndarray
-
-
-def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Progress | None = None) -> SweepResult:
+def sweep(
+    space: Space | str | Path, out: str | Path | None = None, progress: Progress | None = None, *,
+    keep: str | None = None, resume: bool = False, cluster: Any = None,
+) -> SweepResult:  # fmt: skip
     """Evaluate every design of a space (or of the space file at a path) and return what was found.
 
     ``out``: a folder for ``points.parquet``, ``pareto.parquet`` and ``run.json``; without it, the designs stay in
-    memory (at most IN_MEMORY_LIMIT). ``progress`` is called with the number of designs done since its last call.
+    memory. ``progress`` is called with the number of designs done since its last call. ``keep``: "all" designs (the
+    default where they fit: ON_DISK_LIMIT, in memory IN_MEMORY_LIMIT), or only the "front" with the best of each
+    objective, statistics of the axes and a sample, however many designs there are. ``resume``: go on with the sweep
+    that was interrupted in ``out``; a finished one is read again. ``cluster``: a Dask scheduler's address, "local:N",
+    or a cluster object of Dask's. The result does not depend on any of resume, cluster, threads and devices.
     Raises InputError.
     """
     space = space if isinstance(space, Space) else load_space(space)
-    folder = open_folder(Path(out)) if out is not None else None
-    if folder is None and space.size > IN_MEMORY_LIMIT:
-        raise InputError(f"{space.name}: {space.size} designs do not stay in memory; give a folder with out=...")
-    if folder is not None:
-        discard_record(folder)
-    result = _Sweep(space, folder, progress or (lambda count: None)).run()
-    if folder is not None:
-        write_record(result, folder)
+    keep = _kept(space, keep, out is not None)
+    if out is None:
+        if resume:
+            raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
+        return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
+    folder = open_folder(Path(out))
+    if resume and (found := finished(folder, space, keep)):
+        return found
+    with writing(folder, f"; make room, then {GO_ON}"):
+        return _into(folder, _Sweep.prepared(space, folder, keep, progress, cluster, resume))
+
+
+def _kept(space: Space, keep: str | None, on_disk: bool) -> str:
+    """Return what is kept of a space's designs; raises InputError where all are wanted and do not fit."""
+    if keep not in (None, *KEEP):
+        raise InputError(f"--keep {keep} is not accepted; give {' or '.join(KEEP)}")
+    limit = ON_DISK_LIMIT if on_disk else IN_MEMORY_LIMIT
+    if keep == "all" and space.size > limit:
+        columns = len(result_columns(space)) + len(space.axes) + 2
+        size = space.size * columns * (BYTES_PER_CELL if on_disk else 4) / GIGA
+        where = "on disk" if on_disk else "in memory"
+        raise InputError(
+            f"--keep all: {space.size:,} designs of {columns} columns would take about {size:,.0f} GB {where}, and at "
+            f"most {limit:,} are kept; give --keep front, or shorter axes"
+        )
+    return keep or ("all" if space.size <= limit else "front")
+
+
+def _into(folder: Path, run: "_Sweep") -> SweepResult:
+    assert isinstance(run.kept, Unfinished)
+    discard_record(folder)
+    result = run.run()
+    write_record(result, folder)
+    (folder / ("sample.parquet" if run.keep == "all" else "points.parquet")).unlink(missing_ok=True)
+    run.kept.remove()
     return result
 
 
@@ -62,193 +95,139 @@ def sweep(space: Space | str | Path, out: str | Path | None = None, progress: Pr
 class _Sweep:
     space: Space
     folder: Path | None
-    progress: Progress
+    keep: str
+    progress: Progress | None
+    cluster: Any
+    kept: InMemory | Unfinished
     seconds: dict[str, float] = field(default_factory=lambda: {"compile": 0.0, "evaluate": 0.0, "write": 0.0})
+    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.reasons = Reasons(self.space)
-        self.evaluator = Evaluator(self.space, self.reasons)
-        self.front = FrontBuilder(len(self.space.objectives))
-        self.effects = _AxisStatistics(self.space)
-        self.infeasible: Counter[str] = Counter()
-        self.tables: list[pa.Table] = []
-        self.sample: list[pa.Table] = []
+        self.evaluator = SpaceEvaluator(self.space)
+        self.portions = portions(self.space.size, self.evaluator.chunk_size)
+
+    @classmethod
+    def prepared(cls, space: Space, folder: Path, keep: str, progress: Progress | None, cluster: Any, resume: bool):
+        """Return the sweep into a folder, begun anew or where it was interrupted; raises InputError."""
+        run = cls(space, folder, keep, progress, cluster, InMemory())
+        leftovers(folder)
+        which = identity(space, keep, run.evaluator.chunk_size, run.portions[0].stop)
+        run.kept = Unfinished(folder, which, resume)
+        return run
 
     def run(self) -> SweepResult:
         start = time.perf_counter()
-        base = designs.baseline(self.space)
-        self.evaluator.compile(base)
+        self.evaluator.compile()
         self.seconds["compile"] = time.perf_counter() - start
-        baseline = self._table(self._evaluate(0, base))
-        around, columns = designs.one_axis_at_a_time(self.space)
-        at_baseline = self._at_baseline(around, columns)
-        self._all_designs()
-        front = self._write_front()
+        baseline = self.evaluator.table(self.evaluator.chunk(designs.baseline(self.space)))
+        at_baseline = self._at_baseline()
+        fold = self._evaluate()
+        start = time.perf_counter()
+        table, sample = self._every_design() if self.keep == "all" else (None, self._sample())
+        front, top = self._found(fold)
+        self.seconds["write"] += time.perf_counter() - start
         return SweepResult(
             space=self.space,
             baseline=baseline.to_pandas(),
             front=front.to_pandas(),
-            axis_effects=self.effects.frame(at_baseline),
-            sample=pa.concat_tables(self.sample).to_pandas(),
+            axis_effects=fold.axes.frame(self.space, at_baseline),
+            sample=sample.to_pandas(),
             n=self.space.size,
-            n_feasible=self.space.size - sum(self.infeasible.values()),
-            infeasible=dict(sorted(self.infeasible.items(), key=lambda item: (-item[1], item[0]))),
+            n_feasible=self.space.size - sum(fold.reasons.values()),
+            infeasible=dict(sorted(fold.reasons.items(), key=lambda item: (-item[1], item[0]))),
             seconds=self.seconds,
             folder=self.folder,
-            table=None if self.folder else pa.concat_tables(self.tables),
+            table=table,
+            keep=self.keep,
+            top=top,
+            notes=(*self.notes, *(self.kept.notes if isinstance(self.kept, Unfinished) else ())),
         )
 
-    def _all_designs(self) -> None:
-        writer = TableWriter(self.folder / "points.parquet", self._metadata()) if self.folder else None
+    def _evaluate(self) -> Fold:
+        """Evaluate all portions that are not finished yet, and return the fold of all."""
+        fold, progress = self.evaluator.empty_fold(), self.progress or (lambda count: None)
+        done = self.kept.restore(fold)
+        progress(sum(p.stop - p.start for p in self.portions if p.number in done))
+        todo = [p for p in self.portions if p.number not in done]
         begin, written = time.perf_counter(), 0.0
         try:
-            for chunk in self._chunks():
-                table = self._table(chunk)
-                self._take(chunk, table)
-                stamp = time.perf_counter()
-                if writer is None:
-                    self.tables.append(table)
-                else:
-                    writer.write(table)
-                written += time.perf_counter() - stamp
-                self.progress(len(chunk.code))
+            with closing(self._evaluated(todo, progress)) as results:
+                for evaluated in results:
+                    fold.merge(evaluated.fold)
+                    stamp = time.perf_counter()
+                    self.kept.save(evaluated, fold)
+                    written += time.perf_counter() - stamp
+        finally:
+            if isinstance(self.kept, Unfinished):
+                self.kept.save_state(fold)
+        self.seconds["write"] = written
+        self.seconds["evaluate"] = time.perf_counter() - begin - written
+        return fold
+
+    def _evaluated(self, todo: list[Portion], progress: Progress) -> Generator[Evaluated]:
+        keep_all = self.keep == "all"
+        if self.cluster is None:
+            return on_this_machine(self.evaluator, todo, keep_all, progress)
+        from dse.sweep.cluster import on_cluster
+
+        return on_cluster(self.cluster, self.evaluator, todo, keep_all, progress, self.notes)
+
+    def _every_design(self) -> tuple[pa.Table | None, pa.Table]:
+        """Put the rows of all portions together, in grid order; return them, if in memory, and the sample of them."""
+        writer = TableWriter(self.folder / "points.parquet", self._metadata) if self.folder else None
+        tables, sample, start = [], [], 0
+        try:
+            for portion in self.portions:
+                for table in unpacked(self.kept.rows(portion, self._rows_again)):
+                    feasible = np.asarray(table["feasible"])
+                    sample.append(table.take(designs.sample_positions(self.space.size, feasible, start)))
+                    start += len(table)
+                    if writer is None:
+                        tables.append(table)
+                    else:
+                        writer.write(table)
             if writer is not None:
                 writer.finish()
         except BaseException:
             if writer is not None:
                 writer.abandon()
             raise
-        self.seconds["write"] = written
-        self.seconds["evaluate"] = time.perf_counter() - begin - written
+        return (pa.concat_tables(tables) if tables else None), pa.concat_tables(sample)
 
-    def _chunks(self) -> Iterator[_Chunk]:
-        """Yield the grid's chunks in order; a few are evaluated ahead of the one in hand."""
-        size, step = self.space.size, self.evaluator.chunk
-        with ThreadPoolExecutor(THREADS) as pool:
-            waiting: deque = deque()
-            try:
-                for start in range(0, size, step):
-                    waiting.append(pool.submit(self._grid_chunk, start, min(start + step, size)))
-                    if len(waiting) > THREADS:
-                        yield waiting.popleft().result()
-                while waiting:
-                    yield waiting.popleft().result()
-            finally:
-                for future in waiting:
-                    future.cancel()
+    def _rows_again(self, portion: Portion) -> bytes:
+        return self.evaluator.portion(portion, True).rows or b""
 
-    def _grid_chunk(self, start: int, stop: int) -> _Chunk:
-        return self._evaluate(start, designs.grid(self.space, start, stop))
-
-    def _evaluate(self, start: int, columns: designs.Columns) -> _Chunk:
-        results = self.evaluator(columns)
-        code = self.reasons.add_non_finite(results.pop("code"), results)
-        return _Chunk(start, columns, results, code, self.reasons.texts(code, columns))
-
-    def _table(self, chunk: _Chunk) -> pa.Table:
-        blank = np.asarray(self.reasons.is_blank(chunk.code))
-        return design_table(self.space, chunk.columns, chunk.results, chunk.reasons, blank)
-
-    def _costs(self, chunk: _Chunk) -> np.ndarray:
-        return np.stack([o.sign * chunk.results[o.name].astype(float) for o in self.space.objectives], axis=1)
-
-    def _take(self, chunk: _Chunk, table: pa.Table) -> None:
-        """Fold a chunk into the front, the statistics of the axes, the counts of reasons, and the sample."""
-        feasible = np.flatnonzero(chunk.code == 0)
-        costs = self._costs(chunk)[feasible]
-        self.front.add(costs, chunk.start + feasible)
-        self.effects.add(chunk, feasible)
-        if len(feasible) < len(chunk.code):
-            self.infeasible.update(Counter(chunk.reasons[chunk.code > 0].tolist()))
-        self.sample.append(table.take(designs.sample_positions(self.space.size, chunk.code == 0, chunk.start)))
-
-    def _write_front(self) -> pa.Table:
-        """Evaluate the front's designs again (they were not kept) and write them."""
-        index = self.front.index
-        parts = []
-        for begin in range(0, max(len(index), 1), self.evaluator.chunk):
-            part = index[begin : begin + self.evaluator.chunk]
-            columns = designs.with_links(self.space, self.space.at(part))
-            parts.append(self._table(self._evaluate(0, columns)) if len(part) else self._empty())
-        table = pa.concat_tables(parts)
+    def _sample(self) -> pa.Table:
+        """Evaluate the designs that pictures show (they were not kept) and write them."""
+        table = self.evaluator.designs(np.arange(0, self.space.size, designs.sample_step(self.space.size)))
+        table = table.filter(table["feasible"])
         if self.folder is not None:
-            writer = TableWriter(self.folder / "pareto.parquet", self._metadata())
-            writer.write(table)
-            writer.finish()
+            write_table(self.folder / "sample.parquet", table, self._metadata)
         return table
 
-    def _empty(self) -> pa.Table:
-        return self._table(self._evaluate(0, designs.baseline(self.space))).slice(0, 0)
+    def _found(self, fold: Fold) -> tuple[pa.Table, pd.DataFrame]:
+        """Evaluate the front's designs and the best of each objective (they were not kept); write the front."""
+        front = self.evaluator.designs(fold.front.index)
+        if self.folder is not None:
+            write_table(self.folder / "pareto.parquet", front, self._metadata)
+        best = [fold.top(number) for number in range(len(self.space.objectives))]
+        top = self.evaluator.designs(np.concatenate(best)).to_pandas()
+        top.insert(0, "best_in", np.repeat([o.name for o in self.space.objectives], [len(b) for b in best]))
+        return front, top
 
-    def _at_baseline(self, around: list[tuple[str, float]], columns: designs.Columns) -> pd.DataFrame:
+    def _at_baseline(self) -> pd.DataFrame:
+        """Return each objective where only one axis moves from the base GPU."""
+        around, columns = designs.one_axis_at_a_time(self.space)
         rows = []
-        for begin in range(0, len(around), self.evaluator.chunk):
-            stop = begin + self.evaluator.chunk
-            chunk = self._evaluate(0, {name: values[begin:stop] for name, values in columns.items()})
-            blank = np.asarray(self.reasons.is_blank(chunk.code))
-            for number, (axis, value) in enumerate(around[begin:stop]):
+        for chunk in self.evaluator.chunks(columns) if around else ():
+            blank = self.evaluator.blank(chunk)
+            for number in range(len(blank)):
+                axis, value = around[len(rows) // len(self.space.objectives)]
                 for o in self.space.objectives:
                     result = None if blank[number] else float(chunk.results[o.name][number])
                     rows.append((axis, value, o.name, result))
         return pd.DataFrame(rows, columns=["axis", "number", "objective", "at_baseline"])
 
+    @property
     def _metadata(self) -> dict[str, str]:
         return {"dse.space": self.space.name, "dse.digest": self.space.digest}
-
-
-class _AxisStatistics:
-    """Median and best of each objective over the feasible designs with each value of each axis, in bounded memory.
-
-    The median comes from histograms on a logarithmic scale (1 % wide bins, wider on axes of very many values) and is
-    exact to half a bin; there is none where an objective leaves the scale.
-    """
-
-    LOW, HIGH = 1e-9, 1e9
-    CELLS = 2**23
-    """Counts held for one axis."""
-
-    def __init__(self, space: Space) -> None:
-        self.space = space
-        objectives = len(space.objectives)
-        bins = [int(np.clip(self.CELLS // (len(axis) * objectives), 64, 4096)) for axis in space.axes]
-        self.counts = [np.zeros((len(a), objectives, b), np.int64) for a, b in zip(space.axes, bins, strict=True)]
-        self.best = [np.full((len(axis), objectives), np.inf) for axis in space.axes]
-        self.off_scale = np.zeros(objectives, dtype=bool)
-
-    def add(self, chunk: _Chunk, feasible: np.ndarray) -> None:
-        """Take the feasible designs of a chunk."""
-        order = [np.argsort(axis.numbers) for axis in self.space.axes]
-        places = [
-            rank[np.searchsorted(np.sort(axis.numbers), chunk.columns[axis.name][feasible])]
-            for axis, rank in zip(self.space.axes, order, strict=True)
-        ]
-        for number, objective in enumerate(self.space.objectives):
-            values = chunk.results[objective.name][feasible].astype(float)
-            self.off_scale[number] |= bool(((values < self.LOW) | (values > self.HIGH)).any())
-            depth = np.log(np.clip(values, self.LOW, self.HIGH) / self.LOW) / np.log(self.HIGH / self.LOW)
-            for place, counts, best in zip(places, self.counts, self.best, strict=True):
-                bins = np.minimum((depth * counts.shape[2]).astype(int), counts.shape[2] - 1)
-                np.add.at(counts[:, number], (place, bins), 1)
-                np.minimum.at(best[:, number], place, objective.sign * values)
-
-    def frame(self, at_baseline: pd.DataFrame) -> pd.DataFrame:
-        """Return the statistics beside the one-axis-at-a-time results."""
-        rows = [
-            (axis.name, axis.numbers[i], value, axis.unit, objective.name, *self._figures(number, i, j))
-            for number, axis in enumerate(self.space.axes)
-            for i, value in enumerate(axis.values)
-            for j, objective in enumerate(self.space.objectives)
-        ]
-        frame = pd.DataFrame(rows, columns=["axis", "number", "value", "unit", "objective", "median", "best"])
-        return frame.merge(at_baseline, on=["axis", "number", "objective"], how="left")
-
-    def _figures(self, axis: int, value: int, objective: int) -> tuple[float | None, float | None]:
-        """Median and best of one objective at one value of an axis; None where there is none."""
-        cumulative = self.counts[axis][value, objective].cumsum()
-        if not cumulative[-1]:
-            return None, None
-        best = self.space.objectives[objective].sign * self.best[axis][value, objective]
-        if self.off_scale[objective]:
-            return None, best
-        middle = (np.searchsorted(cumulative, cumulative[-1] / 2) + 0.5) / len(cumulative)
-        return self.LOW * (self.HIGH / self.LOW) ** middle, best

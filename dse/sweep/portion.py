@@ -1,0 +1,130 @@
+"""One portion of a sweep: a run of consecutive designs, evaluated chunk by chunk and folded, where it stands.
+
+The same code runs in a thread of this process and in a worker of a cluster. A portion's front may lack what designs of
+portions evaluated here before dominate; the front of all portions is the same.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import numpy as np
+import pyarrow as pa
+
+from dse.space import designs
+from dse.space.space import Space
+from dse.sweep import evaluate
+from dse.sweep.evaluate import Evaluator
+from dse.sweep.fold import Fold
+from dse.sweep.grid import Grid
+from dse.sweep.reasons import Reasons
+from dse.sweep.store import design_table, packed
+
+PORTIONS = 64
+"""Least portions of a large sweep: what is interrupted loses a few of them."""
+
+LONGEST = 32
+"""Most chunks of a portion: what it leaves behind is sent, saved and merged once for so many."""
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Designs ``start`` to ``stop`` of the grid; ``number`` counts portions."""
+
+    number: int
+    start: int
+    stop: int
+
+
+def portions(size: int, chunk: int) -> list[Portion]:
+    """Return the portions of a grid of ``size`` designs, each a whole number of chunks but the last."""
+    step = chunk * int(np.clip(size // (chunk * PORTIONS), 1, LONGEST))
+    return [Portion(i, start, min(start + step, size)) for i, start in enumerate(range(0, size, step))]
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A portion's result: its ``fold``, and its designs as a packed table where all are kept."""
+
+    portion: Portion
+    fold: Fold
+    rows: bytes | None
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Designs that were evaluated together, each array of shape (designs,); ``code``: see Reasons."""
+
+    columns: designs.Columns
+    results: dict[str, np.ndarray]
+    code: np.ndarray
+
+
+class SpaceEvaluator:
+    """Everything that evaluates designs of one space on the devices of this process; ``chunk``: designs a call."""
+
+    def __init__(self, space: Space, chunk: int | None = None) -> None:
+        self.space = space
+        self.reasons = Reasons(space)
+        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK)
+        self.chunk_size = self.evaluator.chunk
+        self.devices = jax.local_devices()
+        self.grid = Grid(space)
+        self._killers = self.empty_fold().front.killers
+        self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
+
+    def compile(self) -> None:
+        """Compile the program for every device, ahead of the first designs."""
+        self.evaluator.compile(designs.baseline(self.space), self.devices)
+
+    def empty_fold(self) -> Fold:
+        """Return a fold of no designs."""
+        return Fold([len(axis) for axis in self.space.axes], [o.sign for o in self.space.objectives])
+
+    def portion(self, portion: Portion, keep_all: bool, tick: Callable[[int], None] = lambda count: None) -> Evaluated:
+        """Evaluate a portion, whole on one device; ``tick`` is called with the number of designs of each chunk."""
+        device = self.devices[portion.number % len(self.devices)]
+        fold, tables = self.empty_fold(), []
+        fold.front.killers = self._killers
+        for start in range(portion.start, portion.stop, self.chunk_size):
+            stop = min(start + self.chunk_size, portion.stop)
+            digits = self.grid.digits(start, stop)
+            names = None if keep_all else self._objectives
+            chunk = self.chunk(self.grid.columns(digits, stop - start), names, device)
+            values = np.stack([chunk.results[name].astype(float) for name in self._objectives])
+            fold.add(start, digits, chunk.code == 0, values)
+            fold.reasons.update(self.reasons.counts(chunk.code, chunk.columns))
+            if keep_all:
+                tables.append(self.table(chunk))
+            tick(stop - start)
+        self._killers = fold.front.killers
+        return Evaluated(portion, fold, packed(tables) if keep_all else None)
+
+    def chunk(self, columns: designs.Columns, names: Sequence[str] | None = None, device: Any = None) -> Chunk:
+        """Evaluate at most a chunk of designs; ``names``: the results wanted, all by default."""
+        results = self.evaluator(columns, names, device)
+        code = self.reasons.add_non_finite(results.pop("code"), results)
+        return Chunk(columns, results, code)
+
+    def table(self, chunk: Chunk) -> pa.Table:
+        """Return designs as a table: axes, results, ``feasible`` and ``reason``."""
+        reasons = self.reasons.texts(chunk.code, chunk.columns)
+        return design_table(self.space, chunk.columns, chunk.results, reasons, self.blank(chunk))
+
+    def blank(self, chunk: Chunk) -> np.ndarray:
+        """Whether designs have no results at all."""
+        return np.asarray(self.reasons.is_blank(chunk.code))
+
+    def chunks(self, columns: designs.Columns) -> Iterator[Chunk]:
+        """Evaluate any number of designs that are given by their columns."""
+        count = len(next(iter(columns.values())))
+        for start in range(0, count, self.chunk_size):
+            yield self.chunk({name: v[start : start + self.chunk_size] for name, v in columns.items()})
+
+    def designs(self, index: np.ndarray) -> pa.Table:
+        """Evaluate the designs with these numbers and return them as a table."""
+        if len(index) == 0:
+            return self.table(self.chunk(designs.baseline(self.space))).slice(0, 0)
+        columns = designs.with_links(self.space, self.space.at(index))
+        return pa.concat_tables([self.table(chunk) for chunk in self.chunks(columns)])

@@ -1,0 +1,268 @@
+"""A sweep that is interrupted goes on: the same bytes, nothing finished evaluated again, other sweeps refused."""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.space.space import Space, space_from_mapping
+from dse.sweep import evaluate, unfinished
+from dse.sweep.portion import Evaluated, SpaceEvaluator, portions
+from dse.sweep.sweep import sweep
+from tests.sweep.trivial import CHUNK, WAIT, trivial
+
+SIZE = 10_000
+FILES = {"all": ("points.parquet", "pareto.parquet"), "front": ("sample.parquet", "pareto.parquet")}
+
+
+def start(out: Path, keep: str, size: int) -> subprocess.Popen[str]:
+    """Start (or go on with) a slow sweep in a process of its own."""
+    command = [sys.executable, "-m", "tests.sweep.trivial", str(out), keep, str(size)]
+    cache = {"JAX_COMPILATION_CACHE_DIR": f"{out}.cache", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(command, cwd=root, env=os.environ | cache, stderr=subprocess.PIPE, text=True)
+
+
+def kill(process: subprocess.Popen[str], out: Path, after: int, delay: float) -> None:
+    """Kill a sweep ``delay`` seconds after it has begun so many more portions."""
+    before = len(evaluated(out))
+    while process.poll() is None and len(evaluated(out)) < before + after:
+        time.sleep(0.002)
+    time.sleep(delay)
+    process.kill()
+    process.communicate()
+
+
+def evaluated(out: Path) -> list[int]:
+    """Return the numbers of the portions that were begun, over all processes."""
+    log = Path(f"{out}.log")
+    return [int(line) for line in log.read_text().split()] if log.exists() else []
+
+
+def counted(out: Path) -> set[int]:
+    """Return the portions that an interrupted sweep has counted as finished."""
+    state = out / "unfinished" / "state.npz"
+    return set(np.load(state)["done"].tolist()) if state.exists() else set()
+
+
+def survives(tmp_path: Path, keep: str, kills: int, size: int, seed: int) -> None:
+    """Kill a sweep so often, let it end, and compare it with one that was left alone."""
+    out, alone, draw = tmp_path / "killed", tmp_path / "alone", random.Random(seed)
+    sweep(trivial(size, tmp_path), alone, keep=keep)
+    total = len(portions(size, CHUNK))
+    again: list[int] = []
+    kept = 0
+    for _ in range(kills):
+        done, begun = counted(out), len(evaluated(out))
+        kill(start(out, keep, size), out, draw.randint(1, 2 * total // kills), draw.uniform(0, 2 * WAIT))
+        again += [number for number in evaluated(out)[begun:] if number in done]
+        kept += len(counted(out) - done)
+    done, begun = counted(out), len(evaluated(out))
+    last = start(out, keep, size)
+    assert last.communicate()[1] == ""
+    assert last.returncode == 0
+    again += [number for number in evaluated(out)[begun:] if number in done]
+    assert again == []
+    assert kept > total / 4
+    assert not (out / "unfinished").exists()
+    assert not list(out.glob("*.partial"))
+    for name in FILES[keep]:
+        assert (out / name).read_bytes() == (alone / name).read_bytes(), name
+
+
+@cache
+def compiled(digest: str, chunk: int) -> dict[str, Any]:
+    """Programs that the tests share: compilation takes longer than all else."""
+    return {}
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    create = SpaceEvaluator.__init__
+
+    def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None) -> None:
+        create(self, space, chunk)
+        self.evaluator._compiled = compiled(space.digest, self.chunk_size)
+
+    monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+
+
+def test_three_kills_change_nothing(tmp_path: Path) -> None:
+    survives(tmp_path, "all", 3, 5 * SIZE, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["all", "front"])
+def test_twenty_kills_change_nothing(tmp_path: Path, keep: str) -> None:
+    survives(tmp_path, keep, 20, 20 * SIZE, seed=1)
+
+
+class StoppedError(Exception):
+    """What ends a sweep in these tests."""
+
+
+@pytest.fixture
+def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Return a function that sweeps ``tmp_path / "out"`` and stops after a few portions."""
+
+    def interrupt(keep: str = "all", size: int = SIZE, after: int = 5) -> Path:
+        seen = []
+
+        def progress(count: int) -> None:
+            seen.append(count)
+            if len(seen) > after:
+                raise StoppedError
+
+        with pytest.raises(StoppedError):
+            sweep(trivial(size, tmp_path), tmp_path / "out", progress, keep=keep)
+        return tmp_path / "out"
+
+    return interrupt
+
+
+def test_a_stopped_sweep_is_not_overwritten_unasked(interrupted, tmp_path: Path) -> None:
+    out = interrupted()
+    assert {path.name for path in out.iterdir()} == {"unfinished"}
+    with pytest.raises(InputError, match=r"interrupted after \d+ portions; give --resume"):
+        sweep(trivial(SIZE, tmp_path), out)
+    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert found.n == len(found.points()) == SIZE
+    assert any("went on after" in note for note in found.notes)
+
+
+def test_a_finished_sweep_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
+    monkeypatch.setattr(SpaceEvaluator, "portion", None)
+    again = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
+    assert again.summary() == found.summary()
+
+
+CHANGES = {
+    "space": ({"axes": {"sm_count": [1, 2], "l2_mib": [50]}}, ["[axes] sm_count", "[axes] dram_bandwidth_gbs"]),
+    "constraint": ({"constraints": []}, ["constraints of the space"]),
+    "base": ({"gpu": {"tdp_w": 500}}, ["base GPU (tdp_w)"]),
+    "model": ({"timing": "mdm"}, ["timing of the space", "the timing model"]),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_another_space_is_refused_with_what_differs(kind: str, interrupted, tmp_path: Path) -> None:
+    change, parts = CHANGES[kind]
+    out = interrupted()
+    with pytest.raises(InputError) as refusal:
+        sweep(trivial(SIZE, tmp_path, **change), out, resume=True, keep="all")
+    assert all(part in str(refusal.value) for part in parts), refusal.value
+    assert len(counted(out)) > 0
+
+
+def test_another_version_or_way_is_refused(interrupted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = interrupted()
+    with pytest.raises(InputError, match=r"--keep \(all, now front\)"):
+        sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
+    monkeypatch.setattr(evaluate, "CHUNK", 2 * CHUNK)
+    with pytest.raises(InputError, match=r"designs a chunk \(512, now 1024\)"):
+        sweep(trivial(SIZE, tmp_path), out, resume=True)
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setattr("dse.__version__", "99.0")
+    with pytest.raises(InputError, match=r"version of dse \(.*, now 99\.0\)"):
+        sweep(trivial(SIZE, tmp_path), out, resume=True)
+
+
+def test_another_gemm_in_the_same_file_is_refused(interrupted, tmp_path: Path) -> None:
+    out = interrupted()
+    space = trivial(SIZE, tmp_path)
+    (tmp_path / "one.csv").write_text("m,n,k,dtype\n4096,4096,2048,bf16\n")
+    changed = replace(space, workloads=_reloaded(tmp_path))
+    with pytest.raises(InputError, match="the kernels of its workloads"):
+        sweep(changed, out, resume=True)
+
+
+def _reloaded(folder: Path):
+    content = {
+        "base": "h100_sxm", "axes": {"sm_count": [1]}, "workloads": {"gemm": "one.csv"},
+        "objectives": [{"value": "die_mm2", "goal": "min"}],
+    }  # fmt: skip
+    return space_from_mapping(content, "here", "other", folder).workloads
+
+
+def test_damaged_rows_are_evaluated_again(interrupted, tmp_path: Path) -> None:
+    whole = sweep(trivial(SIZE, tmp_path), tmp_path / "whole")
+    out = interrupted()
+    first, second, *_ = sorted((out / "unfinished").glob("*.arrow"))
+    content = bytearray(first.read_bytes())
+    content[len(content) // 2] ^= 1
+    first.write_bytes(content)
+    second.unlink()
+    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert [note.split("; ")[1] for note in found.notes if first.name in note or second.name in note] == [
+        "its designs were evaluated again"
+    ] * 2
+    assert whole.folder is not None
+    for name in FILES["all"]:
+        assert (out / name).read_bytes() == (whole.folder / name).read_bytes()
+
+
+def test_a_damaged_state_is_told_and_everything_evaluated(interrupted, tmp_path: Path) -> None:
+    out = interrupted("front")
+    state = out / "unfinished" / "state.npz"
+    assert zipfile.is_zipfile(state)
+    state.write_bytes(state.read_bytes()[:-100])
+    found = sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
+    assert any("was damaged; every portion was evaluated again" in note for note in found.notes)
+    assert found.n == SIZE
+    (out / "unfinished").mkdir()
+    (out / "unfinished" / "sweep.json").write_text("{")
+    with pytest.raises(InputError, match=r"sweep\.json: cannot be read"):
+        sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
+
+
+def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit on the size of files stands for the disk: the rows of a portion fit it, the whole table does not."""
+    out = tmp_path / "out"
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    # in one piece: the limit also holds for whatever else the process writes
+    monkeypatch.setattr("dse.sweep.unfinished.Unfinished.save_state", _few_states())
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
+        with pytest.raises(InputError, match=r"the disk is full.*make room, then give --resume"):
+            sweep(trivial(SIZE, tmp_path), out)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+    assert {path.name for path in out.iterdir()} == {"unfinished"}
+    monkeypatch.undo()
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert found.n == len(found.points()) == SIZE
+
+
+def _few_states():
+    """A state is larger than this test's files may be: keep none, so that only rows and tables are written."""
+    return lambda self, fold: None
+
+
+def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dse.cli import run_command
+    from tests.conftest import SMALL
+
+    def interrupt(self: SpaceEvaluator, *rest: object) -> Evaluated:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SpaceEvaluator, "portion", interrupt)
+    assert run_command(["sweep", str(write_space(SMALL)), "-o", str(tmp_path / "out")]) == 130
+    assert capsys.readouterr().err == "dse: interrupted; the same command with --resume goes on\n"
