@@ -155,8 +155,8 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
               skipped: dict[str, int] | None = None, fit_overhead: bool = False,
               report: Callable[[StageResult], None] | None = None, implementation: str = "matrix",
-              ) -> TimingAnswer:  # fmt: skip
-    """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
+              start: dict[str, float] | None = None) -> TimingAnswer:  # fmt: skip
+    """Fit one set of parameters to rows with their kernels, all of one ``implementation``, from ``start`` if given.
 
     ``fit_overhead``: of one harness on several GPUs.
     """
@@ -166,7 +166,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
             f"calibrate timing: {int((~out).sum())} rows can be fitted ({int(out.sum())} are of left-out families); "
             f"give at least {FEWEST} rows of {', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
         )
-    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation])
+    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start)
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
