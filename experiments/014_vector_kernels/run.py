@@ -64,10 +64,10 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
     """Put fitted counts in place of the old ones, the facts untouched; and the overheads of every harness."""
     path = DATA / "vector_counts.csv"
     rows = tables.read_table("calibration/vector_counts.csv")
-    copied = [(row, row["source"].split(":")[0].removeprefix("as ").split(" ")) for row in rows if row["source"].startswith("as ")]
+    copied = [(row, row["source"].split(" ")[1:]) for row in rows if row["source"].startswith("as ")]
     for row in rows:
         fitted = fits[row["implementation"]].counts.get(row["op"], {}) if row["implementation"] in fits else {}
-        if row["attribute"] in fitted:
+        if row["attribute"] in fitted and row["status"] in ("prior", "fitted"):
             row |= {"value": f"{fitted[row['attribute']]:.5g}", "source": HERE, "status": "fitted"}
     for row, (implementation, op) in copied:
         row["value"] = next(r["value"] for r in rows if (r["implementation"], r["op"], r["attribute"])
