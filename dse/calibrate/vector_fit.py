@@ -57,25 +57,26 @@ class Problem(NamedTuple):
 
 @dataclass(frozen=True)
 class VectorFit:
-    """What was found: shares and costs, counts by kernel, overhead and shadow by (device, operator) [us], and times."""
+    """What was found: shares and costs, counts by kernel, overhead and shadow by (harness, device,
+    operator) [us], and times."""
 
     sustained: dict[str, float]
     counts: dict[str, dict[str, float]]
-    floors: dict[tuple[str, str], tuple[float, float]]
+    floors: dict[tuple[str, str, str], tuple[float, float]]
     predicted_us: np.ndarray
 
 
 def fit_vector(
     frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], implementation: str, weights: np.ndarray, steps: int = STEPS
 ) -> VectorFit:
-    """Fit one implementation to rows of one harness; rows of weight 0 are predicted, not fitted.
+    """Fit one implementation to its rows; rows of weight 0 are predicted, not fitted.
 
     ``sheets``: device -> GPU.
     """
     kernels = sorted({variant(implementation, r.op, r.cols) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
     problem = _problem(frame, sheets, implementation, weights, kernels, floors)
-    known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(frame, floors))
+    known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
     prior = _priors(known)
     shape = (len(kernels), len(floors), tuple(p.name for p in _shares(implementation)))
 
@@ -89,23 +90,24 @@ def fit_vector(
     return _told(np.asarray(values, float), predicted, kernels, floors, shape)
 
 
-def _floor(row: Any) -> tuple[str, str]:
-    """Whose overhead a row has: of its device and operator where an eager call is timed, else everyone's."""
-    return (str(row.device), str(row.op)) if harness_of(str(row.source)).name in EAGER else (ANY, ANY)
+def _floor(row: Any) -> tuple[str, str, str]:
+    """Whose overhead a row has: of its device and operator where an eager call is timed, else its harness's."""
+    name = harness_of(str(row.source)).name
+    return (name, str(row.device), str(row.op)) if name in EAGER else (name, ANY, ANY)
 
 
 def _problem(
     frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], implementation: str, weights: np.ndarray,
-    kernels: list[str], floors: list[tuple[str, str]],
+    kernels: list[str], floors: list[tuple[str, str, str]],
 ) -> Problem:  # fmt: skip
     rows = list(frame.itertuples())
     whats = [vector_ops()[r.op] for r in rows]
     counts = [counts_of(implementation, r.op, r.cols) for r in rows]
-    way = harness_of(str(rows[0].source))
-    distance = np.array([distances_of(r, way) for r in rows]).T
+    distance = np.array([distances_of(r, harness_of(str(r.source))) for r in rows]).T
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
-    records = [jax.tree.map(float, way.clocked(sheets[str(d)].record())) for d in frame["device"]]
+    pairs = {(str(r.device), str(r.source)) for r in rows}
+    record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record())) for d, s in pairs}
     return Problem(
         VectorOp("", *(np.array([getattr(w, n) for w in whats]) for n in numbers), ""),
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
@@ -115,7 +117,7 @@ def _problem(
         (distance[0], distance[1]), np.array([keys_of(r) for r in rows]),
         np.array([kernels.index(variant(implementation, r.op, r.cols)) for r in rows]),
         np.array([floors.index(_floor(r)) for r in rows]),
-        jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *records),
+        jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
         jnp.asarray(frame["latency_us"].to_numpy(float)), jnp.asarray(weights, float),
     )  # fmt: skip
 
@@ -138,14 +140,14 @@ def _count_parameters(implementation: str, kernels: list[str]) -> list[Parameter
     return found
 
 
-def _floor_parameters(frame: pd.DataFrame, floors: list[tuple[str, str]]) -> list[Parameter]:
+def _floor_parameters(floors: list[tuple[str, str, str]]) -> list[Parameter]:
+    """Overheads of all floors, then their shadows."""
     usual = next(p for p in parameters("vector") if p.name == "overhead_us")
-    own = (usual.prior, usual.low, usual.high, usual.spread)
-    eager = (ANY, ANY) not in floors
-    devices = sorted({device for device, _ in floors})
-    found = [Parameter("overhead_us", "floor", "us", *(EAGER_PRIOR["overhead_us"] if eager else own)) for _ in floors]
-    return found + [
-        Parameter("shadow_us", "floor", "us", *(EAGER_PRIOR["shadow_us"] if eager else NO_SHADOW)) for _ in devices
+    own = {"overhead_us": (usual.prior, usual.low, usual.high, usual.spread), "shadow_us": NO_SHADOW}
+    return [
+        Parameter(name, "floor", "us", *(EAGER_PRIOR if harness in EAGER else own)[name])
+        for name in ("overhead_us", "shadow_us")
+        for harness, _, _ in floors
     ]
 
 
@@ -157,7 +159,7 @@ def _priors(known: tuple[Parameter, ...]) -> Priors:
 
 
 def _parts(values: Any, shape: tuple[int, int, tuple[str, ...]]) -> tuple[Any, Any, Any, Any]:
-    """Shares, counts (attributes, kernels), overheads (floors,) and shadows (devices,) of one vector of values."""
+    """Shares, counts (attributes, kernels), overheads and shadows (floors,) of one vector of values."""
     kernels, floors, shares = shape
     first, counts = len(shares), len(FITTED_COUNTS) * kernels
     return (
@@ -184,19 +186,16 @@ def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str
     model = model_of(neutral | dict(zip(shape[2], shares, strict=True)))
     kernels = built(problem, counts)
     time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus)
-    per_device = shape[1] // shadows.shape[0]  # floors are sorted by device, each with the same operators
-    shadow = shadows[problem.floor // per_device]
+    shadow = shadows[problem.floor]
     return overheads[problem.floor] + jnp.maximum(time - shadow, SEEN * time)
 
 
 def _told(
-    values: np.ndarray, predicted: np.ndarray, kernels: list[str], floors: list[tuple[str, str]],
+    values: np.ndarray, predicted: np.ndarray, kernels: list[str], floors: list[tuple[str, str, str]],
     shape: tuple[int, int, tuple[str, ...]],
 ) -> VectorFit:  # fmt: skip
     shares, counts, overheads, shadows = _parts(values, shape)
     named = {k: {n: float(counts[i, j]) for i, n in enumerate(FITTED_COUNTS)} for j, k in enumerate(kernels)}
-    devices = sorted({device for device, _ in floors})
     # A shadow below a hundredth of a microsecond is none.
-    shadow = {d: float(s) if s > 0.01 else 0.0 for d, s in zip(devices, shadows, strict=True)}
-    found = {floor: (float(o), shadow[floor[0]]) for floor, o in zip(floors, overheads, strict=True)}
+    found = {f: (float(o), float(s) if s > 0.01 else 0.0) for f, o, s in zip(floors, overheads, shadows, strict=True)}
     return VectorFit(dict(zip(shape[2], map(float, shares), strict=True)), named, found, predicted)

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from dse import tables
-from dse.calibrate.harness import harness_of
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
@@ -24,10 +23,10 @@ from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.workload import vector
 
 SOURCES = {
-    "vllm_vector": "vidur__elementwise_norm.csv",
-    "pytorch_vector": "neusight__vector_fp32.csv",
-    "quantise": "aiconfigurator__quant_elementwise.csv",
-    "vllm_0_19_vector": "llmservingsim__layers.csv",
+    "vllm_vector": ("vidur__elementwise_norm.csv",),
+    "pytorch_vector": ("neusight__vector_fp32.csv", "llmcompass__kernels_a100.csv"),
+    "quantise": ("aiconfigurator__quant_elementwise.csv",),
+    "vllm_0_19_vector": ("llmservingsim__layers.csv",),
 }
 TICK_US = {"vllm_vector": 10.0}
 """A clock of whole microseconds says little of shorter kernels: they weigh their share of this."""
@@ -36,16 +35,16 @@ DATA = Path(tables.__file__).parent / "data" / "calibration"
 HERE = "experiments/014_vector_kernels"
 
 
-def rows_of(folder: Path, implementation: str) -> tuple[OperatorTable, pd.DataFrame, dict[str, GpuSheet]]:
+def rows_of(folder: Path, implementation: str) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
     """Return the vector rows that an implementation is fitted on, with families, and the GPUs of their devices."""
-    table = read_times(folder / SOURCES[implementation])
-    frame = table.frame[table.frame["op"].isin(VECTOR)].reset_index(drop=True)
+    read = [read_times(folder / name) for name in SOURCES[implementation]]
+    frame = pd.concat([table.frame[table.frame["op"].isin(VECTOR)] for table in read], ignore_index=True)
     frame["family"] = [vector_family(row) for row in frame.itertuples()]
-    n = frame.groupby("op")["op"].transform("size").to_numpy()
+    n = frame.groupby(["source", "op"])["op"].transform("size").to_numpy()
     tick = TICK_US.get(implementation, 0.0)
     short = np.minimum(1.0, frame["latency_us"] / tick) if tick else 1.0
     frame["weight"] = short / np.sqrt(n)  # operators count by the root of their rows
-    return table, frame, {str(d): load_sheet(str(d)) for d in frame["device"].unique() if find_preset(str(d))}
+    return read, frame, {str(d): load_sheet(str(d)) for d in frame["device"].unique() if find_preset(str(d))}
 
 
 def errors(frame: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, least: float) -> None:
@@ -73,7 +72,7 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
         row["value"] = next(r["value"] for r in rows if (r["implementation"], r["op"], r["attribute"])
                             == (implementation, op, row["attribute"]))  # fmt: skip
     _write(path, rows)
-    _write(DATA / "vector_overheads.csv", [row for name, fit in fits.items() for row in _overheads(name, fit)])
+    _write(DATA / "vector_overheads.csv", [row for fit in fits.values() for row in _overheads(fit)])
     for cached in (tables._rows, vector.vector_counts, *_caches()):
         cached.cache_clear()
 
@@ -84,18 +83,17 @@ def _caches() -> tuple:
     return (vector_rows._overheads,)
 
 
-def _overheads(name: str, fit: VectorFit) -> list[dict[str, str]]:
-    harness = {"vllm_vector": "vidur", "pytorch_vector": "neusight", "quantise": "aiconfigurator",
-               "vllm_0_19_vector": "llmservingsim"}[name]  # fmt: skip
+def _overheads(fit: VectorFit) -> list[dict[str, str]]:
+    """Rows of the table of overheads; for hosts that nobody has measured the mean of the known ones, by operator."""
     floors = dict(fit.floors)
-    if (ANY, ANY) not in floors:  # a host nobody has measured: the mean of the known ones, by operator
-        for op in sorted({op for _, op in floors}):
-            mine = [pair for (_, o), pair in floors.items() if o == op]
-            floors[ANY, op] = (float(np.exp(np.mean(np.log([o for o, _ in mine])))), float(np.mean([s for _, s in mine])))
+    for harness, op in sorted({(h, op) for h, _, op in floors if op != ANY}):
+        mine = [pair for (h, _, o), pair in floors.items() if (h, o) == (harness, op)]
+        mean = float(np.exp(np.mean(np.log([o for o, _ in mine]))))
+        floors[harness, ANY, op] = (mean, float(np.mean([s for _, s in mine])))
     return [
         {"harness": harness, "device": device, "op": op, "overhead_us": f"{o:.5g}", "shadow_us": f"{s:.4g}",
          "unit": "us", "source": HERE, "status": "fitted"}
-        for (device, op), (o, s) in floors.items()
+        for (harness, device, op), (o, s) in floors.items()
     ]  # fmt: skip
 
 
@@ -111,12 +109,12 @@ def timed(frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> TimedRows:
     return joined(list(blocks(frame, sheets, None, {})))
 
 
-def staged(implementation: str, table: OperatorTable, frame: pd.DataFrame, sheets: dict[str, GpuSheet],
+def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, sheets: dict[str, GpuSheet],
            fit: VectorFit) -> TimingAnswer:  # fmt: skip
     """Return the staged fit of shares and costs at the fitted counts, and print what it is worth."""
     rows = timed(frame, sheets)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
-    answer = fit_timed(implementation, [table], gpus, rows, implementation=implementation, start=fit.sustained)
+    answer = fit_timed(implementation, read, gpus, rows, implementation=implementation, start=fit.sustained)
     for stage in answer.fit.stages:
         print(f"{stage.name}: fitted {stage.fitted or 0:.2f} %, left out {stage.left_out or 0:.2f} %")
     for c in answer.coefficients():
@@ -159,9 +157,9 @@ def main() -> None:
         errors(frame, fits[name].predicted_us, out, TICK_US.get(name, 0.0))
     if arguments.write:
         write_counts(fits)
-        for name, (table, frame, sheets) in read.items():
+        for name, (source, frame, sheets) in read.items():
             print(f"\n## {name}: stages")
-            staged(name, table, frame, sheets, fits[name]).write(DATA / "implementations" / f"{name}.toml")
+            staged(name, source, frame, sheets, fits[name]).write(DATA / "implementations" / f"{name}.toml")
     for name, (_, frame, sheets) in read.items() if arguments.unseen else ():
         unseen(name, frame, sheets)
 
