@@ -38,7 +38,8 @@ NEVER_US = 1e9
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``overhead_us``, ``shadow_us`` and the data sheet's ``compute_us`` and ``memory_us`` [us];
+    ``table`` gains ``family``, ``harness``, ``overhead_us``, ``shadow_us`` and the data sheet's
+    ``compute_us`` and ``memory_us`` [us];
     ``gpus`` (rows,) are at the clock of the measurement.
     """
 

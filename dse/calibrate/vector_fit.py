@@ -34,7 +34,7 @@ RATE = 0.1
 EAGER = ("neusight", "llmcompass")
 """Harnesses that time one eager call: their floor belongs to the host, and an operator's path through it."""
 
-EAGER_PRIOR = {"overhead_us": (30.0, 0.5, 100.0, 0.7), "shadow_us": (8.0, 0.5, 40.0, 0.5)}
+EAGER_PRIOR = {"overhead_us": (30.0, 0.5, 100.0, 0.7), "shadow_us": (10.0, 0.5, 40.0, 0.5)}
 NO_SHADOW = (1e-3, 0.99e-3, 1.01e-3, 1e-4)
 
 
@@ -50,6 +50,7 @@ class Problem(NamedTuple):
     second: np.ndarray
     kernel: np.ndarray
     floor: np.ndarray
+    host: np.ndarray
     gpus: Gpu
     measured: Array
     weights: Array
@@ -109,7 +110,7 @@ def _problem(
     pairs = {(str(r.device), str(r.source)) for r in rows}
     record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record())) for d, s in pairs}
     return Problem(
-        VectorOp("", *(np.array([getattr(w, n) for w in whats]) for n in numbers), ""),
+        VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
         frame["rows"].to_numpy(float), frame["cols"].to_numpy(float),
         (np.array([element_bytes(r.dtype) for r in rows]),
@@ -117,6 +118,7 @@ def _problem(
         (distance[0], distance[1]), np.array([keys_of(r) for r in rows]),
         np.array([kernels.index(variant(implementation, r.op, r.cols)) for r in rows]),
         np.array([floors.index(_floor(r)) for r in rows]),
+        np.array([_hosts(floors).index(_floor(r)[:2]) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
         jnp.asarray(frame["latency_us"].to_numpy(float)), jnp.asarray(weights, float),
     )  # fmt: skip
@@ -129,7 +131,8 @@ def _shares(implementation: str) -> tuple[Parameter, ...]:
 
 def _count_parameters(implementation: str, kernels: list[str]) -> list[Parameter]:
     """Priors of the counts of each kernel: the most particular that the table holds."""
-    table = {(r["implementation"], r["op"], r["attribute"]): r for r in read_table("calibration/vector_count_priors.csv")}
+    rows = read_table("calibration/vector_count_priors.csv")
+    table = {(r["implementation"], r["op"], r["attribute"]): r for r in rows}
     found = []
     for attribute in FITTED_COUNTS:
         for kernel in kernels:
@@ -141,14 +144,20 @@ def _count_parameters(implementation: str, kernels: list[str]) -> list[Parameter
 
 
 def _floor_parameters(floors: list[tuple[str, str, str]]) -> list[Parameter]:
-    """Overheads of all floors, then their shadows."""
+    """Overheads of all floors, then the shadows of all hosts."""
     usual = next(p for p in parameters("vector") if p.name == "overhead_us")
     own = {"overhead_us": (usual.prior, usual.low, usual.high, usual.spread), "shadow_us": NO_SHADOW}
+    places = {"overhead_us": [harness for harness, _, _ in floors], "shadow_us": [h for h, _ in _hosts(floors)]}
     return [
         Parameter(name, "floor", "us", *(EAGER_PRIOR if harness in EAGER else own)[name])
-        for name in ("overhead_us", "shadow_us")
-        for harness, _, _ in floors
+        for name, harnesses in places.items()
+        for harness in harnesses
     ]
+
+
+def _hosts(floors: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
+    """Harness and device of each shadow: a host's way to the second event is one for all operators."""
+    return sorted({(harness, device) for harness, device, _ in floors})
 
 
 def _priors(known: tuple[Parameter, ...]) -> Priors:
@@ -159,7 +168,7 @@ def _priors(known: tuple[Parameter, ...]) -> Priors:
 
 
 def _parts(values: Any, shape: tuple[int, int, tuple[str, ...]]) -> tuple[Any, Any, Any, Any]:
-    """Shares, counts (attributes, kernels), overheads and shadows (floors,) of one vector of values."""
+    """Shares, counts (attributes, kernels), overheads (floors,) and shadows (hosts,) of one vector of values."""
     kernels, floors, shares = shape
     first, counts = len(shares), len(FITTED_COUNTS) * kernels
     return (
@@ -186,7 +195,7 @@ def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str
     model = model_of(neutral | dict(zip(shape[2], shares, strict=True)))
     kernels = built(problem, counts)
     time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus)
-    shadow = shadows[problem.floor]
+    shadow = shadows[problem.host]
     return overheads[problem.floor] + jnp.maximum(time - shadow, SEEN * time)
 
 
@@ -197,5 +206,6 @@ def _told(
     shares, counts, overheads, shadows = _parts(values, shape)
     named = {k: {n: float(counts[i, j]) for i, n in enumerate(FITTED_COUNTS)} for j, k in enumerate(kernels)}
     # A shadow below a hundredth of a microsecond is none.
-    found = {f: (float(o), float(s) if s > 0.01 else 0.0) for f, o, s in zip(floors, overheads, shadows, strict=True)}
+    shadow = {host: float(s) if s > 0.01 else 0.0 for host, s in zip(_hosts(floors), shadows, strict=True)}
+    found = {floor: (float(o), shadow[floor[:2]]) for floor, o in zip(floors, overheads, strict=True)}
     return VectorFit(dict(zip(shape[2], map(float, shares), strict=True)), named, found, predicted)

@@ -76,7 +76,8 @@ class Amali(TimingModel):
         grid = waves(kernel, gpu)
         on_sm = self._waves_cycles(kernel, gpu, grid, mem)  # S_I + S_IP on the busiest SM
         on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
-        drain = mem.l1 + mem.l2 + jnp.asarray(kernel.serial_waits) * mem.amat  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
         stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)

@@ -32,14 +32,18 @@ class Memory(NamedTuple):
 
 
 def memory(
-    kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool, kept: Array | float | None = None,
+    kernel: Kernel,
+    gpu: Gpu,
+    clock_ghz: Array,
+    latency_is_total: bool,
+    kept: Array | float | None = None,
     streams: Array | float = 0.0,
 ) -> Memory:
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11). ``kept`` and ``streams``: what survives in the L2 between launches
-    (:func:`dse.workload.reuse.between_launches`).
+    that misses the L2 (spec AMALI section 10, item 11). ``kept`` and ``streams``: what survives in the L2
+    between launches (:func:`dse.workload.reuse.between_launches`).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.

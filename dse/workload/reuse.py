@@ -65,7 +65,10 @@ def between_launches(
 
 
 def dram_bytes(
-    kernel: Kernel, resident_ctas: Array, l2_bytes: Array, kept: Array | float | None = None,
+    kernel: Kernel,
+    resident_ctas: Array,
+    l2_bytes: Array,
+    kept: Array | float | None = None,
     streams: Array | float = 0.0,
 ) -> tuple[Array, Array]:
     """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once.

@@ -54,9 +54,9 @@ class Counts:
     ``vector`` [element] a lane takes at once, ``threads`` [thread/CTA] at most; ``warp_rows``: 1 where a short row is
     one warp's; ``many_threads`` [thread/CTA] at most from MANY_ROWS rows on; ``serial_rows`` [1] rows up to which a CTA
     takes every row in turn; ``rereads``: 1 where later passes may go back to memory, 0 where a row stays on the SM.
-    ``instructions`` [instruction/element] in all, the share ``math`` [1] of them on the lanes of one CUDA
-    core type; ``passes`` [1] over the inputs; ``waits`` [1] latencies
-    of global memory that a warp waits for in an iteration, ``alu_waits`` [1] those of dependent instructions, ``serial_waits`` [1] those that pass once in a launch.
+    ``instructions`` [instruction/element] in all, the share ``math`` [1] of them on the lanes of one type; ``passes``
+    [1] over the inputs; ``waits`` [1] latencies of global memory that a warp waits for in an iteration, ``alu_waits``
+    [1] those of dependent instructions, ``serial_waits`` [1] those of memory that pass once in a launch.
     """
 
     rows: Number
@@ -83,7 +83,7 @@ def vector_ops() -> dict[str, VectorOp]:
     """Return what every vector operator does, by name."""
     numbers = [f.name for f in fields(VectorOp) if f.name not in ("op", "out")]
     return {
-        row["op"]: VectorOp(row["op"], *(float(row[n]) for n in numbers), row["out"])
+        row["op"]: VectorOp(op=row["op"], out=row["out"], **{n: float(row[n]) for n in numbers})
         for row in read_table("calibration/vector_ops.csv")
     }
 

@@ -55,7 +55,8 @@ def errors(frame: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, least: f
     print(f"\n| left out, from {least:g} us |", " | ".join(table.columns), "|\n|---" + "|---" * table.shape[1] + "|")
     for op, values in table.iterrows():
         print(f"| {op} |", " | ".join(f"{v:.1f}" if v == v else "-" for v in values), "|")
-    print(f"left out {off[out & long].mean():.2f} % (median {np.median(off[out & long]):.2f}, {int((out & long).sum())} "
+    count = int((out & long).sum())
+    print(f"left out {off[out & long].mean():.2f} % (median {np.median(off[out & long]):.2f}, {count} "
           f"rows), fitted {off[~out & long].mean():.2f} %; all sizes {off[out].mean():.2f} %", flush=True)  # fmt: skip
 
 
@@ -72,7 +73,10 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
         row["value"] = next(r["value"] for r in rows if (r["implementation"], r["op"], r["attribute"])
                             == (implementation, op, row["attribute"]))  # fmt: skip
     _write(path, rows)
-    _write(DATA / "vector_overheads.csv", [row for fit in fits.values() for row in _overheads(fit)])
+    found = [row for fit in fits.values() for row in _overheads(fit)]
+    new = {row["harness"] for row in found}
+    kept = [row for row in tables.read_table("calibration/vector_overheads.csv") if row["harness"] not in new]
+    _write(DATA / "vector_overheads.csv", kept + found)
     for cached in (tables._rows, vector.vector_counts, *_caches()):
         cached.cache_clear()
 
@@ -120,7 +124,7 @@ def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, 
     for c in answer.coefficients():
         words = "at its bound" if c["at_bound"] else "" if c["determined"] else "not determined"
         print(f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}) {words}")
-    errors(rows.table, answer.fit.predicted_us, left_out(rows.table["family"]), 10.0 if TICK_US.get(implementation) else 0)
+    errors(rows.table, answer.fit.predicted_us, left_out(rows.table["family"]), TICK_US.get(implementation, 0.0))
     return answer
 
 

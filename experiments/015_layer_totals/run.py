@@ -50,7 +50,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--groups", type=int, default=200)
     arguments = parser.parse_args()
-    print("| source | device | layers | operators | error of the sum | median | of its operators | bias |\n" + "|---" * 8 + "|")
+    print("| source | device | layers | operators | error of the sum | median | of its operators | bias |")
+    print("|---" * 8 + "|")
     for source, names in TABLES.items():
         rows = predicted(layers(arguments.folder, names, arguments.groups))
         for device, mine in rows.groupby("device"):

@@ -12,9 +12,9 @@ from dse.calibrate.launches import family, operator
 from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
 from dse.calibrate.timed import best, blocks, harnessed, joined
 from dse.calibrate.timing import left_out
+from dse.calibrate.validate_time import validate_time
 from dse.calibrate.vector_fit import _problem, built, fit_vector
 from dse.calibrate.vector_rows import VECTOR, keys_of, overhead_of
-from dse.calibrate.validate_time import validate_time
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from dse.workload.implementation import IMPLEMENTATIONS

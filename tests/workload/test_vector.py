@@ -101,7 +101,8 @@ def test_the_tables_agree():
         assert KINDS[implementation] == "vector"
         assert op.removesuffix("_block") in vector_ops()
     copies = [row for row in read_table("calibration/vector_counts.csv") if row["source"].startswith("as ")]
-    values = {(r["implementation"], r["op"], r["attribute"]): r["value"] for r in read_table("calibration/vector_counts.csv")}
+    rows = read_table("calibration/vector_counts.csv")
+    values = {(r["implementation"], r["op"], r["attribute"]): r["value"] for r in rows}
     assert copies
     for row in copies:
         _, implementation, op = row["source"].split(" ")
