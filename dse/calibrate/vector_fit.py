@@ -34,7 +34,7 @@ RATE = 0.1
 EAGER = ("neusight", "llmcompass")
 """Harnesses that time one eager call: their floor belongs to the host, and an operator's path through it."""
 
-EAGER_PRIOR = {"overhead_us": (30.0, 0.5, 100.0, 0.7), "shadow_us": (10.0, 0.5, 40.0, 0.5)}
+EAGER_PRIOR = {"overhead_us": (30.0, 0.5, 100.0, 0.7), "shadow_us": (10.0, 0.1, 40.0, 1.0)}
 NO_SHADOW = (1e-3, 0.99e-3, 1.01e-3, 1e-4)
 
 
@@ -118,7 +118,7 @@ def _problem(
         (distance[0], distance[1]), np.array([keys_of(r) for r in rows]),
         np.array([kernels.index(variant(implementation, r.op, r.cols)) for r in rows]),
         np.array([floors.index(_floor(r)) for r in rows]),
-        np.array([_hosts(floors).index(_floor(r)[:2]) for r in rows]),
+        np.array([_hosts(floors).index(_host(_floor(r))) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
         jnp.asarray(frame["latency_us"].to_numpy(float)), jnp.asarray(weights, float),
     )  # fmt: skip
@@ -147,7 +147,7 @@ def _floor_parameters(floors: list[tuple[str, str, str]]) -> list[Parameter]:
     """Overheads of all floors, then the shadows of all hosts."""
     usual = next(p for p in parameters("vector") if p.name == "overhead_us")
     own = {"overhead_us": (usual.prior, usual.low, usual.high, usual.spread), "shadow_us": NO_SHADOW}
-    places = {"overhead_us": [harness for harness, _, _ in floors], "shadow_us": [h for h, _ in _hosts(floors)]}
+    places = {"overhead_us": [harness for harness, _, _ in floors], "shadow_us": [host[0] for host in _hosts(floors)]}
     return [
         Parameter(name, "floor", "us", *(EAGER_PRIOR if harness in EAGER else own)[name])
         for name, harnesses in places.items()
@@ -155,9 +155,15 @@ def _floor_parameters(floors: list[tuple[str, str, str]]) -> list[Parameter]:
     ]
 
 
-def _hosts(floors: list[tuple[str, str, str]]) -> list[tuple[str, str]]:
-    """Harness and device of each shadow: a host's way to the second event is one for all operators."""
-    return sorted({(harness, device) for harness, device, _ in floors})
+def _hosts(floors: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Whose shadow each is."""
+    return sorted({_host(floor) for floor in floors})
+
+
+def _host(floor: tuple[str, str, str]) -> tuple[str, str, str]:
+    """A host's way to the second event is one for all operators; to a synchronisation it is each operator's own."""
+    harness, device, op = floor
+    return (harness, device, op if harness == "llmcompass" else ANY)
 
 
 def _priors(known: tuple[Parameter, ...]) -> Priors:
@@ -207,5 +213,5 @@ def _told(
     named = {k: {n: float(counts[i, j]) for i, n in enumerate(FITTED_COUNTS)} for j, k in enumerate(kernels)}
     # A shadow below a hundredth of a microsecond is none.
     shadow = {host: float(s) if s > 0.01 else 0.0 for host, s in zip(_hosts(floors), shadows, strict=True)}
-    found = {floor: (float(o), shadow[floor[:2]]) for floor, o in zip(floors, overheads, strict=True)}
+    found = {floor: (float(o), shadow[_host(floor)]) for floor, o in zip(floors, overheads, strict=True)}
     return VectorFit(dict(zip(shape[2], map(float, shares), strict=True)), named, found, predicted)
