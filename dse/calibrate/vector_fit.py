@@ -110,7 +110,7 @@ def _problem(
     pairs = {(str(r.device), str(r.source)) for r in rows}
     record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record())) for d, s in pairs}
     return Problem(
-        VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),
+        VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),  # pyright: ignore[reportArgumentType]
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
         frame["rows"].to_numpy(float), frame["cols"].to_numpy(float),
         (np.array([element_bytes(r.dtype) for r in rows]),

@@ -117,7 +117,7 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     assert {name: loaded.values[name] for name in fitted} == pytest.approx(fitted, rel=1e-5)
     assert {loaded.values[name] for name in ("streams", "turnaround", "lockstep")} == {0.0}  # neutral: no product's
     assert loaded.model.calibration == "h100_sxm"
-    assert [r.n for r in loaded.residuals] == [r["n"] for r in document["residuals"]]
+    assert [r.n for r in loaded.residuals if r.implementation == "matrix"] == [r["n"] for r in document["residuals"]]
     run = ["run", "h100_sxm", "gpt2_xl:phase=decode,batch=1,context=128", "--calibration", str(out), "--json"]
     assert run_command(run) == 0
     assert json.loads(capsys.readouterr().out)["calibration"] == "h100_sxm"
