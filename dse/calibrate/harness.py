@@ -23,7 +23,7 @@ class Harness:
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
-    ``fitted``: the overhead is fitted.
+    ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Harness:
     library: Library
     source: str
     fitted: bool = False
+    vector: str = "vllm_vector"
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -73,6 +74,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         library=LIBRARIES[rows["library"]["value"]],
         source=rows["sources"]["source"],
         fitted=rows["overhead_us"]["status"] == "fitted",
+        vector=rows["vector"]["value"],
     )
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from jax import Array
 
 from dse.calibrate.harness import Harness, harnesses
+from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
@@ -52,6 +53,8 @@ def operator(
     the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type."""
     harness = harness or harnesses()["aiconfigurator"]
     target = (capability, capability)
+    if row.op in VECTOR:
+        return vector_of(row, harness)
     if row.op in PRODUCTS:
         return gemm_operator("gemm", product(row, harness), target, warpgroup, library=library)
     attention = Attention(
@@ -76,6 +79,8 @@ def family(row: Any) -> str:
     """Name of a row's shape family: rows of one family never stand on both sides of a split."""
     if row.op in PRODUCTS:
         return f"g{row.n:g}_{row.k:g}"
+    if row.op in VECTOR:
+        return vector_family(row)
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 
 

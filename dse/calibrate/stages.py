@@ -83,34 +83,36 @@ class StagedFit:
 
 def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, polish: bool = True,
                report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
-               center: dict[str, float] | None = None) -> StagedFit:  # fmt: skip
+               start: dict[str, float] | None = None) -> StagedFit:  # fmt: skip
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
-    ``center``: values about which the priors stand, such as those of other GPUs; None: the published ones.
-    ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
+    ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
+    ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own. Rows
+    count by their column ``weight``, where the table has one.
     """
+    weight = rows.table["weight"].to_numpy(float) if "weight" in rows.table else np.ones(len(rows.table))
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
-    prior, z, results = priors(kind, center), np.zeros(len(NAMES)), []
+    prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
     def add(name: str, free: set[str], count: int) -> None:
         results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
         if report:
             report(results[-1])
 
-    add("other GPUs" if center else "published prior", set(), 0)
+    add("other GPUs" if start else "published prior", set(), 0)
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
-        weights = (exposed(rows.table).to_numpy() & ~out).astype(float)
-        if weights.sum() < FEWEST:
+        weights = (exposed(rows.table).to_numpy() & ~out) * weight
+        if (weights > 0).sum() < FEWEST:
             continue
         chosen = rows.shortlist(model_of(_named(z, prior)), SHORTLIST)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
-        add(stage, free, int(weights.sum()))
+        add(stage, free, int((weights > 0).sum()))
     if polish:
         prior = priors(kind, _named(z, prior))
         chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
-        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, ~out * weight, fit_overhead))
         add("polish", set(order), int((~out).sum()))
     return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results))
 

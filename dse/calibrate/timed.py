@@ -13,6 +13,7 @@ import pandas as pd
 from dse.calibrate.harness import Harness, harness_of
 from dse.calibrate.launches import family, operator
 from dse.calibrate.sheet_roofline import sheet_times
+from dse.calibrate.vector_rows import VECTOR, overhead_of
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
@@ -26,6 +27,9 @@ ROWS = 256
 CANDIDATES = 8192
 """Kernels that one call of the program times."""
 
+SEEN = 0.02
+"""Share of a kernel's time that shows in any case, so that a fit has a slope everywhere."""
+
 NEVER_US = 1e9
 """Time of a kernel that cannot run [us]: finite, and chosen only where nothing can."""
 
@@ -34,7 +38,8 @@ NEVER_US = 1e9
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``overhead_us`` and the data sheet's ``compute_us`` and ``memory_us`` [us];
+    ``table`` gains ``family``, ``harness``, ``overhead_us``, ``shadow_us`` and the data sheet's
+    ``compute_us`` and ``memory_us`` [us];
     ``gpus`` (rows,) are at the clock of the measurement.
     """
 
@@ -58,6 +63,7 @@ class TimedRows:
         """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
         time = candidate_us(model, self)
         ends = np.r_[self.starts[1:], len(self.row)]
+        count = min(count, int((ends - self.starts).max()))
         places = np.empty((len(self.table), count), int)
         for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
             order = np.argsort(time[start:end], kind="stable")[:count] + start
@@ -115,7 +121,12 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     time = candidate_us(model, rows)
     ends = np.r_[rows.starts[1:], len(rows.row)]
     places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.starts, ends, strict=True)])
-    return time[places] + rows.table["overhead_us"].to_numpy(), rows.take(places[:, None])
+    return harnessed(time[places], rows.table), rows.take(places[:, None])
+
+
+def harnessed(time: np.ndarray, table: pd.DataFrame) -> np.ndarray:
+    """Return what the harness sees of kernels' times [us]: its overhead, and what of them outlasts its shadow."""
+    return table["overhead_us"].to_numpy() + np.maximum(time - table["shadow_us"].to_numpy(), SEEN * time)
 
 
 def blocks(
@@ -156,12 +167,12 @@ def _block(
         kernel = candidates[0].kernel
         arithmetic, memory = sheet_times(kernel, sheet)
         kept.append(i)
-        columns.append((family(row), way.name, way.overhead_us, arithmetic, memory))
+        columns.append((family(row), way.name, *overhead_of(row, way), arithmetic, memory))
         gpus.append(_record(sheet, way))
         groups.append(candidates)
     if not kept:
         return None
-    names = ["family", "harness", "overhead_us", "compute_us", "memory_us"]
+    names = ["family", "harness", "overhead_us", "shadow_us", "compute_us", "memory_us"]
     table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(
@@ -187,7 +198,7 @@ def _record(sheet: GpuSheet, harness: Harness) -> Any:
 def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
     """The kernels of a row, or why there is none on this GPU."""
     numbers = sheet.numbers()
-    tensor_type = row.dtype != "fp32"
+    tensor_type = row.dtype != "fp32" and row.op not in VECTOR
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:

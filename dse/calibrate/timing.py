@@ -156,32 +156,34 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
             counts[reason] = counts.get(reason, 0) + n
     rows = load_timed(frame, sheets, harness, counts)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
-    return fit_timed(name, tables, gpus, rows, counts, report=report, start=load_timing_calibration(SHARED))
+    shared = load_timing_calibration(SHARED)
+    return fit_timed(name, tables, gpus, rows, counts, report=report, start=shared.values, near=shared)
 
 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
               skipped: dict[str, int] | None = None, fit_overhead: bool = False,
               report: Callable[[StageResult], None] | None = None, implementation: str = "matrix",
-              start: TimingCalibration | None = None) -> TimingAnswer:  # fmt: skip
+              start: dict[str, float] | None = None, near: TimingCalibration | None = None,
+              ) -> TimingAnswer:  # fmt: skip
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
-    ``fit_overhead``: of one harness on several GPUs. ``start``: the calibration about which the priors stand.
+    ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
+    ``near``: a calibration whose errors stand for those of a fit to few rows, which leaves out none.
     """
     if len(rows.table) < FEWEST:
         raise InputError(
             f"calibrate timing: {len(rows.table)} rows can be fitted; give at least {FEWEST} rows of "
             f"{', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
         )
-    few = start is not None and len(rows.table) < ENOUGH
+    few = near is not None and len(rows.table) < ENOUGH
     out = np.zeros(len(rows.table), bool) if few else left_out(rows.table["family"])
-    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation],
-                     center=start.values if start else None)  # fmt: skip
+    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start)
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
     errors = residuals(rows.table, fit.predicted_us, out, implementation)
-    if start is not None and few:
-        errors = tuple(r for r in start.residuals if r.implementation == implementation)
+    if near is not None and few:
+        errors = tuple(r for r in near.residuals if r.implementation == implementation)
     return TimingAnswer(
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
         {str(k): float(v) for k, v in overheads.items()}, fit, errors, dict(skipped or {}), implementation,

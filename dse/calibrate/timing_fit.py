@@ -16,7 +16,7 @@ from jax import Array
 
 from dse.calibrate.fit import descend
 from dse.calibrate.loss import weighted_mean
-from dse.calibrate.timed import Chosen, us_of
+from dse.calibrate.timed import SEEN, Chosen, us_of
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -122,7 +122,7 @@ class FitRows(NamedTuple):
     """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
 
     ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
-    numbers of shape families.
+    numbers of shape families; ``shadow`` [us] of :func:`dse.calibrate.timed.harnessed`.
     """
 
     kernels: Kernel
@@ -132,6 +132,7 @@ class FitRows(NamedTuple):
     weights: Array
     free_overhead: Array
     family: Array
+    shadow: Array
 
 
 def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows:
@@ -143,11 +144,12 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows
     place = np.resize(used, -(-len(used) // 128) * 128)
     weight = np.where(np.arange(len(place)) < len(used), weights[place], 0.0)
     table = chosen.table.iloc[place]
-    us, overhead = (jnp.asarray(table[column].to_numpy(), float) for column in ("latency_us", "overhead_us"))
+    columns = ("latency_us", "overhead_us", "shadow_us")
+    us, overhead, shadow = (jnp.asarray(table[column].to_numpy(), float) for column in columns)
     kernels, gpus = jax.tree.map(lambda x: jnp.asarray(x)[place], (chosen.kernels, chosen.gpus))
     family = np.unique(table["family"], return_inverse=True)[1]
     free = jnp.full(len(place), float(fit_overhead))
-    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family))
+    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family), shadow)
 
 
 def predicted_us(values: Array, rows: FitRows) -> Array:
@@ -156,7 +158,8 @@ def predicted_us(values: Array, rows: FitRows) -> Array:
     model = model_of(named)
     times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
-    return jnp.min(times(rows.kernels, rows.gpus), axis=1) + overhead
+    time = jnp.min(times(rows.kernels, rows.gpus), axis=1)
+    return overhead + jnp.maximum(time - rows.shadow, SEEN * time)
 
 
 def log_error(values: Array, rows: FitRows) -> Array:

@@ -17,6 +17,7 @@ from dse.calibrate.measured import read_times
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
 from dse.calibrate.timed import NEVER_US, Chosen, TimedRows, best, blocks, timings
+from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.amali import Amali
@@ -27,9 +28,11 @@ from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
+DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES)
 SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
     ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 )
+SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols"))
 """Operator -> the numbers that its shape needs, all above 0."""
 
 WORST = 20

@@ -73,11 +73,12 @@ class Amali(TimingModel):
         """The timing of a generated kernel, with the coefficients of its implementation."""
         sheet, gpu = gpu, self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept)
+        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
         grid = waves(kernel, gpu)
         on_sm = self._waves_cycles(kernel, gpu, grid, mem)  # S_I + S_IP on the busiest SM
         on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
         drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
         stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
@@ -218,7 +219,7 @@ class Amali(TimingModel):
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
-        hiding = self._hiding(kernel, latencies, mem)
+        hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(ctas))
         return add_up(
             interval_cycles(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate), gpu,
@@ -249,7 +250,7 @@ class Amali(TimingModel):
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
             return stalls, zero, zero
-        dram = mem.dram_bytes * mem.dram_byte
+        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
         l2 = l2_bytes * mem.l2_byte
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total

@@ -16,10 +16,11 @@ import numpy as np
 
 from dse.errors import InputError, accepted
 from dse.hardware.presets import read_toml
+from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
-from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 FORMAT = "dse timing calibration 1"
 
@@ -132,8 +133,7 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
-    neutral = {} if content.get("implementation", "matrix") == "matrix" else asdict(Sustained())
-    values = _values(path, content.get("parameters"), {k: v for k, v in neutral.items() if v is not None})
+    values = _values(path, content.get("parameters"), _neutral(path, content.get("implementation", "matrix")))
     residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
     overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     gpus = tuple(str(g) for g in _list(path, content, "gpus"))
@@ -145,6 +145,14 @@ def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:
     launch = LaunchLatency(**{LAUNCH[k]: values[k] for k in LAUNCH}, alpha=0.0, beta=0.0)
     sustained = {f.name: values[f.name] for f in fields(Sustained)}
     return Amali(launch=launch, sustained=Sustained(**sustained), calibrated_on=name)
+
+
+def _neutral(path: Path, implementation: Any) -> dict[str, float]:
+    """Values of the parameters that no implementation of this kind has."""
+    if implementation not in KINDS:
+        raise InputError(f"{path}: implementation is {implementation!r}; {accepted(str(implementation), KINDS)}")
+    fitted = {row["parameter"] for row in read_table(f"calibration/priors/{KINDS[implementation]}.csv")}
+    return {name: float(value) for name, value in asdict(Sustained()).items() if name not in fitted}
 
 
 def _values(path: Path, rows: Any, neutral: dict[str, float]) -> dict[str, float]:

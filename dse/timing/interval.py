@@ -35,10 +35,14 @@ class Resident(NamedTuple):
 
 
 class Hiding(NamedTuple):
-    """What other warps can issue meanwhile: issue probability p = I/(I+S) and mean interval length nbar = I/K."""
+    """What other warps can issue meanwhile: issue probability p = I/(I+S) and mean interval length nbar = I/K.
+
+    ``share`` of the other warps that are not waiting at the same place themselves (1 as published).
+    """
 
     probability: Array
     length: Array
+    share: Array | float = 1.0
 
 
 class IntervalCycles(NamedTuple):
@@ -175,5 +179,5 @@ def _hidden(
     if single_warp_literal:  # Eq. (17)-(20) as printed
         return n / gpu.issue_rate, stall
     others = jnp.maximum(resident.subcore - 1.0, 0.0) * hiding.length / gpu.issue_rate  # O
-    hidden = jnp.minimum(stall * hiding.probability, 1.0) * others  # V / r
+    hidden = jnp.minimum(stall * hiding.probability, 1.0) * others * hiding.share  # V / r
     return n / gpu.issue_rate + others, jnp.maximum(stall - hidden, 0.0)  # Z

@@ -32,18 +32,23 @@ class Memory(NamedTuple):
 
 
 def memory(
-    kernel: Kernel, gpu: Gpu, clock_ghz: Array, latency_is_total: bool, kept: Array | float | None = None
+    kernel: Kernel,
+    gpu: Gpu,
+    clock_ghz: Array,
+    latency_is_total: bool,
+    kept: Array | float | None = None,
+    streams: Array | float = 0.0,
 ) -> Memory:
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11). ``kept``: what survives in the L2 between launches
-    (:func:`dse.workload.reuse.between_launches`).
+    that misses the L2 (spec AMALI section 10, item 11). ``kept`` and ``streams``: what survives in the L2
+    between launches (:func:`dse.workload.reuse.between_launches`).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.
     resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
-    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept)
+    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept, streams)
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
     loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)

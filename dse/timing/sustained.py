@@ -33,6 +33,11 @@ class Sustained(eqx.Module):
 
     ``throttle`` [1]: a launch that uses the share u of the tensor peak for t us takes 1 + throttle u^2 ln(1 + t/300 us)
     of its time, since the clock falls in the power limit.
+
+    ``streams`` [1], above 0.5 the exponent of what a stream through all buffers finds in the L2, 0: as products
+    (:func:`dse.workload.reuse.between_launches`). ``queue`` [1], share of the queues in network and DRAM that warps
+    see; ``turnaround`` [1], what a byte written to DRAM costs more than one read; ``lockstep`` [1], share of a CTA's
+    warps that wait together, so that only other CTAs' hide their stalls.
     """
 
     tensor: Array | float = 1.0
@@ -48,6 +53,10 @@ class Sustained(eqx.Module):
     kept: Array | float | None = None
     split: Array | float = 0.0
     throttle: Array | float = 0.0
+    streams: Array | float = 0.0
+    queue: Array | float = 1.0
+    turnaround: Array | float = 0.0
+    lockstep: Array | float = 0.0
 
     def of(self, implementation: Number) -> "Sustained":
         """Return the values of one implementation, where the fields hold one for each."""
@@ -67,7 +76,13 @@ class Sustained(eqx.Module):
     def started(self, on_sm: IntervalCycles, waves: Array) -> IntervalCycles:
         """Return the cycles of ``waves`` waves with what starting them costs, booked under latency."""
         starts = self.prologue + self.wave * jnp.maximum(waves - 1.0, 0.0)
-        return on_sm._replace(long_scoreboard=on_sm.long_scoreboard + starts)
+        return on_sm._replace(
+            long_scoreboard=on_sm.long_scoreboard + starts, mio_throttle=on_sm.mio_throttle * self.queue
+        )
+
+    def apart(self, ctas: Array) -> Array:
+        """Return the share of an SM's warps that can hide a stall of one of them, where it holds ``ctas`` CTAs."""
+        return 1.0 - self.lockstep / jnp.maximum(ctas, 1.0)
 
     def beside(self, on_sm: Array, bytes_time: Array, writes: Array) -> Array:
         """Return what bytes add to SM time, or it to them, where the two overlap imperfectly [cycle].

@@ -7,9 +7,17 @@ import jax.numpy as jnp
 
 Coefficients = TypeVar("Coefficients")
 
-KINDS = {"matrix": "matrix", "matrix_early": "matrix"}
+KINDS = {
+    "matrix": "matrix",
+    "matrix_early": "matrix",
+    "vllm_vector": "vector",
+    "vllm_0_19_vector": "vector",
+    "pytorch_vector": "vector",
+    "quantise": "vector",
+}
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
-``matrix_early``: of one that knows its GPU less well, as in the years of its launch."""
+``matrix_early``: of one that knows its GPU less well, as in the years of its launch; ``vector``: element-wise and row
+kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation)."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

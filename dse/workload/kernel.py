@@ -58,7 +58,9 @@ class Kernel(eqx.Module):
     each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
     and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
     after ``reread_distance`` [B] touched in between.
-    ``l2_bytes`` [B] pass between the L2 and the SMs.
+    ``l2_bytes`` [B] pass between the L2 and the SMs. ``again_bytes`` [B] are read again by the CTA that read them,
+    after ``again_distance`` [B] of its own; ``serial_waits`` counts latencies of global memory that pass once in a
+    launch, whatever its waves.
 
     Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
     multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
@@ -100,6 +102,9 @@ class Kernel(eqx.Module):
     fma: Number = 0.0
     fma_lanes: Number = 0.0
     implementation: Number = 0.0
+    again_bytes: Number = 0.0
+    again_distance: Number = 1.0
+    serial_waits: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

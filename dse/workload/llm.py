@@ -8,12 +8,11 @@ from dse.errors import InputError
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import Precision, element_bytes
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.network import Network
-from dse.workload.normalise import row_operator
 from dse.workload.operator import Operator
+from dse.workload.vector import vector_operator, vector_ops
 from dse.workload.workload import Memory, Phase, Workload
 
 
@@ -168,8 +167,8 @@ class _Step:
     def _embedding(self) -> Operator:
         """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""
         dtype = self.serving.precision.output
-        return elementwise_operator(
-            "embedding", self.rows * self.network.hidden, dtype=dtype, input_distance=self.step_bytes,
+        return vector_operator(
+            "embedding", "embedding", self.rows, self.network.hidden, dtype, input_distance=self.step_bytes,
             out_distance=self.layer_bytes, phase=self.phase,
         )  # fmt: skip
 
@@ -186,17 +185,12 @@ class _Step:
         heads, kv_heads = net.heads // gpus, _kv_heads(net, gpus)
         yield from self._gemm("qkv_projection", self.rows, (heads + 2 * kv_heads) * net.head_dim, net.hidden)
         if net.rotary:
-            yield self._vector("rope", self.rows * (heads + kv_heads) * net.head_dim, flops=4.0)
-        kv_elements = self.rows * 2 * kv_heads * net.head_dim
-        yield elementwise_operator(
-            "kv_write",
-            kv_elements,
-            dtype=p.output,
-            out_dtype=p.kv,
-            input_distance=3.0 * kv_elements * element_bytes(p.output),
-            out_distance=self.step_bytes,
-            phase=self.phase,
-        )
+            yield self._vector("rope", "rope", self.rows, (heads + kv_heads) * net.head_dim, kv_heads * net.head_dim)
+        kv_columns = 2 * kv_heads * net.head_dim
+        yield vector_operator(
+            "kv_write", "copy", self.rows, kv_columns, p.output, out_dtype=p.kv,
+            input_distance=3.0 * self._bytes(kv_columns), out_distance=self.step_bytes, phase=self.phase,
+        )  # fmt: skip
         fresh = self.phase == "prefill"
         attention = Attention(
             self.serving.batch, heads, kv_heads, net.head_dim, self.queries,
@@ -218,10 +212,8 @@ class _Step:
         gates = 2 if net.gated else 1
         yield from self._gemm(f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns,
                               net.hidden, experts)  # fmt: skip
-        yield self._vector(
-            f"{prefix}{net.activation}", experts * rows * columns, inputs=gates, flops=4.0,
-            sfu=0.0 if net.activation == "relu" else 2.0,
-        )  # fmt: skip
+        kernel = "silu_and_mul" if net.gated else "relu" if net.activation == "relu" else "gelu"
+        yield self._vector(f"{prefix}{net.activation}", kernel, experts * rows, columns)
         yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts)
 
     def _moe(self) -> Iterator[Operator]:
@@ -231,7 +223,7 @@ class _Step:
         rows = ceil(self.rows * net.experts_per_token / distinct)
         yield from self._gemm("router", self.rows, net.experts, net.hidden)
         yield from self._mlp("expert_", rows, distinct)
-        yield self._vector("combine_experts", self.rows * net.hidden, inputs=net.experts_per_token, flops=2.0)
+        yield self._vector("combine_experts", "add", self.rows, net.hidden, inputs=net.experts_per_token)
 
     def _output(self) -> list[Operator]:
         """The last token's logits and the choice of the next token."""
@@ -243,11 +235,11 @@ class _Step:
             a_distance=2.0 * rows * net.hidden * element, b_distance=self.step_bytes, out_distance=self.step_bytes,
         )  # fmt: skip
         return [
-            row_operator("final_norm", net.norm, rows, net.hidden, p.output, phase=self.phase,
-                         input_distance=2.0 * rows * net.hidden * element, out_distance=self.step_bytes),
+            vector_operator("final_norm", net.norm, rows, net.hidden, p.output, phase=self.phase,
+                            input_distance=2.0 * rows * net.hidden * element, out_distance=self.step_bytes),
             self._product("logits", gemm),
-            row_operator("sampling", "softmax", rows, columns, p.output, outputs=1.0 / columns, phase=self.phase,
-                         input_distance=rows * columns * element, out_distance=self.step_bytes),
+            vector_operator("sampling", "softmax", rows, columns, p.output, outputs=1.0 / columns, phase=self.phase,
+                            input_distance=rows * columns * element, out_distance=self.step_bytes),
         ]  # fmt: skip
 
     def _bytes(self, columns: float) -> float:
@@ -257,10 +249,10 @@ class _Step:
         """A projection, after the quantisation of its input where activations are narrower than the residual stream."""
         p = self.serving.precision
         if p.activations != p.output:
-            yield elementwise_operator(
-                f"{name}_quantise", batch * rows * depth, dtype=p.output, out_dtype=p.activations, flops=3.0,
-                input_distance=2.0 * batch * rows * depth * element_bytes(p.output), out_distance=self.layer_bytes,
-                phase=self.phase,
+            yield vector_operator(
+                f"{name}_quantise", "elementwise_quant_bf16_fp8", batch * rows, depth, p.output,
+                out_dtype=p.activations, out_distance=self.layer_bytes, phase=self.phase,
+                input_distance=2.0 * batch * rows * depth * element_bytes(p.output),
             )  # fmt: skip
         gemm = Gemm(
             rows, columns, depth, batch, p.activations, p.weights, p.compute, p.output,
@@ -275,19 +267,19 @@ class _Step:
         return gemm_operator(name, gemm, target.capabilities, target.warpgroup, self.phase, library=target.library)
 
     def _vector(
-        self, name: str, elements: float, inputs: float = 1.0, flops: float = 1.0, sfu: float = 0.0
+        self, name: str, kernel: str, rows: float, columns: float, second: float = 0.0, inputs: float | None = None
     ) -> Operator:
         dtype = self.serving.precision.output
-        return elementwise_operator(
-            name, elements, inputs, dtype, flops=flops, sfu=sfu,
-            input_distance=(inputs + 1.0) * elements * element_bytes(dtype), out_distance=self.layer_bytes,
-            phase=self.phase,
+        reads = vector_ops()[kernel].reads if inputs is None else inputs
+        return vector_operator(
+            name, kernel, rows, columns, dtype, inputs=inputs, second=second, phase=self.phase,
+            input_distance=(reads + 1.0) * rows * columns * element_bytes(dtype), out_distance=self.layer_bytes,
         )  # fmt: skip
 
     def _norm(self, name: str) -> Operator:
         """The norm of the residual stream, fused with the addition to it: two arrays in, two out."""
         net = self.network
-        return row_operator(
+        return vector_operator(
             name, net.norm, self.rows, net.hidden, self.serving.precision.output, inputs=2.0, outputs=2.0,
             input_distance=self.layer_bytes / 2.0, out_distance=self.layer_bytes, phase=self.phase,
         )  # fmt: skip

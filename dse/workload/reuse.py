@@ -34,29 +34,52 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
 
 
-def between_launches(distance: Array, l2_bytes: Array, kept: Array | float | None) -> Array:
+def own_rereads(
+    kernel: Kernel, resident_ctas: Array, l2_bytes: Array, kept: Array | float | None, streams: Array | float
+) -> Array:
+    """Return the bytes of a CTA's further passes that come from DRAM [B]: what all resident CTAs hold outgrows the L2.
+
+    More CTAs at once hold more, so this is the one place where more SMs can cost time.
+    """
+    held = jnp.minimum(resident_ctas, jnp.asarray(kernel.ctas)) * kernel.again_distance
+    return kernel.again_bytes * between_launches(held, l2_bytes, kept, streams)
+
+
+def between_launches(
+    distance: Array, l2_bytes: Array, kept: Array | float | None, streams: Array | float = 0.0
+) -> Array:
     """Return the share of a buffer that misses when ``distance`` bytes were touched since an earlier launch used it.
 
     ``kept``: share of the L2 beyond which nothing survives; what misses grows with the square of the distance, since
     both the buffer's own lines and those that evict them do (fitted to measured products, whose bytes come partly from
-    the L2 well before it is full). None: the curve within a launch, :func:`miss_fraction`.
+    the L2 well before it is full). None: the curve within a launch, :func:`miss_fraction`. ``streams``: above 0.5, the
+    exponent of an S-shaped curve instead, 1 / (1 + (kept L2 / distance)^streams), of kernels that stream through all
+    of their buffers (fitted to measured vector kernels).
     """
     if kept is None:
         return miss_fraction(distance, l2_bytes)
-    return jnp.minimum(1.0, distance / (kept * l2_bytes)) ** 2
+    room = kept * l2_bytes
+    products = jnp.minimum(1.0, distance / room) ** 2
+    fits = jnp.clip(safe_div(room, distance), 1e-4, 1e4)
+    return jnp.where(streams > 0.5, 1.0 / (1.0 + jnp.exp(streams * jnp.log(fits))), products)
 
 
 def dram_bytes(
-    kernel: Kernel, resident_ctas: Array, l2_bytes: Array, kept: Array | float | None = None
+    kernel: Kernel,
+    resident_ctas: Array,
+    l2_bytes: Array,
+    kept: Array | float | None = None,
+    streams: Array | float = 0.0,
 ) -> tuple[Array, Array]:
     """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once.
 
-    ``kept`` as in :func:`between_launches`.
+    ``kept`` and ``streams`` as in :func:`between_launches`.
     """
     reads = (
-        kernel.cold_bytes * between_launches(jnp.asarray(kernel.cold_distance), l2_bytes, kept)
-        + kernel.warm_bytes * between_launches(jnp.asarray(kernel.warm_distance), l2_bytes, kept)
+        kernel.cold_bytes * between_launches(jnp.asarray(kernel.cold_distance), l2_bytes, kept, streams)
+        + kernel.warm_bytes * between_launches(jnp.asarray(kernel.warm_distance), l2_bytes, kept, streams)
         + wave_rereads(kernel, resident_ctas, l2_bytes)
+        + own_rereads(kernel, resident_ctas, l2_bytes, kept, streams)
     )
-    writes = kernel.write_bytes * between_launches(jnp.asarray(kernel.write_distance), l2_bytes, kept)
+    writes = kernel.write_bytes * between_launches(jnp.asarray(kernel.write_distance), l2_bytes, kept, streams)
     return reads, writes

@@ -113,7 +113,7 @@ def _after_few(rows: TimedRows, out: np.ndarray, values: Mapping[str, float], se
     drawn = np.random.default_rng(seed).choice(np.flatnonzero(~out), FEW, replace=False)
     unused = np.ones(len(out), bool)
     unused[drawn] = False
-    return staged_fit(rows, unused, center=dict(values)).predicted_us
+    return staged_fit(rows, unused, start=dict(values)).predicted_us
 
 
 def _errors(table: pd.DataFrame, predicted: np.ndarray) -> tuple[float, float]:

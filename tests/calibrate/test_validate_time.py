@@ -25,7 +25,7 @@ def table(tmp_path_factory):
                  "seq_kv": 1024, "latency_us": 60.0, "dtype": "bf16"}  # fmt: skip
     more = [
         gemm | attention,
-        gemm | {"op": "gelu", "dtype": "bf16"},
+        gemm | {"op": "conv", "dtype": "bf16"},
         gemm | {"dtype": "int3"},
         gemm | {"dtype": "bf16", "k": np.nan},
         gemm | {"dtype": "bf16", "device": "TPU"},
@@ -52,7 +52,7 @@ def test_document(table, capsys):
     assert document["rows_skipped"] == {
         "no latency_us": 1,
         "device 'TPU' has no preset; give one with --gpu": 1,
-        "no kernel is made yet for operator 'gelu'": 1,
+        "no kernel is made yet for operator 'conv'": 1,
         "no kernel is made for gemm in int3": 1,
         "gemm without its m, n, k": 1,
         "A100 SXM4 80GB has no tensor cores for fp8": 1,
@@ -95,7 +95,7 @@ def test_refusals(table, tmp_path):
         with pytest.raises(InputError, match=words):
             validate_time(table, **change)
     none = tmp_path / "none.csv"
-    pd.read_csv(table).assign(op="gelu").to_csv(none, index=False)
+    pd.read_csv(table).assign(op="conv").to_csv(none, index=False)
     with pytest.raises(InputError, match="no row can be predicted: no latency_us"):
         validate_time(none)
     assert run_command(["validate", str(none)]) == 2

@@ -1,0 +1,87 @@
+"""Measured rows of vector kernels: the operator, its cache state, what the way of measuring adds, its shape family."""
+
+from functools import cache
+from math import log2
+from typing import Any
+
+from dse.calibrate.harness import Harness
+from dse.tables import read_table
+from dse.workload.dtypes import element_bytes
+from dse.workload.operator import FOREVER, Operator
+from dse.workload.vector import vector_operator, vector_ops
+
+VECTOR = tuple(vector_ops())
+"""Operators of a table's column ``op`` that are vector kernels."""
+
+VECTOR_DTYPES = ("bf16", "fp16", "fp32")
+
+ANY = "any"
+"""Device or operator of an overhead that serves all that have none of their own."""
+
+BLOCKS = 4
+"""Shape families a doubling of the rows: a run of row counts is left out together, not one between two neighbours."""
+
+
+def vector_of(row: Any, harness: Harness) -> Operator:
+    """Return the operator of a row in the cache state of its harness, with the kernels that it measured.
+
+    Inputs and results were last touched one launch ago where the harness keeps them warm; a table of embeddings is
+    cold. Raises InputError where the library has no such kernel.
+    """
+    inputs, results = distances_of(row, harness)
+    return vector_operator(
+        row.op, row.op, row.rows, row.cols, row.dtype, harness.vector, second=keys_of(row),
+        input_distance=inputs, out_distance=results,
+    )  # fmt: skip
+
+
+def distances_of(row: Any, harness: Harness) -> tuple[float, float]:
+    """Return the bytes touched since a row's inputs and its results' buffer were used [B]."""
+    what = vector_ops()[row.op]
+    written = element_bytes(what.out or row.dtype)
+    touched = row.rows * row.cols * (what.reads * element_bytes(row.dtype) + what.writes * written)
+    warm = touched if harness.warm_activations else FOREVER
+    return FOREVER if row.op == "embedding" else warm, warm
+
+
+def keys_of(row: Any) -> float:
+    """Return the columns of a rotation's keys, 0 where nothing is known of the heads."""
+    if row.op != "rope":
+        return 0.0
+    heads, kv_heads = getattr(row, "heads", 0.0), getattr(row, "kv_heads", 0.0)
+    if not (heads > 0 and kv_heads > 0):
+        group = str(getattr(row, "group", ""))
+        heads, kv_heads = next((h for name, h in _heads().items() if group.endswith(name)), (1.0, 0.0))
+    return row.cols * kv_heads / (heads + kv_heads)
+
+
+@cache
+def _heads() -> dict[str, tuple[float, float]]:
+    """Heads and key-value heads of measured networks, by the end of their group's name."""
+    rows = read_table("calibration/measured_networks.csv")
+    return {row["network"]: (float(row["heads"]), float(row["kv_heads"])) for row in rows}
+
+
+def vector_family(row: Any) -> str:
+    """Return the name of a row's shape family: operator, columns, and the row count's quarter of a doubling."""
+    return f"{row.op}_{row.cols:g}_{int(BLOCKS * log2(max(row.rows, 1.0)))}"
+
+
+@cache
+def _overheads() -> dict[tuple[str, str, str], tuple[float, float]]:
+    return {
+        (row["harness"], row["device"], row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
+        for row in read_table("calibration/vector_overheads.csv")
+    }
+
+
+def overhead_of(row: Any, harness: Harness) -> tuple[float, float]:
+    """Return what a harness adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
+
+    Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
+    outlasts this shadow adds to the overhead. Products have none; a harness's own overhead where no row is fitted.
+    """
+    known = _overheads()
+    places = ((device, op) for device in (str(row.device), ANY) for op in (str(row.op), ANY))
+    found = (known.get((harness.name, *place)) for place in places) if row.op in VECTOR else ()
+    return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))

@@ -1,0 +1,239 @@
+"""Vector kernels: element-wise operators and row kernels as libraries write them, with the counts of each library.
+
+What an operator does stands in ``calibration/vector_ops.csv``, how a library's kernel does it in
+``calibration/vector_counts.csv``: CTAs, elements a lane takes at once, instructions, passes and latencies.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+import jax
+import numpy as np
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+from dse.units import WARP_SIZE
+from dse.workload.dtypes import element_bytes
+from dse.workload.implementation import implementation_index
+from dse.workload.kernel import Interval, Kernel, Number
+from dse.workload.operator import FOREVER, Candidate, Operator
+
+SHUFFLES = 5
+"""Steps of a warp's tree reduction."""
+
+WARP_ROW = 1024
+"""Longest row that one warp takes, where a library's kernel has that variant [element]."""
+
+
+MANY_ROWS = 256
+"""Rows from which a library may prefer smaller CTAs, several of them an SM."""
+
+
+@dataclass(frozen=True)
+class VectorOp:
+    """What an operator does to an element of its result: arrays read and written, arithmetic, reductions over a row.
+
+    ``reads`` and ``writes`` [1] arrays of the result's size; ``fp32`` and ``sfu`` [instruction/element];
+    ``reductions`` [1] over a row; ``out``: type of the result, "" where it is the inputs'.
+    """
+
+    op: str
+    reads: float
+    writes: float
+    fp32: float
+    sfu: float
+    reductions: float
+    out: str
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How a library's kernel does it. ``rows``: 1 where a CTA takes a row, 0 where CTAs take equal shares of all.
+
+    ``vector`` [element] a lane takes at once, ``threads`` [thread/CTA] at most; ``warp_rows``: 1 where a short row is
+    one warp's; ``many_threads`` [thread/CTA] at most from MANY_ROWS rows on; ``serial_rows`` [1] rows up to which a CTA
+    takes every row in turn; ``rereads``: 1 where later passes may go back to memory, 0 where a row stays on the SM.
+    ``instructions`` [instruction/element] in all, the share ``math`` [1] of them on the lanes of one type; ``passes``
+    [1] over the inputs; ``waits`` [1] latencies of global memory that a warp waits for in an iteration, ``alu_waits``
+    [1] those of dependent instructions, ``serial_waits`` [1] those of memory that pass once in a launch.
+    """
+
+    rows: Number
+    vector: Number
+    threads: Number
+    warp_rows: Number
+    many_threads: Number
+    serial_rows: Number
+    rereads: Number
+    instructions: Number
+    math: Number
+    passes: Number
+    waits: Number
+    alu_waits: Number
+    serial_waits: Number
+
+
+FITTED_COUNTS = ("instructions", "math", "passes", "waits", "alu_waits", "serial_waits")
+"""Counts that cannot be read off a library's source, and are fitted to measured kernels."""
+
+
+@cache
+def vector_ops() -> dict[str, VectorOp]:
+    """Return what every vector operator does, by name."""
+    numbers = [f.name for f in fields(VectorOp) if f.name not in ("op", "out")]
+    return {
+        row["op"]: VectorOp(op=row["op"], out=row["out"], **{n: float(row[n]) for n in numbers})
+        for row in read_table("calibration/vector_ops.csv")
+    }
+
+
+@cache
+def vector_counts() -> dict[tuple[str, str], Counts]:
+    """Return how every library's kernels do it, by implementation and operator."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in read_table("calibration/vector_counts.csv"):
+        found.setdefault((row["implementation"], row["op"]), {})[row["attribute"]] = float(row["value"])
+    return {key: Counts(**values) for key, values in found.items()}
+
+
+def variant(implementation: str, op: str, cols: float) -> str:
+    """Return the name of the kernel that an implementation runs: some have another for rows that no warp can take."""
+    block = f"{op}_block"
+    return block if cols > WARP_ROW and (implementation, block) in vector_counts() else op
+
+
+def counts_of(implementation: str, op: str, cols: float = 1.0) -> Counts:
+    """Return how an implementation does an operator; raises InputError where it has no such kernel."""
+    known = vector_counts()
+    if (implementation, op) not in known:
+        mine = [o for i, o in known if i == implementation]
+        raise InputError(f"{implementation} has no kernel of {op!r}; {accepted(op, mine)}")
+    return known[implementation, variant(implementation, op, cols)]
+
+
+def vector_operator(
+    name: str,
+    op: str,
+    rows: float,
+    cols: float,
+    dtype: str = "bf16",
+    implementation: str = "vllm_vector",
+    *,
+    out_dtype: str | None = None,
+    inputs: float | None = None,
+    outputs: float | None = None,
+    second: float = 0.0,
+    input_distance: float = FOREVER,
+    out_distance: float = FOREVER,
+    phase: str = "kernel",
+    repeats: float = 1.0,
+) -> Operator:
+    """Return the operator ``op`` over ``rows`` x ``cols`` results as a library's one kernel does it.
+
+    ``inputs`` and ``outputs`` [1]: arrays read and written, where they are not the operator's (sampling writes one
+    number a row); ``second`` as in :func:`vector_kernel`.
+    ``input_distance`` and ``out_distance`` [B] are the bytes touched since the inputs were written and until the
+    results' buffer is written again. Raises InputError where the library has no such kernel.
+    """
+    what = vector_ops()[op]
+    what = replace(what, reads=what.reads if inputs is None else inputs)
+    what = replace(what, writes=what.writes if outputs is None else outputs)
+    element = element_bytes(dtype), element_bytes(out_dtype or what.out or dtype)
+    kernel = jax.tree.map(float, vector_kernel(
+        what, counts_of(implementation, op, cols), rows, cols, element, (input_distance, out_distance),
+        implementation_index(implementation), second,
+    ))  # fmt: skip
+    kind = "norm" if what.reductions else "elementwise"
+    shape = f"{rows:g} x {cols:g} {dtype}"
+    return Operator(name, kind, (Candidate(f"{implementation} {op}", kernel),), repeats, phase, shape)
+
+
+def vector_kernel(
+    what: VectorOp,
+    counts: Counts,
+    rows: Number,
+    cols: Number,
+    element: tuple[Number, Number],
+    distance: tuple[Number, Number],
+    implementation: Number = 0.0,
+    second: Number = 0.0,
+) -> Kernel:
+    """Return the kernel of an operator; every number may be an array, and the fitted counts may be traced.
+
+    ``element`` [B] of an input and of a result; ``distance`` [B] to the last use of inputs and of results; ``second``
+    [1] columns that a CTA takes after the others (the keys of a rotation, after the queries).
+    """
+    read, write = what.reads * element[0], what.writes * element[1]
+    ctas, warps, repeats, padding = _grid(counts, rows, cols, second)
+    lane = counts.vector * padding
+    elements = rows * cols
+    share = elements / (ctas * warps * repeats * WARP_SIZE)  # elements that a lane really has, of the ``lane`` it could
+    vectors = share * (read * counts.passes + write) / 16.0
+    loads = WARP_SIZE * share
+    body = Interval(
+        repeats=repeats,
+        instructions=lane * counts.instructions,
+        fp32=lane * counts.instructions * counts.math,
+        int32=vectors,
+        sfu=lane * what.sfu,
+        shared_bytes=loads * (read * counts.passes + write),
+        load_bytes=loads * read * counts.passes,
+        store_bytes=loads * write,
+        global_waits=counts.waits,
+        alu_waits=counts.alu_waits,
+        sfu_waits=np.minimum(what.sfu, 1.0),
+    )
+    reductions = Interval(
+        repeats=np.where(what.reductions > 0, 1.0, 0.0) + 0.0 * ctas,
+        instructions=what.reductions * 4.0 * SHUFFLES,
+        fp32=what.reductions * 2.0 * SHUFFLES,
+        shared_waits=what.reductions * (SHUFFLES + 2.0),  # shuffles take that path; two exchanges between warps
+        alu_waits=what.reductions * 2.0 * SHUFFLES,
+    )
+    return Kernel(
+        start=Interval(),
+        loop=body,
+        end=reductions,
+        ctas=ctas,
+        warps=warps,
+        registers=32.0,
+        serial_waits=counts.serial_waits,
+        warm_bytes=elements * read,
+        warm_distance=distance[0],
+        again_bytes=elements * read * (counts.passes - 1.0) * counts.rereads,
+        again_distance=elements / ctas * (read + write),
+        write_bytes=elements * write,
+        write_distance=distance[1],
+        l2_bytes=elements * (read * counts.passes + write),
+        implementation=implementation,
+    )
+
+
+def _grid(counts: Counts, rows: Number, cols: Number, second: Number) -> tuple[Any, Any, Any, Any]:
+    """CTAs, warps of each, iterations of a warp, and lanes' work relative to what the elements need.
+
+    A CTA takes a row, with as many threads as it has vectors (``second`` columns of it after the others), or a share
+    of all elements. Two variants for few elements: a warp takes a row of WARP_ROW or fewer, padded to a power of two,
+    four warps a CTA; or every CTA takes all rows in turn.
+    """
+    by_row = np.asarray(counts.rows) > 0
+    short = (np.asarray(counts.warp_rows) > 0) & (np.asarray(cols) <= WARP_ROW)
+    few = np.asarray(rows) <= counts.serial_rows
+    most = np.where(np.asarray(rows) >= MANY_ROWS, counts.many_threads, counts.threads)
+    first = cols - second
+    threads = np.where(by_row, np.minimum(np.ceil(first / counts.vector / WARP_SIZE) * WARP_SIZE, most), most)
+    each = threads * counts.vector
+    iterations = np.where(by_row, np.ceil(first / each) + np.ceil(second / each), 1.0)
+    needed = np.ceil(first / counts.vector / WARP_SIZE) + np.ceil(second / counts.vector / WARP_SIZE)  # warps of a row
+    busy = np.where(by_row, needed * WARP_SIZE / (threads * iterations), 1.0)  # a warp without elements issues nothing
+    ctas = np.where(by_row, rows, np.ceil(rows * cols / each))
+    power = np.exp2(np.ceil(np.log2(np.maximum(cols, 1.0))))  # of a short row
+    rows_a_cta = 4.0 * (WARP_SIZE / np.minimum(power, WARP_SIZE)) * np.where(power <= 128, 2.0, 1.0)
+    padded = power * rows_a_cta / (4.0 * WARP_SIZE * counts.vector)
+    return (
+        np.where(short, np.ceil(rows / rows_a_cta), np.where(few, np.ceil(cols / each), ctas)),
+        np.where(short, 4.0, threads / WARP_SIZE),
+        np.where(short, 1.0, np.where(few, rows, iterations)),
+        np.where(short, padded, busy),
+    )

@@ -1,0 +1,172 @@
+"""Calibrations of vector kernels by implementation: counts, floors, shared shares of rates, errors on unseen rows.
+
+Run with ``python experiments/014_vector_kernels/run.py FOLDER [--write] [--unseen]`` (three minutes on two cores);
+FOLDER holds the measured tables. Families (operator, columns, quarter of a doubling of the rows) whose CRC-32 modulo 10
+is 7 or more are never fitted. Prints the README's tables; ``--write`` writes the tables of counts and overheads and the
+implementations' TOMLs of this checkout; ``--unseen`` adds each device predicted from the others.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse import tables
+from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.timed import TimedRows, blocks, joined
+from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
+from dse.calibrate.vector_fit import VectorFit, fit_vector
+from dse.calibrate.vector_rows import ANY, VECTOR, vector_family
+from dse.hardware.presets import GpuSheet, find_preset, load_sheet
+from dse.workload import vector
+
+SOURCES = {
+    "vllm_vector": ("vidur__elementwise_norm.csv",),
+    "pytorch_vector": ("neusight__vector_fp32.csv", "llmcompass__kernels_a100.csv"),
+    "quantise": ("aiconfigurator__quant_elementwise.csv",),
+    "vllm_0_19_vector": ("llmservingsim__layers.csv",),
+}
+TICK_US = {"vllm_vector": 10.0}
+"""A clock of whole microseconds says little of shorter kernels: they weigh their share of this."""
+
+DATA = Path(tables.__file__).parent / "data" / "calibration"
+HERE = "experiments/014_vector_kernels"
+
+
+def rows_of(folder: Path, implementation: str) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
+    """Return the vector rows that an implementation is fitted on, with families, and the GPUs of their devices."""
+    read = [read_times(folder / name) for name in SOURCES[implementation]]
+    frame = pd.concat([table.frame[table.frame["op"].isin(VECTOR)] for table in read], ignore_index=True)
+    frame["family"] = [vector_family(row) for row in frame.itertuples()]
+    n = frame.groupby(["source", "op"])["op"].transform("size").to_numpy()
+    tick = TICK_US.get(implementation, 0.0)
+    short = np.minimum(1.0, frame["latency_us"] / tick) if tick else 1.0
+    frame["weight"] = short / np.sqrt(n)  # operators count by the root of their rows
+    return read, frame, {str(d): load_sheet(str(d)) for d in frame["device"].unique() if find_preset(str(d))}
+
+
+def errors(frame: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, least: float) -> None:
+    """Print errors by operator and device, of left-out rows of ``least`` us or more, with all fitted ones below."""
+    off = 100 * np.abs(predicted / frame["latency_us"].to_numpy() - 1)
+    long = frame["latency_us"].to_numpy() >= least
+    table = frame.assign(off=off)[out & long].pivot_table(index="op", columns="device", values="off", aggfunc="mean")
+    print(f"\n| left out, from {least:g} us |", " | ".join(table.columns), "|\n|---" + "|---" * table.shape[1] + "|")
+    for op, values in table.iterrows():
+        print(f"| {op} |", " | ".join(f"{v:.1f}" if v == v else "-" for v in values), "|")
+    count = int((out & long).sum())
+    print(f"left out {off[out & long].mean():.2f} % (median {np.median(off[out & long]):.2f}, {count} "
+          f"rows), fitted {off[~out & long].mean():.2f} %; all sizes {off[out].mean():.2f} %", flush=True)  # fmt: skip
+
+
+def write_counts(fits: dict[str, VectorFit]) -> None:
+    """Put fitted counts in place of the old ones, the facts untouched; and the overheads of every harness."""
+    path = DATA / "vector_counts.csv"
+    rows = tables.read_table("calibration/vector_counts.csv")
+    copied = [(row, row["source"].split(" ")[1:]) for row in rows if row["source"].startswith("as ")]
+    for row in rows:
+        fitted = fits[row["implementation"]].counts.get(row["op"], {}) if row["implementation"] in fits else {}
+        if row["attribute"] in fitted and row["status"] in ("prior", "fitted"):
+            row |= {"value": f"{fitted[row['attribute']]:.5g}", "source": HERE, "status": "fitted"}
+    for row, (implementation, op) in copied:
+        row["value"] = next(r["value"] for r in rows if (r["implementation"], r["op"], r["attribute"])
+                            == (implementation, op, row["attribute"]))  # fmt: skip
+    _write(path, rows)
+    found = [row for fit in fits.values() for row in _overheads(fit)]
+    new = {row["harness"] for row in found}
+    kept = [row for row in tables.read_table("calibration/vector_overheads.csv") if row["harness"] not in new]
+    _write(DATA / "vector_overheads.csv", kept + found)
+    for cached in (tables._rows, vector.vector_counts, *_caches()):
+        cached.cache_clear()
+
+
+def _caches() -> tuple:
+    from dse.calibrate import vector_rows
+
+    return (vector_rows._overheads,)
+
+
+def _overheads(fit: VectorFit) -> list[dict[str, str]]:
+    """Rows of the table of overheads; for hosts that nobody has measured the mean of the known ones, by operator."""
+    floors = dict(fit.floors)
+    for harness, op in sorted({(h, op) for h, _, op in floors if op != ANY}):
+        mine = [pair for (h, _, o), pair in floors.items() if (h, o) == (harness, op)]
+        mean = float(np.exp(np.mean(np.log([o for o, _ in mine]))))
+        floors[harness, ANY, op] = (mean, float(np.mean([s for _, s in mine])))
+    return [
+        {"harness": harness, "device": device, "op": op, "overhead_us": f"{o:.5g}", "shadow_us": f"{s:.4g}",
+         "unit": "us", "source": HERE, "status": "fitted"}
+        for (harness, device, op), (o, s) in floors.items()
+    ]  # fmt: skip
+
+
+def _write(path: Path, rows: list[dict[str, str]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def timed(frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> TimedRows:
+    """Return rows with their kernels, of the counts as they stand in the tables."""
+    return joined(list(blocks(frame, sheets, None, {})))
+
+
+def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, sheets: dict[str, GpuSheet],
+           fit: VectorFit) -> TimingAnswer:  # fmt: skip
+    """Return the staged fit of shares and costs at the fitted counts, and print what it is worth."""
+    rows = timed(frame, sheets)
+    gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
+    answer = fit_timed(implementation, read, gpus, rows, implementation=implementation, start=fit.sustained)
+    for stage in answer.fit.stages:
+        print(f"{stage.name}: fitted {stage.fitted or 0:.2f} %, left out {stage.left_out or 0:.2f} %")
+    for c in answer.coefficients():
+        words = "at its bound" if c["at_bound"] else "" if c["determined"] else "not determined"
+        print(f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}) {words}")
+    errors(rows.table, answer.fit.predicted_us, left_out(rows.table["family"]), TICK_US.get(implementation, 0.0))
+    return answer
+
+
+def unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> None:
+    """Print the error on each device of a fit to the others, with its host's overhead known and unknown."""
+    for device in sorted(sheets):
+        if len(sheets) < 2:
+            return
+        mine = (frame["device"] == device).to_numpy()
+        weights = np.where(mine, 0.0, frame["weight"])
+        fit = fit_vector(frame, sheets, implementation, weights)
+        off = 100 * np.abs(fit.predicted_us / frame["latency_us"].to_numpy() - 1)[mine]
+        long = (frame["latency_us"].to_numpy() >= TICK_US.get(implementation, 0.0))[mine]
+        big = (frame["latency_us"].to_numpy() >= 100)[mine]
+        print(f"{implementation}, {device} never seen: {off[long].mean():.1f} % ({off[big].mean():.1f} % from 100 us)",
+              flush=True)  # fmt: skip
+
+
+def main() -> None:
+    """Fit and print; write where asked."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--unseen", action="store_true")
+    parser.add_argument("--only", default="")
+    arguments = parser.parse_args()
+    wanted = [name for name in SOURCES if arguments.only in ("", name)]
+    read = {name: rows_of(arguments.folder, name) for name in wanted}
+    fits = {}
+    for name, (_, frame, sheets) in read.items():
+        out = left_out(frame["family"])
+        fits[name] = fit_vector(frame, sheets, name, np.where(out, 0.0, frame["weight"]))
+        print(f"\n## {name}: counts")
+        errors(frame, fits[name].predicted_us, out, TICK_US.get(name, 0.0))
+    if arguments.write:
+        write_counts(fits)
+        for name, (source, frame, sheets) in read.items():
+            print(f"\n## {name}: stages")
+            staged(name, source, frame, sheets, fits[name]).write(DATA / "implementations" / f"{name}.toml")
+    for name, (_, frame, sheets) in read.items() if arguments.unseen else ():
+        unseen(name, frame, sheets)
+
+
+if __name__ == "__main__":
+    main()
