@@ -16,10 +16,11 @@ import numpy as np
 
 from dse.errors import InputError, accepted
 from dse.hardware.presets import read_toml
+from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
-from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 FORMAT = "dse timing calibration 1"
 
@@ -132,12 +133,17 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
-    neutral = {} if content.get("implementation", "matrix") == "matrix" else asdict(Sustained())
-    values = _values(path, content.get("parameters"), {k: v for k, v in neutral.items() if v is not None})
+    values = _values(path, content.get("parameters"), _neutral(str(content.get("implementation", "matrix"))))
     residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
     overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     gpus = tuple(str(g) for g in _list(path, content, "gpus"))
     return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals)
+
+
+def _neutral(implementation: str) -> dict[str, float]:
+    """Values of the parameters that an implementation of this kind does not have."""
+    own = {row["parameter"] for row in read_table(f"calibration/priors/{KINDS.get(implementation, 'matrix')}.csv")}
+    return {name: value for name, value in asdict(Sustained()).items() if value is not None and name not in own}
 
 
 def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:

@@ -33,6 +33,12 @@ class Sustained(eqx.Module):
 
     ``throttle`` [1]: a launch that uses the share u of the tensor peak for t us takes 1 + throttle u^2 ln(1 + t/300 us)
     of its time, since the clock falls in the power limit.
+
+    Attention: ``lanes`` [1], share of the CUDA cores' and SFUs' rate; ``mixed`` [1], what the shorter of tensor and
+    CUDA-core time of an interval adds to the longer where both are equal; ``alone`` [1], a lone CTA's loop relative to
+    its pipes' time; ``cta`` [cycle] of its SM for every CTA, of which the share ``exposed`` [1] follows the bytes
+    instead of running beside them; ``tail`` [1], share of a list schedule's uneven end that shows; ``copy`` [ns] of
+    each kernel that copies operands, ``copied`` [1] times its bytes, and ``copied_row`` [cycle] of an SM for each row.
     """
 
     tensor: Array | float = 1.0
@@ -48,6 +54,15 @@ class Sustained(eqx.Module):
     kept: Array | float | None = None
     split: Array | float = 0.0
     throttle: Array | float = 0.0
+    lanes: Array | float = 1.0
+    mixed: Array | float = 0.0
+    alone: Array | float = 1.0
+    cta: Array | float = 0.0
+    exposed: Array | float = 0.0
+    tail: Array | float = 1.0
+    copy: Array | float = 0.0
+    copied: Array | float = 1.0
+    copied_row: Array | float = 0.0
 
     def of(self, implementation: Number) -> "Sustained":
         """Return the values of one implementation, where the fields hold one for each."""

@@ -13,6 +13,9 @@ FIXED_INTERVAL = 16.0
 SLOWEST = 1e-3
 """Rate [FMA/cycle] below which a sub-core counts as having none, so that cycles stay finite in 32 bits."""
 
+WARPGROUP_FROM, WARPGROUP_BELOW = 9.0, 12.0
+"""Compute capabilities that have warpgroup instructions (wgmma, tcgen05)."""
+
 
 def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle]."""
@@ -41,6 +44,9 @@ def supported(kernel: Kernel, gpu: Gpu) -> Array:
     has_class = jnp.asarray(kernel.warpgroup) <= gpu.warpgroup_mma
     capability = gpu.compute_capability
     has_capability = (jnp.asarray(kernel.compute_capability) <= capability) & (capability < kernel.capability_end)
+    # Where the library has a kernel with warpgroup instructions, its older one does not run.
+    newer = (gpu.warpgroup_mma > 0) & (capability >= WARPGROUP_FROM) & (capability < WARPGROUP_BELOW)
+    has_class = has_class & ~(newer & (jnp.asarray(kernel.without_warpgroup) > 0))
     has_cluster = jnp.asarray(kernel.cluster) <= gpu.cluster_size
     return jnp.where(has_type & has_class & has_capability & has_cluster, 1.0, 0.0)
 

@@ -48,7 +48,8 @@ class Kernel(eqx.Module):
     ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
 
     Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
-    warpgroup-level tensor instructions); ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
+    warpgroup-level tensor instructions); ``without_warpgroup`` (1: not where a GPU's library has a kernel with them);
+    ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
     ``tensor_instruction_fma`` [FMA/warp instruction].
 
     Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
@@ -59,6 +60,12 @@ class Kernel(eqx.Module):
     and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
     after ``reread_distance`` [B] touched in between.
     ``l2_bytes`` [B] pass between the L2 and the SMs.
+
+    CTAs of unequal length that the GPU hands out one by one (:mod:`dse.timing.schedule`): ``longest`` [1], the longest
+    CTA's time over the mean CTA's (0: all alike, in waves); ``longest_first`` (1: handed out in that order, else as
+    they stand in the grid, the longest of each tile last). ``copies`` of operands in kernels of their own, before or
+    after this one, which move ``copied_bytes`` [B] in
+    ``copied_rows``, a CTA each (of a full size).
 
     Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
     multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
@@ -100,6 +107,12 @@ class Kernel(eqx.Module):
     fma: Number = 0.0
     fma_lanes: Number = 0.0
     implementation: Number = 0.0
+    longest: Number = 0.0
+    longest_first: Number = 0.0
+    copies: Number = 0.0
+    copied_bytes: Number = 0.0
+    copied_rows: Number = 0.0
+    without_warpgroup: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:
