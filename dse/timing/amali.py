@@ -221,6 +221,7 @@ class Amali(TimingModel):
         CTAs of unequal length, handed out one by one, take ``uneven`` rounds of full SMs instead, and at least as long
         as the longest of them alone.
         """
+        kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
         full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem)
         listed = jnp.asarray(kernel.longest) > 0
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))

@@ -240,7 +240,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
     return Kernel(
         start=Interval(repeats=1, instructions=60, int32=48, global_waits=2),  # queries, then the first keys
         loop=_loop(attention, instruction, block, key_blocks),
-        end=_end(attention, block, split),
+        end=_end(attention, block, split, attention.batch * attention.heads * attention.queries * split / ctas),
         ctas=ctas,
         warps=block.warps,
         registers=min(255.0, block.rows * (attention.head_dim + block.columns) / (32 * block.warps) + 48),
@@ -318,8 +318,9 @@ def _key_warps(block: Block) -> float:
     return max(1.0, block.warps * 16 / block.rows)
 
 
-def _end(attention: Attention, block: Block, split: int) -> Interval:
-    elements = block.rows * attention.head_dim / (32 * block.warps)
+def _end(attention: Attention, block: Block, split: int, rows: float) -> Interval:
+    """Scale and store the ``rows`` of a CTA's tile that hold a query (their mean)."""
+    elements = rows * attention.head_dim / (32 * block.warps)
     out_element = 4.0 if split > 1 else element_bytes(attention.dtype)
     return Interval(
         repeats=1,
