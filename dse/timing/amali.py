@@ -237,10 +237,12 @@ class Amali(TimingModel):
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
         hiding = self._hiding(kernel, latencies, mem)
+        pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
             interval_cycles(
-                interval, own_stalls(interval, latencies, mem, pipelined),
-                busiest_pipe(interval, gpu, rate, self.sustained.lanes, self.sustained.mixed), gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
+                interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
+                gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
+                queued=self.sustained.queued,
             ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip

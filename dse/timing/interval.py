@@ -145,8 +145,11 @@ def interval_cycles(
     pipelined: Array,
     *,
     single_warp_literal: bool,
+    queued: Array | float = 1.0,
 ) -> IntervalCycles:
     """Return the cycles of one interval for a wave's warps, times its repeats.
+
+    ``queued``: share of the queueing that shows (all of it as published).
 
     ``stalls`` are those of a lone warp; ``busiest`` [cycle] is its math pipe's dispatch (:func:`busiest_pipe`).
     ``pipelined``: loads are issued iterations ahead, so whatever keeps the SM busy in an iteration covers their latency
@@ -161,6 +164,7 @@ def interval_cycles(
         interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
         gpu.l1_mshr_entries * gpu.sector_bytes, memory,
     )  # fmt: skip
+    queue = queue * queued
     covered = issue + left + math + lg
     late = jnp.maximum(interval.global_waits * memory.amat - covered, 0.0)
     late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late

@@ -38,7 +38,8 @@ class Sustained(eqx.Module):
     CUDA-core time of an interval adds to the longer where both are equal; ``filling`` [1] further iterations of the loop
     until a CTA's pipeline is full; ``alone`` [1], a lone CTA's loop relative to
     its pipes' time; ``cta`` [cycle] of its SM for every CTA, of which the share ``exposed`` [1] follows the bytes
-    instead of running beside them; ``tail`` [1], share of a list schedule's uneven end that shows; ``copy`` [ns] of
+    instead of running beside them; ``queued`` [1], share of the queueing behind other SMs that
+    shows; ``tail`` [1], share of a list schedule's uneven end that shows; ``copy`` [ns] of
     each kernel that copies operands, ``copied`` [1] times its bytes, and ``copied_row`` [cycle] of an SM for each row.
     """
 
@@ -61,6 +62,7 @@ class Sustained(eqx.Module):
     alone: Array | float = 1.0
     cta: Array | float = 0.0
     exposed: Array | float = 0.0
+    queued: Array | float = 1.0
     tail: Array | float = 1.0
     copy: Array | float = 0.0
     copied: Array | float = 1.0
