@@ -10,17 +10,20 @@ from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, blocks, joined
-from dse.calibrate.timing import MOST_ROWS, TimingAnswer, fit_timed, left_out
+from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.workload.implementation import IMPLEMENTATIONS
+
+MOST = 700
+"""Rows of an operator, a source and a device that are used at most, fitted and left-out ones each."""
 
 FEW_FAMILIES = 3
 """With no more shape families than these, requests and tokens tell families apart too."""
 
 
 def load_implementations(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], skipped: dict[str, int], most: int = MOST_ROWS
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], skipped: dict[str, int], most: int = MOST
 ) -> dict[str, TimedRows]:
     """Return the rows of ``frame`` with their kernels by the implementation that ran them.
 

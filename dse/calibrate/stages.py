@@ -31,6 +31,9 @@ from dse.calibrate.timing_fit import (
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
 
+SHORTLISTS = {"attention_prefill": 4, "attention_decode": 6}
+"""Kind -> candidates of a row, SHORTLIST where not named: only splits of the keys differ."""
+
 FEWEST = 20
 """A stage with fewer rows is left out."""
 
@@ -91,12 +94,13 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
 
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
     """
+    count = SHORTLISTS.get(kind, SHORTLIST)
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
     prior, z, results = priors(kind), np.zeros(len(NAMES)), []
 
-    def add(name: str, free: set[str], count: int) -> None:
-        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
+    def add(name: str, free: set[str], fitted: int) -> None:
+        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, fitted)))
         if report:
             report(results[-1])
 
@@ -106,12 +110,12 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
         weights = (exposed(rows.table, kind).to_numpy() & ~out).astype(float)
         if weights.sum() < FEWEST:
             continue
-        chosen = rows.shortlist(model_of(_named(z, prior)), SHORTLIST)
+        chosen = rows.shortlist(model_of(_named(z, prior)), count)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
         add(stage, free, int(weights.sum()))
     if polish:
         prior = priors(kind, _named(z, prior))
-        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
+        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), count)
         z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
         add("polish", set(order), int((~out).sum()))
     return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results))

@@ -225,7 +225,8 @@ class Amali(TimingModel):
         full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem)
         listed = jnp.asarray(kernel.longest) > 0
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
-        ctas, all_ctas = jnp.where(listed, 1.0, grid.rest), jnp.where(listed, jnp.minimum(kernel.ctas, gpu.sm_count), grid.rest_ctas)
+        ctas = jnp.where(listed, 1.0, grid.rest)
+        all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
         rest = self._wave(last, gpu, ctas, all_ctas, mem).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
         full = full.scaled(jnp.where(listed, uneven, grid.full))
         even = listed & (full.total >= rest.total)

@@ -35,12 +35,12 @@ class Sustained(eqx.Module):
     of its time, since the clock falls in the power limit.
 
     Attention: ``lanes`` [1], share of the CUDA cores' and SFUs' rate; ``mixed`` [1], what the shorter of tensor and
-    CUDA-core time of an interval adds to the longer where both are equal; ``filling`` [1] further iterations of the loop
-    until a CTA's pipeline is full; ``alone`` [1], a lone CTA's loop relative to
-    its pipes' time; ``cta`` [cycle] of its SM for every CTA, of which the share ``exposed`` [1] follows the bytes
-    instead of running beside them; ``queued`` [1], share of the queueing behind other SMs that
-    shows; ``tail`` [1], share of a list schedule's uneven end that shows; ``copy`` [ns] of
-    each kernel that copies operands, ``copied`` [1] times its bytes, and ``copied_row`` [cycle] of an SM for each row.
+    CUDA-core time of an interval adds to the longer where both are equal; ``filling`` [1], further iterations of the
+    loop until a CTA's pipeline is full; ``alone`` [1], a lone CTA's loop relative to its pipes' time; ``cta`` [cycle]
+    of its SM for every CTA, of which the share ``exposed`` [1] follows the bytes instead of running beside them;
+    ``queued`` [1], share of the queueing behind other SMs that shows; ``tail`` [1], share of a list schedule's uneven
+    end that shows; ``copy`` [ns] of each kernel that copies operands, ``copied`` [1] times its bytes, and
+    ``copied_row`` [cycle] of an SM for each of its rows.
     """
 
     tensor: Array | float = 1.0

@@ -44,11 +44,18 @@ def supported(kernel: Kernel, gpu: Gpu) -> Array:
     has_class = jnp.asarray(kernel.warpgroup) <= gpu.warpgroup_mma
     capability = gpu.compute_capability
     has_capability = (jnp.asarray(kernel.compute_capability) <= capability) & (capability < kernel.capability_end)
-    # Where the library has a kernel with warpgroup instructions, its older one does not run.
-    newer = (gpu.warpgroup_mma > 0) & (capability >= WARPGROUP_FROM) & (capability < WARPGROUP_BELOW)
-    has_class = has_class & ~(newer & (jnp.asarray(kernel.without_warpgroup) > 0))
     has_cluster = jnp.asarray(kernel.cluster) <= gpu.cluster_size
-    return jnp.where(has_type & has_class & has_capability & has_cluster, 1.0, 0.0)
+    chosen = ~_replaced(kernel, gpu)
+    return jnp.where(has_type & has_class & has_capability & has_cluster & chosen, 1.0, 0.0)
+
+
+def _replaced(kernel: Kernel, gpu: Gpu) -> Array:
+    """Whether the library has a better kernel here: with warpgroup instructions, or with larger tiles."""
+    room = gpu.shared_memory_kib - gpu.shared_reserved_kib
+    warpgroup, larger = jnp.asarray(kernel.unless_warpgroup_kib), jnp.asarray(kernel.unless_kib)
+    has_them = (gpu.warpgroup_mma > 0) & (gpu.compute_capability >= WARPGROUP_FROM)
+    has_them = has_them & (gpu.compute_capability < WARPGROUP_BELOW)
+    return ((warpgroup > 0) & has_them & (room >= warpgroup)) | ((larger > 0) & (room >= larger))
 
 
 def fixed_interval_rate(kernel: Kernel) -> Array:

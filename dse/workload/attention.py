@@ -1,6 +1,6 @@
 """Attention as kernels: FlashAttention-like prefill, and decode with the keys split over CTAs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import NamedTuple
 
@@ -27,7 +27,14 @@ CACHE_THREADS, CACHE_SMALL = 512, 1.35
 by which power of its size a smaller one costs its SM less (measured A100 and H100 rows: 1.5, 4.5, 10.5 and 10.8 ns a
 token at 128, 256, 512 and 1024 elements)."""
 
-DECODE_SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
+FINE_SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
+"""Splits of the keys: those that sweeps of designs try, and those that measured rows are predicted with. The fastest
+runs; libraries' own rules, smallest split of 85 % wave efficiency, came out no closer (experiments/013_attention)."""
+
+SMALL = (Block(64, 32, 4), Block(16, 64, 4))
+"""Tiles of a prefill and of a decode where shared memory is short (Turing; assumed)."""
+
 MAX_DECODE_CTAS = 4096
 
 
@@ -116,18 +123,33 @@ def attention_operator(
     if not instructions:
         words = f" of {library.title}" if library else ""
         raise InputError(f"{name}: no matrix instruction{words} of these GPUs computes in {attention.dtype}")
-    newer = library is None and any(i.warpgroup for i in instructions)
-    candidates = []
-    for instruction in instructions:
-        mine = library or attention_libraries()[DEFAULTS[instruction.warpgroup]]
-        run = _Run(attention, instruction, mine, newer and not instruction.warpgroup)
-        candidates += run.decode() if run.decodes else run.prefill()
+    splits = SPLITS if library is None else FINE_SPLITS
+    runs = [_Run(attention, i, library or attention_libraries()[DEFAULTS[i.warpgroup]], splits) for i in instructions]
+    candidates = [candidate for run in runs for candidate in run.candidates()]
+    if library is None:
+        candidates = _on_any_gpu(runs, candidates)
     shape = (
         f"batch {attention.batch:g}, heads {attention.heads}/{attention.kv_heads} x {attention.head_dim}, "
         f"{attention.queries:g} x {attention.keys:g} {attention.dtype}"
     )
     kind = "attention_decode" if attention.queries == 1 else "attention_prefill"
     return Operator(name, kind, tuple(candidates), repeats, phase, shape)
+
+
+def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:
+    """The candidates, each where no better one runs: kernels with warpgroup instructions, then warp-level ones, then
+    small tiles where shared memory is short."""
+    newest = max((c.kernel.shared_kib for c in found if c.kernel.warpgroup), default=0.0)  # pyright: ignore
+    older = [c for c in found if not c.kernel.warpgroup]  # pyright: ignore[reportAttributeAccessIssue]
+    needs = max((c.kernel.shared_kib for c in older), default=0.0)  # pyright: ignore[reportAttributeAccessIssue]
+    small = [c for run in runs if not run.instruction.warpgroup for c in run.candidates(small=True)]
+    small = [
+        replace(c, kernel=replace(c.kernel, unless_kib=needs))  # pyright: ignore[reportArgumentType]
+        for c in small
+        if c.kernel.shared_kib < needs  # pyright: ignore[reportAttributeAccessIssue]
+    ]
+    last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]
+    return [c for c in found if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Lengths(NamedTuple):
@@ -158,12 +180,12 @@ def key_blocks(attention: Attention, library: AttentionLibrary, block: Block, gr
 
 @dataclass(frozen=True)
 class _Run:
-    """A library's attention with one instruction; ``replaced``: only where a GPU has no newer library."""
+    """A library's attention with one instruction."""
 
     attention: Attention
     instruction: MatrixInstruction
     library: AttentionLibrary
-    replaced: bool
+    splits: tuple[int, ...]
 
     @property
     def decodes(self) -> bool:
@@ -175,10 +197,15 @@ class _Run:
         """Query heads that share keys."""
         return self.attention.heads / self.attention.kv_heads
 
-    def prefill(self) -> list[Candidate]:
+    def candidates(self, small: bool = False) -> list[Candidate]:
+        """The kernels that could run, with the library's tiles or with ``small`` ones."""
+        phase = self.library.decode_phase(self.group) if self.decodes else "prefill"
+        block = SMALL[self.decodes] if small else self.library.block(phase, self.attention.head_dim)
+        return self._decode(phase, block) if self.decodes else self._prefill(block)
+
+    def _prefill(self, block: Block) -> list[Candidate]:
         """Tiles of queries, of a group's heads together where the library packs them."""
         a, group = self.attention, self.group if self.library.packs else 1.0
-        block = self.library.block("prefill", a.head_dim)
         visited = key_blocks(a, self.library, block, group)
         units = a.batch * a.heads / group * len(visited)
         found = []
@@ -187,10 +214,9 @@ class _Run:
             found.append(self._candidate("prefill", block, units, lengths, split))
         return found
 
-    def decode(self) -> list[Candidate]:
+    def _decode(self, kernel: str, block: Block) -> list[Candidate]:
         """One token a request: the query heads that share keys fill one tile's rows, their keys are split over CTAs."""
-        a, kernel = self.attention, self.library.decode_phase(self.group)
-        block = self.library.block(kernel, a.head_dim)
+        a = self.attention
         row_tiles = ceil(self.group / block.rows) if kernel == "decode" else self.group
         units = a.batch * a.kv_heads * row_tiles
         blocks = ceil(a.keys / block.columns)
@@ -203,7 +229,7 @@ class _Run:
     def _splits(self, units: float, blocks: float) -> list[int]:
         """Splits of the keys worth trying, each with another number of blocks a CTA."""
         found = [1]
-        for split in DECODE_SPLITS[1:]:
+        for split in self.splits[1:]:
             if blocks < self.library.least_blocks or split > blocks or units * split > MAX_DECODE_CTAS:
                 break
             if ceil(blocks / split) < ceil(blocks / found[-1]):
@@ -217,8 +243,8 @@ class _Run:
 
 
 def _copies(run: _Run) -> dict[str, float]:
-    """Kernels that copy operands, their bytes and rows: the new keys and values into the cache, queries and results into
-    groups of heads and back."""
+    """Kernels that copy operands, their bytes and rows: the new keys and values into the cache, queries and results
+    into groups of heads and back."""
     a, copies, moved, rows = run.attention, 0.0, 0.0, 0.0
     if a.writes_cache:
         copies += 1.0
@@ -271,7 +297,6 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         implementation=implementation_index(implementation),
         longest=lengths.ratio,
         longest_first=float(run.library.longest_first),
-        without_warpgroup=float(run.replaced),
         **_copies(run),
     )
 

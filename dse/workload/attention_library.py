@@ -1,4 +1,4 @@
-"""Attention libraries: which tiles, packing, order and splits a library's attention kernels have, apart from the GPU."""
+"""Attention libraries: which tiles, packing, order and splits their kernels have, apart from the GPU."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -26,11 +26,12 @@ class Block:
 class AttentionLibrary:
     """What a library's attention kernels do.
 
-    ``instructions``: "warp", "warpgroup" or "any" (the newest). ``packs``: the query heads of a group fill one tile of a
-    prefill. ``longest_first``: CTAs are handed out longest first. ``skips`` blocks that a causal mask removes.
+    ``instructions``: "warp", "warpgroup" or "any" (the newest). ``packs``: the query heads of a group fill one tile of
+    a prefill. ``longest_first``: CTAs are handed out longest first. ``skips`` blocks that a causal mask removes.
     ``splits_single``: splits the keys of heads that share none, too. ``swaps``: copies queries and results of a decode
-    into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``least_blocks`` of keys
-    for a split; ``splits_prefill``: prefills split too. ``tiles``: (phase, head size) -> Block, phases prefill, decode and decode_head (a CTA a query head).
+    into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``splits_prefill``:
+    prefills split their keys too. ``least_blocks`` of keys for a split. ``tiles``: (phase, head size) -> Block, phases
+    prefill, decode and decode_head (a CTA a query head).
     """
 
     name: str

@@ -48,7 +48,8 @@ class Kernel(eqx.Module):
     ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
 
     Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
-    warpgroup-level tensor instructions); ``without_warpgroup`` (1: not where a GPU's library has a kernel with them);
+    warpgroup-level tensor instructions); ``unless_warpgroup_kib`` and ``unless_kib`` [KiB]: does not run where
+    a kernel of its library that needs so much shared memory does, one with such instructions or any (0: none does);
     ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
     ``tensor_instruction_fma`` [FMA/warp instruction].
 
@@ -112,7 +113,8 @@ class Kernel(eqx.Module):
     copies: Number = 0.0
     copied_bytes: Number = 0.0
     copied_rows: Number = 0.0
-    without_warpgroup: Number = 0.0
+    unless_warpgroup_kib: Number = 0.0
+    unless_kib: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

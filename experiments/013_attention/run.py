@@ -53,7 +53,8 @@ def fitted(name: str, tables: list[OperatorTable], rows: TimedRows) -> TimingAns
         f"\n### {name}\n| stage | rows | fitted | left out | fitted > 50 us | left out > 50 us |\n" + "|---" * 6 + "|"
     )
     answer = fit_implementation(name, tables, rows, gpus_of(rows), report=show)
-    print("at bounds:", ", ".join(answer.fit.at_bounds) or "none", "| not determined:", ", ".join(answer.fit.undetermined))
+    print("at bounds:", ", ".join(answer.fit.at_bounds) or "none")
+    print("not determined:", ", ".join(answer.fit.undetermined))
     print(" ".join(f"{c['name']} {c['value']:.3g}" for c in answer.coefficients()))
     out = left_out(rows.table["family"])
     error = 100 * np.abs(answer.fit.predicted_us / rows.table["latency_us"].to_numpy() - 1)
