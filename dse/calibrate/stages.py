@@ -31,6 +31,10 @@ from dse.calibrate.timing_fit import (
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
 
+BATCH = {"matrix": 128}
+ATTENTION_BATCH = 768
+"""Multiple to which the rows of a stage are padded: one compiled program for a kind's many implementations."""
+
 SHORTLISTS = {"attention_prefill": 4, "attention_decode": 6}
 """Kind -> candidates of a row, SHORTLIST where not named: only splits of the keys differ."""
 
@@ -94,7 +98,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
 
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
     """
-    count = SHORTLISTS.get(kind, SHORTLIST)
+    count, size = SHORTLISTS.get(kind, SHORTLIST), BATCH.get(kind, ATTENTION_BATCH)
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
     prior, z, results = priors(kind), np.zeros(len(NAMES)), []
@@ -111,14 +115,14 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
         if weights.sum() < FEWEST:
             continue
         chosen = rows.shortlist(model_of(_named(z, prior)), count)
-        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
+        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
         add(stage, free, int(weights.sum()))
     if polish:
         prior = priors(kind, _named(z, prior))
         chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), count)
-        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead, size))
         add("polish", set(order), int((~out).sum()))
-    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results))
+    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results), size)
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
@@ -150,11 +154,11 @@ def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_over
 
 
 def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
-              fit_overhead: bool, results: tuple[StageResult, ...]) -> StagedFit:  # fmt: skip
+              fit_overhead: bool, results: tuple[StageResult, ...], size: int) -> StagedFit:  # fmt: skip
     values = _named(z, prior)
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
-    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
         results,

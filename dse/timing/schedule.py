@@ -14,13 +14,13 @@ IN_FLIGHT, LAST_SHORT = 0.53, 0.15
 """Mean share of a CTA done when the queue runs dry, and share of the shortest CTA that shows at the end (fitted)."""
 
 
-def makespan(ctas_a_slot: Array, longest: Array, longest_first: Array, slots: Array | float = 1.0) -> Array:
+def makespan(ctas_a_slot: Array, in_waves: Array, longest: Array, longest_first: Array) -> Array:
     """Return the makespan of greedy list scheduling in mean CTA times.
 
-    ``ctas_a_slot`` [CTA/slot]; ``longest``: the longest CTA over the mean, the shortest as far below it (tiles of
-    queries under a causal mask); ``slots`` of an SM, which share its time. Equal CTAs run in whole waves over the SMs;
-    unequal ones in grid order end with the longest, which starts when the queue runs dry: at the even share less what
-    is in flight, E[d^2]/(2 E[d]) of renewal theory; longest first, with the shortest.
+    ``ctas_a_slot`` [CTA/slot], a mean, and ``in_waves``, what the slots of the busiest SM get where all CTAs are alike;
+    ``longest``: the longest CTA over the mean, the shortest as far below it (tiles of queries under a causal mask).
+    Equal CTAs run in waves; unequal ones in grid order end with the longest, which starts when the queue runs dry: at
+    the even share less what is in flight, E[d^2]/(2 E[d]) of renewal theory; longest first, with the shortest.
     """
     longest = jnp.clip(longest, 1.0, 2.0)
     excess = longest - 1.0
@@ -28,7 +28,7 @@ def makespan(ctas_a_slot: Array, longest: Array, longest_first: Array, slots: Ar
     in_order = 1.0 - jnp.exp(-SMEARED_IN_ORDER * excess * jnp.sqrt(excess + 1e-12) * late)
     sorted_ = 1.0 - jnp.exp(-SMEARED_LONGEST_FIRST * excess)
     smeared = jnp.where(longest_first > 0, sorted_, in_order)
-    wave_end = jnp.maximum(jnp.ceil(ctas_a_slot * slots - 1e-4) / slots - ctas_a_slot, 0.0)
+    wave_end = jnp.maximum(in_waves - ctas_a_slot, 0.0)
     tail = jnp.where(longest_first > 0, LAST_SHORT * (2.0 - longest), longest - IN_FLIGHT * (1.0 + excess**2 / 3.0))
     rounds = ctas_a_slot + (1.0 - smeared) * wave_end + smeared * tail
     return jnp.where(late > 0, jnp.maximum(longest, rounds), longest)
@@ -40,5 +40,6 @@ def rounds(kernel: Kernel, gpu: Gpu, grid: Waves, tail: Array | float) -> Array:
     0 for kernels whose CTAs are all alike, which run in waves.
     """
     share = jnp.asarray(kernel.ctas) / (gpu.sm_count * grid.resident)
-    whole = makespan(share, jnp.asarray(kernel.longest), jnp.asarray(kernel.longest_first), grid.resident)
+    in_waves = grid.full + grid.rest / grid.resident
+    whole = makespan(share, in_waves, jnp.asarray(kernel.longest), jnp.asarray(kernel.longest_first))
     return jnp.where(jnp.asarray(kernel.longest) > 0, share + tail * (whole - share), 0.0)

@@ -306,7 +306,8 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
     element = element_bytes(attention.dtype)
     scores = block.rows * block.columns / (32 * block.warps)  # a lane's
     fma = 2 * block.rows * block.columns * attention.head_dim / block.warps
-    load_bytes = 2 * block.columns * attention.head_dim * element_bytes(attention.kv) / block.warps
+    # Whole bytes, so that counts of misses are the same in 32 and 64 bits.
+    load_bytes = float(ceil(2 * block.columns * attention.head_dim * element_bytes(attention.kv) / block.warps))
     widened = 0.0 if attention.kv == attention.dtype else 1.5 * load_bytes / element_bytes(attention.kv) / 32
     rescale = block.rows * attention.head_dim / (32 * block.warps)
     if instruction.warpgroup:

@@ -98,11 +98,12 @@ def main() -> None:
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
     print("skipped:", skipped)
     chosen = arguments.implementation or list(rows)
-    answers = {name: fitted(name, tables, rows[name]) for name in chosen}
+    answers = {}
+    for name in chosen:
+        answers[name] = fitted(name, tables, rows[name])
+        if arguments.out:
+            answers[name].write(arguments.out / f"{name}.toml")
     unseen(tables, rows, answers)
-    if arguments.out:
-        for name, answer in answers.items():
-            answer.write(arguments.out / f"{name}.toml")
 
 
 if __name__ == "__main__":
