@@ -19,7 +19,7 @@ def list_schedule(durations, slots):
 
 
 def causal(tiles, heads, prefix):
-    """Time of every CTA in grid order: the tiles of a head after each other, each a block longer than the one before."""
+    """Time of every CTA in grid order: of a head's tiles each takes a block longer than the one before."""
     return np.tile(np.arange(1.0, tiles + 1.0) + 1.0 + prefix, heads)
 
 
