@@ -30,6 +30,10 @@ DTYPES = ("bf16", "fp16")
 """What :func:`operator` makes kernels of; rows of another kind are to be skipped, and counted."""
 
 
+WRITES = "KV-cache write kernel"
+"""Words in the notes of attention rows whose time holds the kernel that writes the new keys and values."""
+
+
 class Rows(NamedTuple):
     """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
     model's own."""
@@ -55,16 +59,21 @@ def operator(
     target = (capability, capability)
     if row.op in PRODUCTS:
         return gemm_operator("gemm", product(row, harness), target, warpgroup, library=library)
-    notes = row.notes if isinstance(getattr(row, "notes", ""), str) else ""
+    notes = _notes(row)
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
     return attention_operator("attention", attended(row), target, warpgroup, library=ran)
 
 
+def _notes(row: Any) -> str:
+    notes = getattr(row, "notes", "")
+    return notes if isinstance(notes, str) else ""
+
+
 def attended(row: Any) -> Attention:
-    """The attention of a row, its operands as warm as the L2 allows, in an engine that writes its cache first."""
+    """The attention of a row, its operands as warm as the L2 allows."""
     bare = Attention(
         row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q),
-        dtype=row.dtype, kv=row.dtype, writes_cache=getattr(row, "source", "") == "aiconfigurator",
+        dtype=row.dtype, kv=row.dtype, writes_cache=WRITES in _notes(row),
         decoding=row.op == "attn_decode",
     )  # fmt: skip
     touched = 2 * bare.q_bytes + bare.kv_bytes
