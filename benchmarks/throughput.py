@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -75,13 +75,19 @@ class Task:
 
         def time(design: list[Array], kernel: list[Array]) -> Array:
             values = dict(zip(varied, design, strict=True))
-            gpu = Gpu(**{f.name: values.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)})
+            gpu = _gpu(base, values)
             given = dict(zip(self.kernel_fields, kernel, strict=True))
             record = [given.get(f"k{i}", jnp.float32(x[0])) for i, x in enumerate(leaves)]
             timing = self.space.model(jax.tree.unflatten(tree, record), gpu)
             return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
         return transcribe(time, [f"d{i}" for i in range(len(varied))], list(self.kernel_fields))
+
+
+def _gpu(base: Mapping[str, float], varied: Mapping[str, Any]) -> Gpu:
+    """The design with the attributes ``varied``, all others as ``base`` has them."""
+    values: dict[str, Any] = {f.name: varied.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)}
+    return Gpu(**values)
 
 
 def ours(task: Task) -> Callable[[Columns], Array]:
@@ -105,8 +111,7 @@ def naive_vmap(task: Task) -> Callable[[Columns], Array]:
     base, kernels = task.space.base.numbers(), task.workload.kernels.as_arrays()
 
     def one(kernel: Any, design: dict[str, Array]) -> Array:
-        gpu = Gpu(**{f.name: design.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)})
-        timing = task.space.model(kernel, gpu)
+        timing = task.space.model(kernel, _gpu(base, design))
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
     def all_pairs(columns: dict[str, Array]) -> Array:

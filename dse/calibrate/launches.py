@@ -17,6 +17,7 @@ from dse.power.activity import Activity, activity
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing
 from dse.workload.attention import Attention, attention_operator
+from dse.workload.attention_library import library_of
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, Library
@@ -28,6 +29,10 @@ PRODUCTS = ("gemm", "gemm_bias", "bmm")
 OPERATORS = ("gemm", "attn_prefill", "attn_decode")
 DTYPES = ("bf16", "fp16")
 """What :func:`operator` makes kernels of; rows of another kind are to be skipped, and counted."""
+
+
+WRITES = "KV-cache write kernel"
+"""Words in the notes of attention rows whose time holds the kernel that writes the new keys and values."""
 
 
 class Rows(NamedTuple):
@@ -57,12 +62,25 @@ def operator(
         return vector_of(row, harness)
     if row.op in PRODUCTS:
         return gemm_operator("gemm", product(row, harness), target, warpgroup, library=library)
-    attention = Attention(
-        row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q)
-    )
-    touched = 2 * attention.q_bytes + attention.kv_bytes
-    warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
-    return attention_operator("attention", warm, target, warpgroup)
+    notes = _notes(row)
+    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
+    return attention_operator("attention", attended(row), target, warpgroup, library=ran)
+
+
+def _notes(row: Any) -> str:
+    notes = getattr(row, "notes", "")
+    return notes if isinstance(notes, str) else ""
+
+
+def attended(row: Any) -> Attention:
+    """The attention of a row, its operands as warm as the L2 allows."""
+    bare = Attention(
+        row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q),
+        dtype=row.dtype, kv=row.dtype, writes_cache=WRITES in _notes(row),
+        decoding=row.op == "attn_decode",
+    )  # fmt: skip
+    touched = 2 * bare.q_bytes + bare.kv_bytes
+    return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
 
 
 def product(row: Any, harness: Harness) -> Gemm:

@@ -31,15 +31,26 @@ from dse.calibrate.timing_fit import (
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
 
+BATCH = {"matrix": 128}
+ATTENTION_BATCH = 768
+"""Multiple to which the rows of a stage are padded: one compiled program for a kind's many implementations."""
+
+SHORTLISTS = {"attention_prefill": 4, "attention_decode": 6}
+"""Kind -> candidates of a row, SHORTLIST where not named: only splits of the keys differ."""
+
 FEWEST = 20
 """A stage with fewer rows is left out."""
 
 
-EXPOSED: dict[str, Callable[[pd.DataFrame], pd.Series]] = {
-    "launch": lambda t: t["latency_us"] < SHORT_US,
-    "width": lambda t: compute_bound(t) & (t["latency_us"] >= LONG_US),
-    "memory": lambda t: ~compute_bound(t) & (t["latency_us"] >= SHORT_US),
-    "rest": lambda t: t["latency_us"] > 0,
+LAUNCH_US = {"attention_prefill": 20.0, "attention_decode": 16.0}
+"""Kind -> time below which launches rule its rows [us], SHORT_US where not named: attention is several kernels."""
+
+EXPOSED: dict[str, Callable[[pd.DataFrame, str], pd.Series]] = {
+    "launch": lambda t, kind: t["latency_us"] < LAUNCH_US.get(kind, SHORT_US),
+    # A decode is never bound by arithmetic, but its tiles are mostly padding: their time shows in long rows.
+    "width": lambda t, kind: (compute_bound(t) | (kind == "attention_decode")) & (t["latency_us"] >= LONG_US),
+    "memory": lambda t, _: ~compute_bound(t) & (t["latency_us"] >= SHORT_US),
+    "rest": lambda t, _: t["latency_us"] > 0,
 }
 """Stage -> the rows that expose its parameters."""
 
@@ -91,30 +102,31 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
     count by their column ``weight``, where the table has one.
     """
     weight = rows.table["weight"].to_numpy(float) if "weight" in rows.table else np.ones(len(rows.table))
+    count, size = SHORTLISTS.get(kind, SHORTLIST), BATCH.get(kind, ATTENTION_BATCH)
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
     prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
-    def add(name: str, free: set[str], count: int) -> None:
-        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, count)))
+    def add(name: str, free: set[str], fitted: int) -> None:
+        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, fitted)))
         if report:
             report(results[-1])
 
     add("other GPUs" if start else "published prior", set(), 0)
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
-        weights = (exposed(rows.table).to_numpy() & ~out) * weight
+        weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight
         if (weights > 0).sum() < FEWEST:
             continue
-        chosen = rows.shortlist(model_of(_named(z, prior)), SHORTLIST)
-        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead))
+        chosen = rows.shortlist(model_of(_named(z, prior)), count)
+        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
         add(stage, free, int((weights > 0).sum()))
     if polish:
         prior = priors(kind, _named(z, prior))
-        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), SHORTLIST)
-        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, ~out * weight, fit_overhead))
+        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), count)
+        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, ~out * weight, fit_overhead, size))
         add("polish", set(order), int((~out).sum()))
-    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results))
+    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results), size)
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
@@ -146,11 +158,11 @@ def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_over
 
 
 def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
-              fit_overhead: bool, results: tuple[StageResult, ...]) -> StagedFit:  # fmt: skip
+              fit_overhead: bool, results: tuple[StageResult, ...], size: int) -> StagedFit:  # fmt: skip
     values = _named(z, prior)
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
-    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead))
+    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
         results,

@@ -54,6 +54,15 @@ class TimedRows:
         """Where each row's candidates begin."""
         return np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])
 
+    def keep(self, rows: np.ndarray) -> "TimedRows":
+        """Return the rows of a mask (rows,)."""
+        mine = rows[self.row]
+        gpus = jax.tree.map(lambda x: x[rows], self.gpus)
+        kernels = jax.tree.map(lambda x: x[mine], self.kernels)
+        labels = tuple(label for label, kept in zip(self.labels, mine, strict=True) if kept)
+        numbers = np.cumsum(rows) - 1
+        return TimedRows(self.table[rows].reset_index(drop=True), gpus, kernels, numbers[self.row[mine]], labels)
+
     def take(self, places: np.ndarray) -> "Chosen":
         """Return the candidates at ``places`` (rows, n)."""
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)

@@ -135,13 +135,13 @@ class FitRows(NamedTuple):
     shadow: Array
 
 
-def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool) -> FitRows:
-    """Return shortlisted rows as a stage takes them, those of weight 0 left out, padded to whole hundreds.
+def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool, size: int = 128) -> FitRows:
+    """Return shortlisted rows as a stage takes them, those of weight 0 left out, padded to a multiple of ``size``.
 
     A few sizes of batches mean a few compiled programs.
     """
     used = np.flatnonzero(weights)
-    place = np.resize(used, -(-len(used) // 128) * 128)
+    place = np.resize(used, -(-len(used) // size) * size)
     weight = np.where(np.arange(len(place)) < len(used), weights[place], 0.0)
     table = chosen.table.iloc[place]
     columns = ("latency_us", "overhead_us", "shadow_us")

@@ -27,6 +27,7 @@ from dse.timing.interval import (
 from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
+from dse.timing.schedule import rounds
 from dse.timing.scoreboard import Timeline, timeline
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
@@ -75,20 +76,26 @@ class Amali(TimingModel):
         clock = kernel_clock(kernel, gpu)
         mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
         grid = waves(kernel, gpu)
-        on_sm = self._waves_cycles(kernel, gpu, grid, mem)  # S_I + S_IP on the busiest SM
+        uneven = rounds(kernel, gpu, grid, self.sustained.tail)
+        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem)  # S_I + S_IP on the busiest SM
         on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
         drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
         drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
-        stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain)
+        # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
+        ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
+        beside = (1.0 - self.sustained.exposed) * ctas
+        stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain + beside)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
         timing = self._timing(
             kernel,
+            gpu,
             clock,
             mem,
             stalls,
             jnp.asarray(kernel.l2_bytes),
             divergence=jnp.maximum(stalls.issue - fair, 0.0),
+            after=ctas - beside,
             interconnect=link_cycles(kernel, gpu, clock),
             feasible=grid.fits * supported(kernel, gpu),
         )
@@ -134,11 +141,13 @@ class Amali(TimingModel):
         designs = designs_shape(gpu)
         timing = self._timing(
             kernel,
+            gpu,
             clock,
             seen.memory,
             _with_drain(stalls, at),
             seen.l2_bytes,
             divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
+            after=jnp.zeros(()),
             interconnect=jnp.zeros(()),
             feasible=grid.fits * has_tensor_types(kernel, gpu),
         )
@@ -147,29 +156,34 @@ class Amali(TimingModel):
     def _timing(
         self,
         kernel: Kernel | TracedKernel,
+        gpu: Gpu,
         clock: Array,
         mem: Memory,
         stalls: IntervalCycles,
         l2_bytes: Array,
         *,
         divergence: Array,
+        after: Array,
         interconnect: Array,
         feasible: Array,
     ) -> Timing:
-        """Compose Eq. (16) from what the busiest SM executes; ``divergence`` is the part of its issue cycles for ID."""
+        """Compose Eq. (16) from what the busiest SM executes; ``divergence`` is the part of its issue cycles for ID.
+
+        ``after`` [cycle]: latency that nothing overlaps.
+        """
         stalls, dram_bandwidth, l2_bandwidth = self._floor(mem, l2_bytes, stalls)
         divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
             selected=stalls.issue - divergence,
             wait=stalls.wait,
             short_scoreboard=stalls.short_scoreboard,
-            long_scoreboard=stalls.long_scoreboard,
+            long_scoreboard=stalls.long_scoreboard + after,
             math_pipe_throttle=stalls.math_pipe_throttle,
             lg_throttle=stalls.lg_throttle,
             mio_throttle=stalls.mio_throttle,
             launch=self._launch(kernel, clock, stalls.total + dram_bandwidth + l2_bandwidth),
             divergence=divergence,
-            dram_bandwidth=dram_bandwidth,
+            dram_bandwidth=dram_bandwidth + self._copied(kernel, gpu, mem),
             l2_bandwidth=l2_bandwidth,
             interconnect=interconnect,
             clock_ghz=clock,
@@ -208,11 +222,22 @@ class Amali(TimingModel):
 
         return over_intervals(at, seen.counts, close)
 
-    def _waves_cycles(self, kernel: Kernel, gpu: Gpu, grid: Waves, mem: Memory) -> IntervalCycles:
-        """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11."""
+    def _waves_cycles(self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory) -> IntervalCycles:
+        """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11.
+
+        CTAs of unequal length, handed out one by one, take ``uneven`` rounds of full SMs instead, and at least as long
+        as the longest of them alone.
+        """
+        kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
         full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem)
-        rest = self._wave(kernel, gpu, grid.rest, grid.rest_ctas, mem)
-        return full.scaled(grid.full) + rest.scaled(jnp.where(grid.rest > 0, 1.0, 0.0))
+        listed = jnp.asarray(kernel.longest) > 0
+        last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
+        ctas = jnp.where(listed, 1.0, grid.rest)
+        all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
+        rest = self._wave(last, gpu, ctas, all_ctas, mem).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
+        full = full.scaled(jnp.where(listed, uneven, grid.full))
+        even = listed & (full.total >= rest.total)
+        return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
 
     def _wave(self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory) -> IntervalCycles:
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
@@ -220,10 +245,12 @@ class Amali(TimingModel):
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
         hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(ctas))
+        pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
             interval_cycles(
-                interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate), gpu,
-                resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
+                interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
+                gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
+                queued=self.sustained.queued,
             ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip
@@ -265,7 +292,24 @@ class Amali(TimingModel):
         unit = clock_ghz if self.launch_in_ns else 1.0
         grid, launches = self.launch.per_grid(kernel) * unit, self.launch.per_launch(kernel) * unit  # Eq. (27)
         launches = launches + self.sustained.split * clock_ghz * (jnp.asarray(kernel.launches) - 1.0)
+        if isinstance(kernel, Kernel):
+            launches = launches + self.sustained.copy * clock_ghz * jnp.asarray(kernel.copies)
         return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
+
+    def _copied(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: Memory) -> Array:
+        """Cycles of the bytes that kernels beside this one copy."""
+        if not isinstance(kernel, Kernel):
+            return jnp.zeros(())
+        rows = self.sustained.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
+        return rows + self.sustained.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
+
+
+def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:
+    """The loop of the longest CTA where lengths differ: with its own start and end, it takes ``longest`` times the
+    mean; at the pace of a lone CTA."""
+    mean = jnp.asarray(kernel.loop.repeats)
+    repeats = jnp.maximum(kernel.longest * (mean + 1.0) - 1.0, mean) * alone
+    return replace(kernel.loop, repeats=jnp.where(listed, repeats, mean))
 
 
 def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:

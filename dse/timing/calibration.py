@@ -152,7 +152,8 @@ def _neutral(path: Path, implementation: Any) -> dict[str, float]:
     if implementation not in KINDS:
         raise InputError(f"{path}: implementation is {implementation!r}; {accepted(str(implementation), KINDS)}")
     fitted = {row["parameter"] for row in read_table(f"calibration/priors/{KINDS[implementation]}.csv")}
-    return {name: float(value) for name, value in asdict(Sustained()).items() if name not in fitted}
+    values = {name: value for name, value in asdict(Sustained()).items() if value is not None}
+    return {name: float(value) for name, value in values.items() if name not in fitted}
 
 
 def _values(path: Path, rows: Any, neutral: dict[str, float]) -> dict[str, float]:

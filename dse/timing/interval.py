@@ -102,12 +102,20 @@ def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelin
     return Stalls(compute, shared, jnp.where(pipelined > 0, ahead, latency))
 
 
-def busiest_pipe(interval: Interval, gpu: Gpu, tensor_rate: Array) -> Array:
-    """Return the dispatch cycles of one warp on the math pipe that it keeps busiest [cycle], Eq. (10)."""
+def busiest_pipe(
+    interval: Interval, gpu: Gpu, tensor_rate: Array, lanes: Array | float = 1.0, mixed: Array | float = 0.0
+) -> Array:
+    """Return the dispatch cycles of one warp on the math pipe that it keeps busiest [cycle], Eq. (10).
+
+    ``lanes``: share of the CUDA cores' and SFUs' rate that is sustained; ``mixed``: what the shorter of tensor and
+    CUDA-core time adds to the longer where both are equal, since products wait for the softmax and it for them.
+    """
     passes = gpu.warp_passes
     tensor = busy_cycles(jnp.asarray(interval.tensor_fma), tensor_rate)
-    lanes = jnp.maximum(interval.fp32 * passes["fp32"], interval.int32 * passes["int32"])
-    return jnp.maximum(jnp.maximum(tensor, lanes), interval.sfu * passes["sfu"])
+    cores = jnp.maximum(interval.fp32 * passes["fp32"], interval.int32 * passes["int32"])
+    cores = jnp.maximum(cores, interval.sfu * passes["sfu"]) / lanes
+    shorter, longer = jnp.minimum(tensor, cores), jnp.maximum(tensor, cores)
+    return longer + mixed * shorter * shorter / jnp.maximum(longer, 1.0)
 
 
 def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
@@ -141,8 +149,11 @@ def interval_cycles(
     pipelined: Array,
     *,
     single_warp_literal: bool,
+    queued: Array | float = 1.0,
 ) -> IntervalCycles:
     """Return the cycles of one interval for a wave's warps, times its repeats.
+
+    ``queued``: share of the queueing that shows (all of it as published).
 
     ``stalls`` are those of a lone warp; ``busiest`` [cycle] is its math pipe's dispatch (:func:`busiest_pipe`).
     ``pipelined``: loads are issued iterations ahead, so whatever keeps the SM busy in an iteration covers their latency
@@ -157,6 +168,7 @@ def interval_cycles(
         interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
         gpu.l1_mshr_entries * gpu.sector_bytes, memory,
     )  # fmt: skip
+    queue = queue * queued
     covered = issue + left + math + lg
     late = jnp.maximum(interval.global_waits * memory.amat - covered, 0.0)
     late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late

@@ -35,9 +35,16 @@ class Sustained(eqx.Module):
     of its time, since the clock falls in the power limit.
 
     ``streams`` [1], above 0.5 the exponent of what a stream through all buffers finds in the L2, 0: as products
-    (:func:`dse.workload.reuse.between_launches`). ``queue`` [1], share of the queues in network and DRAM that warps
-    see; ``turnaround`` [1], what a byte written to DRAM costs more than one read; ``lockstep`` [1], share of a CTA's
-    warps that wait together, so that only other CTAs' hide their stalls.
+    (:func:`dse.workload.reuse.between_launches`). ``queued`` [1], share of the queueing behind other SMs that shows;
+    ``turnaround`` [1], what a byte written to DRAM costs more than one read; ``lockstep`` [1], share of a CTA's warps
+    that wait together, so that only other CTAs' hide their stalls.
+
+    Attention: ``lanes`` [1], share of the CUDA cores' and SFUs' rate; ``mixed`` [1], what the shorter of tensor and
+    CUDA-core time of an interval adds to the longer where both are equal; ``filling`` [1], further iterations of the
+    loop until a CTA's pipeline is full; ``alone`` [1], a lone CTA's loop relative to its pipes' time; ``cta`` [cycle]
+    of its SM for every CTA, of which the share ``exposed`` [1] follows the bytes instead of running beside them;
+    ``tail`` [1], share of a list schedule's uneven end that shows; ``copy`` [ns] of each kernel that copies operands,
+    ``copied`` [1] times its bytes, and ``copied_row`` [cycle] of an SM for each of its rows.
     """
 
     tensor: Array | float = 1.0
@@ -54,9 +61,19 @@ class Sustained(eqx.Module):
     split: Array | float = 0.0
     throttle: Array | float = 0.0
     streams: Array | float = 0.0
-    queue: Array | float = 1.0
+    queued: Array | float = 1.0
     turnaround: Array | float = 0.0
     lockstep: Array | float = 0.0
+    lanes: Array | float = 1.0
+    mixed: Array | float = 0.0
+    filling: Array | float = 0.0
+    alone: Array | float = 1.0
+    cta: Array | float = 0.0
+    exposed: Array | float = 0.0
+    tail: Array | float = 1.0
+    copy: Array | float = 0.0
+    copied: Array | float = 1.0
+    copied_row: Array | float = 0.0
 
     def of(self, implementation: Number) -> "Sustained":
         """Return the values of one implementation, where the fields hold one for each."""
@@ -76,9 +93,7 @@ class Sustained(eqx.Module):
     def started(self, on_sm: IntervalCycles, waves: Array) -> IntervalCycles:
         """Return the cycles of ``waves`` waves with what starting them costs, booked under latency."""
         starts = self.prologue + self.wave * jnp.maximum(waves - 1.0, 0.0)
-        return on_sm._replace(
-            long_scoreboard=on_sm.long_scoreboard + starts, mio_throttle=on_sm.mio_throttle * self.queue
-        )
+        return on_sm._replace(long_scoreboard=on_sm.long_scoreboard + starts)
 
     def apart(self, ctas: Array) -> Array:
         """Return the share of an SM's warps that can hide a stall of one of them, where it holds ``ctas`` CTAs."""

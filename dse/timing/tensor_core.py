@@ -13,6 +13,9 @@ FIXED_INTERVAL = 16.0
 SLOWEST = 1e-3
 """Rate [FMA/cycle] below which a sub-core counts as having none, so that cycles stay finite in 32 bits."""
 
+WARPGROUP_FROM, WARPGROUP_BELOW = 9.0, 12.0
+"""Compute capabilities that have warpgroup instructions (wgmma, tcgen05)."""
+
 
 def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
     """Return the rate TP_dt of one sub-core for this kernel's instructions [FMA/cycle]."""
@@ -42,7 +45,17 @@ def supported(kernel: Kernel, gpu: Gpu) -> Array:
     capability = gpu.compute_capability
     has_capability = (jnp.asarray(kernel.compute_capability) <= capability) & (capability < kernel.capability_end)
     has_cluster = jnp.asarray(kernel.cluster) <= gpu.cluster_size
-    return jnp.where(has_type & has_class & has_capability & has_cluster, 1.0, 0.0)
+    chosen = ~_replaced(kernel, gpu)
+    return jnp.where(has_type & has_class & has_capability & has_cluster & chosen, 1.0, 0.0)
+
+
+def _replaced(kernel: Kernel, gpu: Gpu) -> Array:
+    """Whether the library has a better kernel here: with warpgroup instructions, or with larger tiles."""
+    room = gpu.shared_memory_kib - gpu.shared_reserved_kib
+    warpgroup, larger = jnp.asarray(kernel.unless_warpgroup_kib), jnp.asarray(kernel.unless_kib)
+    has_them = (gpu.warpgroup_mma > 0) & (gpu.compute_capability >= WARPGROUP_FROM)
+    has_them = has_them & (gpu.compute_capability < WARPGROUP_BELOW)
+    return ((warpgroup > 0) & has_them & (room >= warpgroup)) | ((larger > 0) & (room >= larger))
 
 
 def fixed_interval_rate(kernel: Kernel) -> Array:

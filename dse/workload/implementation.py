@@ -14,10 +14,24 @@ KINDS = {
     "vllm_0_19_vector": "vector",
     "pytorch_vector": "vector",
     "quantise": "vector",
+    "fa2_prefill": "attention_prefill",
+    "fa2_decode": "attention_decode",
+    "fa3_prefill": "attention_prefill",
+    "fa3_decode": "attention_decode",
+    "sglang_prefill": "attention_prefill",
+    "sglang_decode": "attention_decode",
+    "trtllm_prefill": "attention_prefill",
+    "trtllm_decode": "attention_decode",
+    "trtllm_decode_head": "attention_decode",
+    "fa2_early_prefill": "attention_prefill",
+    "fa2_early_decode": "attention_decode",
+    "fa2_gddr_prefill": "attention_prefill",
+    "fa2_gddr_decode": "attention_decode",
 }
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
 ``matrix_early``: of one that knows its GPU less well, as in the years of its launch; ``vector``: element-wise and row
-kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation)."""
+kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
+(:mod:`dse.workload.attention_library`) each phase's kernel."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

@@ -48,7 +48,9 @@ class Kernel(eqx.Module):
     ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
 
     Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
-    warpgroup-level tensor instructions); ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
+    warpgroup-level tensor instructions); ``unless_warpgroup_kib`` and ``unless_kib`` [KiB]: does not run where
+    a kernel of its library that needs so much shared memory does, one with such instructions or any (0: none does);
+    ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
     ``tensor_instruction_fma`` [FMA/warp instruction].
 
     Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
@@ -61,6 +63,12 @@ class Kernel(eqx.Module):
     ``l2_bytes`` [B] pass between the L2 and the SMs. ``again_bytes`` [B] are read again by the CTA that read them,
     after ``again_distance`` [B] of its own; ``serial_waits`` counts latencies of global memory that pass once in a
     launch, whatever its waves.
+
+    CTAs of unequal length that the GPU hands out one by one (:mod:`dse.timing.schedule`): ``longest`` [1], the longest
+    CTA's time over the mean CTA's (0: all alike, in waves); ``longest_first`` (1: handed out in that order, else as
+    they stand in the grid, the longest of each tile last). ``copies`` of operands in kernels of their own, before or
+    after this one, which move ``copied_bytes`` [B] in
+    ``copied_rows``, a CTA each (of a full size).
 
     Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
     multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
@@ -105,6 +113,13 @@ class Kernel(eqx.Module):
     again_bytes: Number = 0.0
     again_distance: Number = 1.0
     serial_waits: Number = 0.0
+    longest: Number = 0.0
+    longest_first: Number = 0.0
+    copies: Number = 0.0
+    copied_bytes: Number = 0.0
+    copied_rows: Number = 0.0
+    unless_warpgroup_kib: Number = 0.0
+    unless_kib: Number = 0.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

@@ -1,0 +1,57 @@
+"""Measured rows of one implementation, and its calibration: fitted on all the GPUs that ran it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.launches import family
+from dse.calibrate.measured import OperatorTable
+from dse.calibrate.stages import StageResult
+from dse.calibrate.timed import TimedRows, blocks, joined
+from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
+from dse.errors import InputError
+from dse.hardware.presets import GpuSheet
+from dse.workload.implementation import IMPLEMENTATIONS
+
+MOST = 700
+"""Rows of an operator, a source and a device that are used at most, fitted and left-out ones each."""
+
+FEW_FAMILIES = 3
+"""With no more shape families than these, requests and tokens tell families apart too."""
+
+
+def load_implementations(
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], skipped: dict[str, int], most: int = MOST
+) -> dict[str, TimedRows]:
+    """Return the rows of ``frame`` with their kernels by the implementation that ran them.
+
+    ``sheets``: device -> GPU; at most ``most`` fitted and left-out rows of an operator, source and device, drawn with a
+    fixed seed. Rows without a kernel count in ``skipped``.
+    """
+    out = left_out(family(row) for row in frame.itertuples())
+    groups = frame.groupby([frame[c].astype(str).to_numpy() for c in ("device", "group", "op")] + [out])
+    drawn = pd.concat([part.sample(min(most, len(part)), random_state=0) for _, part in groups])
+    parts = list(blocks(drawn, sheets, None, skipped))
+    if not parts:
+        raise InputError("no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
+    rows = joined(parts)
+    ran = np.asarray(rows.kernels.implementation)[rows.starts].astype(int)
+    return {IMPLEMENTATIONS[i]: _told_apart(rows.keep(ran == i)) for i in np.unique(ran)}
+
+
+def _told_apart(rows: TimedRows) -> TimedRows:
+    """Rows whose families are enough to leave some out."""
+    if rows.table["family"].nunique() > FEW_FAMILIES:
+        return rows
+    finer = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in rows.table.itertuples()]
+    return replace(rows, table=rows.table.assign(family=finer))
+
+
+def fit_implementation(
+    name: str, tables: Sequence[OperatorTable], rows: TimedRows, gpus: tuple[str, ...],
+    report: Callable[[StageResult], None] | None = None,
+) -> TimingAnswer:  # fmt: skip
+    """Fit the costs of the implementation ``name`` to its rows."""
+    return fit_timed(name, tables, gpus, rows, report=report, implementation=name)

@@ -1,0 +1,53 @@
+"""CTAs of unequal length: the closed form against an exact list schedule."""
+
+import heapq
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.timing.schedule import makespan
+
+
+def list_schedule(durations, slots):
+    """Makespan of handing out CTAs one by one to whichever slot is free first."""
+    free = [0.0] * slots
+    for duration in durations:
+        heapq.heapreplace(free, free[0] + duration)
+    return max(free)
+
+
+def causal(tiles, heads, prefix):
+    """Time of every CTA in grid order: of a head's tiles each takes a block longer than the one before."""
+    return np.tile(np.arange(1.0, tiles + 1.0) + 1.0 + prefix, heads)
+
+
+@pytest.mark.parametrize("longest_first", [0.0, 1.0])
+def test_the_closed_form_follows_an_exact_list_schedule(longest_first):
+    rng, errors = np.random.default_rng(0), []
+    while len(errors) < 300:
+        slots, tiles = int(rng.choice([76, 108, 132, 264])), int(2 ** rng.uniform(0, 6))
+        heads = int(2 ** rng.uniform(2, 9))
+        if not slots < tiles * heads < 8000:
+            continue
+        times = causal(tiles, heads, float(rng.choice([0, 0, 16])))
+        ordered = np.sort(times)[::-1] if longest_first else times
+        exact = list_schedule(ordered, slots) / times.mean()
+        share = len(times) / slots
+        numbers = (share, np.ceil(share), times.max() / times.mean(), longest_first)
+        found = makespan(*(jnp.asarray(x, float) for x in numbers))
+        errors.append(abs(float(found) / exact - 1.0))
+    assert np.mean(errors) < 0.015
+    assert np.quantile(errors, 0.9) < 0.05
+
+
+def test_equal_ctas_run_in_waves():
+    cases = ((0.6, 1.0), (1.25, 1.5))
+    found = [float(makespan(*(jnp.asarray(x) for x in (*case, 1.0, 0.0)))) for case in cases]
+    assert found == pytest.approx([1.0, 1.5])
+
+
+def test_it_is_differentiable_everywhere():
+    slope = jax.grad(lambda longest: makespan(jnp.asarray(2.3), jnp.asarray(3.0), longest, jnp.asarray(0.0)))
+    assert np.isfinite([float(slope(jnp.asarray(x))) for x in (1.0, 1.3, 2.0)]).all()
