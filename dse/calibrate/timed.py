@@ -105,7 +105,7 @@ def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
 
 def _anonymous(model: TimingModel) -> TimingModel:
     """The model with its numbers as arrays and without its name: one compiled program serves every calibration."""
-    model = replace(model, calibrated_on="") if isinstance(model, Amali) else model
+    model = replace(model, calibrated_on="", errors=None) if isinstance(model, Amali) else model
     return jax.tree.map(lambda x: jnp.asarray(x, float), model)
 
 

@@ -21,7 +21,7 @@ from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.amali import Amali
-from dse.timing.calibration import SHARED, TimingCalibration, load_timing_calibration, shipped_calibrations
+from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -111,7 +111,7 @@ def _judge(sheet: GpuSheet, timing: str, calibration: str | None) -> _Judge:
         if calibration:
             raise InputError(f"--calibration: {timing} cannot be calibrated; give --timing amali")
         return _Judge(sheet, timing_model(timing, "--timing"), None)
-    name = calibration or (sheet.name if sheet.name in shipped_calibrations() else SHARED)
+    name = calibration or calibration_for(sheet.name)
     loaded = load_timing_calibration(name, "--calibration")
     return _Judge(sheet, loaded.model, loaded)
 

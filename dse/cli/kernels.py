@@ -25,13 +25,14 @@ def run(
     timing:
         Timing model: amali or roofline.
     calibration:
-        Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...) or a TOML of 'dse calibrate timing'.
+        Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
+        'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
     """
     from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
     from dse.timing.models import timing_model
 
-    result = run_one(gpu, workload, timing_model(_timing(timing, calibration), "--timing"))
+    result = run_one(gpu, workload, timing_model(_timing(timing, calibration, [gpu], workload), "--timing"))
     if json_:
         print_json(result.summary())
     else:
@@ -112,7 +113,8 @@ def explain(
     from dse.timing.models import timing_model
 
     cache_compilations()
-    model = timing_model(_timing(timing, calibration), "--timing")
+    gpus = [gpu] if against is None else [gpu, against]
+    model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")
     found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
     if out is not None:
         from dse.report.page_explain import write_explain_page
@@ -124,6 +126,14 @@ def explain(
         print_found(found, Console())
 
 
-def _timing(timing: str, calibration: str | None) -> dict[str, str]:
-    """The table of a timing model, as a space's TOML would state it."""
-    return {"model": timing} | ({"calibration": calibration} if calibration else {})
+def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> dict[str, str]:
+    """The table of a timing model, as a space's TOML would state it; two GPUs are compared by one calibration."""
+    from dse.timing.calibration import SHARED, calibration_for
+    from dse.timing.trace_profile import is_trace
+
+    if calibration is None and timing == "amali" and not is_trace(workload):
+        own = {calibration_for(gpu) for gpu in gpus}
+        calibration = own.pop() if len(own) == 1 else SHARED
+    if calibration in (None, "none"):
+        return {"model": timing}
+    return {"model": timing, "calibration": calibration}

@@ -50,8 +50,9 @@ def caveats(result: SweepResult) -> list[str]:
         )
     else:
         notes.append(
-            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}: of matrix products; "
-            "attention, vector and communication kernels stay uncalibrated, and so times carry no interval."
+            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}, fitted to measured "
+            "matrix products, attention and vector kernels; kernels of communication stay uncalibrated. Times carry the "
+            "interval of single products that the fit has not seen."
         )
     notes.append(f"Power: {power_calibration(result.space.power)}.")
     notes += trust_notes(result)

@@ -33,6 +33,7 @@ from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.timing.traced import Segmented, View, designs_shape, has_tensor_types, over_intervals, trace_clock, view
+from dse.uncertainty import Uncertainty
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED, Library
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED
@@ -43,7 +44,7 @@ class Amali(TimingModel):
     """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
 
     ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), by the
-    calibration named ``calibrated_on``. ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit).
+    calibration named ``calibrated_on``, whose ``errors`` on what it was not fitted on are the model's uncertainty. ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit).
     ``tensor_latency_measured``: L_TC = max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's
     unit. ``launch_overlapped``: the grid's CTA launches overlap execution (max instead of sum). ``latency_is_total``:
     latencies of the record are end to end. ``roofline_floor``: never below the bytes' time. ``single_warp_literal``:
@@ -54,6 +55,7 @@ class Amali(TimingModel):
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
     sustained: Sustained = eqx.field(default_factory=Sustained)
     calibrated_on: str = eqx.field(default="", static=True)
+    errors: Uncertainty | None = eqx.field(default=None, static=True)
     tensor_modifiers: bool = eqx.field(default=True, static=True)
     tensor_latency_measured: bool = eqx.field(default=False, static=True)
     launch_in_ns: bool = eqx.field(default=False, static=True)
@@ -105,6 +107,11 @@ class Amali(TimingModel):
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
         return self.calibrated_on or "uncalibrated"
+
+    @property
+    def uncertainty(self) -> Uncertainty | None:
+        """How far off a time may be; None where no calibration says so."""
+        return self.errors
 
     @property
     def library(self) -> Library:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import read_toml
+from dse.hardware.presets import find_preset, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
+from dse.uncertainty import Uncertainty
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 FORMAT = "dse timing calibration 1"
@@ -80,6 +82,12 @@ def shipped_calibrations() -> dict[str, Path]:
     return _tomls("calibration")
 
 
+def calibration_for(gpu: str) -> str:
+    """Return the name of the shipped calibration of a GPU (a preset, or anything else): its own, else SHARED."""
+    preset = find_preset(gpu)
+    return preset if preset is not None and preset in shipped_calibrations() else SHARED
+
+
 def shipped_implementations() -> dict[str, Path]:
     """Return the shipped calibrations of implementations by the implementation's name."""
     return _tomls("calibration", "implementations")
@@ -107,7 +115,17 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     others = {name: implementation_calibration(name) for name in shipped_implementations()}
     model = composed({name: other.values for name, other in others.items()}, own.values, own.name)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
-    return replace(own, model=model, residuals=residuals)
+    return replace(own, model=replace(model, errors=_errors(own)), residuals=residuals)
+
+
+def _errors(calibration: TimingCalibration) -> Uncertainty | None:
+    """What a time may be off by: the errors of matrix products that no fit has seen, which rule most workloads."""
+    known = calibration.residual("matrix", "gemm", "bf16", "all")
+    if known is None:
+        return None
+    what = "on GPUs" if calibration.name == SHARED else "in shapes"
+    source = f"matrix products {what} left out of the fit of {calibration.name}"
+    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus)
 
 
 @cache

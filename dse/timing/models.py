@@ -53,7 +53,8 @@ def _calibrated(spec: Any, name: str, with_launch: bool, where: str, folder: Pat
         raise InputError(f"{where}: calibration = {spec!r} is not accepted; give the name of a calibration or a path")
     path = folder / spec if spec.endswith(".toml") else spec
     model = load_timing_calibration(path, f"{where}: calibration").model
-    return {"launch": model.launch, "sustained": model.sustained, "calibrated_on": model.calibrated_on}
+    return {"launch": model.launch, "sustained": model.sustained, "calibrated_on": model.calibrated_on,
+            "errors": model.errors}  # fmt: skip
 
 
 def _launch(spec: Any, where: str) -> LaunchLatency:
