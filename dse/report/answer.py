@@ -51,7 +51,7 @@ def caveats(result: SweepResult) -> list[str]:
     else:
         notes.append(
             f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}, fitted to measured "
-            "matrix products, attention and vector kernels; kernels of communication stay uncalibrated. Times carry the "
+            "matrix products, attention and vector kernels; those of communication stay uncalibrated. Times carry the "
             "interval of single products that the fit has not seen."
         )
     notes.append(f"Power: {power_calibration(result.space.power)}.")

@@ -44,12 +44,13 @@ class Amali(TimingModel):
     """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
 
     ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), by the
-    calibration named ``calibrated_on``, whose ``errors`` on what it was not fitted on are the model's uncertainty. ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit).
-    ``tensor_latency_measured``: L_TC = max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's
-    unit. ``launch_overlapped``: the grid's CTA launches overlap execution (max instead of sum). ``latency_is_total``:
-    latencies of the record are end to end. ``roofline_floor``: never below the bytes' time. ``single_warp_literal``:
-    Eq. (17)-(20) as printed, without the other warps. For ablations of Eq. (16), ``with_launch`` leaves out KLL, and
-    ``with_divergence`` ID: every warp is then like the representative, and partly filled waves show in ``selected``.
+    calibration named ``calibrated_on``; its ``errors`` on what it was not fitted on are the model's uncertainty.
+    ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit). ``tensor_latency_measured``: L_TC =
+    max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's unit. ``launch_overlapped``: the grid's
+    CTA launches overlap execution (max instead of sum). ``latency_is_total``: latencies of the record are end to end.
+    ``roofline_floor``: never below the bytes' time. ``single_warp_literal``: Eq. (17)-(20) as printed, without the
+    other warps. For ablations of Eq. (16), ``with_launch`` leaves out KLL, and ``with_divergence`` ID: every warp is
+    then like the representative, and partly filled waves show in ``selected``.
     """
 
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
