@@ -61,9 +61,14 @@ def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     assert "time between tokens" in text
     assert "gate_up_projection" in text
-    assert "uncalibrated" in text
+    assert "timing model Amali, h100_sxm" in text  # a measured GPU's own calibration, unless told otherwise
+    assert run_command([*command, "--calibration", "none"]) == 0
+    assert "timing model Amali, uncalibrated" in capsys.readouterr().out
+    assert run_command(["run", "b200", *command[2:]]) == 0
+    assert "timing model Amali, shared" in capsys.readouterr().out
     assert run_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
+    assert document["calibration"] == "h100_sxm"
     total = sum(kernel["time_ms"] for kernel in document["kernels"])
     assert document["metrics"]["tbt_ms"]["value"] == pytest.approx(total)
     assert sum(document["stack_ms"]["decode"].values()) == pytest.approx(total, rel=1e-5)

@@ -47,7 +47,7 @@ def test_document(table, capsys):
     assert {key: g["n"] for key, g in whole.items()} == {("gemm", "bf16"): 40, ("attn_prefill", "bf16"): 1}
     parts = [g for g in document["groups"] if g["op"] == "gemm" and g["regime"] != "all"]
     assert sum(g["n"] for g in parts) == 40
-    assert whole["attn_prefill", "bf16"]["interval_80_coverage"] is None
+    assert 0 <= whole["attn_prefill", "bf16"]["interval_80_coverage"] <= 100
     assert 0 <= whole["gemm", "bf16"]["interval_80_coverage"] <= 100
     assert document["rows_skipped"] == {
         "no latency_us": 1,

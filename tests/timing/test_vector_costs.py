@@ -91,7 +91,7 @@ def test_gradients_are_finite(batch, model):
 
 def test_fields_of_vector_kernels_are_neutral_by_default(batch):
     gpu = load_gpu("h100_sxm")
-    neutral = Sustained(streams=0.0, queue=1.0, turnaround=0.0, lockstep=0.0)
+    neutral = Sustained(streams=0.0, queued=1.0, turnaround=0.0, lockstep=0.0)
     np.testing.assert_array_equal(cycles(Amali(sustained=neutral), gpu, batch), cycles(Amali(), gpu, batch))
     for name, value in (("queued", 0.0), ("turnaround", 0.5), ("lockstep", 1.0)):
         costs = replace(Sustained(), **{name: value})
