@@ -53,14 +53,15 @@ def _table(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Tabl
 
 
 def _groups(groups: list[dict[str, Any]]) -> Table:
-    title = "error of time, %, and of rooflines (sheet, fitted)"
-    table = _table(title, ("device", "operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "80 %"))
+    title = "error of time, %, of rooflines (sheet, fitted), and noise of one repeat"
+    table = _table(title, ("device", "operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "noise", "80 %"))
     for g in groups:
         covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
+        noise = "-" if g["noise_floor"] is None else f"{g['noise_floor']:.1f}"
         errors = (f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
         table.add_row(
             g["device"], f"{g['op']} {g['dtype']}", WORDS[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
-            f"{g['bias']:.2f}", *errors, covered, style="bold" if g["regime"] == "all" else None,
+            f"{g['bias']:.2f}", *errors, noise, covered, style="bold" if g["regime"] == "all" else None,
         )  # fmt: skip
     return table
 
