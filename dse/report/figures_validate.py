@@ -13,7 +13,8 @@ from dse.report.findings_validate import OVERHEAD
 from dse.report.ticks import axis_range
 from dse.report.words import number
 
-COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#777777")
+COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#777777",
+           "#117733", "#AA4499")  # fmt: skip
 """Colours of operators, then of devices, in order of their names."""
 
 PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#6F6F6F"}
@@ -26,6 +27,9 @@ NEAR = 1.2
 
 PANEL = 330
 """Height of a panel [px]."""
+
+LEGEND = {"x": 1.01, "y": 1, "xanchor": "left", "yanchor": "top", "itemsizing": "constant",
+          "tracegroupgap": 1, "font": {"size": 11.5}}  # fmt: skip
 
 
 def scatter_figure(frame: pd.DataFrame) -> go.Figure:
@@ -48,7 +52,8 @@ def ratio_figure(frame: pd.DataFrame) -> go.Figure:
     figure, places = _panels(frame)
     for place in places.values():
         for ratio, dash in ((1.0, "solid"), (NEAR, "dot"), (1 / NEAR, "dot")):
-            figure.add_hline(y=ratio, line={"color": GREY, "width": 1, "dash": dash}, **place)
+            line = {"color": GREY, "width": 1, "dash": dash}
+            figure.add_hline(y=ratio, line=line, exclude_empty_subplots=False, **place)
     _dots(figure, frame, places, "ratio")
     figure.update_xaxes(**axis_range(frame["measured_us"].to_numpy(), 7))
     figure.update_yaxes(**_ratio_axis(frame["ratio"].to_numpy()))
@@ -56,29 +61,31 @@ def ratio_figure(frame: pd.DataFrame) -> go.Figure:
 
 
 def shape_figure(frame: pd.DataFrame) -> go.Figure:
-    """Draw predicted over measured against each number of a shape: medians and 80 % bands, a colour a device."""
-    columns, devices = list(dict.fromkeys(frame["column"])), sorted(set(frame["device"]))
+    """Draw predicted over measured against each number of a shape: medians and 80 % bands, a colour a series."""
+    columns, names = list(dict.fromkeys(frame["column"])), sorted(set(frame["series"]))
     wide = min(MOST_COLUMNS, len(columns))
     high = ceil(len(columns) / wide)
     figure = make_subplots(rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03,
                            vertical_spacing=0.24 / high)  # fmt: skip
+    seen: set[str] = set()
     for i, column in enumerate(columns):
         place = {"row": i // wide + 1, "col": i % wide + 1}
-        figure.add_hline(y=1.0, line={"color": GREY, "width": 1}, **place)
+        figure.add_hline(y=1.0, line={"color": GREY, "width": 1}, exclude_empty_subplots=False, **place)
         part = frame[frame["column"] == column]
-        for j, device in enumerate(devices):
-            _band(figure, part[part["device"] == device], COLOURS[j % len(COLOURS)], i == 0, place)
-        figure.update_xaxes(title_text=escape(column), **axis_range(part["value"].to_numpy(), 7), **place)
+        for j, name in enumerate(names):
+            _band(figure, part[part["series"] == name], COLOURS[j % len(COLOURS)], name not in seen, place)
+        seen |= set(part["series"])
+        figure.update_xaxes(title_text=escape(column), tickangle=0, **axis_range(part["value"].to_numpy(), 6), **place)
     figure.update_yaxes(**_ratio_axis(np.r_[frame["low"], frame["high"]]))
     figure.update_yaxes(title_text="predicted / measured", col=1)
-    layout(figure, 270 * high + 60, t=50)
-    return figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1.0 + 34 / (270 * high), "yanchor": "bottom"})
+    layout(figure, 270 * high + 60, t=36)
+    return figure.update_layout(legend=LEGEND)
 
 
 def _band(figure: go.Figure, part: pd.DataFrame, colour: str, named: bool, place: dict[str, int]) -> None:
     if part.empty:
         return
-    name, group = escape(str(part["device"].iloc[0])), {"legendgroup": str(part["device"].iloc[0])}
+    name, group = escape(str(part["series"].iloc[0])), {"legendgroup": str(part["series"].iloc[0])}
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     figure.add_scatter(
         x=[*part["value"], *part["value"][::-1]], y=[*part["low"], *part["high"][::-1]], fill="toself", mode="lines",
@@ -95,16 +102,17 @@ def _band(figure: go.Figure, part: pd.DataFrame, colour: str, named: bool, place
 def stacks_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the stacks of single rows as shares of the longer of predicted and measured time, which a mark shows."""
     rows = frame.drop_duplicates("place").sort_values("place")
-    names = {p: f"<b>{p + 1}</b> {escape(n)}<br>{escape(s)}" for p, n, s in
-             zip(rows["place"], rows["name"], rows["shape"], strict=True)}  # fmt: skip
+    names = {r["place"]: f"<b>{r['place'] + 1}</b> {escape(r['name'])}\u2002<br>{escape(r['shape'])}"
+             for r in rows.to_dict("records")}  # fmt: skip
     figure = go.Figure()
     for part in (p for p in PART_COLOURS if p in set(frame["part"])):
         bars = frame[frame["part"] == part]
+        sizes = [number(us) if share >= 0.06 else "" for us, share in zip(bars["us"], bars["share"], strict=True)]
         figure.add_bar(
             x=bars["share"], y=[names[p] for p in bars["place"]], orientation="h", name=part, customdata=bars["us"],
             marker={"color": PART_COLOURS[part], "line": {"width": 0.6, "color": "white"}}, textposition="inside",
-            text=[f"{number(us)}" if share >= 0.06 else "" for us, share in zip(bars["us"], bars["share"], strict=True)],
-            textfont={"color": INK if part in LIGHT else "white", "size": 11}, insidetextanchor="middle", textangle=0,
+            text=sizes, textfont={"color": INK if part in LIGHT else "white", "size": 11}, textangle=0,
+            insidetextanchor="middle",
             hovertemplate=f"{part}: %{{customdata:.4~g}} us<extra>%{{y}}</extra>",
         )  # fmt: skip
     longer = rows[["measured_us", "predicted_us"]].max(axis=1)
@@ -129,8 +137,9 @@ def _panels(frame: pd.DataFrame) -> tuple[go.Figure, dict[str, dict[str, int]]]:
     devices = sorted(set(frame["device"]))
     wide = min(MOST_COLUMNS, len(devices))
     high = ceil(len(devices) / wide)
+    titles = [f"<b>{escape(d)}</b>" for d in devices]
     figure = make_subplots(rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03,
-                           vertical_spacing=0.26 / high, subplot_titles=[f"<b>{escape(d)}</b>" for d in devices])  # fmt: skip
+                           vertical_spacing=0.26 / high, subplot_titles=titles)  # fmt: skip
     figure.update_annotations(font_size=13)
     return figure, {d: {"row": i // wide + 1, "col": i % wide + 1} for i, d in enumerate(devices)}
 
@@ -152,16 +161,13 @@ def _dots(figure: go.Figure, frame: pd.DataFrame, places: dict[str, dict[str, in
 
 def _titled(figure: go.Figure, places: dict[str, dict[str, int]], x: str, y: str) -> go.Figure:
     """Titles at the outer axes, the legend above."""
-    wide, high = max(p["col"] for p in places.values()), max(p["row"] for p in places.values())
+    high = max(p["row"] for p in places.values())
     for place in places.values():
         lowest = {"row": place["row"] + 1, "col": place["col"]} not in places.values()
         figure.update_xaxes(title_text=x if lowest else "", **place)
     figure.update_yaxes(title_text=y, col=1)
-    layout(figure, PANEL * high + 120, t=76)
-    if wide == 1:
-        figure.update_layout(width=760)
-    return figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1.0 + 30 / (PANEL * high), "yanchor": "bottom",
-                                        "itemsizing": "constant"})  # fmt: skip
+    layout(figure, PANEL * high + 90, t=56)
+    return figure.update_layout(legend=LEGEND)
 
 
 def _ratio_axis(ratio: np.ndarray) -> dict:

@@ -41,16 +41,17 @@ def points(found: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
 
 
 def shape_errors(found: TimeValidation) -> dict[str, pd.DataFrame]:
-    """Errors over each number of a shape, by family of operators: a row a device, column and bin, with ``value`` (the
+    """Errors over each number of a shape, by family of operators: a row a ``series`` (device and data type), column and
+    bin, with ``value`` (the
     bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``, ``middle``, ``high``)."""
     rows, tables = _rows(found), {}
     for family, part in rows.groupby(rows["op"].map(_family), sort=False):
         columns = SHAPES[str(part["op"].iloc[0])]
         bins = [
-            {"device": str(device), "column": column} | one
+            {"series": str(name), "column": column} | one
             for column in columns
             if part[column].nunique() > 1
-            for device, mine in part.groupby("device", sort=True)
+            for name, mine in part.groupby(part["device"].astype(str) + " " + part["dtype"].astype(str), sort=True)
             for one in _bins(mine[column].to_numpy(float), mine["ratio"].to_numpy())
         ]
         if bins:

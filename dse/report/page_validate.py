@@ -18,6 +18,9 @@ COLUMNS = (
 )  # fmt: skip
 """Heading, key of a group, format."""
 
+FEW = 20
+"""Rows that a group needs to be named nearest or farthest."""
+
 
 def write_validation_page(found: TimeValidation, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same validation, same bytes."""
@@ -36,20 +39,26 @@ def _head(found: TimeValidation, title: str) -> str:
     devices = groups["device"].nunique()
     on = f"{devices} devices" if devices > 1 else str(groups["device"].iloc[0])
     said = [
-        f"{len(found.rows):,} rows of {on} are predicted {told['mean']:.1f} % off on average, {told['median']:.1f} % at "
-        f"the median; geometric bias {told['bias']:.2f}.",
-        f"The roofline of the data sheet is {told['sheet']:.0f} % off, one of three numbers fitted to the same device's "
-        f"other shapes {told['three']:.1f} %.",
+        f"{len(found.rows):,} rows of {on} are predicted {told['mean']:.1f} % off on average, {told['median']:.1f} % "
+        f"at the median; geometric bias {told['bias']:.2f}.",
+        f"The roofline of the data sheet is {told['sheet']:.0f} % off, one of three numbers fitted to the same "
+        f"device's other shapes {told['three']:.1f} %.",
     ]
-    best, least = groups.loc[groups["mape"].idxmin()], groups.loc[groups["mape"].idxmax()]
-    if len(groups) > 1:
+    covered = groups[groups["interval_80_coverage"].notna()]
+    if 0 < len(covered) < len(groups):
+        mean = (covered["mape"] * covered["n"]).sum() / covered["n"].sum()
+        said.append(f"Of what the calibrations have been judged on, {covered['n'].sum():,} rows: {mean:.1f} %.")
+    large = groups[groups["n"] >= FEW]
+    if len(large) > 1:
+        best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
         said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
                     f"{least['mape']:.1f} %.")  # fmt: skip
     beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n]
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
-    return f'<header><h1>{escape(title)}</h1></header>\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
+    heading = f"<header><h1>{escape(title)}</h1></header>"
+    return f'{heading}\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
 
 
 def _named(group: Any) -> str:
@@ -62,8 +71,9 @@ def _spaced(text: str) -> str:
 
 def _scatter(found: TimeValidation) -> str:
     points = findings_validate.points(found)
-    shown = "Every row" if len(points) == len(found.rows) else f"{len(points):,} of {len(found.rows):,} rows"
-    said = note(f"{shown}, evenly over measured time. Dotted: a fifth too long, a fifth too short. Click an operator in "
+    few = len(points) < len(found.rows)
+    shown = f"{len(points):,} of {len(found.rows):,} rows, evenly over measured time" if few else "Every row"
+    said = note(f"{shown}. Dotted: a fifth too long, a fifth too short. Click an operator in "
                 "the legend to show or hide it.")  # fmt: skip
     return section("points", "Predicted against measured", said,
                    drawn(figures_validate.scatter_figure(points), "figure-points"),
@@ -72,10 +82,10 @@ def _scatter(found: TimeValidation) -> str:
 
 def _groups(found: TimeValidation) -> str:
     said = note(
-        "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: overhead "
-        "and two efficiencies of the device, fitted to its other shape families. Noise floor: mean deviation of one "
-        "repeat from the row's time, from the range of the table's own repeats (of normal ones); – where it has none. "
-        "Regimes are of measured time, by side of the data sheet's roofline. Green: nearer than both rooflines; red: "
+        "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
+        "overhead and two efficiencies of the device, fitted to its other shape families. Noise floor: mean deviation "
+        "of one repeat from the row's time, from the range of the table's own repeats (taken as normal); – where it has "
+        "none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of the data sheet's roofline. Green: nearer than both rooflines; red: "
         "farther than one of them."
     )
     names = ("device", "operator", "regime")
@@ -107,7 +117,9 @@ def _shapes(found: TimeValidation) -> str:
         parts += [f"<h3>{escape(family)}</h3>", drawn(figures_validate.shape_figure(frame), f"figure-shape-{i}")]
     if not parts:
         return ""
-    said = note("Lines: medians of bins of equally many rows; bands: 80 % of the rows.")
+    said = note(
+        "Lines: medians of bins of equally many rows; bands: 80 % of the rows. A bin has rows of many other sizes."
+    )
     return section("shapes", "Error over shape", said, *parts)
 
 
@@ -120,14 +132,18 @@ def _worst(found: TimeValidation) -> str:
     legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
               if part in set(frame["part"])}  # fmt: skip
     figure = drawn(figures_validate.stacks_figure(frame), "figure-worst")
-    return section("worst", f"The {frame['place'].nunique()} rows that are farthest off", said, figure, swatches(legend))
+    return section(
+        "worst", f"The {frame['place'].nunique()} rows that are farthest off", said, figure, swatches(legend)
+    )
 
 
 def _predicted(found: TimeValidation) -> str:
     head = "".join(f'<th scope="col">{h}</th>' for h in ("device", "rows", "GPU", "model", "calibration", "fitted on"))
     rows = []
     for p in found.predictors:
-        fitted = ", ".join(p.fitted_on) + (" (this GPU among them)" if p.fitted_on_it else "") if p.fitted_on else MISSING
+        fitted = (
+            ", ".join(p.fitted_on) + (" (this GPU among them)" if p.fitted_on_it else "") if p.fitted_on else MISSING
+        )
         cells = (p.device, f"{p.rows:,}", p.gpu, p.model, p.calibration, fitted)
         rows.append(row("".join(f"<td>{escape(cell)}</td>" for cell in cells)))
     said = [note(n + ".") for n in found.notes if n.startswith("ways of measuring")]
