@@ -84,9 +84,9 @@ def _groups(found: TimeValidation) -> str:
     said = note(
         "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
         "overhead and two efficiencies of the device, fitted to its other shape families. Noise floor: mean deviation "
-        "of one repeat from the row's time, from the range of the table's own repeats (taken as normal); – where it has "
-        "none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of the data sheet's roofline. Green: nearer than both rooflines; red: "
-        "farther than one of them."
+        "of one repeat from the row's time, from the range of the table's own repeats (taken as normal); – where it "
+        "has none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of the data sheet's "
+        "roofline. Green: nearer than both rooflines; red: farther than one of them."
     )
     names = ("device", "operator", "regime")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
