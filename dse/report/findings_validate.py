@@ -5,7 +5,6 @@ import pandas as pd
 
 from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
-from dse.report.words import number
 from dse.timing.timing import CAUSES
 
 MOST_POINTS = 3000
@@ -96,7 +95,7 @@ def shape_text(row: dict, op: str) -> str:
     if op in ATTENTION:
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
-            f"{number(row['seq_q'])} × {number(row['seq_kv'])}"
+            f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
     return f"{row['rows']:g} × {row['cols']:g}"
 
