@@ -14,13 +14,13 @@ import pandas as pd
 from dse.calibrate.harness import find_harness
 from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.measured import read_times
+from dse.calibrate.noise_floor import group_noise, noise_percent
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
 from dse.calibrate.timed import NEVER_US, Chosen, TimedRows, best, blocks, timings
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
-from dse.timing.amali import Amali
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
@@ -39,11 +39,31 @@ WORST = 20
 
 
 @dataclass(frozen=True)
+class Predictor:
+    """What predicted a device's rows: GPU, timing model, calibration and the GPUs that it was fitted on."""
+
+    device: str
+    rows: int
+    gpu: str
+    model: str
+    calibration: str
+    fitted_on: tuple[str, ...]
+    fitted_on_it: bool
+
+
+@dataclass(frozen=True)
 class TimeValidation:
-    """Answer of a validation: ``document`` as JSON has it, and what should be said beside it."""
+    """Answer of a validation: ``document`` as JSON has it, what should be said beside it, and what a page shows.
+
+    ``rows``: the predicted rows with the table's columns, ``predicted_us``, both rooflines (``sheet_us``,
+    ``three_us``) and ``noise`` [%].
+    """
 
     document: dict[str, Any]
     notes: tuple[str, ...]
+    table: str
+    rows: pd.DataFrame
+    predictors: tuple[Predictor, ...]
 
 
 @dataclass(frozen=True)
@@ -64,17 +84,20 @@ def validate_time(
     ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
     how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped one,
     else ``shared``. ``roofline_mape`` is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies
-    fitted to the device's other families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|.
+    fitted to the device's other families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|,
+    ``noise_floor`` the mean deviation of one repeat in percent, None where the table holds no repeats.
     """
     measured = read_times(Path(table))
+    noise = noise_percent(measured.frame, measured.path)
+    frame = measured.frame.assign(noise=noise)
     way = find_harness(harness) if harness else None
-    judges, unknown = _judges(measured.frame, timing, gpu, calibration)
-    reason = _uncovered(measured.frame, unknown)
+    judges, unknown = _judges(frame, timing, gpu, calibration)
+    reason = _uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     parts = []
-    for device, frame in measured.frame[reason == ""].groupby("device", sort=True):
+    for device, mine in frame[reason == ""].groupby("device", sort=True):
         judge = judges[str(device)]
-        parts += [_judged(block, judge) for block in blocks(frame, {str(device): judge.sheet}, way, skipped)]
+        parts += [_judged(block, judge) for block in blocks(mine, {str(device): judge.sheet}, way, skipped)]
     rows = pd.concat([p[0] for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
     for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
@@ -82,8 +105,10 @@ def validate_time(
     if not runs.any():
         raise InputError(f"{table}: no row can be predicted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
     worst = _worst(rows, runs, [p[1] for p in parts], judges)
-    document = {"groups": _groups(rows[runs].reset_index(drop=True), judges), "worst": worst, "rows_skipped": skipped}
-    return TimeValidation(document, _notes(rows[runs], judges, way is None))
+    rows = _with_rooflines(rows[runs].reset_index(drop=True))
+    document = {"groups": _groups(rows, judges), "worst": worst, "rows_skipped": skipped}
+    predictors = _predictors(rows, judges)
+    return TimeValidation(document, _notes(rows, judges, predictors, way is None), str(table), rows, predictors)
 
 
 def _judges(
@@ -142,12 +167,17 @@ def _judged(block: TimedRows, judge: _Judge) -> tuple[pd.DataFrame, Chosen]:
     return block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), chosen
 
 
-def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, Any]]:
-    """Errors of every group and regime of the measured time."""
+def _with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows with what both rooflines say [us]."""
     rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=0.0)
     for _, part in rows.groupby(["device", "op"]):
         fold = np.array([crc32(name.encode()) % FOLDS for name in part["family"]])
         rows.loc[part.index, "three_us"] = fitted_roofline(part, fold)
+    return rows
+
+
+def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, Any]]:
+    """Errors of every group and regime of the measured time."""
     found = []
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
         calibration = judges[str(device)].calibration
@@ -170,7 +200,7 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
         "n": len(rows), "mape": float(off.mean()), "bias": float(np.exp(ratio.mean())),
         "log_ratio": float(np.abs(ratio).mean()), "inlier_10": 100 * float((off <= 10).mean()),
         "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
-        "roofline3_mape": float(error("three_us").mean()),
+        "roofline3_mape": float(error("three_us").mean()), "noise_floor": group_noise(rows["noise"].to_numpy()),
     }  # fmt: skip
 
 
@@ -219,20 +249,32 @@ def _stack(model: TimingModel, kernel: Any, gpu: Any) -> dict[str, float]:
     return {cause: value for cause, value in us.items() if value > 0}
 
 
-def _notes(rows: pd.DataFrame, judges: Mapping[str, _Judge], by_source: bool) -> tuple[str, ...]:
-    """What the numbers do not say: calibrations, operators outside of them, ways of measuring."""
-    notes = []
+def _predictors(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> tuple[Predictor, ...]:
+    found = []
     for device, part in rows.groupby("device", sort=True):
         judge = judges[str(device)]
-        model = type(judge.model).__name__.lower() if isinstance(judge.model, Amali) else "roofline"
-        notes.append(f"{device}: {judge.sheet.title}, {model}, calibration {judge.model.calibration}")
+        model, fitted = type(judge.model).__name__.lower(), judge.calibration.gpus if judge.calibration else ()
+        found.append(Predictor(str(device), len(part), judge.sheet.title, model, judge.model.calibration, fitted,
+                               judge.sheet.name in fitted))  # fmt: skip
+    return tuple(found)
+
+
+def _notes(
+    rows: pd.DataFrame, judges: Mapping[str, _Judge], predictors: tuple[Predictor, ...], by_source: bool
+) -> tuple[str, ...]:
+    """What the numbers do not say: calibrations, operators outside of them, ways of measuring."""
+    notes = []
+    for found in predictors:
+        device, judge = found.device, judges[found.device]
+        notes.append(f"{device}: {found.gpu}, {found.model}, calibration {found.calibration}")
         if judge.calibration is None:
             continue
+        part = rows[rows["device"] == device]
         kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
         bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
         if bare:
             notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
-        if judge.sheet.name in judge.calibration.gpus:
+        if found.fitted_on_it:
             notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     if by_source:
         notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows['harness'])))}")

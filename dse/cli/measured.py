@@ -77,7 +77,8 @@ def calibrate_timing(
 @app.command
 def validate(
     table: Path, /, *, quantity: str | None = None, time: str = "measured", timing: str = "amali",
-    gpu: str | None = None, harness: str | None = None, calibration: str | None = None, json_: Json = False,
+    gpu: str | None = None, harness: str | None = None, calibration: str | None = None,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, json_: Json = False,
 ) -> None:  # fmt: skip
     """Compare a model with a measured table, by device and operator.
 
@@ -97,14 +98,17 @@ def validate(
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
         Name or path of a timing calibration; without it the device's shipped one, else shared.
+    out:
+        HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
     from dse.calibrate.measured import has_power
     from dse.errors import InputError
 
     if (quantity or ("power" if has_power(table) else "time")) == "time":
-        _validate_time(table, timing, gpu, harness, calibration, json_)
+        _validate_time(table, timing, gpu, harness, calibration, out, json_)
         return
-    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration}
+    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,
+             "-o": out}  # fmt: skip
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
@@ -119,12 +123,17 @@ def validate(
 
 
 def _validate_time(
-    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, as_json: bool
-) -> None:
+    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, out: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     from dse.calibrate.validate_time import validate_time
     from dse.report.terminal_validate import print_time_validation
 
     found = validate_time(table, timing, gpu, harness, calibration)
+    if out:
+        from dse.report.page_validate import write_validation_page
+
+        write_validation_page(found, out)
     if as_json:
         for note in found.notes:
             print(f"dse: {note}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from dse.calibrate.timing import TimingAnswer
@@ -16,8 +17,10 @@ WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memor
 
 def print_time_validation(found: TimeValidation, console: Console) -> None:
     """Print errors by device, operator, data type and regime, the worst rows, and what was skipped."""
-    console.print(_groups(found.document["groups"]))
-    console.print()
+    console.print("error of time, %, of rooflines (sheet, fitted), and noise of one repeat", style="italic")
+    for device in dict.fromkeys(g["device"] for g in found.document["groups"]):
+        console.print(_groups(device, [g for g in found.document["groups"] if g["device"] == device]))
+        console.print()
     console.print("farthest off", style="italic")
     for row in found.document["worst"][:WORST]:
         console.print(_worst(row), markup=False, highlight=False)
@@ -52,22 +55,23 @@ def _table(title: str, texts: tuple[str, ...], numbers: tuple[str, ...]) -> Tabl
     return table
 
 
-def _groups(groups: list[dict[str, Any]]) -> Table:
-    title = "error of time, %, and of rooflines (sheet, fitted)"
-    table = _table(title, ("device", "operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "80 %"))
+def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
+    table = _table(escape(device), ("operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "noise", "80 %"))
     for g in groups:
         covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
+        noise = "-" if g["noise_floor"] is None else f"{g['noise_floor']:.1f}"
         errors = (f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
         table.add_row(
-            g["device"], f"{g['op']} {g['dtype']}", WORDS[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
-            f"{g['bias']:.2f}", *errors, covered, style="bold" if g["regime"] == "all" else None,
+            f"{g['op']} {g['dtype']}", WORDS[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
+            f"{g['bias']:.2f}", *errors, noise, covered, style="bold" if g["regime"] == "all" else None,
         )  # fmt: skip
     return table
 
 
 def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
-    shape = " x ".join(f"{row[c]:g}" for c in ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv") if c in row)
+    columns = ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv", "rows", "cols")
+    shape = " x ".join(f"{row[c]:g}" for c in columns if c in row)
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
     return (
         f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {row['measured_us']:.1f} us, predicted "

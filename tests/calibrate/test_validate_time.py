@@ -13,18 +13,19 @@ from dse.errors import InputError
 from tests.calibrate.test_timing_fit import DEVICE, products
 
 KEYS = {"device", "op", "dtype", "regime", "n", "mape", "bias", "log_ratio", "inlier_10", "inlier_20", "roofline_mape",
-        "roofline3_mape", "interval_80_coverage"}  # fmt: skip
+        "roofline3_mape", "noise_floor", "interval_80_coverage"}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    """Forty products, an attention row, and one row for each reason to skip."""
+    """Forty products, an attention row, a product in fp8 (never fitted), and one row for each reason to skip."""
     frame = products(40).assign(latency_us=lambda t: 3 + 2e-6 * t["m"] * t["n"] * t["k"] / 700)
     gemm = {"m": 64, "n": 64, "k": 64, "latency_us": 5.0, "source": "aiconfigurator", "device": DEVICE, "op": "gemm"}
     attention = {"op": "attn_prefill", "batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 1024,
                  "seq_kv": 1024, "latency_us": 60.0, "dtype": "bf16"}  # fmt: skip
     more = [
         gemm | attention,
+        gemm | {"dtype": "fp8"},
         gemm | {"op": "conv", "dtype": "bf16"},
         gemm | {"dtype": "int3"},
         gemm | {"dtype": "bf16", "k": np.nan},
@@ -44,10 +45,13 @@ def test_document(table, capsys):
     assert set(document) == {"groups", "worst", "rows_skipped"}
     assert all(set(g) == KEYS for g in document["groups"])
     whole = {(g["op"], g["dtype"]): g for g in document["groups"] if g["regime"] == "all"}
-    assert {key: g["n"] for key, g in whole.items()} == {("gemm", "bf16"): 40, ("attn_prefill", "bf16"): 1}
-    parts = [g for g in document["groups"] if g["op"] == "gemm" and g["regime"] != "all"]
+    assert {key: g["n"] for key, g in whole.items()} == {
+        ("gemm", "bf16"): 40, ("attn_prefill", "bf16"): 1, ("gemm", "fp8"): 1,
+    }  # fmt: skip
+    parts = [g for g in document["groups"] if (g["op"], g["dtype"]) == ("gemm", "bf16") and g["regime"] != "all"]
     assert sum(g["n"] for g in parts) == 40
     assert 0 <= whole["attn_prefill", "bf16"]["interval_80_coverage"] <= 100
+    assert whole["gemm", "fp8"]["interval_80_coverage"] is None
     assert 0 <= whole["gemm", "bf16"]["interval_80_coverage"] <= 100
     assert document["rows_skipped"] == {
         "no latency_us": 1,
@@ -60,7 +64,8 @@ def test_document(table, capsys):
     assert len(document["worst"]) == 20
     for row in document["worst"]:
         assert sum(row["stack_us"].values()) == pytest.approx(row["predicted_us"], rel=1e-3)
-    assert "uncalibrated: attn_prefill bf16" in printed.err
+    assert all(g["noise_floor"] is None for g in document["groups"])  # the table has no repeats
+    assert "uncalibrated: gemm fp8 of matrix (" in printed.err
     assert "calibration h100_sxm" in printed.err
 
 

@@ -1,0 +1,126 @@
+"""The data of a page of ``dse validate``: points, errors over shapes, the groups, the rows that are farthest off."""
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.launches import PRODUCTS
+from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
+from dse.timing.timing import CAUSES
+
+MOST_POINTS = 3000
+"""Points that a scatter shows: more only blacken it and slow the page."""
+
+FEWEST, MOST_BINS = 8, 12
+"""Rows of a bin at least, and bins of a shape's number at most."""
+
+OVERHEAD = "overhead"
+
+MEANINGS = {OVERHEAD: "the way of measuring: launch path, host"} | CAUSES
+"""Part of a predicted time -> what it is."""
+
+FAMILIES = {"Matrix products": (*PRODUCTS,), "Attention": ATTENTION}
+"""Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
+
+VECTOR_KERNELS = "Vector kernels"
+
+
+def points(found: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
+    """Measured and predicted times: columns device, kind (operator and data type), measured_us, predicted_us, ratio,
+    shape (words); at most about ``most`` rows, evenly over measured time in each device and kind."""
+    rows = _rows(found)
+    share = min(1.0, most / len(rows))
+    parts = []
+    for _, part in rows.groupby(["device", "kind"], sort=True):
+        part = part.sort_values("measured_us", kind="stable")
+        count = max(1, round(share * len(part)))
+        parts.append(part.iloc[np.unique(np.linspace(0, len(part) - 1, count).round().astype(int))])
+    kept = pd.concat(parts, ignore_index=True)
+    shapes = [shape_text(row, str(row["op"])) for row in kept.to_dict("records")]
+    return kept[["device", "kind", "measured_us", "predicted_us", "ratio"]].assign(shape=shapes)
+
+
+def shape_errors(found: TimeValidation) -> dict[str, pd.DataFrame]:
+    """Errors over each number of a shape, by family of operators: a row a ``series`` (device and data type), column and
+    bin, with ``value`` (the
+    bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``, ``middle``, ``high``)."""
+    rows, tables = _rows(found), {}
+    for family, part in rows.groupby(rows["op"].map(_family), sort=False):
+        columns = SHAPES[str(part["op"].iloc[0])]
+        bins = [
+            {"series": str(name), "column": column} | one
+            for column in columns
+            if part[column].nunique() > 1
+            for name, mine in part.groupby(part["device"].astype(str) + " " + part["dtype"].astype(str), sort=True)
+            for one in _bins(mine[column].to_numpy(float), mine["ratio"].to_numpy())
+        ]
+        if bins:
+            tables[str(family)] = pd.DataFrame(bins)
+    return {name: tables[name] for name in (*FAMILIES, VECTOR_KERNELS) if name in tables}
+
+
+def worst_stacks(found: TimeValidation) -> pd.DataFrame:
+    """The stacks of the rows that are farthest off: a row a part of a stack, with ``place`` (0 is the farthest),
+    ``name``, ``part``, ``us``, ``share`` (of the longer of predicted and measured time), measured_us, predicted_us and
+    ratio."""
+    cells = []
+    for place, row in enumerate(found.document["worst"]):
+        longer = max(row["measured_us"], row["predicted_us"])
+        name = f"{row['device']}, {row['op']} {row['dtype']}"
+        told = {"place": place, "name": name, "shape": shape_text(row, row["op"]), "kernel": row["kernel"]}
+        told |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
+        cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in row["stack_us"].items() if us > 0]
+    return pd.DataFrame(cells)
+
+
+def whole_groups(found: TimeValidation) -> pd.DataFrame:
+    """The groups over all regimes: what the head of the page says."""
+    groups = pd.DataFrame(found.document["groups"])
+    return groups[groups["regime"] == "all"].reset_index(drop=True)
+
+
+def overall(found: TimeValidation) -> dict[str, float]:
+    """Errors over all rows [%]: mean, median, of both rooflines; ``bias`` is geometric."""
+    rows = found.rows
+    measured = rows["latency_us"].to_numpy()
+    off = {c: 100 * np.abs(rows[c].to_numpy() / measured - 1) for c in ("predicted_us", "sheet_us", "three_us")}
+    bias = float(np.exp(np.log(rows["predicted_us"].to_numpy() / measured).mean()))
+    return {"mean": float(off["predicted_us"].mean()), "median": float(np.median(off["predicted_us"])),
+            "sheet": float(off["sheet_us"].mean()), "three": float(off["three_us"].mean()), "bias": bias}  # fmt: skip
+
+
+def shape_text(row: dict, op: str) -> str:
+    """Return a row's shape in words."""
+    if op in PRODUCTS:
+        return " × ".join(f"{row[c]:g}" for c in SHAPES[op])
+    if op in ATTENTION:
+        return (
+            f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
+            f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
+        )
+    return f"{row['rows']:g} × {row['cols']:g}"
+
+
+def _rows(found: TimeValidation) -> pd.DataFrame:
+    rows = found.rows.rename(columns={"latency_us": "measured_us"})
+    kind = rows["op"].astype(str) + " " + rows["dtype"].astype(str)
+    return rows.assign(ratio=rows["predicted_us"] / rows["measured_us"], kind=kind)
+
+
+def _family(op: str) -> str:
+    return next((name for name, ops in FAMILIES.items() if op in ops), VECTOR_KERNELS)
+
+
+def _bins(values: np.ndarray, ratio: np.ndarray) -> list[dict[str, float]]:
+    """Quantiles of the ratio in bins of equally many rows, equal values never apart."""
+    order = np.argsort(values, kind="stable")
+    values, ratio = values[order], ratio[order]
+    count = max(1, min(MOST_BINS, len(values) // FEWEST))
+    ends = np.searchsorted(values, np.quantile(values, np.linspace(0, 1, count + 1)[1:]), side="right")
+    bins, start = [], 0
+    for end in np.unique(ends):
+        if end - start >= min(FEWEST, len(values)):
+            low, middle, high = np.quantile(ratio[start:end], (0.1, 0.5, 0.9))
+            bins.append({"value": float(np.median(values[start:end])), "n": int(end - start), "low": float(low),
+                         "middle": float(middle), "high": float(high)})  # fmt: skip
+            start = end
+    return bins
