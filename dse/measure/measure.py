@@ -179,11 +179,8 @@ def rows_of(task: Task, session: Session, has: Callable[[dict[str, Any]], bool])
         dispatched = times(lambda given=given: one(given[:1]), 1, session.care.repeats)
         took = times(run, sized.launches * sized.rounds, session.care.repeats)
         draw = session.board.during(lambda s, run=run: busy(run, s)) if session.board else None
-        yield (
-            _head(task, what.op, source, session)
-            | _numbers(took, draw)
-            | {"notes": _notes(what, sized, dispatched, draw, extra, session)}
-        )
+        notes = {"notes": _notes(what, sized, dispatched, draw, extra, session)}
+        yield _head(task, what.op, source, session) | _numbers(took, draw) | notes
 
 
 def _names(task: Task) -> tuple[str, ...]:
