@@ -197,7 +197,7 @@ def _from_table(path: Path, beside: Path, launches: Sequence[Launch]) -> list[di
     if "ID" not in table.columns:
         if len(table) != len(launches):
             raise InputError(
-                f"{beside}: has {len(table)} rows for the {len(launches)} kernels of {path}; give one a kernel in their "
+                f"{beside}: has {len(table)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
                 "order, or a column ID"
             )
         table["ID"] = numbers

@@ -122,7 +122,7 @@ def test_exports_that_cannot_be_read_are_refused(tmp_path):
         read_export(raw_page(path, [10, 11]))
     with pytest.raises(InputError, match="is in 'cycle'; accepted are: ms, msecond, ns"):
         read_export(raw_page(path, [10], [said(1, 1, 1)], unit="cycle"))
-    with pytest.raises(InputError, match="kernel 0: .* is 'n/a'; give a number"):
+    with pytest.raises(InputError, match=r"kernel 0: .* is 'n/a'; give a number"):
         read_export(raw_page(path, ["n/a"], [said(1, 1, 1)]))
     with pytest.raises(InputError, match="range 'gemm m=1 hed_dim=1': hed_dim: did you mean 'head_dim'"):
         read_export(raw_page(path, [10], ["gemm m=1 hed_dim=1"]))

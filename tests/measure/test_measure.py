@@ -15,7 +15,7 @@ from dse.measure import measure as module
 from dse.measure.grid import KINDS, Task, tasks
 from dse.measure.kernels import VECTOR, measured
 from dse.measure.measure import COLD, HOST_BYTES, ROTATES, STAYS, Care, find_device, measure
-from dse.measure.program import NotMeasurableError, check_launches, compiled
+from dse.measure.program import NotMeasurableError, check_launches, compiled, launch_count
 from dse.measure.stopwatch import times
 from dse.measure.table import COLUMNS, Table
 
@@ -191,3 +191,35 @@ def test_what_no_memory_holds_is_refused():
     huge = Task("gemm", "gemm", "fp16", {"m": 8, "n": HOST_BYTES // 64, "k": 64})
     with pytest.raises(NotMeasurableError, match="quarter of the device's memory"):
         list(module.rows_of(huge, session, lambda head: False))
+
+
+GRAPHED = """HloModule jit_program, is_scheduled=true
+
+%wrapped_negate_computation (param_0: f32[8,8]) -> f32[8,8] {
+  %param_0 = f32[8,8]{1,0} parameter(0)
+  ROOT %negate.0 = f32[8,8]{1,0} negate(%param_0)
+}
+
+%command_buffer (p: bf16[8,8], p.1: bf16[8,8]) -> ((bf16[8,8], s8[1024]), (bf16[8,8], s8[1024]), f32[8,8]) {
+  %p = bf16[8,8]{1,0} parameter(0)
+  %p.1 = bf16[8,8]{1,0} parameter(1)
+  %cublas-gemm.1 = (bf16[8,8]{1,0}, s8[1024]{0}) custom-call(%p, %p.1), custom_call_target="__cublas$gemm"
+  %cublas-gemm.2 = (bf16[8,8]{1,0}, s8[1024]{0}) custom-call(%p, %p.1), custom_call_target="__cublas$gemm"
+  %wrapped_negate = f32[8,8]{1,0} fusion(%p), kind=kLoop, calls=%wrapped_negate_computation
+  ROOT %tuple = ((bf16[8,8]{1,0}, s8[1024]{0}), (bf16[8,8]{1,0}, s8[1024]{0}), f32[8,8]{1,0}) tuple(%cublas-gemm.1)
+}
+
+ENTRY %main (a: bf16[8,8], b: bf16[8,8]) -> (bf16[8,8], bf16[8,8]) {
+  %a = bf16[8,8]{1,0} parameter(0)
+  %b = bf16[8,8]{1,0} parameter(1)
+  %call = ((bf16[8,8]{1,0}, s8[1024]{0}), f32[8,8]{1,0}) call(%a, %b), to_apply=%command_buffer
+  %get-tuple-element = bf16[8,8]{1,0} get-tuple-element(%call), index=0
+  %copy.1 = bf16[8,8]{1,0} copy(%get-tuple-element)
+  ROOT %tuple.1 = (bf16[8,8]{1,0}, bf16[8,8]{1,0}) tuple(%get-tuple-element, %copy.1)
+}
+"""
+"""What XLA writes for a GPU where launches stand in a CUDA graph, shortened."""
+
+
+def test_launches_in_a_graph_count_and_copies_stand_apart():
+    assert launch_count(GRAPHED) == (3, 1)
