@@ -127,7 +127,8 @@ def measure(
         raise InputError(f"--seconds: is {seconds:g}; give a positive time")
     wanted, device = tasks(quick, only), find_device(platform)
     board, why = find_board(device.local_hardware_id) if device.platform == "gpu" else (None, "no power: no GPU")
-    session = Session(device, board, care or (QUICK if quick else Care()), graphs)
+    on_gpu = device.platform == "gpu"
+    session = Session(device, board, care or (QUICK if quick else Care()), graphs and on_gpu)
     table, skipped, begun = Table(out), {}, perf_counter()
     before = table.rows
     for task in wanted:
