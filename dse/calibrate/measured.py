@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.nsight import is_export, read_export
 from dse.errors import InputError, accepted
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
@@ -149,6 +150,8 @@ def refuse_one_family(path: str, families: pd.Series) -> None:
 
 
 def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
+    if is_export(path):
+        return read_export(path)
     try:
         return pd.read_csv(path, nrows=rows, low_memory=False)
     except FileNotFoundError:

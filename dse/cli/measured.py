@@ -1,4 +1,4 @@
-"""Commands that hold the models against measurements: calibrate and validate."""
+"""Commands around measurements: measure makes them, calibrate and validate hold the models against them."""
 
 import sys
 from pathlib import Path
@@ -52,12 +52,13 @@ def calibrate_timing(
     gpu:
         Name of a GPU ('dse show gpus') or path of a GPU TOML.
     tables:
-        CSVs of measured operators: device, op, dtype, m, n, k, latency_us ...
+        CSVs of measured operators (device, op, dtype, m, n, k, latency_us ...), or exports of Nsight Compute with
+        shapes (NVTX ranges 'gemm m=.. n=.. k=.. dtype=..', or NAME.shapes.csv beside NAME.csv).
     out:
         TOML file for the calibration: give it to --calibration, or to a space's timing.
     harness:
-        How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight or unknown;
-        without it by the column source.
+        How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight, dse_measure,
+        dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
     """
     from dse.calibrate.timing import calibrate_timing as fit
     from dse.report.terminal_validate import print_timing_fit
@@ -75,6 +76,49 @@ def calibrate_timing(
 
 
 @app.command
+def measure(
+    *, out: Annotated[Path, Parameter(name=["-o", "--out"])] = Path("measured.csv"), quick: bool = False,
+    only: str = "", seconds: float | None = None, graphs: bool = True,
+    device: Annotated[str | None, Parameter(show=False)] = None, json_: Json = False,
+) -> None:  # fmt: skip
+    """Measure kernels, power and clock on the GPU of this machine; what stands in the table is not measured again.
+
+    Parameters
+    ----------
+    out:
+        CSV for the measured rows: 'dse calibrate timing' and 'dse validate' read it.
+    quick:
+        A coarse grid in a few minutes.
+    only:
+        What to measure, by comma: gemm, attention, vector, stream.
+    seconds:
+        Begin no operator after so long; a second run goes on.
+    graphs:
+        Launch a program as one CUDA graph (--no-graphs: every kernel by itself).
+    device:
+        Platform of JAX to measure instead of the GPU: cpu, for tests.
+    """
+    from dse.measure.measure import measure as measured
+    from dse.measure.measure import plan
+    from dse.report.progress import counting
+
+    try:
+        with counting(plan(quick, only), "measuring") as progress:
+            answer = measured(out, quick=quick, only=only, seconds=seconds, platform=device, graphs=graphs,
+                              progress=progress)  # fmt: skip
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; {out} holds what was measured, the same command goes on") from None
+    for note in answer.notes:
+        print(f"dse: {note}", file=sys.stderr)
+    if json_:
+        print_json(answer.document())
+    else:
+        print(f"{out}: {answer.rows} rows of {answer.device}, {answer.new_rows} of them new")
+        for reason, n in answer.skipped.items():
+            print(f"  not measured: {reason} ({n})")
+
+
+@app.command
 def validate(
     table: Path, /, *, quantity: str | None = None, time: str = "measured", timing: str = "amali",
     gpu: str | None = None, harness: str | None = None, calibration: str | None = None,
@@ -85,7 +129,8 @@ def validate(
     Parameters
     ----------
     table:
-        CSV of measured operators with latency_us, and for power with power_w.
+        CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
+        shapes ('dse calibrate timing --help').
     quantity:
         What is compared: time or power; without it power where the table has any, else time.
     time:

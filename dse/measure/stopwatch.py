@@ -1,0 +1,41 @@
+"""Time of a kernel on the host's clock: many launches of one program, and one dispatch by itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import jax
+
+
+@dataclass(frozen=True)
+class Times:
+    """Microseconds of a launch: the median over ``repeats`` runs of a program, the least and the most."""
+
+    middle: float
+    low: float
+    high: float
+    repeats: int
+
+
+def times(run: Callable[[], Any], launches: int, repeats: int, warm_up: int = 2) -> Times:
+    """Return the time of one of the ``launches`` that ``run`` makes, synchronised with the host [us]."""
+    for _ in range(warm_up):
+        jax.block_until_ready(run())
+    found = []
+    for _ in range(repeats):
+        start = perf_counter()
+        jax.block_until_ready(run())
+        found.append((perf_counter() - start) * 1e6 / launches)
+    return Times(median(found), min(found), max(found), repeats)
+
+
+def busy(run: Callable[[], Any], seconds: float) -> None:
+    """Run again and again for so many seconds, one run queued ahead, so that the device never waits."""
+    end, before = perf_counter() + seconds, run()
+    while perf_counter() < end:
+        ahead = run()
+        jax.block_until_ready(before)
+        before = ahead
+    jax.block_until_ready(before)
