@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import numba
 import numpy as np
 
 DESIGN, KERNEL = 1, 2
@@ -27,15 +28,33 @@ NUMPY = {
     "max": "np.maximum({0}, {1})", "min": "np.minimum({0}, {1})", "floor": "np.floor({0})", "ceil": "np.ceil({0})",
     "sqrt": "np.sqrt({0})", "lt": "({0} < {1})", "gt": "({0} > {1})", "le": "({0} <= {1})", "ge": "({0} >= {1})",
     "eq": "({0} == {1})", "ne": "({0} != {1})", "and": "({0} & {1})", "or": "({0} | {1})",
-    "select_n": "np.where({0}, {2}, {1})",
+    "select_n": "np.where({0}, {2}, {1})", "exp": "np.exp({0})",
 }  # fmt: skip
 """Primitive -> NumPy."""
 
 NUMBA = NUMPY | {
-    "max": "max({0}, {1})", "min": "min({0}, {1})", "floor": "math.floor({0})", "ceil": "math.ceil({0})",
-    "sqrt": "math.sqrt({0})", "and": "({0} and {1})", "or": "({0} or {1})", "select_n": "({2} if {0} else {1})",
+    "max": "max({0}, {1})", "min": "min({0}, {1})", "select_n": "({2} if {0} else {1})", "exp": "decay({0})",
 }  # fmt: skip
 """Primitive -> scalar code that LLVM vectorises."""
+
+
+@numba.njit(fastmath=True, inline="always")
+def decay(x: float) -> float:
+    """Return exp(x) for x <= 0 as a polynomial of x / 64, squared six times: 4e-6 near 0, no call in the loop."""
+    y = max(x, np.float32(-40.0)) * np.float32(1 / 64)
+    p = y * np.float32(1 / 720) + np.float32(1 / 120)
+    p = p * y + np.float32(1 / 24)
+    p = p * y + np.float32(1 / 6)
+    p = p * y + np.float32(0.5)
+    p = p * y + np.float32(1.0)
+    p = p * y + np.float32(1.0)
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    p = p * p
+    return p * p
+
 
 ZERO, ONE = "f32(0.0)", "f32(1.0)"
 

@@ -66,4 +66,5 @@ def layout(figure: go.Figure, height: int, **margin: int) -> None:
 
 
 def axis_title(objective: Objective) -> str:
+    """Return an objective's words and unit as the title of an axis, escaped."""
     return escape(bracketed(label(objective), objective.unit))

@@ -38,7 +38,8 @@ def page_html(found: SweepResult | Searched, why: Why | None = None) -> str:
 
 
 def _head(result: SweepResult, search: Searched | None) -> str:
-    badge = f'<span class="badge">{escape(result.calibration)}</span>'
+    words = result.calibration if result.calibration == "uncalibrated" else f"calibration {result.calibration}"
+    badge = f'<span class="badge">{escape(words)}</span>'
     lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
     if search is not None:
         lead += f", {result.n:,} of them evaluated by a search"
