@@ -39,7 +39,7 @@ NUMBA = NUMPY | {
 
 
 @numba.njit(fastmath=True, inline="always")
-def decay(x: float) -> float:
+def decay(x: np.float32) -> np.float32:
     """Return exp(x) for x <= 0 as a polynomial of x / 64, squared six times: 4e-6 near 0, no call in the loop."""
     y = max(x, np.float32(-40.0)) * np.float32(1 / 64)
     p = y * np.float32(1 / 720) + np.float32(1 / 120)
