@@ -71,8 +71,7 @@ def test_a_tenth_of_a_small_grid_holds_nearly_all_of_its_hypervolume(space, trut
         found = search(space, evaluations=410, seed=seed)
         assert found.evaluations == 410
         share.append(box.hypervolume(found.result.front[NAMES].to_numpy(float)) / box.hypervolume(front))
-    assert np.mean(share) > 0.97, share  # eight seeds lie between 0.954 and 0.999, their mean at 0.989
-    assert min(share) > 0.95, share
+    assert min(share) > 0.97, share  # eight seeds lie between 0.989 and 0.999
 
 
 def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_once):
