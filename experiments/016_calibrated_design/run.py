@@ -175,6 +175,7 @@ def regrets(published: pd.DataFrame, calibrated: pd.DataFrame, baselines: pd.Dat
 
 
 def main() -> None:
+    """Evaluate and print the README's tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for designs.csv: both models' times of both fronts")
     folder = parser.parse_args().out

@@ -49,6 +49,7 @@ def errors(model: TimingModel, rows: TimedRows) -> dict[str, float]:
 
 
 def main() -> None:
+    """Evaluate and print the README's tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     rows = measured(parser.parse_args().folder)
