@@ -51,8 +51,8 @@ def caveats(result: SweepResult) -> list[str]:
     else:
         notes.append(
             f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}, fitted to measured "
-            "matrix products, attention and vector kernels; those of communication stay uncalibrated. Times carry the "
-            "interval of single products that the fit has not seen."
+            "matrix products and attention in bf16 and fp16 and to vector kernels; messages between GPUs, other types "
+            "and traces stay uncalibrated. Intervals of times are those of single products that the fit has not seen."
         )
     notes.append(f"Power: {power_calibration(result.space.power)}.")
     notes += trust_notes(result)

@@ -6,7 +6,7 @@ from dse.report.findings import chosen_designs, measured_baseline
 from dse.report.words import joined, label
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
-from dse.sweep.trust import Trust, beyond, objective_trust
+from dse.sweep.trust import Trust, beyond, objective_trust, time_uncertainty
 from dse.uncertainty import SHARE
 
 
@@ -64,7 +64,7 @@ def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
 def _beyond(space: Space) -> list[str]:
     """What the axes ask beyond the GPUs that the models were held against."""
     notes = []
-    for what, known in (("Times", space.model.uncertainty), ("Watts", space.power.model.uncertainty)):
+    for what, known in (("Times", time_uncertainty(space)), ("Watts", space.power.model.uncertainty)):
         outside = beyond(space, known) if known else []
         if known and outside:
             gpus = joined(sorted(set(known.gpus)))

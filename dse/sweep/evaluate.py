@@ -1,8 +1,7 @@
-"""Evaluation of many designs: the only file that maps models over designs and knows blocks and devices.
+"""Evaluation of many designs: the only file that knows blocks and devices.
 
-The models are written for one kernel on one GPU. Here they are mapped over (designs, kernels) with ``jax.vmap``, which
-computes a term of one side once for that side; a chunk runs in blocks whose (designs x kernels) arrays fit a core's
-cache, inside one jitted program (spec speed, section 8).
+The models are mapped over (designs, kernels) in :mod:`dse.sweep.candidates`; a chunk runs in blocks whose (designs x
+kernels) arrays fit a core's cache, inside one jitted program (spec speed, section 8).
 """
 
 import os

@@ -16,6 +16,9 @@ ON_POWER = ("power_w",)
 _PER_TIME = ("tokens_per_s",)
 _ENERGY = ("energy_j", "joules_per_token")
 _PER_ENERGY = ("tokens_per_joule",)
+CALIBRATED = frozenset({"bf16", "fp16"})
+"""Data types of the matrix products and attention that timing models were fitted to."""
+
 UNPRICED = ("die_usd", "memory_usd")
 """Metrics that rest on published estimates of prices: nothing measured stands against them."""
 
@@ -60,7 +63,7 @@ def objective_trust(space: Space, objective: Objective) -> Trust:
 def trust(space: Space, text: str) -> Trust:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
     metric = text.rpartition(".")[2] if text.count(".") < 2 else ""
-    time, power = space.model.uncertainty, space.power.model.uncertainty
+    time, power = time_uncertainty(space, text.partition(".")[0]), space.power.model.uncertainty
     energy = time.times(power) if time and power else None
     known = {
         **dict.fromkeys(ON_TIME, time),
@@ -74,6 +77,16 @@ def trust(space: Space, text: str) -> Trust:
         return Trust(known[metric])
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
     return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+
+
+def time_uncertainty(space: Space, workload: str = "total") -> Uncertainty | None:
+    """Return how far off the times of a workload (by name, or of all) may be; None where no calibration says so.
+
+    None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights.
+    """
+    asked = [w for w in space.workloads if w.name == workload] or space.workloads
+    covered = all(not w.traced and o.operands <= CALIBRATED for w in asked for o in w.operators)
+    return space.model.uncertainty if covered else None
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:

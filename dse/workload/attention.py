@@ -133,7 +133,8 @@ def attention_operator(
         f"{attention.queries:g} x {attention.keys:g} {attention.dtype}"
     )
     kind = "attention_decode" if attention.queries == 1 else "attention_prefill"
-    return Operator(name, kind, tuple(candidates), repeats, phase, shape)
+    operands = frozenset({attention.dtype, attention.kv})
+    return Operator(name, kind, tuple(candidates), repeats, phase, shape, operands)
 
 
 def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:

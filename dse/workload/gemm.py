@@ -111,7 +111,7 @@ def gemm_operator(
         raise InputError(f"{name}: no matrix instruction of these GPUs computes in {gemm.compute}")
     batch = f"{gemm.batch:g} x " if gemm.batch != 1 else ""
     shape = f"{batch}{gemm.m:g} x {gemm.n:g} x {gemm.k:g} {gemm.compute}"
-    return Operator(name, "gemm", tuple(candidates), repeats, phase, shape)
+    return Operator(name, "gemm", tuple(candidates), repeats, phase, shape, frozenset({gemm.a, gemm.b, gemm.compute}))
 
 
 def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:

@@ -22,7 +22,8 @@ class Operator:
     """A step of a workload: on each design the fastest of its candidates runs, as a tuned library would choose.
 
     ``kind`` is the kernel class (gemm, attention, norm, elementwise ...); ``repeats`` says how often it runs;
-    ``phase`` is ``prefill``, ``decode`` or ``kernel``; ``shape`` is for people.
+    ``phase`` is ``prefill``, ``decode`` or ``kernel``; ``shape`` is for people; ``operands``: data types of what
+    a matrix product or attention reads, and of its instructions.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Operator:
     repeats: float = 1.0
     phase: str = "kernel"
     shape: str = ""
+    operands: frozenset[str] = frozenset()
 
     def tensor_types(self) -> set[str]:
         """Return the data types of the tensor instructions that its candidates use."""

@@ -40,6 +40,17 @@ def test_times_of_an_uncalibrated_model_carry_no_interval(space):
         assert trust(space, metric).word == "uncalibrated"
 
 
+def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
+    for dtype, known in (("bf16", True), ("fp16", True), ("fp8", False)):
+        use = f"gpt2_xl:phase=decode,batch=1,context=128,dtype={dtype}"
+        mixed = small | {"workloads": {"decode": "gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16", "other": use},
+                         "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}  # fmt: skip
+        space = replace(space_from_mapping(mixed, "here", "mixed"), model=Measured())
+        assert trust(space, "decode.tbt_ms").uncertainty is not None
+        assert (trust(space, "other.tbt_ms").uncertainty is not None) == known
+        assert (trust(space, "total.time_ms").uncertainty is not None) == known
+
+
 def test_power_and_area_carry_what_was_left_out_of_their_fits(space):
     off = left_out_errors()
     power = trust(space, "decode.power_w").uncertainty
