@@ -88,9 +88,13 @@ class Amali(TimingModel):
         ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
         beside = (1.0 - self.sustained.exposed) * ctas
         stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain + beside)
+        after = ctas - beside
+        # By the SMs' own time alone, before the bytes' floor: more bandwidth never slows the clock.
+        slower = self.sustained.slowed(kernel, sheet, clock, stalls.total + after)
+        stalls = stalls.scaled(slower)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
-        fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
-        timing = self._timing(
+        fair = slower * fair / (gpu.sm_count * gpu.subcores_per_sm)
+        return self._timing(
             kernel,
             gpu,
             clock,
@@ -98,11 +102,10 @@ class Amali(TimingModel):
             stalls,
             jnp.asarray(kernel.l2_bytes),
             divergence=jnp.maximum(stalls.issue - fair, 0.0),
-            after=ctas - beside,
+            after=slower * after,
             interconnect=link_cycles(kernel, gpu, clock),
             feasible=grid.fits * supported(kernel, gpu),
         )
-        return _at_clock(timing, self.sustained.slowed(kernel, sheet, clock, timing.cycles))
 
     @property
     def calibration(self) -> str:
@@ -237,8 +240,9 @@ class Amali(TimingModel):
         as the longest of them alone.
         """
         kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
-        full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem)
         listed = jnp.asarray(kernel.longest) > 0
+        in_flight = jnp.where(listed, kernel.ctas / jnp.maximum(uneven, 1e-6), grid.full_ctas)  # a mean over the rounds
+        full = self._wave(kernel, gpu, grid.resident, in_flight, mem)
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
         ctas = jnp.where(listed, 1.0, grid.rest)
         all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
@@ -325,16 +329,6 @@ def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Reside
     on_sm = ctas * warps
     subcore = ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
     return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
-
-
-def _at_clock(timing: Timing, slower: Array) -> Timing:
-    """Return a timing whose causes that follow the SMs' clock take ``slower`` times as long, in cycles as requested.
-
-    DRAM and links keep their pace, and a launch comes from the host.
-    """
-    keep = ("dram_bandwidth", "interconnect", "launch")
-    changed = {cause: cycles * slower for cause, cycles in timing.stack().items() if cause not in keep}
-    return replace(timing, **changed)
 
 
 def _with_drain(stalls: IntervalCycles, at: Timeline) -> IntervalCycles:

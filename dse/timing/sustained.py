@@ -31,8 +31,8 @@ class Sustained(eqx.Module):
     ``kept`` [1], share of the L2 that survives between launches (None: :func:`dse.workload.reuse.miss_fraction`);
     ``split`` [ns] of each kernel after the first, which adds up partial results.
 
-    ``throttle`` [1]: a launch that uses the share u of the tensor peak for t us takes 1 + throttle u^2 ln(1 + t/300 us)
-    of its time, since the clock falls in the power limit.
+    ``throttle`` [1]: SMs that use the share u of the tensor peak for t us take 1 + throttle u^2 ln(1 + t/300 us) of
+    that time, since the clock falls in the power limit; the bytes' time, which is a floor, stays.
 
     ``streams`` [1], above 0.5 the exponent of what a stream through all buffers finds in the L2, 0: as products
     (:func:`dse.workload.reuse.between_launches`). ``queued`` [1], share of the queueing behind other SMs that shows;
@@ -110,7 +110,7 @@ class Sustained(eqx.Module):
         return excess + self.write * jnp.minimum(writes, on_sm)
 
     def slowed(self, kernel: Kernel, gpu: Gpu, clock_ghz: Array, cycles: Array) -> Array:
-        """Return by what factor what follows the clock takes longer, for a launch of ``cycles`` at ``clock_ghz``.
+        """Return by what factor SM time of ``cycles`` at ``clock_ghz`` takes longer.
 
         u: useful multiply-adds over the tensor peak of the type at that clock; 0 for kernels on CUDA cores, whose power
         is far from the limit.
