@@ -7,7 +7,6 @@ from typing import Any
 from zlib import crc32
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
@@ -224,29 +223,38 @@ def _worst(
 ) -> list[dict[str, Any]]:
     """The rows that are farthest off, each with its stack [us]."""
     ratio = np.abs(np.log(rows["predicted_us"] / rows["latency_us"]).to_numpy())
-    places = [int(i) for i in np.argsort(-np.where(runs, ratio, -1.0))[: min(WORST, int(runs.sum()))]]
-    starts = np.cumsum([0, *(len(c.table) for c in chosen)])
-    found = []
-    for place in places:
-        block = int(np.searchsorted(starts, place, side="right")) - 1
-        at, part, row = place - starts[block], chosen[block], rows.iloc[place]
-        kernel, gpu = jax.tree.map(lambda x, i=at: jnp.asarray(x)[i], (part.kernels, part.gpus))
-        stack = _stack(judges[str(row["device"])].model, kernel, gpu)
-        shape = {c: float(row[c]) for c in SHAPES[row["op"]]}
-        found.append({"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
-                      "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
-                      "ratio": float(row["predicted_us"] / row["latency_us"]),
-                      "implementation": row["implementation"], "kernel": row["kernel"], "harness": row["harness"],
-                      "stack_us": {"overhead": float(row["overhead_us"])} | stack})  # fmt: skip
-    return found
+    places = np.argsort(-np.where(runs, ratio, -1.0))[: min(WORST, int(runs.sum()))]
+    worst = rows.iloc[places].reset_index(drop=True)
+    every = jax.tree.map(lambda *x: np.concatenate([np.asarray(part) for part in x]), *(_kernels(c) for c in chosen))
+    stacks = [{}] * len(worst)
+    for device, mine in worst.groupby("device").indices.items():
+        kernels, gpus = jax.tree.map(lambda x, at=places[mine]: x[at], every)
+        for place, stack in zip(mine, _stacks(judges[str(device)].model, kernels, gpus), strict=True):
+            stacks[place] = stack
+    return [_worst_row(row, stack) for (_, row), stack in zip(worst.iterrows(), stacks, strict=True)]
 
 
-def _stack(model: TimingModel, kernel: Any, gpu: Any) -> dict[str, float]:
-    """The stack of one chosen kernel [us], causes that cost nothing left out; ``kernel`` (1,), ``gpu`` scalar."""
-    timing = timings(model, kernel, jax.tree.map(lambda x: x[None], gpu))
-    clock = float(timing.clock_ghz[0])
-    us = {cause: float(cycles[0]) / clock / 1e3 for cause, cycles in timing.stack().items()}
-    return {cause: value for cause, value in us.items() if value > 0}
+def _kernels(chosen: Chosen) -> tuple[Any, Any]:
+    """The chosen kernel and the GPU of every row, fields of shape (rows,)."""
+    return jax.tree.map(lambda x: x[:, 0], chosen.kernels), chosen.gpus
+
+
+def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
+    shape = {c: float(row[c]) for c in SHAPES[row["op"]]}
+    return {"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
+            "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
+            "ratio": float(row["predicted_us"] / row["latency_us"]),
+            "implementation": row["implementation"], "kernel": row["kernel"], "harness": row["harness"],
+            "stack_us": {"overhead": float(row["overhead_us"])} | stack}  # fmt: skip
+
+
+def _stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:
+    """The stacks of chosen kernels [us], causes that cost nothing left out; fields of shape (rows,)."""
+    count = len(kernels.ctas)
+    kernels, gpus = jax.tree.map(lambda x: np.pad(x, (0, WORST - count), mode="edge"), (kernels, gpus))
+    timing = timings(model, kernels, gpus)  # always WORST rows, for one compiled program
+    us = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
+    return [{cause: float(x[i]) for cause, x in us.items() if x[i] > 0} for i in range(count)]
 
 
 def _predictors(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> tuple[Predictor, ...]:

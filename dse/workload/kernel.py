@@ -1,9 +1,9 @@
 """The record of what a kernel demands, as independent of the GPU as it can be."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,7 +15,9 @@ TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 """Data types of tensor instructions; ``Kernel.tensor_dtype`` is an index into this tuple."""
 
 
-class Interval(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Interval:
     """A stretch of the representative warp's instructions that ends in at most one stall, and how often it runs.
 
     Counts are per warp and per repeat: ``instructions`` [warp instruction] issued in all, of which ``fp32``, ``int32``
@@ -41,7 +43,9 @@ class Interval(eqx.Module):
     tensor_waits: Number = 0.0
 
 
-class Kernel(eqx.Module):
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Kernel:
     """What one kernel launch demands; every field a scalar, or an array of shape (kernels,) in a batch.
 
     Grid and resources: ``ctas``; ``warps`` [warp/CTA]; ``registers`` [register/thread]; ``shared_kib`` [KiB/CTA];
