@@ -42,6 +42,13 @@ FEWEST = 20
 """A stage with fewer rows is left out."""
 
 
+POLISHES, GAIN = 8, 0.02
+"""Polishes at most, each with candidates drawn anew and priors about the last; one that takes less than this share
+off the fitted rows' error is not kept, and ends them."""
+
+MANY = 200
+"""Rows from which on a fit is polished more than once: few rows would drift from the priors that hold them."""
+
 LAUNCH_US = {"attention_prefill": 20.0, "attention_decode": 16.0}
 """Kind -> time below which launches rule its rows [us], SHORT_US where not named: attention is several kernels."""
 
@@ -107,12 +114,15 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
     prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
-    def add(name: str, free: set[str], fitted: int) -> None:
-        results.append(_result(rows, out, _named(z, prior), fit_overhead, (name, free, fitted)))
-        if report:
-            report(results[-1])
+    def told(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
+        return _result(rows, out, values, fit_overhead, (name, free, fitted))
 
-    add("other GPUs" if start else "published prior", set(), 0)
+    def add(result: StageResult) -> None:
+        results.append(result)
+        if report:
+            report(result)
+
+    add(told("other GPUs" if start else "published prior", set(), 0, _named(z, prior)))
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
         weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight
@@ -120,12 +130,16 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
             continue
         chosen = rows.shortlist(model_of(_named(z, prior)), count)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
-        add(stage, free, int((weights > 0).sum()))
-    if polish:
-        prior = priors(kind, _named(z, prior))
-        chosen = rows.shortlist(model_of(_named(np.zeros_like(z), prior)), count)
-        z = fit_stage(np.zeros_like(z), set(order), prior, fit_rows(chosen, ~out * weight, fit_overhead, size))
-        add("polish", set(order), int((~out).sum()))
+        add(told(stage, free, int((weights > 0).sum()), _named(z, prior)))
+    for again in range((POLISHES if (~out).sum() >= MANY else 1) if polish else 0):
+        about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
+        chosen = rows.shortlist(model_of(_named(still, about)), count)
+        moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
+        result = told("polish", set(order), int((~out).sum()), _named(moved, about))
+        if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
+            break
+        prior, z = about, moved
+        add(result)
     return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results), size)
 
 
