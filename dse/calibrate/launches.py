@@ -1,5 +1,6 @@
 """Measured rows as kernels on a GPU: the operator in its harness's cache state, the kernel that runs, its activity."""
 
+import re
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from dse.workload.attention import Attention, attention_operator
 from dse.workload.attention_library import library_of
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.library import REPRESENTATIVE, Library
+from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.operator import Operator
 
 PRODUCTS = ("gemm", "gemm_bias", "bmm")
@@ -30,6 +31,9 @@ OPERATORS = ("gemm", "attn_prefill", "attn_decode")
 DTYPES = ("bf16", "fp16")
 """What :func:`operator` makes kernels of; rows of another kind are to be skipped, and counted."""
 
+
+KERNEL_TILE = re.compile(r"kernel=\S*?(?:sgemm_|tilesize)(\d+)x(\d+)")
+"""Tile of a product on CUDA cores in the notes of its row."""
 
 WRITES = "KV-cache write kernel"
 """Words in the notes of attention rows whose time holds the kernel that writes the new keys and values."""
@@ -60,11 +64,19 @@ def operator(
     target = (capability, capability)
     if row.op in VECTOR:
         return vector_of(row, harness)
-    if row.op in PRODUCTS:
-        return gemm_operator("gemm", product(row, harness), target, warpgroup, library=library)
     notes = _notes(row)
+    if row.op in PRODUCTS:
+        return gemm_operator("gemm", product(row, harness), target, warpgroup, library=_that_ran(notes, library))
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
     return attention_operator("attention", attended(row), target, warpgroup, library=ran)
+
+
+def _that_ran(notes: str, library: Library) -> Library:
+    """The library with the tile on CUDA cores that the notes name alone, in both orders: libraries that store columns
+    first swap the sides."""
+    named = KERNEL_TILE.search(notes)
+    sides = sorted(int(side) for side in named.groups()) if named else []
+    return replace(library, simt_tiles=tuple(t for t in SIMT_TILES if sorted(t[:2]) == sides) or SIMT_TILES)
 
 
 def _notes(row: Any) -> str:

@@ -34,6 +34,9 @@ SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
 SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols"))
 """Operator -> the numbers that its shape needs, all above 0."""
 
+LEAST_WATTS = 10.0
+"""Watts a TFLOP/s of fp32 at boost, just below the least of the GPUs that fp32 products were fitted on (H100: 10.5)."""
+
 WORST = 20
 
 
@@ -180,7 +183,8 @@ def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, 
     found = []
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
         calibration = judges[str(device)].calibration
-        inside = _inside(part, calibration, str(op), str(dtype))
+        checked = dtype != "fp32" or op in VECTOR or not held_back(judges[str(device)].sheet)
+        inside = _inside(part, calibration if checked else None, str(op), str(dtype))
         for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
             covered = None if inside is None else 100 * float(inside[mask].mean())
             found.append({"device": device, "op": op, "dtype": dtype, "regime": name} | _scores(part[mask])
@@ -201,6 +205,13 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
         "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
         "roofline3_mape": float(error("three_us").mean()), "noise_floor": group_noise(rows["noise"].to_numpy()),
     }  # fmt: skip
+
+
+def held_back(sheet: GpuSheet) -> bool:
+    """Whether a board has so few watts for its fp32 rate that products on CUDA cores hold its clock back."""
+    gpu = sheet.numbers()
+    rate = 2 * gpu["sm_count"] * gpu["fp32_lanes"] * gpu["boost_clock_mhz"] * 1e-6
+    return gpu["tdp_w"] < LEAST_WATTS * rate
 
 
 def _inside(rows: pd.DataFrame, calibration: TimingCalibration | None, op: str, dtype: str) -> np.ndarray | None:
@@ -280,6 +291,9 @@ def _notes(
         part = rows[rows["device"] == device]
         kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
         bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
+        if held_back(judge.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
+            notes.append(f"{device}: fewer watts for its fp32 rate than any GPU that fp32 products were fitted on: "
+                         "its clock may be held back, and no interval is given")  # fmt: skip
         if bare:
             notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
         if found.fitted_on_it:

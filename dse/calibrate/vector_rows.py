@@ -71,7 +71,8 @@ def vector_family(row: Any) -> str:
 def _overheads() -> dict[tuple[str, str, str], tuple[float, float]]:
     return {
         (row["harness"], row["device"], row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
-        for row in read_table("calibration/vector_overheads.csv")
+        for table in ("vector_overheads", "product_overheads")
+        for row in read_table(f"calibration/{table}.csv")
     }
 
 
@@ -79,9 +80,9 @@ def overhead_of(row: Any, harness: Harness) -> tuple[float, float]:
     """Return what a harness adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
 
     Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
-    outlasts this shadow adds to the overhead. Products have none; a harness's own overhead where no row is fitted.
+    outlasts this shadow adds to the overhead. A harness's own overhead where none is fitted for the row's operator.
     """
     known = _overheads()
-    places = ((device, op) for device in (str(row.device), ANY) for op in (str(row.op), ANY))
-    found = (known.get((harness.name, *place)) for place in places) if row.op in VECTOR else ()
+    ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
+    found = (known.get((harness.name, device, op)) for device in (str(row.device), ANY) for op in ops)
     return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))

@@ -24,6 +24,9 @@ MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
 
 
+SIMT = "matrix_simt"
+"""Implementation of products on CUDA cores, whatever the library."""
+
 START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
 """What a warp does before its first load: addresses, barriers."""
 
@@ -100,7 +103,7 @@ def gemm_operator(
     ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
     the tiles and splits.
     """
-    implementation = implementation_index(library.implementation)
+    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.implementation)
     candidates = [
         _candidate(gemm, instruction, tile, split, implementation)
         for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
@@ -117,6 +120,7 @@ def gemm_operator(
 def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:
     """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
     shapes = library.warpgroup_tiles if instruction.warpgroup else library.warp_tiles
+    shapes = library.simt_tiles if gemm.compute == "fp32" else shapes
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
     fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
@@ -210,8 +214,8 @@ def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: in
         int32 = 6.0
     else:
         matrix = fma / instruction.fma[gemm.compute]
-        fragment_bytes = _fragment_bytes(gemm, tile)
-        copies, shared_loads, waits = load_bytes / VECTOR_BYTES, fragment_bytes / VECTOR_BYTES, 1.0
+        fragment_bytes, shared_loads = _fragments(gemm, tile)
+        copies, waits = load_bytes / VECTOR_BYTES, 1.0
         # Asynchronous copies fill shared memory from the L2 port; before them every byte was stored from registers.
         shared_bytes = fragment_bytes + (0.0 if instruction.compute_capability >= 8.0 else load_bytes)
         int32 = 2.0 * copies + 6.0
@@ -235,12 +239,20 @@ def _n_side(tile: Tile) -> int:
     return min(tile.rows if tile.rows % 64 else tile.columns, 256)
 
 
-def _fragment_bytes(gemm: Gemm, tile: Tile) -> float:
-    """Bytes a warp reads from shared memory for its own sub-tile: warps stand two by two, or four abreast when flat."""
+def _fragments(gemm: Gemm, tile: Tile) -> tuple[float, float]:
+    """Bytes a warp reads from shared memory for its own sub-tile, and its loads: warps stand two by two, or four
+    abreast when flat.
+
+    On CUDA cores a lane has its own part of the sub-tile, lanes standing four by eight as suits its shape: a load of
+    16 B by every lane is one line of shared memory, which several lanes share.
+    """
     warp_rows = 1 if tile.rows <= 32 else 2
-    warp_columns = tile.warps / warp_rows
-    element = element_bytes(gemm.compute)
-    return (tile.rows / warp_rows + tile.columns / warp_columns) * tile.depth * element
+    rows, columns = tile.rows / warp_rows, tile.columns / (tile.warps / warp_rows)
+    if gemm.compute == "fp32":
+        loads = min(rows / 4.0 + columns / 8.0, rows / 8.0 + columns / 4.0) * tile.depth / 4.0
+        return loads * 128.0, loads
+    fragment_bytes = (rows + columns) * tile.depth * element_bytes(gemm.compute)
+    return fragment_bytes, fragment_bytes / VECTOR_BYTES
 
 
 def _chain(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, fma: float) -> float:

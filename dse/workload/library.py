@@ -6,13 +6,21 @@ TileShape = tuple[int, int, int]
 """(rows, columns, warps) of a CTA's tile."""
 
 
+SIMT_TILES: tuple[TileShape, ...] = (
+    (256, 128, 8), (128, 256, 8), (128, 128, 8), (256, 64, 8), (64, 256, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
+    (128, 32, 4), (32, 128, 4), (64, 32, 2), (32, 64, 2), (32, 32, 1),
+)  # fmt: skip
+"""Tiles of products on CUDA cores, eight by eight results a lane or fewer (CUTLASS simt_sgemm, cuBLAS's names)."""
+
+
 @dataclass(frozen=True)
 class Library:
     """What a library of matrix products can choose from.
 
     ``warp_tiles`` and ``warpgroup_tiles``: tiles with warp-level and with warpgroup-level instructions; of the latter a
     side that is no multiple of 64 is the instruction's N (operands swapped). ``splits``: CTAs that share one tile's
-    contraction, each with ``least_k`` elements of k or more. ``implementation``: whose fitted costs its kernels have.
+    contraction, each with ``least_k`` elements of k or more; ``simt_tiles``: on CUDA cores. ``implementation``: whose
+    fitted costs its kernels have, where they run on tensor cores.
     """
 
     name: str
@@ -21,6 +29,7 @@ class Library:
     splits: tuple[int, ...]
     least_k: int
     implementation: str = "matrix"
+    simt_tiles: tuple[TileShape, ...] = SIMT_TILES
 
 
 REPRESENTATIVE = Library(

@@ -105,3 +105,15 @@ def test_refusals(table, tmp_path):
         validate_time(none)
     assert run_command(["validate", str(none)]) == 2
     assert run_command(["validate", str(table), "--quantity", "power", "--gpu", "h100_sxm"]) == 2
+
+
+def test_fp32_products_of_a_board_with_few_watts_have_no_interval(tmp_path):
+    columns = "source,device,op,dtype,batch,m,n,k,rows,cols,heads,kv_heads,head_dim,seq_q,seq_kv,latency_us"
+    rows = [f"neusight,{d},bmm,fp32,64,512,512,64,,,,,,,,{us}" for d in ("T4", "V100-PCIE-32GB") for us in (900, 950)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join([columns, *rows]) + "\n")
+    found = validate_time(table)
+    covered = {g["device"]: g["interval_80_coverage"] for g in found.document["groups"] if g["regime"] == "all"}
+    assert covered["T4"] is None
+    assert covered["V100-PCIE-32GB"] is not None
+    assert any(note.startswith("T4: fewer watts") for note in found.notes)

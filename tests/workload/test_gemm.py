@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.library import REPRESENTATIVE
 
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
@@ -119,5 +120,9 @@ def test_a_cluster_shares_the_columns_operand():
 def test_fp32_runs_on_cuda_cores():
     kernel = kernels(Gemm(512, 512, 512, 1, "fp32", "fp32", "fp32", "fp32"))["ffma 128x128"]
     assert (kernel.uses_tensor, kernel.fma_lanes, kernel.loop.tensor_fma) == (0, 1, 0)
-    assert kernel.loop.fp32 * 32 * 4 * kernel.loop.repeats * kernel.ctas == 512**3
+    assert kernel.loop.fp32 * 32 * 8 * kernel.loop.repeats * kernel.ctas == 512**3
     assert ceil(512 / 16) == kernel.loop.repeats
+    # Eight warps of 64 x 32 results, a lane 8 x 8: for every k two loads of A and two of B, a line of 128 B each; and
+    # an eighth of both operands' blocks stored from registers.
+    assert kernel.loop.shared_bytes == 16 * 4 * 128 + 16 * (128 + 128) * 4 / 8
+    assert IMPLEMENTATIONS[int(kernel.implementation)] == "matrix_simt"

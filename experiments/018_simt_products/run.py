@@ -1,0 +1,127 @@
+"""Calibration of matrix products in fp32 on CUDA cores, from PyTorch's on four GPUs, and what it is worth elsewhere.
+
+Run with ``python experiments/018_simt_products/run.py FOLDER [--write]`` (ten minutes on two cores); FOLDER holds the
+measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write``
+writes the calibration and the overheads of the way of measuring.
+"""
+
+import argparse
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.implementations import load_implementations
+from dse.calibrate.measured import read_times
+from dse.calibrate.timed import SEEN, TimedRows, best
+from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
+from dse.calibrate.timing_fit import model_of, prior_values
+from dse.hardware.presets import load_sheet
+
+NAME = "matrix_simt"
+DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"
+DEVICES = {
+    "A100-PCIE-40GB": "a100_pcie_40gb", "H100-SXM5-80GB": "h100_sxm", "P100-PCIE-16GB": "p100_pcie_16gb",
+    "V100-PCIE-32GB": "v100_pcie_32gb", "T4": "t4",
+}  # fmt: skip
+LIMITED = "T4"
+"""Never fitted: its 70 W hold it far below its boost clock, which the model of a kernel's time does not know."""
+
+MOST = 150
+"""Rows of a device and operator that are used at most, fitted and left-out ones each."""
+
+ROUNDS = 2
+"""Fits in turn of the host's overheads and of the kernels' costs."""
+
+OVERHEADS, SHADOWS = np.geomspace(10, 120, 50), np.r_[0.0, np.geomspace(2, 60, 20)]
+"""Candidates of a host's overhead, and of what of a kernel it hides [us]."""
+
+
+def with_floors(rows: TimedRows, time: np.ndarray, out: np.ndarray) -> TimedRows:
+    """Return the rows with the overhead and the shadow of each device and operator that fit kernel times ``time``."""
+    table = rows.table.copy()
+    measured = table["latency_us"].to_numpy()
+    overhead, shadow = np.meshgrid(OVERHEADS, SHADOWS, indexing="ij")
+    for at in table.groupby(["device", "op"]).indices.values():
+        mine = at[~out[at]]
+        seen = overhead[..., None] + np.maximum(time[mine] - shadow[..., None], SEEN * time[mine])
+        error = np.abs(np.log(seen / measured[mine])).mean(axis=-1)
+        i, j = np.unravel_index(np.argmin(error), error.shape)
+        table.loc[at, ["overhead_us", "shadow_us"]] = OVERHEADS[i], SHADOWS[j]
+    return replace(rows, table=table)
+
+
+def kernel_us(values: dict[str, float], rows: TimedRows) -> np.ndarray:
+    """Return the rows' times without any overhead [us]."""
+    bare = replace(rows, table=rows.table.assign(overhead_us=0.0, shadow_us=0.0))
+    return best(model_of(values), bare)[0]
+
+
+def fitted(rows: TimedRows, gpus: tuple[str, ...], tables: list, seen: np.ndarray) -> tuple[TimingAnswer, TimedRows]:
+    """Fit costs to the rows of mask ``seen``, and overheads to all devices' fitted families."""
+    out = left_out(rows.table["family"])
+    values = prior_values("simt")
+    for turn in range(ROUNDS):
+        rows = with_floors(rows, kernel_us(values, rows), out)
+        answer = fit_timed(NAME, tables, gpus, rows.keep(seen), implementation=NAME, start=values if turn else None)
+        values = answer.fit.values
+    return answer, with_floors(rows, kernel_us(values, rows), out)
+
+
+def errors(rows: TimedRows, values: dict[str, float], mask: np.ndarray) -> str:
+    """Return the error on rows of a mask, and on those from 100 us on, in percent."""
+    predicted, _ = best(model_of(values), rows)
+    measured = rows.table["latency_us"].to_numpy()
+    off, long = 100 * np.abs(predicted / measured - 1), measured >= 100
+    bias = np.exp(np.log(predicted / measured)[mask].mean())
+    return f"{off[mask].mean():.1f} | {off[mask & long].mean():.1f} | {bias:.2f} |"
+
+
+def write(answer: TimingAnswer, rows: TimedRows) -> None:
+    """Write the calibration and the overheads."""
+    answer.write(DATA / "implementations" / f"{NAME}.toml")
+    with (DATA / "product_overheads.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["harness", "device", "op", "overhead_us", "shadow_us", "unit", "source", "status"])
+        for (device, op), part in rows.table.groupby(["device", "op"]):
+            floors = (f"{part[c].iloc[0]:.5g}" for c in ("overhead_us", "shadow_us"))
+            writer.writerow(["neusight", device, op, *floors, "us", "experiments/018_simt_products", "fitted"])
+
+
+def main() -> None:
+    """Fit, print and write."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    tables = [read_times(arguments.folder / "neusight__gemm_fp32.csv")]
+    sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
+    rows = load_implementations(tables[0].frame, sheets, {}, MOST)[NAME]
+    device, op = rows.table["device"].astype(str).to_numpy(), rows.table["op"].astype(str).to_numpy()
+    gpus = tuple(sorted(preset for d, preset in DEVICES.items() if d != LIMITED))
+    answer, floored = fitted(rows, gpus, tables, device != LIMITED)
+    for stage in answer.fit.stages:
+        print(
+            f"{stage.name}: {stage.rows} rows, fitted {stage.fitted or 0:.1f} %, left out {stage.left_out or 0:.1f} %"
+        )
+    print("at bounds:", ", ".join(answer.fit.at_bounds) or "none")
+    print("not determined:", ", ".join(answer.fit.undetermined))
+    print(" ".join(f"{c['name']} {c['value']:.3g}" for c in answer.coefficients()))
+    print("\n| device | operator | left out | from 100 us | bias |\n|---|---|---|---|---|")
+    out = left_out(rows.table["family"])
+    for d, o in pd.unique(pd.Series(list(zip(device, op, strict=True)))):
+        print(f"| {d} | {o} |", errors(floored, answer.fit.values, out & (device == d) & (op == o)), flush=True)
+    if arguments.write:
+        write(answer, floored)
+    print("\n| device never seen | all | from 100 us | bias |\n|---|---|---|---|")
+    for d in sorted(set(DEVICES) - {LIMITED}):
+        others, _ = fitted(rows, gpus, tables, (device != d) & (device != LIMITED))
+        theirs = with_floors(rows, kernel_us(others.fit.values, rows), out)
+        print(f"| {d} |", errors(theirs, others.fit.values, device == d), flush=True)
+    print(f"| {LIMITED} |", errors(floored, answer.fit.values, device == LIMITED), flush=True)
+
+
+if __name__ == "__main__":
+    main()
