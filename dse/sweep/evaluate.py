@@ -69,7 +69,9 @@ class PhaseResult:
 def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
     names = [field.name for field in fields(Gpu)]
-    values = {name: columns[name] if name in columns else jnp.asarray(base[name], dtype=float) for name in names}
+    with jax.ensure_compile_time_eval():  # known numbers, of which programs are made simpler
+        values = {name: jnp.asarray(base[name], dtype=float) for name in names if name not in columns}
+    values |= {name: columns[name] for name in names if name in columns}
     axes = {name: 0 if name in columns else None for name in names}
     return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
 

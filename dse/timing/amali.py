@@ -3,6 +3,7 @@
 C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends; PAPERS.md lists every departure.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import ceil_div
+from dse.numerics import INFEASIBLE, ceil_div
 from dse.timing.interval import (
+    Cycles,
     Hiding,
     IntervalCycles,
     Latencies,
@@ -22,6 +24,7 @@ from dse.timing.interval import (
     add_up,
     busiest_pipe,
     interval_cycles,
+    interval_total,
     own_stalls,
 )
 from dse.timing.launch import LaunchLatency
@@ -77,17 +80,7 @@ class Amali(TimingModel):
         """The timing of a generated kernel, with the coefficients of its implementation."""
         sheet, gpu = gpu, self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
-        grid = waves(kernel, gpu)
-        uneven = rounds(kernel, gpu, grid, self.sustained.tail)
-        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem)  # S_I + S_IP on the busiest SM
-        on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
-        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
-        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
-        # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
-        ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
-        beside = (1.0 - self.sustained.exposed) * ctas
-        stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain + beside)
+        mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
         timing = self._timing(
@@ -98,11 +91,52 @@ class Amali(TimingModel):
             stalls,
             jnp.asarray(kernel.l2_bytes),
             divergence=jnp.maximum(stalls.issue - fair, 0.0),
-            after=ctas - beside,
+            after=after,
             interconnect=link_cycles(kernel, gpu, clock),
             feasible=grid.fits * supported(kernel, gpu),
         )
         return _at_clock(timing, self.sustained.slowed(kernel, sheet, clock, timing.cycles))
+
+    def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
+        """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""
+        if not self.roofline_floor:
+            return super().nanoseconds(kernel, gpu)
+        return replace(
+            self, launch=self.launch.of(kernel.implementation), sustained=self.sustained.of(kernel.implementation)
+        )._total(kernel, gpu)
+
+    def _total(self, kernel: Kernel, gpu: Gpu) -> Array:
+        """The causes of :meth:`_generated` together, in :meth:`_floor` and :func:`_at_clock` too."""
+        sheet, gpu = gpu, self.sustained.derated(gpu)
+        clock = kernel_clock(kernel, gpu)
+        mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_total)
+        dram, l2 = self._bytes_cycles(mem, jnp.asarray(kernel.l2_bytes))
+        floor, total = jnp.maximum(dram, l2), stalls.total
+        beside = self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
+        executed = jnp.maximum(total, floor) + beside
+        cycles = executed + after + self._launch(kernel, clock, executed)
+        cycles = cycles + self._copied(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
+        busy = jnp.where(floor > total, stalls.issue, total)
+        on_clock = after + jnp.where(dram >= l2, busy, executed)
+        slower = self.sustained.slowed(kernel, sheet, clock, cycles)
+        runs = grid.fits * supported(kernel, gpu) > 0
+        return jnp.where(runs, (cycles + (slower - 1.0) * on_clock) / clock, INFEASIBLE)
+
+    def _on_sm(
+        self, kernel: Kernel, gpu: Gpu, clock: Array, of_interval: Callable[..., Cycles]
+    ) -> tuple[Memory, Waves, Cycles, Array]:
+        """Return memory and waves, the cycles of the busiest SM, and those that nothing overlaps."""
+        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
+        grid = waves(kernel, gpu)
+        uneven = rounds(kernel, gpu, grid, self.sustained.tail)
+        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem, of_interval)  # S_I + S_IP on the busiest SM
+        on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
+        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
+        # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
+        ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
+        beside = (1.0 - self.sustained.exposed) * ctas
+        return mem, grid, on_sm.later(drain + beside), ctas - beside
 
     @property
     def calibration(self) -> str:
@@ -230,24 +264,30 @@ class Amali(TimingModel):
 
         return over_intervals(at, seen.counts, close)
 
-    def _waves_cycles(self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory) -> IntervalCycles:
+    def _waves_cycles(
+        self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory, of_interval: Callable[..., Cycles]
+    ) -> Cycles:
         """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11.
 
         CTAs of unequal length, handed out one by one, take ``uneven`` rounds of full SMs instead, and at least as long
         as the longest of them alone.
         """
         kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
-        full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem)
+        full = self._wave(kernel, gpu, grid.resident, grid.full_ctas, mem, of_interval)
         listed = jnp.asarray(kernel.longest) > 0
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
         ctas = jnp.where(listed, 1.0, grid.rest)
         all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
-        rest = self._wave(last, gpu, ctas, all_ctas, mem).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
+        rest = self._wave(last, gpu, ctas, all_ctas, mem, of_interval).scaled(
+            jnp.where(grid.rest > 0, 1.0, listed * 1.0)
+        )
         full = full.scaled(jnp.where(listed, uneven, grid.full))
         even = listed & (full.total >= rest.total)
         return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
 
-    def _wave(self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory) -> IntervalCycles:
+    def _wave(
+        self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory, of_interval: Callable[..., Cycles]
+    ) -> Cycles:
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
@@ -255,7 +295,7 @@ class Amali(TimingModel):
         hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(ctas))
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
-            interval_cycles(
+            of_interval(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
                 gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
                 queued=self.sustained.queued,
@@ -285,14 +325,18 @@ class Amali(TimingModel):
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
             return stalls, zero, zero
-        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
-        l2 = l2_bytes * mem.l2_byte
+        dram, l2 = self._bytes_cycles(mem, l2_bytes)
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total
         waiting = jnp.where(binds, floor - stalls.issue, 0.0)
         waiting = waiting + self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting)
+
+    def _bytes_cycles(self, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
+        """Return the time of the bytes of DRAM and of the L2 [cycle]."""
+        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
+        return dram, l2_bytes * mem.l2_byte
 
     def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:
         if not self.with_launch:
