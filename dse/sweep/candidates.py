@@ -6,6 +6,7 @@ computes a term of one side once for that side.
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -133,29 +134,51 @@ must not choose among them."""
 
 def _fastest(times: Array, first: float) -> tuple[Array, Array]:
     """Return the number of the fastest row, counted from ``first``, and its time."""
-    place, best = jnp.full(times.shape[1:], first), times[0]
-    for row in range(1, len(times)):
-        faster = times[row] < best * (1.0 - EQUAL)
-        place, best = jnp.where(faster, first + row, place), jnp.where(faster, times[row], best)
+    best = reduce(jnp.minimum, list(times))
+    place = jnp.full(best.shape, first + len(times) - 1)
+    for row in range(len(times) - 2, -1, -1):
+        place = jnp.where(times[row] <= best * (1.0 + EQUAL), first + row, place)
     return place, best
 
 
-def judge_chosen(models: Models, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Timing, Power]:
+def judge_chosen(
+    models: Models, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu, *, simplified: bool = False
+) -> tuple[Timing, Power]:
     """Return timing and power, if nothing limits it, of the ``chosen`` candidates: arrays (designs, operators).
 
-    ``chosen`` may repeat the last operator (:func:`in_whole_vectors`).
+    ``chosen`` may repeat the last operator (:func:`in_whole_vectors`). ``simplified``: as a program whose results
+    differ by rounding (:mod:`dse.sweep.sides`), several times faster; derivatives pass through the other.
     """
 
     def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
         timing = models.timing(kernel, gpu)
         return timing, models.power.model.uncapped(activity(kernel, timing, gpu), gpu)
 
-    kernels = jax.lax.optimization_barrier(_picked(workload, chosen))
+    kernels = _picked(workload, chosen)
+    if simplified:
+        return _judged_simply(judge, kernels, chosen.shape, gpus, axes)
+    kernels = jax.tree.map(jnp.asarray, jax.lax.optimization_barrier(kernels))
     kernel_axes = jax.tree.map(lambda x: 0 if jnp.ndim(x) else None, kernels)
     design_axes = jax.tree.map(lambda x: 0 if jnp.ndim(x) == 2 else None, kernels)
     on_kernels = jax.vmap(judge, in_axes=(kernel_axes, None), axis_size=chosen.shape[1])
     judged = jax.vmap(on_kernels, in_axes=(design_axes, axes), axis_size=chosen.shape[0])(kernels, gpus)
     return jax.tree.map(lambda x: jnp.broadcast_to(x, chosen.shape), judged)
+
+
+def _judged_simply(judge: Callable[..., Any], kernels: Kernel, shape: tuple[int, ...], gpus: Gpu, axes: Gpu) -> Any:
+    """Return ``judge`` of all pairs, (designs, operators), with what is known of them folded away."""
+    leaves, tree = jax.tree.flatten(kernels)
+    names = [f.name for f in fields(Gpu)]
+    on_design = [getattr(axes, name) is not None for name in names]
+    given = [Side.PAIR if np.ndim(x) == 2 else x for x in leaves]
+    given += [Side.DESIGN if v else getattr(gpus, name) for name, v in zip(names, on_design, strict=True)]
+
+    def of_numbers(*numbers: Array) -> Any:
+        return judge(jax.tree.unflatten(tree, numbers[: len(leaves)]), Gpu(*numbers[len(leaves) :]))
+
+    unknown = [x for x in leaves if np.ndim(x) == 2]
+    unknown += [getattr(gpus, name) for name, v in zip(names, on_design, strict=True) if v]
+    return Program(of_numbers, given, shape[1], False)(unknown, shape[0])
 
 
 def _picked(workload: Workload, chosen: Array) -> Kernel:
@@ -167,12 +190,12 @@ def _picked(workload: Workload, chosen: Array) -> Kernel:
     starts = np.array([part.start for part in workload.slices])
     starts = np.pad(starts, (0, chosen.shape[1] - len(starts)), mode="edge")
 
-    def pick(values: np.ndarray) -> Array:
+    def pick(values: np.ndarray) -> Any:
         values = np.asarray(values, float_type())
         if np.all(values == values[0]):
-            return jnp.asarray(values[0])
+            return values[0]
         if all(np.all(values[part] == values[part.start]) for part in workload.slices):
-            return jnp.asarray(values[starts])
+            return values[starts]
         return jnp.asarray(values).at[chosen].get(mode="promise_in_bounds")
 
     return jax.tree.map(pick, workload.kernels)
@@ -186,14 +209,17 @@ def in_whole_vectors(chosen: Array) -> Array:
     return jnp.pad(chosen, ((0, 0), (0, -chosen.shape[1] % LANES)), mode="edge")
 
 
-def judge_workload(models: Models, workload: Workload, gpus: Gpu, axes: Gpu, count: int) -> tuple[Timing, Power, Array]:
+def judge_workload(
+    models: Models, workload: Workload, gpus: Gpu, axes: Gpu, count: int, *, simplified: bool = False
+) -> tuple[Timing, Power, Array]:
     """Return timing, power and whether it runs of every operator, arrays of shape (designs, operators).
 
     Timing and power of generated kernels repeat the last operator to whole vectors (:func:`in_whole_vectors`).
     """
     if not workload.traced:
         chosen, can_run = choose(workload, time_candidates(models.timing, workload, gpus, axes, count))
-        return *judge_chosen(models, workload, in_whole_vectors(chosen), gpus, axes), can_run
+        judged = judge_chosen(models, workload, in_whole_vectors(chosen), gpus, axes, simplified=simplified)
+        return *judged, can_run
     judged = []
     for trace in workload.traces:  # the model batches traces itself
         timing = models.timing.on_trace(trace, gpus)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,11 +152,11 @@ class Evaluator:
 
     def _in_blocks(self, columns: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
-        results = jax.lax.map(self.evaluate, blocks)
+        results = jax.lax.map(partial(self.evaluate, simplified=True), blocks)
         return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
 
-    def evaluate(self, columns: Columns) -> dict[str, Array]:
-        """Return the results of one block of designs (the program before jit: differentiable on every JAX)."""
+    def evaluate(self, columns: Columns, *, simplified: bool = False) -> dict[str, Array]:
+        """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``)."""
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
         results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
@@ -164,7 +165,7 @@ class Evaluator:
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
-            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count)
+            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
             phases = {
                 p.name: phase_result(self.space.power, workload, p.name, timing, power, gpus) for p in workload.phases
             }

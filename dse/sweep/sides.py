@@ -239,7 +239,7 @@ def _computed(primitive: Any, params: dict[str, Any], given: list[Any]) -> Any:
         bind = lambda *x: primitive.bind(*x, **params)  # noqa: E731
         with jax.ensure_compile_time_eval():
             found = jax.vmap(bind, axes)(*values) if batched else bind(*values)
-            found = [np.asarray(x) for x in found][0] if primitive.multiple_results else np.asarray(found)
+            found = np.asarray(found)
     return _known(np.asarray(found)) if batched else np.asarray(found)
 
 
