@@ -127,7 +127,7 @@ def choose(workload: Workload, nanoseconds: Sequence[Array]) -> tuple[Array, Arr
     return chosen.T.astype(jnp.int32), jnp.where(best.T < INFEASIBLE, 1.0, 0.0)
 
 
-EQUAL = 1e-6
+EQUAL = 4e-6
 """Share of a time by which candidates must differ to be told apart: where bytes bind, many take as long, and rounding
 must not choose among them."""
 

@@ -159,7 +159,8 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array)
     sub-core's issuing, the path of the SM with the mean sub-core's.
     """
     math, lg = _excess(interval, gpu, resident, busiest)
-    math_binds = math >= lg  # Eq. (8)
+    # Eq. (8); a design may balance the two, and rounding must not choose the name.
+    math_binds = math * (1.0 + 1e-5) >= lg
     return jnp.where(math_binds, math, 0.0), jnp.where(math_binds, 0.0, lg)  # Eq. (12), (13)
 
 
