@@ -106,7 +106,7 @@ def ours(task: Task) -> Callable[[Columns], Array]:
         gpus, axes = gpu_batch(base, columns)
         times = time_candidates(task.space.model, task.workload, gpus, axes, BLOCK)
         best = [reduce(jnp.minimum, list(rows)) for rows in times]
-        return sum(t * n for t, n in zip(best, repeats, strict=True))
+        return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(BLOCK))
 
     def blocks(columns: dict[str, Array]) -> Array:
         return jnp.ravel(jax.lax.map(block, {k: jnp.reshape(v, (-1, BLOCK)) for k, v in columns.items()}))
