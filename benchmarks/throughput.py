@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import jax
@@ -31,7 +31,7 @@ from dse.numerics import INFEASIBLE
 from dse.space import designs
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space
-from dse.sweep.candidates import choose, time_candidates
+from dse.sweep.candidates import time_candidates
 from dse.sweep.evaluate import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
 from dse.sweep.reasons import Reasons
 from dse.timing.amali import Amali
@@ -42,10 +42,17 @@ CHUNK = 32768
 """Designs of the task that each implementation repeats."""
 
 REPEATS = 5
+
+NUMBA_BLOCK = 256
+"""Designs of a numba block: of 256 and 1024 the faster."""
+
 NUMPY_CHUNKS = (64, 128, 256, 512)
 """Designs of a NumPy chunk; the fastest counts."""
 
-FEW_DESIGNS, VMAP_DESIGNS, LOOP_DESIGNS = 2048, 8192, 200
+FEW_DESIGNS, LOOP_DESIGNS = 2048, 256
+
+VMAP_DESIGNS = (2048, 8192, 32768)
+"""Designs of a call of the naive program; the last, as many as ours has, is what a user would write."""
 
 Columns = dict[str, np.ndarray]
 
@@ -80,8 +87,7 @@ class Task:
             gpu = _gpu(base, values)
             given = dict(zip(self.kernel_fields, kernel, strict=True))
             record = [given.get(f"k{i}", jnp.float32(x[0])) for i, x in enumerate(leaves)]
-            timing = self.space.model(jax.tree.unflatten(tree, record), gpu)
-            return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
+            return self.space.model.nanoseconds(jax.tree.unflatten(tree, record), gpu)
 
         return transcribe(time, [f"d{i}" for i in range(len(varied))], list(self.kernel_fields))
 
@@ -94,13 +100,13 @@ def _gpu(base: Mapping[str, float], varied: Mapping[str, Any]) -> Gpu:
 
 def ours(task: Task) -> Callable[[Columns], Array]:
     """Return our program: (designs,) time of the workload [ns]."""
-    base, repeats = task.space.base.numbers(), jnp.asarray(task.repeats)
+    base, repeats = task.space.base.numbers(), task.repeats.tolist()
 
     def block(columns: dict[str, Array]) -> Array:
         gpus, axes = gpu_batch(base, columns)
         times = time_candidates(task.space.model, task.workload, gpus, axes, BLOCK)
-        chosen, _ = choose(task.workload, times)
-        return jnp.sum(jnp.take_along_axis(times, chosen.T, axis=0) * repeats[:, None], axis=0)
+        best = [reduce(jnp.minimum, list(rows)) for rows in times]
+        return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(BLOCK))
 
     def blocks(columns: dict[str, Array]) -> Array:
         return jnp.ravel(jax.lax.map(block, {k: jnp.reshape(v, (-1, BLOCK)) for k, v in columns.items()}))
@@ -108,11 +114,13 @@ def ours(task: Task) -> Callable[[Columns], Array]:
     return jax.jit(blocks, compiler_options=CPU_OPTIONS)
 
 
-def naive_vmap(task: Task) -> Callable[[Columns], Array]:
-    """Return ``jit(vmap(vmap))`` of the model as it is, and the minimum of each operator."""
+def naive_vmap(task: Task, *, total_only: bool = False) -> Callable[[Columns], Array]:
+    """Return ``jit(vmap(vmap))`` of the model, or of its ``nanoseconds``, and the minimum of each operator."""
     base, kernels = task.space.base.numbers(), task.workload.kernels.as_arrays()
 
     def one(kernel: Any, design: dict[str, Array]) -> Array:
+        if total_only:
+            return task.space.model.nanoseconds(kernel, _gpu(base, design))
         timing = task.space.model(kernel, _gpu(base, design))
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
@@ -145,33 +153,52 @@ def with_numpy(task: Task, chunk: int) -> Callable[[Columns], np.ndarray]:
 
 
 def with_numba(task: Task) -> Callable[[Columns], np.ndarray]:
-    """Return the task in numba: design terms once a design, kernel terms once, pairs inlined, fast-math, all cores."""
-    script = task.script
+    """Return the task in numba as one who knows it writes it, with fast-math on all cores.
+
+    Blocks of designs, each core's one after another; design terms once a design, kernel terms once; the pair's function
+    inlined with designs innermost in a loop of constant length over two flat arrays, so that LLVM vectorises it (its
+    assembly says so: benchmarks/README.md).
+    """
+    script, count, size = task.script, task.workload.candidate_count, NUMBA_BLOCK
     kernels = _kernel_terms(task)
     designs = list(dict(zip(_inputs(task), task.columns, strict=False)))
     passed = [name for name in script.used_by(PAIR) if name in kernels]
-    source = [f"def program(count, starts, stops, repeats, out, {', '.join(f'{n}_' for n in [*designs, *passed])}):"]
-    source += ["    for i in numba.prange(count):", "        times = np.empty(" + str(task.workload.candidate_count)]
-    source[-1] += ", np.float32)"
-    source += [f"        {name} = {name}_[i]" for name in designs]
-    source += [f"        {line.source(NUMBA)}" for line in script.lines if line.side in (0, DESIGN)]
-    source += [f"        for j in range({task.workload.candidate_count}):"]
-    source += [f"            {name} = {name}_[j]" for name in passed]
-    source += [f"            {line.source(NUMBA)}" for line in script.of(PAIR)]
-    source += [f"            times[j] = {script.outputs[0]}", "        total = f32(0.0)"]
-    source += ["        for o in range(len(starts)):", "            best = times[starts[o]]"]
-    source += ["            for j in range(starts[o] + 1, stops[o]):", "                best = min(best, times[j])"]
-    source += ["            total += best * repeats[o]", "        out[i] = total"]
+    held = [name for name in script.used_by(PAIR) if name in designs or name in {x.name for x in script.of(DESIGN)}]
+    source = ["def program(count, starts, stops, repeats, out, terms, designs):"]
+    source += [f"    for b in numba.prange(count // {size}):", f"        first = b * {size}"]
+    source += [f"        held, best = np.empty({len(held) * size}, np.float32), np.empty({size}, np.float32)"]
+    source += [f"        total = np.zeros({size}, np.float32)", f"        for i in range({size}):"]
+    source += [f"            {name} = designs[{row}, first + i]" for row, name in enumerate(designs)]
+    source += [f"            {line.source(NUMBA)}" for line in script.lines if line.side in (0, DESIGN)]
+    source += [f"            held[{row * size} + i] = {name}" for row, name in enumerate(held)]
+    source += ["        for o in range(len(starts)):", f"            best[:] = f32({INFEASIBLE})"]
+    source += ["            for j in range(starts[o], stops[o]):"]
+    source += [
+        f"                {name} = terms[{row * count} + j]{_flag(kernels[name])}" for row, name in enumerate(passed)
+    ]
+    source += [f"                {line.source(NUMBA)}" for line in script.of(0)]
+    source += [f"                for i in range({size}):"]
+    source += [f"                    {name} = held[{row * size} + i]" for row, name in enumerate(held)]
+    source += [f"                    {line.source(NUMBA)}" for line in script.of(PAIR)]
+    source += [f"                    best[i] = min(best[i], {script.outputs[0]})"]
+    source += [f"            for i in range({size}):", "                total[i] += best[i] * repeats[o]"]
+    source += [f"        out[first : first + {size}] = total"]
     program = numba.njit(parallel=True, fastmath=True, error_model="numpy")(_compiled(source, "program"))
     starts, stops = (np.array([getattr(p, end) for p in task.workload.slices]) for end in ("start", "stop"))
+    terms = np.concatenate([np.asarray(kernels[name], np.float32) for name in passed])
 
     def run(columns: Columns) -> np.ndarray:
-        count = len(next(iter(columns.values())))
-        out = np.empty(count, np.float32)
-        program(count, starts, stops, task.repeats, out, *columns.values(), *(kernels[name] for name in passed))
+        values = np.stack(list(columns.values()))
+        out = np.empty(values.shape[1], np.float32)
+        program(values.shape[1], starts, stops, task.repeats, out, terms, values)
         return out
 
     return run
+
+
+def _flag(term: np.ndarray) -> str:
+    """Return how a term that is true or false reads from an array of numbers."""
+    return " > f32(0.5)" if term.dtype == bool else ""
 
 
 def _inputs(task: Task) -> list[str]:
@@ -252,7 +279,6 @@ def swept(space: Space) -> float:
 def rates(task: Task) -> dict[str, float]:
     """Return seconds a design of each implementation of the task, after a check that they agree to 1e-5."""
     small = {k: v[:LOOP_DESIGNS] for k, v in task.columns.items()}
-    part = {k: v[:VMAP_DESIGNS] for k, v in task.columns.items()}
     mine, vmap, loop = ours(task), naive_vmap(task), with_numba(task)
     reference = np.asarray(mine(task.columns))
     for name, other in (("vmap", vmap), ("numpy", with_numpy(task, 64)), ("numba", loop)):
@@ -262,7 +288,8 @@ def rates(task: Task) -> dict[str, float]:
     seconds = {
         "ours": fastest(on_all_cores(mine, task.columns)) / CORES / CHUNK,
         "numba": fastest(lambda: loop(task.columns)) / CHUNK,
-        "vmap": fastest(lambda: vmap(part), 3) / VMAP_DESIGNS,
+        **{f"vmap_{n}": _of_part(vmap, task, n) for n in VMAP_DESIGNS},
+        "vmap_total": _of_part(naive_vmap(task, total_only=True), task, VMAP_DESIGNS[-1]),
         "python": python_loop(task),
     }
     few = {k: v[:FEW_DESIGNS] for k, v in task.columns.items()}
@@ -270,6 +297,12 @@ def rates(task: Task) -> dict[str, float]:
         programs = [with_numpy(task, n) for n in NUMPY_CHUNKS]
         seconds["numpy"] = min(fastest(partial(program, few), 2) for program in programs) / FEW_DESIGNS
     return seconds
+
+
+def _of_part(program: Callable[[Columns], Any], task: Task, count: int) -> float:
+    """Return seconds a design of a program called with the first ``count`` designs."""
+    part = {k: v[:count] for k, v in task.columns.items()}
+    return fastest(lambda: program(part), 3) / count
 
 
 def main() -> None:
@@ -282,6 +315,7 @@ def main() -> None:
     tasks = [Task(space, workload, columns) for workload in space.workloads]
     each = [rates(task) for task in tasks]
     seconds = {name: sum(r[name] for r in each) for name in each[0]}
+    seconds["vmap"] = seconds[f"vmap_{VMAP_DESIGNS[-1]}"]
     kernels = sum(w.candidate_count for w in space.workloads)
     operations = sum(t.script.pair_operations * t.workload.candidate_count for t in tasks)
     limit = peak()
@@ -289,7 +323,7 @@ def main() -> None:
         "designs_per_second": 1 / seconds["ours"],
         "pairs_per_core_second": kernels / seconds["ours"] / CORES,
         "kernels": kernels,
-        **{f"vs_{name}": seconds[name] / seconds["ours"] for name in ("numpy", "vmap", "python", "numba")},
+        **{f"vs_{name}": seconds[name] / seconds["ours"] for name in seconds if name != "ours"},
         "operations_per_pair": operations / kernels,
         "peak_operations_per_second": limit,
         "fraction_of_bound": operations / seconds["ours"] / limit,

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ class PhaseResult:
 def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
     names = [field.name for field in fields(Gpu)]
-    values = {name: columns[name] if name in columns else jnp.asarray(base[name], dtype=float) for name in names}
+    with jax.ensure_compile_time_eval():  # known numbers, of which programs are made simpler
+        values = {name: jnp.asarray(base[name], dtype=float) for name in names if name not in columns}
+    values |= {name: columns[name] for name in names if name in columns}
     axes = {name: 0 if name in columns else None for name in names}
     return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
 
@@ -149,11 +152,11 @@ class Evaluator:
 
     def _in_blocks(self, columns: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
-        results = jax.lax.map(self.evaluate, blocks)
+        results = jax.lax.map(partial(self.evaluate, simplified=True), blocks)
         return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
 
-    def evaluate(self, columns: Columns) -> dict[str, Array]:
-        """Return the results of one block of designs (the program before jit: differentiable on every JAX)."""
+    def evaluate(self, columns: Columns, *, simplified: bool = False) -> dict[str, Array]:
+        """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``)."""
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
         results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
@@ -162,7 +165,7 @@ class Evaluator:
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         runs = []
         for workload in self.space.workloads:
-            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count)
+            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
             phases = {
                 p.name: phase_result(self.space.power, workload, p.name, timing, power, gpus) for p in workload.phases
             }

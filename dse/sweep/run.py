@@ -18,6 +18,7 @@ from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
+from dse.sweep.candidates import EQUAL
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
@@ -153,7 +154,8 @@ def _chosen(sheet: GpuSheet, operator: Operator, timing: Timing, part: slice) ->
     runs = np.asarray(timing.feasible)[part] > 0
     if not runs.any():
         raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
-    best = int(np.where(runs, np.asarray(timing.microseconds)[part], np.inf).argmin())
+    times = np.where(runs, np.asarray(timing.microseconds)[part], np.inf)
+    best = int(np.argmax(times <= times.min() * (1.0 + EQUAL)))  # the first of equals, as in a sweep
     return part.start + best, operator.candidates[best].label
 
 

@@ -3,6 +3,7 @@
 C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends; PAPERS.md lists every departure.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import ceil_div
+from dse.numerics import INFEASIBLE, ceil_div
 from dse.timing.interval import (
+    Cycles,
     Hiding,
     IntervalCycles,
     Latencies,
@@ -22,6 +24,7 @@ from dse.timing.interval import (
     add_up,
     busiest_pipe,
     interval_cycles,
+    interval_total,
     own_stalls,
 )
 from dse.timing.launch import LaunchLatency
@@ -69,29 +72,17 @@ class Amali(TimingModel):
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars)."""
-        return replace(
-            self, launch=self.launch.of(kernel.implementation), sustained=self.sustained.of(kernel.implementation)
-        )._generated(kernel, gpu)
+        return self._of(kernel.implementation)._generated(kernel, gpu)
+
+    def _of(self, implementation: Any) -> "Amali":
+        """The model with the coefficients of one implementation."""
+        return replace(self, launch=self.launch.of(implementation), sustained=self.sustained.of(implementation))
 
     def _generated(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """The timing of a generated kernel, with the coefficients of its implementation."""
         sheet, gpu = gpu, self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
-        grid = waves(kernel, gpu)
-        uneven = rounds(kernel, gpu, grid, self.sustained.tail)
-        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem)  # S_I + S_IP on the busiest SM
-        on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
-        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
-        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
-        # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
-        ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
-        beside = (1.0 - self.sustained.exposed) * ctas
-        stalls = on_sm._replace(long_scoreboard=on_sm.long_scoreboard + drain + beside)
-        after = ctas - beside
-        # By the SMs' own time alone, before the bytes' floor: more bandwidth never slows the clock.
-        slower = self.sustained.slowed(kernel, sheet, clock, stalls.total + after)
-        stalls = stalls.scaled(slower)
+        mem, grid, stalls, after, slower = self._on_sm(kernel, sheet, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = slower * fair / (gpu.sm_count * gpu.subcores_per_sm)
         return self._timing(
@@ -102,10 +93,50 @@ class Amali(TimingModel):
             stalls,
             jnp.asarray(kernel.l2_bytes),
             divergence=jnp.maximum(stalls.issue - fair, 0.0),
-            after=slower * after,
+            after=after,
             interconnect=link_cycles(kernel, gpu, clock),
             feasible=grid.fits * supported(kernel, gpu),
         )
+
+    def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
+        """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""
+        if not self.roofline_floor:
+            return super().nanoseconds(kernel, gpu)
+        return self._of(kernel.implementation)._total(kernel, gpu)
+
+    def _total(self, kernel: Kernel, gpu: Gpu) -> Array:
+        """The causes of :meth:`_generated` together, in :meth:`_floor` too."""
+        sheet, gpu = gpu, self.sustained.derated(gpu)
+        clock = kernel_clock(kernel, gpu)
+        mem, grid, stalls, after, _ = self._on_sm(kernel, sheet, gpu, clock, interval_total)
+        dram, l2 = self._bytes_cycles(mem, jnp.asarray(kernel.l2_bytes))
+        floor, total = jnp.maximum(dram, l2), stalls.total
+        executed = jnp.maximum(total, floor)
+        executed = executed + self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
+        cycles = executed + after + self._launch(kernel, clock, executed)
+        cycles = cycles + self._copied(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
+        runs = grid.fits * supported(kernel, gpu) > 0
+        return jnp.where(runs, cycles / clock, INFEASIBLE)
+
+    def _on_sm(
+        self, kernel: Kernel, sheet: Gpu, gpu: Gpu, clock: Array, of_interval: Callable[..., Cycles]
+    ) -> tuple[Memory, Waves, Cycles, Array, Array]:
+        """Return memory and waves, the cycles of the busiest SM, those that nothing overlaps, and by how much both
+        follow a clock that falls; ``sheet``: the GPU before its rates were derated."""
+        mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
+        grid = waves(kernel, gpu)
+        uneven = rounds(kernel, gpu, grid, self.sustained.tail)
+        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem, of_interval)  # S_I + S_IP on the busiest SM
+        on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
+        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
+        # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
+        ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
+        beside = (1.0 - self.sustained.exposed) * ctas
+        on_sm, after = on_sm.later(drain + beside), ctas - beside
+        # By the SMs' own time alone, before the bytes' floor: more bandwidth never slows the clock.
+        slower = self.sustained.slowed(kernel, sheet, clock, on_sm.total + after)
+        return mem, grid, on_sm.scaled(slower), slower * after, slower
 
     @property
     def calibration(self) -> str:
@@ -130,7 +161,7 @@ class Amali(TimingModel):
         representative's own SM and sub-core would lose the stalls of a busier one, item 13). Of a calibration only the
         shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own prologue and epilogue.
         """
-        return replace(self, launch=self.launch.of(0), sustained=self.sustained.of(0))._traced(kernel, gpu)
+        return self._of(0)._traced(kernel, gpu)
 
     def _traced(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         gpu = self.sustained.derated(gpu)
@@ -233,7 +264,9 @@ class Amali(TimingModel):
 
         return over_intervals(at, seen.counts, close)
 
-    def _waves_cycles(self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory) -> IntervalCycles:
+    def _waves_cycles(
+        self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory, of_interval: Callable[..., Cycles]
+    ) -> Cycles:
         """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11.
 
         CTAs of unequal length, handed out one by one, take ``uneven`` rounds of full SMs instead, and at least as long
@@ -242,16 +275,20 @@ class Amali(TimingModel):
         kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
         listed = jnp.asarray(kernel.longest) > 0
         in_flight = jnp.where(listed, kernel.ctas / jnp.maximum(uneven, 1e-6), grid.full_ctas)  # a mean over the rounds
-        full = self._wave(kernel, gpu, grid.resident, in_flight, mem)
+        full = self._wave(kernel, gpu, grid.resident, in_flight, mem, of_interval)
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
         ctas = jnp.where(listed, 1.0, grid.rest)
         all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
-        rest = self._wave(last, gpu, ctas, all_ctas, mem).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
+        rest = self._wave(last, gpu, ctas, all_ctas, mem, of_interval).scaled(
+            jnp.where(grid.rest > 0, 1.0, listed * 1.0)
+        )
         full = full.scaled(jnp.where(listed, uneven, grid.full))
         even = listed & (full.total >= rest.total)
         return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
 
-    def _wave(self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory) -> IntervalCycles:
+    def _wave(
+        self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory, of_interval: Callable[..., Cycles]
+    ) -> Cycles:
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
@@ -259,7 +296,7 @@ class Amali(TimingModel):
         hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(ctas))
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
-            interval_cycles(
+            of_interval(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
                 gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
                 queued=self.sustained.queued,
@@ -289,14 +326,18 @@ class Amali(TimingModel):
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
             return stalls, zero, zero
-        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
-        l2 = l2_bytes * mem.l2_byte
+        dram, l2 = self._bytes_cycles(mem, l2_bytes)
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total
         waiting = jnp.where(binds, floor - stalls.issue, 0.0)
         waiting = waiting + self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting)
+
+    def _bytes_cycles(self, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
+        """Return the time of the bytes of DRAM and of the L2 [cycle]."""
+        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
+        return dram, l2_bytes * mem.l2_byte
 
     def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:
         if not self.with_launch:

@@ -4,7 +4,7 @@ Spec GCoM sections 6.2, 6.3 and 6.6 in the reading that AMALI mode recommends (s
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import jax.numpy as jnp
 from jax import Array
@@ -69,8 +69,39 @@ class IntervalCycles(NamedTuple):
         """Every cause times ``factor``."""
         return IntervalCycles(*(a * factor for a in self))
 
+    def later(self, cycles: Array) -> "IntervalCycles":
+        """With ``cycles`` more of latency."""
+        return self._replace(long_scoreboard=self.long_scoreboard + cycles)
 
-def add_up(parts: Iterable[IntervalCycles]) -> IntervalCycles:
+
+class IntervalTotal(NamedTuple):
+    """Cycles of an interval where nobody asks for the causes of its stalls, all its repeats together [cycle]."""
+
+    issue: Array
+    stalled: Array
+
+    def __add__(self, other: "IntervalTotal") -> "IntervalTotal":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Issuing and stalls."""
+        return IntervalTotal(self.issue + other.issue, self.stalled + other.stalled)
+
+    @property
+    def total(self) -> Array:
+        """Both together."""
+        return self.issue + self.stalled
+
+    def scaled(self, factor: Array | float) -> "IntervalTotal":
+        """Both times ``factor``."""
+        return IntervalTotal(self.issue * factor, self.stalled * factor)
+
+    def later(self, cycles: Array) -> "IntervalTotal":
+        """With ``cycles`` more of latency."""
+        return IntervalTotal(self.issue, self.stalled + cycles)
+
+
+Cycles = TypeVar("Cycles", IntervalCycles, IntervalTotal)
+
+
+def add_up(parts: Iterable[Cycles]) -> Cycles:
     """Return the sum of intervals or waves, cause by cause."""
     first, *others = parts
     for part in others:
@@ -127,15 +158,21 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array)
     that a shorter latency could cost time; both are left out here (departures). A math pipe is compared with its own
     sub-core's issuing, the path of the SM with the mean sub-core's.
     """
+    math, lg = _excess(interval, gpu, resident, busiest)
+    # Eq. (8); a design may balance the two, and rounding must not choose the name.
+    math_binds = math * (1.0 + 1e-5) >= lg
+    return jnp.where(math_binds, math, 0.0), jnp.where(math_binds, 0.0, lg)  # Eq. (12), (13)
+
+
+def _excess(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
+    """Return by how much the math pipes and the L1 path are busier than issuing [cycle]."""
     lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
     math = resident.subcore * jnp.maximum(busiest - lone, 0.0)
     # Eq. (11) in bytes: the SM's L1 and shared memory on one side, its port to the L2 on the other.
     port = (interval.load_bytes + interval.store_bytes) / gpu.l2_port_bytes_per_cycle
     path = resident.sm * jnp.maximum(interval.shared_bytes / gpu.l1_bytes_per_cycle, port)
     mean_subcore = jnp.maximum(resident.sm / gpu.subcores_per_sm, 1.0)
-    lg = jnp.maximum(path - mean_subcore * lone, 0.0)
-    math_binds = math >= lg  # Eq. (8)
-    return jnp.where(math_binds, math, 0.0), jnp.where(math_binds, 0.0, lg)  # Eq. (12), (13)
+    return math, jnp.maximum(path - mean_subcore * lone, 0.0)
 
 
 def interval_cycles(
@@ -164,11 +201,7 @@ def interval_cycles(
     issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
     share = safe_div(left, stall)
     math, lg = structural(interval, gpu, resident, busiest)
-    queue = queueing(
-        interval.load_bytes * resident.sm, interval.store_bytes * resident.sm, resident.sms,
-        gpu.l1_mshr_entries * gpu.sector_bytes, memory,
-    )  # fmt: skip
-    queue = queue * queued
+    queue = _queue(interval, gpu, resident, memory) * queued
     covered = issue + left + math + lg
     late = jnp.maximum(interval.global_waits * memory.amat - covered, 0.0)
     late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late
@@ -182,6 +215,35 @@ def interval_cycles(
         mio_throttle=jnp.where(pipelined > 0, late_queue, queue),
     )
     return cycles.scaled(jnp.asarray(interval.repeats))
+
+
+def interval_total(
+    interval: Interval,
+    stalls: Stalls,
+    busiest: Array,
+    gpu: Gpu,
+    resident: Resident,
+    hiding: Hiding,
+    memory: Memory,
+    pipelined: Array,
+    *,
+    single_warp_literal: bool,
+    queued: Array | float = 1.0,
+) -> IntervalTotal:
+    """Return what :func:`interval_cycles` adds up to, in half the operations: to compare candidates."""
+    stall = stalls.compute + stalls.shared + jnp.where(pipelined > 0, 0.0, stalls.memory)
+    issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
+    busy = left + jnp.maximum(*_excess(interval, gpu, resident, busiest))
+    queue = _queue(interval, gpu, resident, memory) * queued
+    late = jnp.maximum(interval.global_waits * (memory.amat + queue) - (issue + busy), 0.0)
+    total = IntervalTotal(issue, busy + jnp.where(pipelined > 0, late, queue))
+    return total.scaled(jnp.asarray(interval.repeats))
+
+
+def _queue(interval: Interval, gpu: Gpu, resident: Resident, memory: Memory) -> Array:
+    """Return the queueing of an interval's requests [cycle]."""
+    loads, stores = interval.load_bytes * resident.sm, interval.store_bytes * resident.sm
+    return queueing(loads, stores, resident.sms, gpu.l1_mshr_entries * gpu.sector_bytes, memory)
 
 
 def _hidden(

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.timing.interval import IntervalCycles
+from dse.timing.interval import Cycles
 from dse.workload.implementation import of_implementation
 from dse.workload.kernel import Kernel, Number
 
@@ -90,10 +90,10 @@ class Sustained(eqx.Module):
             l1_bytes_per_cycle=gpu.l1_bytes_per_cycle * self.shared,
         )
 
-    def started(self, on_sm: IntervalCycles, waves: Array) -> IntervalCycles:
+    def started(self, on_sm: Cycles, waves: Array) -> Cycles:
         """Return the cycles of ``waves`` waves with what starting them costs, booked under latency."""
         starts = self.prologue + self.wave * jnp.maximum(waves - 1.0, 0.0)
-        return on_sm._replace(long_scoreboard=on_sm.long_scoreboard + starts)
+        return on_sm.later(starts)
 
     def apart(self, ctas: Array) -> Array:
         """Return the share of an SM's warps that can hide a stall of one of them, where it holds ``ctas`` CTAs."""
@@ -121,4 +121,5 @@ class Sustained(eqx.Module):
         peak = jnp.maximum(rate * cycles, 1.0)
         busy = jnp.where(jnp.asarray(kernel.uses_tensor) > 0, jnp.asarray(kernel.fma) / peak, 0.0)
         microseconds = cycles / clock_ghz / 1e3
-        return 1.0 + self.throttle * jnp.minimum(busy, 1.0) ** 2 * jnp.log1p(microseconds / HEATING_US)
+        # log(1 + x) and not log1p(x): a few ulp of 1, but in whole vectors where log1p goes number by number.
+        return 1.0 + self.throttle * jnp.minimum(busy, 1.0) ** 2 * jnp.log(1.0 + microseconds / HEATING_US)

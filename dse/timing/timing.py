@@ -9,6 +9,7 @@ from jax import Array
 
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
+from dse.numerics import INFEASIBLE
 from dse.uncertainty import Uncertainty
 from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
@@ -84,6 +85,11 @@ class TimingModel(eqx.Module):
     @abstractmethod
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+
+    def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
+        """Return the time of the launch [ns], INFEASIBLE where the kernel cannot run: all that a choice needs."""
+        timing = self(kernel, gpu)
+        return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel; fields of ``gpu`` are scalars or of shape (designs,).

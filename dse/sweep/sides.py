@@ -1,0 +1,271 @@
+"""A function of one kernel and one design on all pairs of both, each operation on the smallest side that it needs.
+
+``jax.vmap`` alone computes a term of one side once for that side. What a compiler then leaves in the pairs' loop, this
+module takes out: terms that come out the same for all kernels, with the products, sums and choices that they decide,
+and divisions, of which a CPU does one in the time of thirty multiplications. Results differ by rounding alone.
+"""
+
+import operator
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+
+class Side(Enum):
+    """What a term depends on that is not known when the program is built."""
+
+    DESIGN = 1
+    PAIR = 2
+
+
+SAME = ("copy", "copy_p", "stop_gradient", "optimization_barrier")
+"""Primitives that return what they are given."""
+
+CALLS = ("jit", "pjit", "closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint")
+"""Primitives that stand for the program they hold."""
+
+COMMUTE = ("add", "mul", "max", "min", "and", "or", "eq", "ne")
+
+NUMPY: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "max": np.maximum,
+    "min": np.minimum, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "exp": np.exp, "log": np.log,
+    "log1p": np.log1p, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
+    "ne": np.not_equal, "and": operator.and_, "or": operator.or_, "not": np.logical_not,
+}  # fmt: skip
+"""Primitive -> the same in NumPy, for what is known when the program is built; others run as JAX has them."""
+
+
+class Rows:
+    """A term of the kernels alone: ``values`` of shape (kernels, ...), not all alike."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+        self.key = (values.dtype.str, values.tobytes())
+
+
+class Line(NamedTuple):
+    """An operation on designs or pairs: ``given`` are known numbers, Rows, or places of earlier lines."""
+
+    apply: Callable[..., Any]
+    given: tuple[Any, ...]
+    side: Side
+
+
+class Program:
+    """``function`` of scalars, simplified for what is known of them; call it with what is not.
+
+    ``given``, one for each argument: a known number; a NumPy array (kernels,); Side.DESIGN for an array (designs,) yet
+    to come, or Side.PAIR for one of pairs. ``designs_minor``: pairs are arrays (kernels, designs), else (designs,
+    kernels).
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Sequence[Any], kernels: int, designs_minor: bool) -> None:
+        dtype = jnp.zeros(()).dtype
+        scalars = [jax.ShapeDtypeStruct((), dtype)] * len(given)
+        closed, shape = jax.make_jaxpr(function, return_shape=True)(*scalars)
+        self._tree = jax.tree.structure(shape)
+        self._kernels, self._designs_minor = kernels, designs_minor
+        self._writer = _Writer([x for x in given if isinstance(x, Side)])
+        places = iter(range(len(given)))
+        inputs = [next(places) if isinstance(x, Side) else _known(np.asarray(x, dtype)) for x in given]
+        with np.errstate(all="ignore"):
+            self._results = self._writer.through(closed.jaxpr, closed.consts, inputs)
+
+    def __call__(self, given: Sequence[Array], designs: int) -> Any:
+        """Return what the function returns, arrays of pairs; ``given`` are the arrays that were not known."""
+        lines = self._writer.lines
+        needed = set(_needed(lines, [x for x in self._results if isinstance(x, int)]))
+        found: dict[Hashable, Array] = {place: jnp.asarray(x) for place, x in enumerate(given)}
+        for place, line in enumerate(lines[len(given) :], len(given)):
+            if place in needed and line.side is Side.DESIGN:
+                values = [found[x] if isinstance(x, int) else x for x in line.given]
+                found[place] = jax.vmap(line.apply, [0 if isinstance(x, int) else None for x in line.given])(*values)
+        for x in [x for place in needed for x in lines[place].given] + self._results:
+            if isinstance(x, Rows):
+                found[_key(x)] = jnp.asarray(x.values)
+        inputs = {key: x for key, x in found.items() if not isinstance(key, int) or key in needed}
+        sides = {k: lines[k].side if isinstance(k, int) else None for k in inputs}
+        todo = [(p, line) for p, line in enumerate(lines) if p in needed and p not in inputs]
+
+        def pair(*values: Array) -> list[Any]:
+            at: dict[Hashable, Any] = dict(zip(inputs, values, strict=True))
+            for place, line in todo:
+                at[place] = line.apply(*(at.get(_key(x), x) for x in line.given))
+            return [at.get(_key(x), x) for x in self._results]
+
+        by_design = [None if side is None else 0 for side in sides.values()]
+        by_kernel = [None if side is Side.DESIGN else 0 for side in sides.values()]
+        shape = (self._kernels, designs) if self._designs_minor else (designs, self._kernels)
+        inner, outer = (by_design, by_kernel) if self._designs_minor else (by_kernel, by_design)
+        pairs = jax.vmap(jax.vmap(pair, inner, axis_size=shape[1]), outer, axis_size=shape[0])
+        return jax.tree.unflatten(self._tree, pairs(*inputs.values()))
+
+
+class _Writer:
+    """The lines written so far; those of the inputs come first."""
+
+    def __init__(self, inputs: Sequence[Side]) -> None:
+        self.lines: list[Line] = [Line(lambda x: x, (), side) for side in inputs]
+        self._known: dict[Hashable, int] = {}
+
+    def through(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+        """Write the equations of a jaxpr with these inputs; return its outputs."""
+        env = dict(zip(jaxpr.invars, inputs, strict=True))
+        env |= {var: np.asarray(value) for var, value in zip(jaxpr.constvars, consts, strict=True)}
+
+        def value(atom: Any) -> Any:
+            return np.asarray(atom.val) if hasattr(atom, "val") else env[atom]
+
+        for equation in jaxpr.eqns:
+            given = [value(atom) for atom in equation.invars]
+            found = self._results(equation, given)
+            env |= dict(zip(equation.outvars, found, strict=True))
+        return [value(atom) for atom in jaxpr.outvars]
+
+    def _results(self, equation: Any, given: list[Any]) -> list[Any]:
+        if equation.primitive.name in CALLS:
+            inner = equation.params.get("jaxpr") or equation.params["call_jaxpr"]
+            return self.through(getattr(inner, "jaxpr", inner), getattr(inner, "consts", ()), given)
+        if equation.primitive.multiple_results:
+            raise TypeError(f"{equation.primitive} in a model of one kernel on one GPU")
+        return [self._equation(equation, given)]
+
+    def _equation(self, equation: Any, given: list[Any]) -> Any:
+        name, params, shape = equation.primitive.name, equation.params, equation.outvars[0].aval.shape
+        if name in SAME or (name in ("broadcast_in_dim", "squeeze", "reshape") and _scalar(equation)):
+            return given[0]
+        if not any(isinstance(x, int) for x in given):
+            return _computed(equation.primitive, params, given)
+        if name == "convert_element_type" and equation.invars[0].aval.dtype == bool and shape == ():
+            zero = np.zeros((), params["new_dtype"])
+            return self.written("select_n", lax.select_n, [given[0], zero, zero + zero.dtype.type(1)])
+        if name == "integer_pow" and params["y"] > 0:
+            result = given[0]
+            for _ in range(params["y"] - 1):
+                result = self.written("mul", lax.mul, [result, given[0]])
+            return result
+        if name == "square":
+            return self.written("mul", lax.mul, [given[0], given[0]])
+        bind = lambda *x: equation.primitive.bind(*x, **params)  # noqa: E731
+        return self.written(name if shape == () else "", bind, given, repr(sorted(params.items(), key=lambda p: p[0])))
+
+    def written(self, name: str, apply: Callable[..., Any], given: list[Any], params: str = "") -> Any:
+        """Return the result of an operation: what it simplifies to, an earlier line like it, or a new one."""
+        simple = self._simplified(name, given)
+        if simple is not None:
+            return simple
+        keys = [_key(x) for x in given]
+        key = (name or id(apply), params, tuple(sorted(keys, key=repr) if name in COMMUTE else keys))
+        if key not in self._known:
+            self._known[key] = len(self.lines)
+            self.lines.append(Line(apply, tuple(given), self._side(given)))
+        return self._known[key]
+
+    def _side(self, given: Sequence[Any]) -> Side:
+        sides = [Side.PAIR if isinstance(x, Rows) else self.lines[x].side for x in given if isinstance(x, int | Rows)]
+        return Side.PAIR if Side.PAIR in sides else Side.DESIGN
+
+    def _simplified(self, name: str, given: list[Any]) -> Any:
+        """Return what an operation comes to where a number, or which terms meet, decides it; else None."""
+        if name == "mul":
+            return next((x for x in given if _is(x, 0)), _other(given, 1))
+        if name == "add":
+            return _other(given, 0)
+        if name == "sub" and _is(given[1], 0):
+            return given[0]
+        if name == "div":
+            return self._divided(*given)
+        if name == "select_n" and len(given) == 3:
+            chosen, if_false, if_true = given
+            if not isinstance(chosen, int | Rows):
+                return if_true if bool(chosen) else if_false
+            return if_true if _key(if_true) == _key(if_false) else None
+        return None
+
+    def _divided(self, a: Any, b: Any) -> Any:
+        """Return a / b as a product with the reciprocal, which is that of one side where b is."""
+        if _is(b, 1):
+            return a
+        if not isinstance(b, int):
+            inverse = 1 / (b.values if isinstance(b, Rows) else b)
+            if not np.all(np.isfinite(inverse)):
+                return None
+            return self.written("mul", lax.mul, [a, _known(inverse) if isinstance(b, Rows) else inverse])
+        inverse = self.written("reciprocal", reciprocal, [b])
+        return inverse if _is(a, 1) else self.written("mul", lax.mul, [a, inverse])
+
+
+def reciprocal(x: Array) -> Array:
+    """Return 1 / x to 1e-7 without a division: in 32 bits, a first guess from the exponent and three Newton steps."""
+    if x.dtype != jnp.float32:
+        return 1.0 / x
+    bits = lax.bitcast_convert_type(x, jnp.int32)
+    y = lax.bitcast_convert_type(np.int32(0x7EF311C7) - bits, jnp.float32)
+    for _ in range(3):
+        y = y * (np.float32(2) - x * y)
+    return y
+
+
+def _needed(lines: list[Line], results: list[int]) -> Iterator[int]:
+    """The places of the lines that lead to results."""
+    seen, left = set(), list(results)
+    while left:
+        place = left.pop()
+        if place not in seen:
+            seen.add(place)
+            yield place
+            left += [x for x in lines[place].given if isinstance(x, int)]
+
+
+def _computed(primitive: Any, params: dict[str, Any], given: list[Any]) -> Any:
+    """Return the result of an operation on known numbers and Rows."""
+    values = [x.values if isinstance(x, Rows) else x for x in given]
+    batched = any(isinstance(x, Rows) for x in given)
+    scalars = all(np.ndim(x.values) == 1 if isinstance(x, Rows) else np.ndim(x) == 0 for x in given)
+    name = primitive.name
+    if scalars and name in NUMPY:
+        found = NUMPY[name](*values)
+    elif scalars and name == "convert_element_type":
+        found = np.asarray(values[0]).astype(params["new_dtype"])
+    elif scalars and name == "select_n" and len(values) == 3:
+        found = np.where(values[0], values[2], values[1])
+    else:
+        axes = [0 if isinstance(x, Rows) else None for x in given]
+        bind = lambda *x: primitive.bind(*x, **params)  # noqa: E731
+        with jax.ensure_compile_time_eval():
+            found = jax.vmap(bind, axes)(*values) if batched else bind(*values)
+            found = np.asarray(found)
+    return _known(np.asarray(found)) if batched else np.asarray(found)
+
+
+def _known(values: np.ndarray) -> Any:
+    """Return one number where all kernels have the same, else Rows."""
+    if values.ndim == 0:
+        return values
+    return values[0] if np.all(values == values[:1]) else Rows(values)
+
+
+def _scalar(equation: Any) -> bool:
+    return equation.invars[0].aval.shape == () == equation.outvars[0].aval.shape
+
+
+def _key(x: Any) -> Hashable:
+    if isinstance(x, int):
+        return x
+    return x.key if isinstance(x, Rows) else ("known", np.asarray(x).dtype.str, np.asarray(x).tobytes())
+
+
+def _is(x: Any, number: float) -> bool:
+    return not isinstance(x, int | Rows) and np.ndim(x) == 0 and bool(x == number)
+
+
+def _other(given: list[Any], number: float) -> Any:
+    """Return the operand beside one that is ``number``; None where neither is."""
+    if _is(given[0], number):
+        return given[1]
+    return given[0] if _is(given[1], number) else None

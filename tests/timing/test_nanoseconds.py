@@ -1,0 +1,26 @@
+"""The total alone, by which candidates are compared, is what the stack adds up to."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import preset_sheet
+from dse.space.shipped import find_space
+from dse.space.space import load_space
+from dse.timing.amali import Amali
+from dse.timing.timing import TimingModel
+
+
+@pytest.mark.parametrize("gpu", ["h100_sxm", "a100_sxm_80gb"])
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_nanoseconds_are_the_total_of_the_stack(gpu: str, calibrated: bool) -> None:
+    space = load_space(find_space("h100_tensor_core"))
+    model = space.model if calibrated else Amali()
+    record = Gpu(**{name: jnp.asarray(value, float) for name, value in preset_sheet(gpu).numbers().items()})
+    for workload in space.workloads:
+        kernels = workload.kernels.as_arrays()
+        brief = jax.jit(jax.vmap(lambda kernel: model.nanoseconds(kernel, record)))(kernels)
+        whole = jax.jit(jax.vmap(lambda kernel: TimingModel.nanoseconds(model, kernel, record)))(kernels)
+        assert np.allclose(brief, whole, rtol=3e-6)
