@@ -19,8 +19,17 @@ from dse.calibrate.fit import descend
 from dse.calibrate.harness import harness_of
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import SEEN, us_of
-from dse.calibrate.timing_fit import CORNER, FIXED, PRIOR_WEIGHT, Parameter, Priors, model_of, parameters
-from dse.calibrate.vector_rows import ANY, distances_of, keys_of
+from dse.calibrate.timing_fit import (
+    CORNER,
+    FIXED,
+    MOST_FAMILIES,
+    PRIOR_WEIGHT,
+    Parameter,
+    Priors,
+    model_of,
+    parameters,
+)
+from dse.calibrate.vector_rows import ANY, distances_of, keys_of, vector_family
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
@@ -80,15 +89,22 @@ def fit_vector(
     known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
     prior = _priors(known)
     shape = (len(kernels), len(floors), tuple(p.name for p in _shares(implementation)))
+    strength = _prior_strength(frame, weights)
 
     def loss(z: Array) -> Array:
         error = jnp.log(_predicted(prior.values(z), problem, shape) / problem.measured)
-        return weighted_mean(jnp.sqrt(error**2 + CORNER), problem.weights) + 0.5 * PRIOR_WEIGHT * jnp.sum(z**2)
+        return weighted_mean(jnp.sqrt(error**2 + CORNER), problem.weights) + 0.5 * strength * jnp.sum(z**2)
 
     z = jax.jit(lambda z: descend(loss, z, steps, RATE))(jnp.zeros(len(known)))
     values = prior.values(z)
     predicted = np.asarray(jax.jit(lambda v: _predicted(v, problem, shape))(values))
     return _told(np.asarray(values, float), predicted, kernels, floors, shape)
+
+
+def _prior_strength(frame: pd.DataFrame, weights: np.ndarray) -> float:
+    """Weight of the priors against the mean error, as in :func:`dse.calibrate.timing_fit.prior_strength`."""
+    families = {vector_family(row) for row in frame[weights > 0].itertuples()}
+    return PRIOR_WEIGHT / min(max(len(families), 1), MOST_FAMILIES)
 
 
 def _floor(row: Any) -> tuple[str, str, str]:
