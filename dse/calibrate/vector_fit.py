@@ -55,7 +55,7 @@ class Problem(NamedTuple):
     rows: np.ndarray
     cols: np.ndarray
     element: tuple[np.ndarray, np.ndarray]
-    distance: tuple[np.ndarray, np.ndarray]
+    distance: tuple[np.ndarray, np.ndarray, np.ndarray]
     second: np.ndarray
     kernel: np.ndarray
     floor: np.ndarray
@@ -83,7 +83,7 @@ def fit_vector(
 
     ``sheets``: device -> GPU.
     """
-    kernels = sorted({variant(implementation, r.op, r.cols) for r in frame.itertuples()})
+    kernels = sorted({_kernel(implementation, r, sheets) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
     problem = _problem(frame, sheets, implementation, weights, kernels, floors)
     known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
@@ -99,6 +99,12 @@ def fit_vector(
     values = prior.values(z)
     predicted = np.asarray(jax.jit(lambda v: _predicted(v, problem, shape))(values))
     return _told(np.asarray(values, float), predicted, kernels, floors, shape)
+
+
+def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> str:
+    """The kernel that ran a row on its GPU."""
+    capability = sheets[str(row.device)].numbers()["compute_capability"]
+    return variant(implementation, row.op, row.rows, row.cols, capability)
 
 
 def _prior_strength(frame: pd.DataFrame, weights: np.ndarray) -> float:
@@ -119,7 +125,8 @@ def _problem(
 ) -> Problem:  # fmt: skip
     rows = list(frame.itertuples())
     whats = [vector_ops()[r.op] for r in rows]
-    counts = [counts_of(implementation, r.op, r.cols) for r in rows]
+    names = [_kernel(implementation, r, sheets) for r in rows]
+    counts = [counts_of(implementation, name) for name in names]
     distance = np.array([distances_of(r, harness_of(str(r.source))) for r in rows]).T
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
@@ -131,8 +138,8 @@ def _problem(
         frame["rows"].to_numpy(float), frame["cols"].to_numpy(float),
         (np.array([element_bytes(r.dtype) for r in rows]),
          np.array([element_bytes(w.out or r.dtype) for w, r in zip(whats, rows, strict=True)])),
-        (distance[0], distance[1]), np.array([keys_of(r) for r in rows]),
-        np.array([kernels.index(variant(implementation, r.op, r.cols)) for r in rows]),
+        (distance[0], distance[1], distance[2]), np.array([keys_of(r) for r in rows]),
+        np.array([kernels.index(name) for name in names]),
         np.array([floors.index(_floor(r)) for r in rows]),
         np.array([_hosts(floors).index(_host(_floor(r))) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
