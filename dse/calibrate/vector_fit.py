@@ -104,7 +104,7 @@ def fit_vector(
 def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> str:
     """The kernel that ran a row on its GPU."""
     capability = sheets[str(row.device)].numbers()["compute_capability"]
-    return variant(implementation, row.op, row.rows, row.cols, capability)
+    return variant(implementation, row.op, row.rows, row.cols, row.dtype, capability)
 
 
 def _prior_strength(frame: pd.DataFrame, weights: np.ndarray) -> float:

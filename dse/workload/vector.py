@@ -101,13 +101,15 @@ def vector_counts() -> dict[tuple[str, str], Counts]:
     return {key: Counts(**values) for key, values in found.items()}
 
 
-def variants(implementation: str, op: str, rows: float, cols: float) -> dict[str, tuple[float, float]]:
+def variants(implementation: str, op: str, rows: float, cols: float, dtype: str) -> dict[str, tuple[float, float]]:
     """Return the names of the kernels that an implementation may run, each with the compute capabilities that run it.
 
-    From the first to below the second. Some have another kernel for rows that no warp can take, or for many rows where
-    the GPU loads 32 bytes at once.
+    From the first to below the second. Some have another kernel for 16-bit types, for rows that no warp can take, or
+    for many rows where the GPU loads 32 bytes at once.
     """
     known = vector_counts()
+    if element_bytes(dtype) <= 2 and (implementation, f"{op}_half") in known:
+        return {f"{op}_half": (0.0, 99.0)}
     if cols > WARP_ROW and (implementation, f"{op}_block") in known:
         return {f"{op}_block": (0.0, 99.0)}
     if rows > WIDE_ROWS and (implementation, f"{op}_wide") in known:
@@ -115,9 +117,9 @@ def variants(implementation: str, op: str, rows: float, cols: float) -> dict[str
     return {op: (0.0, 99.0)}
 
 
-def variant(implementation: str, op: str, rows: float, cols: float, capability: float) -> str:
+def variant(implementation: str, op: str, rows: float, cols: float, dtype: str, capability: float) -> str:
     """Return the name of the kernel that an implementation runs on a GPU of a compute capability."""
-    found = variants(implementation, op, rows, cols)
+    found = variants(implementation, op, rows, cols, dtype)
     return next(name for name, (low, high) in found.items() if low <= capability < high)
 
 
@@ -163,7 +165,7 @@ def vector_operator(
     counts_of(implementation, op)  # refuses what the library does not have
     distances = (input_distance, out_distance, residual_distance)
     candidates = []
-    for kernel_name, (low, high) in variants(implementation, op, rows, cols).items():
+    for kernel_name, (low, high) in variants(implementation, op, rows, cols, dtype).items():
         counts = counts_of(implementation, kernel_name)
         kernel = vector_kernel(
             what, counts, rows, cols, element, distances, implementation_index(implementation), second

@@ -28,7 +28,7 @@ def kernel(op, rows, cols, dtype="bf16", implementation="vllm_vector", **more):
 
 def base(kernel):
     """The operator of a kernel's name."""
-    return kernel.removesuffix("_block").removesuffix("_wide")
+    return kernel.removesuffix("_block").removesuffix("_wide").removesuffix("_half")
 
 
 def test_an_addition_by_hand():
@@ -73,8 +73,14 @@ def test_many_rows_load_32_bytes_where_the_gpu_can():
     assert (narrow.kernel.warps, narrow.kernel.loop.repeats, narrow.kernel.capability_end) == (32, 2, 10)
     assert (wide.kernel.warps, wide.kernel.loop.repeats, wide.kernel.compute_capability) == (28, 1, 10)
     assert len(vector_operator("s", "silu_and_mul", 128, 14336, "bf16", "vllm_0_19_vector").candidates) == 1
-    names = [variant("vllm_0_19_vector", "silu_and_mul", 129, 14336, x) for x in (9.0, 12.0)]
+    names = [variant("vllm_0_19_vector", "silu_and_mul", 129, 14336, "bf16", x) for x in (9.0, 12.0)]
     assert names == ["silu_and_mul", "silu_and_mul_wide"]
+
+
+def test_norms_of_16_bit_types_go_to_dram_once():
+    half, single = (kernel("layernorm", 4096, 8192, dtype, "pytorch_vector") for dtype in ("fp16", "fp32"))
+    assert half.again_bytes == 0
+    assert single.again_bytes > 0
 
 
 def test_threads_without_a_vector_take_room_and_no_time():
@@ -102,9 +108,10 @@ def test_few_embeddings_are_gathered_in_turn():
 def test_every_kernel_moves_its_bytes(key, shape):
     implementation, op = key
     what = vector_ops()[base(op)]
-    if op not in variants(implementation, what.op, *shape):
+    dtype = next((t for t in ("bf16", "fp32") if op in variants(implementation, what.op, *shape, t)), None)
+    if dtype is None:
         pytest.skip("another kernel takes this shape")
-    candidates = vector_operator("v", what.op, *shape, "bf16", implementation).candidates
+    candidates = vector_operator("v", what.op, *shape, dtype, implementation).candidates
     made = next(c.kernel for c in candidates if c.label == f"{implementation} {op}")
     passes = counts_of(implementation, op).passes
     loaded = made.ctas * made.warps * made.loop.repeats * made.loop.load_bytes
