@@ -108,10 +108,11 @@ def variants(implementation: str, op: str, rows: float, cols: float, dtype: str)
     for many rows where the GPU loads 32 bytes at once.
     """
     known = vector_counts()
-    if element_bytes(dtype) <= 2 and (implementation, f"{op}_half") in known:
-        return {f"{op}_half": (0.0, 99.0)}
-    if cols > WARP_ROW and (implementation, f"{op}_block") in known:
-        return {f"{op}_block": (0.0, 99.0)}
+    one = f"{op}_block" if cols > WARP_ROW and (implementation, f"{op}_block") in known else op
+    if element_bytes(dtype) <= 2 and (implementation, f"{one}_half") in known:
+        return {f"{one}_half": (0.0, 99.0)}
+    if one != op:
+        return {one: (0.0, 99.0)}
     if rows > WIDE_ROWS and (implementation, f"{op}_wide") in known:
         return {op: (0.0, WIDE_CAPABILITY), f"{op}_wide": (WIDE_CAPABILITY, 99.0)}
     return {op: (0.0, 99.0)}

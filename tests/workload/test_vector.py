@@ -28,7 +28,7 @@ def kernel(op, rows, cols, dtype="bf16", implementation="vllm_vector", **more):
 
 def base(kernel):
     """The operator of a kernel's name."""
-    return kernel.removesuffix("_block").removesuffix("_wide").removesuffix("_half")
+    return kernel.removesuffix("_half").removesuffix("_block").removesuffix("_wide")
 
 
 def test_an_addition_by_hand():
@@ -81,6 +81,11 @@ def test_norms_of_16_bit_types_go_to_dram_once():
     half, single = (kernel("layernorm", 4096, 8192, dtype, "pytorch_vector") for dtype in ("fp16", "fp32"))
     assert half.again_bytes == 0
     assert single.again_bytes > 0
+
+
+def test_long_rows_of_a_softmax_load_16_bytes_a_lane():
+    half, single = (kernel("softmax", 4096, 16384, dtype, "pytorch_vector").loop for dtype in ("fp16", "fp32"))
+    assert (half.repeats, single.repeats) == (2, 4)
 
 
 def test_threads_without_a_vector_take_room_and_no_time():
