@@ -9,7 +9,7 @@ from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.amali import Amali
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.vector import vector_operator
+from dse.workload.vector import counts_of, vector_operator
 from tests.timing.designs import dominant, fastest, single
 
 H100, A100, T4 = "h100_sxm", "a100_sxm_80gb", "t4"
@@ -61,14 +61,16 @@ def test_a_row_kernel_runs_at_the_bandwidth():
     norm = vector_operator("n", "layernorm", 65536, 4096, "fp32", "pytorch_vector")
     _, timing = fastest(norm, H100, "amali")
     assert 1.0 <= timing.microseconds / (timing.dram_bytes / (3350e3 * 0.899)) <= 1.2
-    assert 8 <= timing.dram_bytes / (65536 * 4096) <= 12  # read and written, and in part read again
+    passes = counts_of("pytorch_vector", "layernorm").passes
+    assert 8 <= timing.dram_bytes / (65536 * 4096) <= 4 * (1 + passes) * (1 + 1e-6)  # read, written, read again in part
     assert dominant(timing) == "dram_bandwidth"
 
 
-def test_a_tiny_kernel_takes_the_launch_latency():
+def test_a_tiny_kernel_takes_the_launch_and_its_own_latencies():
     _, timing = fastest(vector_operator("e", "add", 1, 64), H100, "amali")
-    assert 2200 < timing.cycles < 2 * 2200
-    assert dominant(timing) == "launch"
+    assert timing.launch == pytest.approx(2200, rel=0.01)
+    assert timing.launch + timing.long_scoreboard > 0.9 * timing.cycles
+    assert dominant(timing) in ("launch", "long_scoreboard")
 
 
 def test_a_thin_product_on_many_gpus_sms_is_split():
