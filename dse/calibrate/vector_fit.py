@@ -19,8 +19,17 @@ from dse.calibrate.fit import descend
 from dse.calibrate.harness import harness_of
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import SEEN, us_of
-from dse.calibrate.timing_fit import CORNER, FIXED, PRIOR_WEIGHT, Parameter, Priors, model_of, parameters
-from dse.calibrate.vector_rows import ANY, distances_of, keys_of
+from dse.calibrate.timing_fit import (
+    CORNER,
+    FIXED,
+    MOST_FAMILIES,
+    PRIOR_WEIGHT,
+    Parameter,
+    Priors,
+    model_of,
+    parameters,
+)
+from dse.calibrate.vector_rows import ANY, distances_of, keys_of, vector_family
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
@@ -46,7 +55,7 @@ class Problem(NamedTuple):
     rows: np.ndarray
     cols: np.ndarray
     element: tuple[np.ndarray, np.ndarray]
-    distance: tuple[np.ndarray, np.ndarray]
+    distance: tuple[np.ndarray, np.ndarray, np.ndarray]
     second: np.ndarray
     kernel: np.ndarray
     floor: np.ndarray
@@ -74,21 +83,34 @@ def fit_vector(
 
     ``sheets``: device -> GPU.
     """
-    kernels = sorted({variant(implementation, r.op, r.cols) for r in frame.itertuples()})
+    kernels = sorted({_kernel(implementation, r, sheets) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
     problem = _problem(frame, sheets, implementation, weights, kernels, floors)
     known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
     prior = _priors(known)
     shape = (len(kernels), len(floors), tuple(p.name for p in _shares(implementation)))
+    strength = _prior_strength(frame, weights)
 
     def loss(z: Array) -> Array:
         error = jnp.log(_predicted(prior.values(z), problem, shape) / problem.measured)
-        return weighted_mean(jnp.sqrt(error**2 + CORNER), problem.weights) + 0.5 * PRIOR_WEIGHT * jnp.sum(z**2)
+        return weighted_mean(jnp.sqrt(error**2 + CORNER), problem.weights) + 0.5 * strength * jnp.sum(z**2)
 
     z = jax.jit(lambda z: descend(loss, z, steps, RATE))(jnp.zeros(len(known)))
     values = prior.values(z)
     predicted = np.asarray(jax.jit(lambda v: _predicted(v, problem, shape))(values))
     return _told(np.asarray(values, float), predicted, kernels, floors, shape)
+
+
+def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> str:
+    """The kernel that ran a row on its GPU."""
+    capability = sheets[str(row.device)].numbers()["compute_capability"]
+    return variant(implementation, row.op, row.rows, row.cols, row.dtype, capability)
+
+
+def _prior_strength(frame: pd.DataFrame, weights: np.ndarray) -> float:
+    """Weight of the priors against the mean error, as in :func:`dse.calibrate.timing_fit.prior_strength`."""
+    families = {vector_family(row) for row in frame[weights > 0].itertuples()}
+    return PRIOR_WEIGHT / min(max(len(families), 1), MOST_FAMILIES)
 
 
 def _floor(row: Any) -> tuple[str, str, str]:
@@ -103,7 +125,8 @@ def _problem(
 ) -> Problem:  # fmt: skip
     rows = list(frame.itertuples())
     whats = [vector_ops()[r.op] for r in rows]
-    counts = [counts_of(implementation, r.op, r.cols) for r in rows]
+    names = [_kernel(implementation, r, sheets) for r in rows]
+    counts = [counts_of(implementation, name) for name in names]
     distance = np.array([distances_of(r, harness_of(str(r.source))) for r in rows]).T
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
@@ -115,8 +138,8 @@ def _problem(
         frame["rows"].to_numpy(float), frame["cols"].to_numpy(float),
         (np.array([element_bytes(r.dtype) for r in rows]),
          np.array([element_bytes(w.out or r.dtype) for w, r in zip(whats, rows, strict=True)])),
-        (distance[0], distance[1]), np.array([keys_of(r) for r in rows]),
-        np.array([kernels.index(variant(implementation, r.op, r.cols)) for r in rows]),
+        (distance[0], distance[1], distance[2]), np.array([keys_of(r) for r in rows]),
+        np.array([kernels.index(name) for name in names]),
         np.array([floors.index(_floor(r)) for r in rows]),
         np.array([_hosts(floors).index(_host(_floor(r))) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),

@@ -7,6 +7,7 @@ from typing import Any
 from dse.calibrate.harness import Harness
 from dse.tables import read_table
 from dse.workload.dtypes import element_bytes
+from dse.workload.network import load_network
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.vector import vector_operator, vector_ops
 
@@ -28,20 +29,39 @@ def vector_of(row: Any, harness: Harness) -> Operator:
     Inputs and results were last touched one launch ago where the harness keeps them warm; a table of embeddings is
     cold. Raises InputError where the library has no such kernel.
     """
-    inputs, results = distances_of(row, harness)
+    inputs, results, residual = distances_of(row, harness)
     return vector_operator(
         row.op, row.op, row.rows, row.cols, row.dtype, harness.vector, second=keys_of(row),
-        input_distance=inputs, out_distance=results,
+        input_distance=inputs, out_distance=results, residual_distance=residual,
     )  # fmt: skip
 
 
-def distances_of(row: Any, harness: Harness) -> tuple[float, float]:
-    """Return the bytes touched since a row's inputs and its results' buffer were used [B]."""
+def distances_of(row: Any, harness: Harness) -> tuple[float, float, float]:
+    """Return the bytes touched since a row's inputs, its results' buffer and its residual stream were used [B].
+
+    The last is 0 where none is known to be older than the inputs.
+    """
     what = vector_ops()[row.op]
     written = element_bytes(what.out or row.dtype)
     touched = row.rows * row.cols * (what.reads * element_bytes(row.dtype) + what.writes * written)
     warm = touched if harness.warm_activations else FOREVER
-    return FOREVER if row.op == "embedding" else warm, warm
+    return FOREVER if row.op == "embedding" else warm, warm, residual_distance(row)
+
+
+def residual_distance(row: Any) -> float:
+    """Return the bytes touched between two uses of the residual stream around attention [B]; 0 where nothing is known.
+
+    Weights of two projections, and the activations between: norm, queries and keys and values, attention, projection.
+    One GPU's, since tables of several GPUs repeat its norms.
+    """
+    name = next((name for name in _heads() if str(getattr(row, "group", "")).endswith(name)), "")
+    if row.op != "add_rmsnorm" or not name:
+        return 0.0
+    net = load_network(name)
+    queries, keys = net.heads * net.head_dim, net.kv_heads * net.head_dim
+    weights = net.hidden * (2.0 * queries + 2.0 * keys)
+    activations = row.rows * (3.0 * net.hidden + 3.0 * queries + 2.0 * keys)
+    return element_bytes(row.dtype) * (weights + activations)
 
 
 def keys_of(row: Any) -> float:

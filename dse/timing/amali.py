@@ -293,7 +293,9 @@ class Amali(TimingModel):
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
-        hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(ctas))
+        # In CTAs: ``ctas`` where sub-cores share them evenly; where not, one CTA fewer may leave the busiest as it was.
+        shared = resident.subcore * gpu.subcores_per_sm / kernel.warps
+        hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(shared))
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
             of_interval(

@@ -9,7 +9,7 @@ from dse.hardware.gpu import Gpu
 from dse.numerics import safe_div
 from dse.timing.occupancy import ctas_per_sm
 from dse.workload.kernel import Kernel
-from dse.workload.reuse import dram_bytes
+from dse.workload.reuse import dram_bytes, own_rereads
 
 
 class Memory(NamedTuple):
@@ -42,7 +42,8 @@ def memory(
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11). ``kept`` and ``streams``: what survives in the L2
+    that misses the L2 (spec AMALI section 10, item 11); a CTA's further passes find their row in the L2, or wait for
+    bytes. ``kept`` and ``streams``: what survives in the L2
     between launches (:func:`dse.workload.reuse.between_launches`).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
@@ -52,8 +53,22 @@ def memory(
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
     loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
-    terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes, latency_is_total)
+    again = own_rereads(kernel, gpu.dram_bytes_per_ns * lone_ns(kernel, gpu, clock_ghz), gpu.l2_bytes, kept)
+    terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes + again, latency_is_total)
     return terms._replace(dram_writes=writes)
+
+
+def lone_ns(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
+    """Return the time that a CTA alone on the GPU takes over its loop [ns]: issue, and latencies of DRAM and ALU.
+
+    With the DRAM's bandwidth it bounds what ages a CTA's row between its passes (Little's law). More CTAs than keep the
+    DRAM busy hold more, and in hardware may thrash the L2; they are taken to gain nothing and to cost nothing, so that
+    more SMs never cost time.
+    """
+    loop = kernel.loop
+    latency = gpu.l1_latency_cycles + (gpu.l2_latency_ns + gpu.dram_latency_ns) * clock_ghz
+    issue = loop.instructions * jnp.asarray(kernel.warps) / (gpu.subcores_per_sm * gpu.issue_rate)
+    return loop.repeats * (loop.global_waits * latency + loop.alu_waits * gpu.alu_latency_cycles + issue) / clock_ghz
 
 
 def memory_terms(

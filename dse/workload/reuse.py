@@ -34,15 +34,16 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
 
 
-def own_rereads(
-    kernel: Kernel, resident_ctas: Array, l2_bytes: Array, kept: Array | float | None, streams: Array | float
-) -> Array:
-    """Return the bytes of a CTA's further passes that come from DRAM [B]: what all resident CTAs hold outgrows the L2.
+def own_rereads(kernel: Kernel, held: Array, l2_bytes: Array, kept: Array | float | None) -> Array:
+    """Return the bytes of a CTA's further passes that come from DRAM [B]: all where what is ``held`` fills the L2.
 
-    More CTAs at once hold more, so this is the one place where more SMs can cost time.
+    ``held`` [B] passes through the L2 between two passes of a CTA, and no more than all CTAs touch; ``kept`` as in
+    :func:`between_launches`. What misses grows with ``held``, not faster: twice the bandwidth, which brings twice the
+    bytes meanwhile, then never costs time.
     """
-    held = jnp.minimum(resident_ctas, jnp.asarray(kernel.ctas)) * kernel.again_distance
-    return kernel.again_bytes * between_launches(held, l2_bytes, kept, streams)
+    room = (RETAINED if kept is None else kept) * l2_bytes
+    touched = jnp.minimum(held, jnp.asarray(kernel.ctas) * kernel.again_distance)
+    return kernel.again_bytes * jnp.minimum(1.0, safe_div(touched, room))
 
 
 def between_launches(
@@ -71,15 +72,14 @@ def dram_bytes(
     kept: Array | float | None = None,
     streams: Array | float = 0.0,
 ) -> tuple[Array, Array]:
-    """Return the bytes a kernel reads from and writes to DRAM [B]; ``resident_ctas`` CTAs run at once.
+    """Return the bytes a kernel reads from and writes to DRAM [B], without those of :func:`own_rereads`.
 
-    ``kept`` and ``streams`` as in :func:`between_launches`.
+    ``resident_ctas`` CTAs run at once. ``kept`` and ``streams`` as in :func:`between_launches`.
     """
     reads = (
         kernel.cold_bytes * between_launches(jnp.asarray(kernel.cold_distance), l2_bytes, kept, streams)
         + kernel.warm_bytes * between_launches(jnp.asarray(kernel.warm_distance), l2_bytes, kept, streams)
         + wave_rereads(kernel, resident_ctas, l2_bytes)
-        + own_rereads(kernel, resident_ctas, l2_bytes, kept, streams)
     )
     writes = kernel.write_bytes * between_launches(jnp.asarray(kernel.write_distance), l2_bytes, kept, streams)
     return reads, writes

@@ -25,9 +25,11 @@ SHUFFLES = 5
 WARP_ROW = 1024
 """Longest row that one warp takes, where a library's kernel has that variant [element]."""
 
-
 MANY_ROWS = 256
 """Rows from which a library may prefer smaller CTAs, several of them an SM."""
+
+WIDE_ROWS, WIDE_CAPABILITY = 128, 10.0
+"""Rows above which, and compute capability from which, a library has a kernel of 32-byte loads (vLLM, CUDA 12.9)."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,9 @@ class Counts:
     """How a library's kernel does it. ``rows``: 1 where a CTA takes a row, 0 where CTAs take equal shares of all.
 
     ``vector`` [element] a lane takes at once, ``threads`` [thread/CTA] at most; ``warp_rows``: 1 where a short row is
-    one warp's; ``many_threads`` [thread/CTA] at most from MANY_ROWS rows on; ``serial_rows`` [1] rows up to which a CTA
-    takes every row in turn; ``rereads``: 1 where later passes may go back to memory, 0 where a row stays on the SM.
+    one warp's; ``many_threads`` [thread/CTA] at most from MANY_ROWS rows on; ``idle``: 1 where a CTA has a thread for
+    every element up to that, though a lane takes ``vector`` of them; ``serial_rows`` [1] rows up to which a CTA takes
+    every row in turn; ``rereads``: 1 where later passes may go back to memory, 0 where a row stays on the SM.
     ``instructions`` [instruction/element] in all, the share ``math`` [1] of them on the lanes of one type; ``passes``
     [1] over the inputs; ``waits`` [1] latencies of global memory that a warp waits for in an iteration, ``alu_waits``
     [1] those of dependent instructions, ``serial_waits`` [1] those of memory that pass once in a launch.
@@ -64,6 +67,7 @@ class Counts:
     threads: Number
     warp_rows: Number
     many_threads: Number
+    idle: Number
     serial_rows: Number
     rereads: Number
     instructions: Number
@@ -97,19 +101,36 @@ def vector_counts() -> dict[tuple[str, str], Counts]:
     return {key: Counts(**values) for key, values in found.items()}
 
 
-def variant(implementation: str, op: str, cols: float) -> str:
-    """Return the name of the kernel that an implementation runs: some have another for rows that no warp can take."""
-    block = f"{op}_block"
-    return block if cols > WARP_ROW and (implementation, block) in vector_counts() else op
+def variants(implementation: str, op: str, rows: float, cols: float, dtype: str) -> dict[str, tuple[float, float]]:
+    """Return the names of the kernels that an implementation may run, each with the compute capabilities that run it.
+
+    From the first to below the second. Some have another kernel for 16-bit types, for rows that no warp can take, or
+    for many rows where the GPU loads 32 bytes at once.
+    """
+    known = vector_counts()
+    one = f"{op}_block" if cols > WARP_ROW and (implementation, f"{op}_block") in known else op
+    if element_bytes(dtype) <= 2 and (implementation, f"{one}_half") in known:
+        return {f"{one}_half": (0.0, 99.0)}
+    if one != op:
+        return {one: (0.0, 99.0)}
+    if rows > WIDE_ROWS and (implementation, f"{op}_wide") in known:
+        return {op: (0.0, WIDE_CAPABILITY), f"{op}_wide": (WIDE_CAPABILITY, 99.0)}
+    return {op: (0.0, 99.0)}
 
 
-def counts_of(implementation: str, op: str, cols: float = 1.0) -> Counts:
-    """Return how an implementation does an operator; raises InputError where it has no such kernel."""
+def variant(implementation: str, op: str, rows: float, cols: float, dtype: str, capability: float) -> str:
+    """Return the name of the kernel that an implementation runs on a GPU of a compute capability."""
+    found = variants(implementation, op, rows, cols, dtype)
+    return next(name for name, (low, high) in found.items() if low <= capability < high)
+
+
+def counts_of(implementation: str, op: str) -> Counts:
+    """Return the counts of a kernel of an implementation; raises InputError where it has no such kernel."""
     known = vector_counts()
     if (implementation, op) not in known:
         mine = [o for i, o in known if i == implementation]
         raise InputError(f"{implementation} has no kernel of {op!r}; {accepted(op, mine)}")
-    return known[implementation, variant(implementation, op, cols)]
+    return known[implementation, op]
 
 
 def vector_operator(
@@ -126,27 +147,34 @@ def vector_operator(
     second: float = 0.0,
     input_distance: float = FOREVER,
     out_distance: float = FOREVER,
+    residual_distance: float = 0.0,
     phase: str = "kernel",
     repeats: float = 1.0,
 ) -> Operator:
-    """Return the operator ``op`` over ``rows`` x ``cols`` results as a library's one kernel does it.
+    """Return the operator ``op`` over ``rows`` x ``cols`` results as a library's kernel does it, one for each GPU.
 
     ``inputs`` and ``outputs`` [1]: arrays read and written, where they are not the operator's (sampling writes one
     number a row); ``second`` as in :func:`vector_kernel`.
     ``input_distance`` and ``out_distance`` [B] are the bytes touched since the inputs were written and until the
-    results' buffer is written again. Raises InputError where the library has no such kernel.
+    results' buffer is written again, ``residual_distance`` those since one of the inputs was, where it is older than
+    the others (0: it is not). Raises InputError where the library has no such kernel.
     """
     what = vector_ops()[op]
     what = replace(what, reads=what.reads if inputs is None else inputs)
     what = replace(what, writes=what.writes if outputs is None else outputs)
     element = element_bytes(dtype), element_bytes(out_dtype or what.out or dtype)
-    kernel = jax.tree.map(float, vector_kernel(
-        what, counts_of(implementation, op, cols), rows, cols, element, (input_distance, out_distance),
-        implementation_index(implementation), second,
-    ))  # fmt: skip
+    counts_of(implementation, op)  # refuses what the library does not have
+    distances = (input_distance, out_distance, residual_distance)
+    candidates = []
+    for kernel_name, (low, high) in variants(implementation, op, rows, cols, dtype).items():
+        counts = counts_of(implementation, kernel_name)
+        kernel = vector_kernel(
+            what, counts, rows, cols, element, distances, implementation_index(implementation), second
+        )
+        kernel = replace(jax.tree.map(float, kernel), compute_capability=low, capability_end=high)
+        candidates.append(Candidate(f"{implementation} {kernel_name}", kernel))
     kind = "norm" if what.reductions else "elementwise"
-    shape = f"{rows:g} x {cols:g} {dtype}"
-    return Operator(name, kind, (Candidate(f"{implementation} {op}", kernel),), repeats, phase, shape)
+    return Operator(name, kind, tuple(candidates), repeats, phase, f"{rows:g} x {cols:g} {dtype}")
 
 
 def vector_kernel(
@@ -155,19 +183,21 @@ def vector_kernel(
     rows: Number,
     cols: Number,
     element: tuple[Number, Number],
-    distance: tuple[Number, Number],
+    distance: tuple[Number, Number, Number],
     implementation: Number = 0.0,
     second: Number = 0.0,
 ) -> Kernel:
     """Return the kernel of an operator; every number may be an array, and the fitted counts may be traced.
 
-    ``element`` [B] of an input and of a result; ``distance`` [B] to the last use of inputs and of results; ``second``
-    [1] columns that a CTA takes after the others (the keys of a rotation, after the queries).
+    ``element`` [B] of an input and of a result; ``distance`` [B] to the last use of inputs, of results, and of
+    the one input that is older than the others (0: none is); ``second`` [1] columns that a CTA takes after the others
+    (the keys of a rotation, after the queries).
     """
     read, write = what.reads * element[0], what.writes * element[1]
     ctas, warps, repeats, padding = _grid(counts, rows, cols, second)
     lane = counts.vector * padding
     elements = rows * cols
+    older = np.where(np.asarray(distance[2]) > 0, elements * element[0], 0.0)
     share = elements / (ctas * warps * repeats * WARP_SIZE)  # elements that a lane really has, of the ``lane`` it could
     vectors = share * (read * counts.passes + write) / 16.0
     loads = WARP_SIZE * share
@@ -199,7 +229,9 @@ def vector_kernel(
         warps=warps,
         registers=32.0,
         serial_waits=counts.serial_waits,
-        warm_bytes=elements * read,
+        cold_bytes=older,
+        cold_distance=np.maximum(distance[2], 1.0),
+        warm_bytes=elements * read - older,
         warm_distance=distance[0],
         again_bytes=elements * read * (counts.passes - 1.0) * counts.rereads,
         again_distance=elements / ctas * (read + write),
@@ -222,7 +254,8 @@ def _grid(counts: Counts, rows: Number, cols: Number, second: Number) -> tuple[A
     few = np.asarray(rows) <= counts.serial_rows
     most = np.where(np.asarray(rows) >= MANY_ROWS, counts.many_threads, counts.threads)
     first = cols - second
-    threads = np.where(by_row, np.minimum(np.ceil(first / counts.vector / WARP_SIZE) * WARP_SIZE, most), most)
+    wanted = first / np.where(np.asarray(counts.idle) > 0, 1.0, counts.vector)
+    threads = np.where(by_row, np.minimum(np.ceil(wanted / WARP_SIZE) * WARP_SIZE, most), most)
     each = threads * counts.vector
     iterations = np.where(by_row, np.ceil(first / each) + np.ceil(second / each), 1.0)
     needed = np.ceil(first / counts.vector / WARP_SIZE) + np.ceil(second / counts.vector / WARP_SIZE)  # warps of a row

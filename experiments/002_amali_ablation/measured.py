@@ -1,10 +1,12 @@
 """Measured kernels of Llama-shaped networks, and what each variant says of them.
 
-Rows are chosen by rule (see ``select``), never by how well a model does on them; nothing is fitted.
+Rows are chosen by rule (see ``select``), never by how well a model does on them; nothing is fitted here. The counts of
+vector kernels are experiment 014's, fitted to vidur's rows, of which these are some.
 """
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -12,14 +14,15 @@ import pandas as pd
 from variants import FULL, VARIANTS
 
 from dse import load_gpu
+from dse.calibrate.harness import find_harness
+from dse.calibrate.vector_rows import distances_of, keys_of
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import CAUSES, Timing
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
-from dse.workload.normalise import row_operator
-from dse.workload.operator import FOREVER, Operator
+from dse.workload.operator import Operator
+from dse.workload.vector import vector_operator
 from dse.workload.workload import Phase, Workload
 
 DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}
@@ -37,14 +40,6 @@ SIDES = (4096, 16384)
 
 BATCHES, PROMPTS = (1, 64), (128, 6144)
 """Tokens of a decode step (one a request) and of a prefill: the paper's study."""
-
-VECTOR_OPS = {
-    "add": (2.0, 1.0, 0.0),
-    "embedding": (1.0, 1.0, 0.0),
-    "rope": (1.0, 4.0, 0.0),
-    "silu_and_mul": (2.0, 4.0, 2.0),
-}
-"""Elementwise operators as :mod:`dse.workload.llm` makes them: values read, ALU and SFU instructions an element."""
 
 TOKEN_EDGES = [0.5, 1.5, 4.5, 16.5, 64.5, 255.5, 511.5, 1023.5, 2047.5, 4095.5, 6144.5]
 TOKEN_NAMES = ["1", "2-4", "5-16", "17-64", "128-255", "256-511", "512-1023", "1024-2047", "2048-4095", "4096-6144"]
@@ -76,13 +71,12 @@ def operator_of(row: pd.Series, target: Target) -> Operator:
     name = f"{row['op']} {row['tokens']}"
     if row["op"] == "gemm":
         return gemm_operator(name, _gemm(row), target.capabilities, target.warpgroup)
-    rows, columns = float(row["rows"]), float(row["cols"])
-    if row["op"] == "rmsnorm":
-        return row_operator(name, "rmsnorm", rows, columns, row["dtype"], input_distance=4.0 * rows * columns)
-    inputs, flops, sfu = VECTOR_OPS[row["op"]]
-    elements = rows * columns
-    distance = FOREVER if row["op"] == "embedding" else 2.0 * (inputs + 1.0) * elements
-    return elementwise_operator(name, elements, inputs, row["dtype"], flops=flops, sfu=sfu, input_distance=distance)
+    fields = SimpleNamespace(**row)
+    inputs, results, _ = distances_of(fields, find_harness("vidur"))
+    return vector_operator(
+        name, row["op"], float(row["rows"]), float(row["cols"]), row["dtype"], "vllm_vector",
+        second=keys_of(fields), input_distance=inputs, out_distance=results,
+    )  # fmt: skip
 
 
 def _gemm(row: pd.Series) -> Gemm:

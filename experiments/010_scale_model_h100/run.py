@@ -15,9 +15,9 @@ from dse.scaling.simulate import chosen_kernel, simulated
 from dse.scaling.table import Benchmark, Sheet
 from dse.timing.timing import TimingModel
 from dse.workload.attention import Attention, attention_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.operator import Operator
+from dse.workload.vector import vector_operator
 
 TARGET = load_gpu("h100_sxm")
 SIZES = (33, 66, 132)
@@ -51,8 +51,8 @@ OPERATORS: dict[str, Callable[[float], Operator]] = {
     "prefill 8 x 2048": lambda s: attention(8 * s, 2048, 2048),
     "decode 32 x 4096": lambda s: attention(32 * s, 1, 4096),
     "decode 4 x 8192": lambda s: attention(4 * s, 1, 8192),
-    "add of 64 Mi elements": lambda s: elementwise_operator("add", 2.0**26 * s, 2),
-    "add of 1 Mi elements": lambda s: elementwise_operator("add", 2.0**20 * s, 2),
+    "add of 64 Mi elements": lambda s: vector_operator("add", "add", 2.0**14 * s, 4096),
+    "add of 1 Mi elements": lambda s: vector_operator("add", "add", 2.0**8 * s, 4096),
 }
 """Name -> the operator whose work is multiplied by a factor (weak scaling)."""
 

@@ -9,8 +9,8 @@ from dse.hardware.presets import load_sheet
 from dse.power.activity import activity
 from dse.timing.amali import Amali
 from dse.workload.attention import Attention, attention_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.vector import vector_operator
 from tests.timing.designs import drawn_kernels, single
 
 HOPPER = (9.0, 9.0)
@@ -58,7 +58,7 @@ def test_decode_pads_its_tile_of_queries():
 
 
 def test_elementwise_uses_no_tensor_core():
-    kernel = elementwise_operator("e", 10**8, 2, "bf16", None, 4, 1, 1e15, 1e15).candidates[0].kernel.as_arrays()
+    kernel = vector_operator("e", "div", 10**4, 10**4, "bf16", "pytorch_vector").candidates[0].kernel.as_arrays()
     found = counted(kernel)
     assert found.tensor_fma == found.softmax_fma == found.padding_fma == 0
     assert found.fp32 > 4e8

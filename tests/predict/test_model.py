@@ -17,10 +17,9 @@ from dse.sweep.sweep import sweep
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
 from dse.workload.attention import Attention, attention_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.normalise import row_operator
+from dse.workload.vector import vector_operator
 from tests.conftest import SMALL
 
 H100 = load_gpu("h100_sxm")
@@ -28,7 +27,7 @@ OPERATORS = {
     0: gemm_operator("g", Gemm(4096, 4096, 4096), (9.0, 9.0)),
     1: attention_operator("a", Attention(1, 32, 8, 128, 2048, 2048), (9.0, 9.0)),
     2: attention_operator("a", Attention(4, 32, 8, 128, 1, 4096), (9.0, 9.0)),
-    3: elementwise_operator("e", 1e7),
+    3: vector_operator("e", "add", 1000, 1e4),
 }
 RNG = np.random.default_rng(0)
 X = np.exp(RNG.uniform(3, 14, (200, len(DEMANDS) + 1)))
@@ -46,7 +45,7 @@ def test_kinds_of_kernels():
     for kind, operator in OPERATORS.items():
         for candidate in operator.candidates:
             assert int(kernel_kind(candidate.kernel)) == kind, operator.name
-    assert {int(kernel_kind(c.kernel)) for c in row_operator("r", "rmsnorm", 64, 4096).candidates} == {3}
+    assert {int(kernel_kind(c.kernel)) for c in vector_operator("r", "rmsnorm", 64, 4096).candidates} == {3}
     assert set(KINDS.values()) == {0, 1, 2}
 
 

@@ -15,16 +15,16 @@ from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.collective import all_reduce_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.normalise import REDUCTIONS, row_operator
+from dse.workload.vector import vector_counts, vector_operator, vector_ops
 
 MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
 BASES = ("h100_sxm", "a100_sxm_80gb", "t4", "rtx_4090", "b200")
 TENSOR = [name for name in gpu_schema() if name.startswith("tensor_fma_")]
 DRAWN = [name for name, attr in gpu_schema().items() if not attr.choices]
 KERNELS = 768
+SHAPES = 6
 DESIGNS = 12
 """Size of every batch, so that each model compiles once."""
 
@@ -54,11 +54,26 @@ def _size(rng, most):
     return int((most + 1.0) ** rng.random())
 
 
+def drawn_vectors(rng):
+    """One shape of any size, long rows too, as every implementation does every vector operator that it has."""
+    near, out = (10.0 ** rng.uniform(3, 15) for _ in range(2))
+    rows, cols, dtype = _size(rng, 10**6), _size(rng, 200_000), str(rng.choice(["bf16", "fp16", "fp8", "fp32"]))
+    second = float(rng.choice([0.0, cols // 5]))  # of a rotation
+    return [
+        vector_operator(
+            op, op, rows, cols, dtype, implementation, second=second if op == "rope" else 0.0,
+            input_distance=near, out_distance=out,
+        )
+        for implementation, op in vector_counts()
+        if op in vector_ops()
+    ]  # fmt: skip
+
+
 def drawn_operator(rng):
-    """An operator of any kind and shape, odd ones too."""
+    """An operator of any other kind and shape, odd ones too."""
     near, far, out = (10.0 ** rng.uniform(3, 15) for _ in range(3))
     dtype = str(rng.choice(["bf16", "fp16", "fp8", "int8", "fp4", "tf32", "fp64", "fp32"]))
-    kind = rng.choice(["gemm", "gemm", "attention", "elementwise", "row", "all_reduce"])
+    kind = rng.choice(["gemm", "gemm", "attention", "all_reduce"])
     if kind == "gemm":
         wide = dtype if dtype in ("bf16", "fp16", "tf32", "fp64", "fp32") else "bf16"
         weights = "int4" if dtype in ("bf16", "fp16") and rng.random() < 0.3 else dtype
@@ -73,22 +88,15 @@ def drawn_operator(rng):
             str(rng.choice(["bf16", "fp8", "fp4"])), near, far, out,
         )  # fmt: skip
         return attention_operator("a", attention)
-    if kind == "elementwise":
-        inputs, flops, sfu = (int(rng.integers(low, high)) for low, high in ((1, 4), (0, 13), (0, 4)))
-        return elementwise_operator("e", _size(rng, 10**9), inputs, dtype, None, flops, sfu, near, out)
-    if kind == "row":
-        reduction, rows, columns = str(rng.choice(sorted(REDUCTIONS))), _size(rng, 10**6), _size(rng, 200_000)
-        return row_operator(
-            "r", reduction, rows, columns, dtype, 1.0 + rng.integers(2), rng.uniform(1e-5, 2), near, out
-        )
     return all_reduce_operator("c", float(_size(rng, 10**9)), int(rng.choice([2, 4, 8])), "decode")
 
 
 def drawn_kernels(rng):
-    """Every candidate of drawn operators, KERNELS in all, and their names."""
+    """Every candidate of drawn operators, KERNELS in all, and their names; every vector kernel in six shapes."""
+    operators = [operator for _ in range(SHAPES) for operator in drawn_vectors(rng)]
     found = []
     while len(found) < KERNELS:
-        operator = drawn_operator(rng)
+        operator = operators.pop() if operators else drawn_operator(rng)
         found += [(f"{operator.kind} {operator.shape}: {c.label}", c.kernel) for c in operator.candidates]
     return [name for name, _ in found[:KERNELS]], Kernel.stack([kernel for _, kernel in found[:KERNELS]])
 

@@ -10,9 +10,9 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.timing.timing import CAUSES
 from dse.workload.attention import Attention, attention_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
+from dse.workload.vector import vector_operator
 from tests.timing.designs import (
     DESIGNS,
     DRAWN,
@@ -107,7 +107,10 @@ def some_kernels():
         *gemm_operator("g", Gemm(3, 777, 5001)).candidates[:24],
         *attention_operator("a", Attention(4, 32, 8, 128, 1, 4096)).candidates,
         *attention_operator("a", Attention(1, 32, 8, 128, 2048, 2048)).candidates,
-        *elementwise_operator("e", 1e7).candidates,
+        *vector_operator("e", "add", 1000, 1e4).candidates,
+        *vector_operator("r", "rmsnorm", 100, 4096).candidates,
+        *vector_operator("q", "elementwise_quant_bf16_fp8", 8192, 8192, implementation="quantise").candidates,
+        *vector_operator("s", "softmax", 4096, 32768, "fp32", "pytorch_vector").candidates,
     ]
     return Kernel.stack([c.kernel for c in found])
 

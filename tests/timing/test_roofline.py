@@ -3,8 +3,8 @@
 import pytest
 
 from dse.workload.collective import all_reduce_operator
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.vector import vector_operator
 from tests.timing.designs import dominant, fastest
 
 LAUNCH = 2200 / 1.98e3  # [us]
@@ -18,7 +18,7 @@ def test_a_big_product_runs_at_the_peak():
 
 
 def test_a_stream_runs_at_the_bandwidth():
-    _, timing = fastest(elementwise_operator("e", 1e9), "h100_sxm", "roofline")
+    _, timing = fastest(vector_operator("e", "relu", 1e6, 1e3), "h100_sxm", "roofline")
     assert timing.dram_bytes == pytest.approx(4e9, rel=1e-3)
     assert timing.microseconds == pytest.approx(4e9 / (3350e3 * 0.899) + LAUNCH, rel=1e-3)
     assert dominant(timing) == "dram_bandwidth"

@@ -14,7 +14,7 @@ from dse.timing.sustained import Sustained
 from dse.timing.timing import CAUSES
 from dse.workload.kernel import Kernel
 from dse.workload.reuse import between_launches
-from dse.workload.vector import vector_counts, vector_operator
+from dse.workload.vector import vector_counts, vector_operator, vector_ops
 
 SHAPES = ((1, 28672), (64, 4096), (4096, 5120), (32768, 512))
 GPUS = ("t4", "p100_pcie_16gb", "a100_pcie_40gb", "h100_sxm", "rtx_pro_6000")
@@ -22,13 +22,13 @@ GPUS = ("t4", "p100_pcie_16gb", "a100_pcie_40gb", "h100_sxm", "rtx_pro_6000")
 
 @pytest.fixture(scope="module")
 def batch() -> Kernel:
-    names = [(i, op) for i, op in vector_counts() if not op.endswith("_block")]
+    names = [(i, op) for i, op in vector_counts() if op in vector_ops()]
     made = [
         vector_operator(op, op, rows, cols, "fp16", i, input_distance=4.0 * rows * cols, out_distance=4.0 * rows * cols)
         for i, op in names
         for rows, cols in SHAPES
     ]
-    return Kernel.stack([operator.candidates[0].kernel for operator in made]).as_arrays()
+    return Kernel.stack([c.kernel for operator in made for c in operator.candidates]).as_arrays()
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,10 @@ def test_causes_add_up_and_stay_finite(name, batch, model):
     assert np.isfinite(stack).all()
     assert (stack >= 0).all()
     np.testing.assert_allclose(stack.sum(axis=0), np.asarray(timing.cycles), rtol=1e-5)
-    assert (np.asarray(timing.feasible) == 1).all()
+    capability = gpu.compute_capability
+    runs = (batch.compute_capability <= capability) & (capability < batch.capability_end)
+    np.testing.assert_array_equal(np.asarray(timing.feasible), np.asarray(runs, float))
+    assert runs.mean() > 0.9
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import jax
 import numpy as np
 import pytest
 
-from dse.workload.elementwise import elementwise_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
+from dse.workload.vector import vector_operator
 
 
 def test_a_batch_holds_the_kernels_in_order():
@@ -21,7 +21,7 @@ def test_a_batch_holds_the_kernels_in_order():
 def test_kernels_of_different_operators_stack():
     kernels = [
         gemm_operator("gemm", Gemm(64, 64, 64)).candidates[0].kernel,
-        elementwise_operator("add", 1000.0).candidates[0].kernel,
+        vector_operator("add", "add", 1, 1000).candidates[0].kernel,
     ]
     batch = Kernel.stack(kernels)
     assert np.array_equal(batch.uses_tensor, [kernels[0].uses_tensor, 0.0])

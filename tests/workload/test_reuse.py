@@ -6,7 +6,8 @@ import pytest
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.operator import FOREVER
-from dse.workload.reuse import RETAINED, dram_bytes, miss_fraction, wave_rereads
+from dse.workload.reuse import RETAINED, dram_bytes, miss_fraction, own_rereads, wave_rereads
+from dse.workload.vector import vector_operator
 
 MB = 1e6
 
@@ -59,3 +60,17 @@ def test_a_batch_of_products_reads_what_each_reads():
     one, two = (gemm_operator("g", Gemm(8192, 8192, 8192, batch), h100, True).candidates[0].kernel for batch in (1, 2))
     read = [float(dram_bytes(kernel, jnp.asarray(132.0), jnp.asarray(50 * 2.0**20))[0]) for kernel in (one, two)]
     assert read[1] == pytest.approx(2 * read[0])
+
+
+def test_further_passes_read_from_dram_what_the_cache_cannot_hold():
+    kernel = vector_operator("s", "softmax", 4096, 32768, "fp32", "pytorch_vector").candidates[0].kernel.as_arrays()
+
+    def read(held, cache, kept=0.5):
+        return float(own_rereads(kernel, jnp.asarray(held * MB), jnp.asarray(cache * MB), kept) / kernel.again_bytes)
+
+    assert read(5, 40) == pytest.approx(0.25)
+    assert read(50, 40) == 1.0
+    assert read(5, 80) == pytest.approx(0.125)
+    assert read(0, 40) == 0.0
+    whole = 4096 * 32768 * 8 / MB  # no more than is touched at all ages
+    assert read(1e9, 2e4) == pytest.approx(whole / 1e4, rel=1e-5)
