@@ -27,9 +27,10 @@ KINDS = {
     "fa2_early_decode": "attention_decode",
     "fa2_gddr_prefill": "attention_prefill",
     "fa2_gddr_decode": "attention_decode",
+    "matrix_early_hopper": "matrix",
 }
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
-``matrix_early``: of one that knows its GPU less well, as in the years of its launch; ``vector``: element-wise and row
+``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``vector``: element-wise and row
 kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
 (:mod:`dse.workload.attention_library`) each phase's kernel."""
 
