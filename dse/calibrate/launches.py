@@ -86,7 +86,7 @@ def attended(row: Any) -> Attention:
 def product(row: Any, harness: Harness) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
     kind = row.dtype
-    out = {"int8": "fp32", "fp8": "bf16"}.get(kind, kind)  # 32-bit sums; results of fp8 go on in 16 bits
+    out = {"int8": "fp32", "fp8": "bf16"}.get(str(kind), str(kind))  # 32-bit sums; fp8's results go on in 16 bits
     batch = float(row.batch) if row.op == "bmm" and row.batch > 0 else 1.0
     notes = _notes(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}

@@ -30,8 +30,8 @@ KINDS = {
     "matrix_early_hopper": "matrix",
 }
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
-``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``vector``: element-wise and row
-kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
+``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``vector``: element-wise
+and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
 (:mod:`dse.workload.attention_library`) each phase's kernel."""
 
 IMPLEMENTATIONS = tuple(KINDS)
