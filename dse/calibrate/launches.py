@@ -98,9 +98,11 @@ def attended(row: Any) -> Attention:
 def product(row: Any, harness: Harness) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
     kind = row.dtype
-    out = "fp32" if kind == "int8" else kind  # 32-bit sums
+    out = {"int8": "fp32", "fp8": "bf16"}.get(str(kind), str(kind))  # 32-bit sums; fp8's results go on in 16 bits
     batch = float(row.batch) if row.op == "bmm" and row.batch > 0 else 1.0
-    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out)
+    notes = _notes(row).split(";")  # BLAS's transpositions, where a source states them
+    layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
+    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out, **layout)
     a, b, c = harness.distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
     return replace(bare, a_distance=a, b_distance=b, out_distance=c)
 

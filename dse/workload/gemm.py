@@ -12,7 +12,7 @@ from dse.errors import InputError
 from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.implementation import implementation_index
-from dse.workload.instructions import MatrixInstruction, instruction_fma, instructions_for
+from dse.workload.instructions import MMA_884, MatrixInstruction, instruction_fma, instructions_for
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
@@ -27,6 +27,12 @@ MAX_SPLIT_CTAS = 1024
 SIMT = "matrix_simt"
 """Implementation of products on CUDA cores, whatever the library."""
 
+SCATTERED = 2.0
+"""DRAM time per byte of an operand that lies contiguous along k, under Volta's kernels (fitted to the V100's rows)."""
+
+PAGE_BYTES = 4096
+"""Rows whose length is a multiple of this are read at full speed all the same (V100: k = 2048 and 4096)."""
+
 START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
 """What a warp does before its first load: addresses, barriers."""
 
@@ -37,7 +43,8 @@ class Gemm:
 
     Types: ``a``, ``b`` in memory, ``compute`` in the tensor core, ``out`` of the result. ``a_distance``,
     ``b_distance`` and ``out_distance`` [B] are the bytes touched since A was written, since B was last read, and until
-    the result's buffer is written again.
+    the result's buffer is written again. ``a_along_k``, ``b_along_k``: the operand lies contiguous along k, as BLAS has
+    a transposed A and a plain B.
     """
 
     m: float
@@ -51,6 +58,8 @@ class Gemm:
     a_distance: float = FOREVER
     b_distance: float = FOREVER
     out_distance: float = FOREVER
+    a_along_k: bool = False
+    b_along_k: bool = False
 
     @property
     def a_bytes(self) -> float:
@@ -103,9 +112,9 @@ def gemm_operator(
     ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
     the tiles and splits.
     """
-    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.implementation)
+    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
     candidates = [
-        _candidate(gemm, instruction, tile, split, implementation)
+        _candidate(gemm, instruction, tile, split, library.cluster, implementation)
         for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
         for tile in _tiles(gemm, instruction, library)
         for split in _splits(gemm, tile, library)
@@ -140,12 +149,17 @@ def _splits(gemm: Gemm, tile: Tile, library: Library) -> list[int]:
     return [1, *(s for s in enough if s > 1)]
 
 
-def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, implementation: float) -> Candidate:
+def _candidate(
+    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, multicast: int, implementation: float
+) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
     ctas = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
-    cluster = 2 if instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128 else 1
+    shares = instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128
+    cluster = multicast if shares else 1
     loop = _loop(gemm, instruction, tile, iterations)
+    a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
+    b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
     out_element = 4.0 if split > 1 else element_bytes(gemm.out)
     partial_bytes = gemm.batch * gemm.m * gemm.n * 4.0 * split if split > 1 else 0.0
     kernel = Kernel(
@@ -165,14 +179,14 @@ def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: in
         uses_tensor=float(gemm.compute != "fp32"),
         tensor_instruction_fma=instruction_fma(instruction, gemm.compute, _n_side(tile)),
         pipelined=1.0,
-        cold_bytes=gemm.b_bytes,
+        cold_bytes=b_read,
         cold_distance=gemm.b_distance,
-        warm_bytes=gemm.a_bytes,
+        warm_bytes=a_read,
         warm_distance=gemm.a_distance,
         write_bytes=gemm.out_bytes + partial_bytes,
         write_distance=gemm.out_distance if split == 1 else min(gemm.out_distance, 2 * partial_bytes + gemm.out_bytes),
-        a_bytes=gemm.a_bytes,
-        b_bytes=gemm.b_bytes,
+        a_bytes=a_read,
+        b_bytes=b_read,
         m_tiles=m_tiles,
         n_tiles=n_tiles,
         tile_aspect=tile.columns / tile.rows,
@@ -184,6 +198,13 @@ def _candidate(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: in
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
     return Candidate(label, kernel)
+
+
+def _scattered(along_k: bool, row_bytes: float, instruction: MatrixInstruction) -> float:
+    """What a byte of an operand costs in DRAM: Volta's kernels take 64 bytes of each row at a time, and of rows along k
+    they reach half the bandwidth unless these fill whole pages (measured; why is not known)."""
+    slow = along_k and instruction is MMA_884 and row_bytes % PAGE_BYTES != 0
+    return SCATTERED if slow else 1.0
 
 
 def _stage_bytes(gemm: Gemm, tile: Tile) -> float:

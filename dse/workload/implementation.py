@@ -28,12 +28,12 @@ KINDS = {
     "fa2_gddr_prefill": "attention_prefill",
     "fa2_gddr_decode": "attention_decode",
     "matrix_simt": "simt",
+    "matrix_early_hopper": "matrix",
 }
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
-``matrix_early``: of one that knows its GPU less well, as in the years of its launch; ``matrix_simt``: in fp32 on CUDA
-cores; ``vector``: element-wise and row
-kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
-(:mod:`dse.workload.attention_library`) each phase's kernel."""
+``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``matrix_simt``: in fp32
+on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static
+quantisation); of an attention library (:mod:`dse.workload.attention_library`) each phase's kernel."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

@@ -20,7 +20,9 @@ class Library:
     ``warp_tiles`` and ``warpgroup_tiles``: tiles with warp-level and with warpgroup-level instructions; of the latter a
     side that is no multiple of 64 is the instruction's N (operands swapped). ``splits``: CTAs that share one tile's
     contraction, each with ``least_k`` elements of k or more; ``simt_tiles``: on CUDA cores. ``implementation``: whose
-    fitted costs its kernels have, where they run on tensor cores.
+    fitted costs its kernels have, where they run on tensor cores; ``warpgroup_implementation``: the same on GPUs with
+    warpgroup instructions, where it differs. ``cluster``: CTAs of large warpgroup tiles that share one read of the
+    columns' operand (multicast).
     """
 
     name: str
@@ -30,6 +32,12 @@ class Library:
     least_k: int
     implementation: str = "matrix"
     simt_tiles: tuple[TileShape, ...] = SIMT_TILES
+    warpgroup_implementation: str = ""
+    cluster: int = 2
+
+    def ran_as(self, warpgroup: bool) -> str:
+        """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""
+        return (self.warpgroup_implementation if warpgroup else "") or self.implementation
 
 
 REPRESENTATIVE = Library(
@@ -70,6 +78,8 @@ EARLY = replace(
     TUNED,
     name="early",
     implementation="matrix_early",
+    warpgroup_implementation="matrix_early_hopper",
+    cluster=1,
     warpgroup_tiles=(
         (128, 256, 8),
         (256, 128, 8),
@@ -80,7 +90,8 @@ EARLY = replace(
         (64, 64, 4),
     ),
 )
-"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256)."""
+"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256), each CTA
+reading for itself: with multicast the fit needs two thirds of the measured L2 rate and is 0.2 points worse."""
 
 LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}
 """Name -> library."""

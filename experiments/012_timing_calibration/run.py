@@ -37,8 +37,11 @@ OTHERS = {
     "rtx_pro_6000": ("llmservingsim__layers.csv", "RTXPRO6000-BW"),
     "v100_sxm2_16gb": ("deepbench__gemm.csv", "V100-SXM2-16GB"),
 }
-EARLY = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB"}
+EARLY_DEVICES = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB"}
 """Devices of the source with the early library."""
+
+EARLY = {"matrix_early": "a100_sxm_80gb", "matrix_early_hopper": "h100_sxm"}
+"""Implementation of the early library -> device."""
 
 MOST_SHARED = 700
 """Rows of a device in the shared fits, fitted and left-out ones each."""
@@ -151,17 +154,27 @@ def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Dev
     return Devices(rows, tables)
 
 
-def early_library(folder: Path) -> TimingAnswer:
-    """Fit the implementation ``matrix_early`` to the source that used it, with that source's overhead."""
+def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingAnswer]:
+    """Fit the implementations of the early library, one a device, about the values of today's shared fit.
+
+    Their source has one overhead: the geometric mean of those fitted on each device.
+    """
     table = read_times(folder / "vidur__gemm.csv")
     rows = {
         preset: load_timed(
             table.frame[table.frame["device"] == device], {device: load_sheet(preset)}, find_harness("vidur"), {}, 1000
         )
-        for preset, device in EARLY.items()
+        for preset, device in EARLY_DEVICES.items()
     }
-    return fitted("matrix_early", [table], tuple(EARLY), joined(list(rows.values())), fit_overhead=True,
-                  implementation="matrix_early")  # fmt: skip
+    begin = dict(start) | {"overhead_us": find_harness("vidur").overhead_us}
+    free = [staged_fit(part, left_out(part.table["family"]), True, start=begin) for part in rows.values()]
+    overhead = float(np.exp(np.mean([np.log(fit.values["overhead_us"]) for fit in free])))
+    print("\noverhead of vidur", [round(fit.values["overhead_us"], 3) for fit in free], f"taken {overhead:.3f} us")
+    answers = {}
+    for name, preset in EARLY.items():
+        part = replace(rows[preset], table=rows[preset].table.assign(overhead_us=overhead))
+        answers[name] = fitted(name, [table], (preset,), part, implementation=name, start=begin)
+    return answers
 
 
 def main() -> None:
@@ -170,7 +183,6 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     arguments = parser.parse_args()
-    early = early_library(arguments.folder)
     graphs = load(arguments.folder, GRAPHS, 1500)
     few = load(arguments.folder, GRAPHS | OTHERS, MOST_SHARED)
     three = joined([few.rows[preset] for preset in GRAPHS])
@@ -186,10 +198,12 @@ def main() -> None:
     shared = fitted("shared", list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
     # The interval of a GPU nobody has measured is that of devices which the fit has not seen.
     answers["shared"] = replace(shared, residuals=unseen(few))
+    early = early_library(arguments.folder, shared.fit.values)
     if arguments.out:
         for name, answer in answers.items():
             answer.write(arguments.out / f"{name}.toml")
-        early.write(arguments.out / "implementations" / "matrix_early.toml")
+        for name, answer in early.items():
+            answer.write(arguments.out / "implementations" / f"{name}.toml")
 
 
 def _with_overhead(devices: Devices, overhead: float) -> Devices:

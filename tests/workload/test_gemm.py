@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.implementation import IMPLEMENTATIONS
-from dse.workload.library import REPRESENTATIVE
+from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
+from dse.workload.library import EARLY, REPRESENTATIVE, TUNED
 
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
 
@@ -126,3 +126,25 @@ def test_fp32_runs_on_cuda_cores():
     # an eighth of both operands' blocks stored from registers.
     assert kernel.loop.shared_bytes == 16 * 4 * 128 + 16 * (128 + 128) * 4 / 8
     assert IMPLEMENTATIONS[int(kernel.implementation)] == "matrix_simt"
+
+
+def test_the_early_library_has_costs_of_its_own_on_hopper_and_no_multicast():
+    gemm = Gemm(4096, 4096, 4096)
+    early, tuned = (gemm_operator("gemm", gemm, H100, True, library=x).candidates for x in (EARLY, TUNED))
+    clusters = [{c.kernel.cluster for c in found} for found in (early, tuned)]
+    assert clusters == [{1}, {1, 2}]
+    assert {c.kernel.implementation for c in early} == {implementation_index("matrix_early_hopper")}
+    before = gemm_operator("gemm", gemm, A100, False, library=EARLY).candidates
+    assert {c.kernel.implementation for c in before} == {implementation_index("matrix_early")}
+
+
+@pytest.mark.parametrize(("capability", "k", "slow"), [(7.0, 2560, True), (7.0, 2048, False), (7.5, 2560, False)])
+def test_volta_reads_an_operand_along_k_at_half_the_bandwidth(capability, k, slow):
+    plain, along = (
+        gemm_operator("gemm", Gemm(7680, 16, k, a="fp16", b="fp16", compute="fp16", out="fp16", a_along_k=at),
+                      (capability, capability), False).candidates[0].kernel
+        for at in (False, True)
+    )  # fmt: skip
+    assert along.warm_bytes == plain.warm_bytes * (2.0 if slow else 1.0)
+    assert along.cold_bytes == plain.cold_bytes
+    assert along.l2_bytes == plain.l2_bytes
