@@ -11,6 +11,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.schema import gpu_schema
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.workload.attention import Attention, attention_operator
@@ -20,6 +21,8 @@ from dse.workload.kernel import Kernel
 from dse.workload.vector import vector_counts, vector_operator, vector_ops
 
 MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
+CALIBRATED = "amali, calibrated"
+EVERY = MODELS | {CALIBRATED: load_timing_calibration("shared").model}
 BASES = ("h100_sxm", "a100_sxm_80gb", "t4", "rtx_4090", "b200")
 TENSOR = [name for name in gpu_schema() if name.startswith("tensor_fma_")]
 DRAWN = [name for name, attr in gpu_schema().items() if not attr.choices]
@@ -121,7 +124,7 @@ def _floats(values):
 
 @cache
 def _mapped(name, x64):
-    model = MODELS[name]
+    model = EVERY[name]
     return jax.jit(jax.vmap(jax.vmap(model, (0, None)), (None, 0)))
 
 

@@ -16,6 +16,7 @@ from dse.workload.vector import vector_operator
 from tests.timing.designs import (
     DESIGNS,
     DRAWN,
+    EVERY,
     MODELS,
     TENSOR,
     causes,
@@ -45,6 +46,7 @@ that only some of them have, and lets a shorter latency hide less."""
 
 many = settings(derandomize=True, max_examples=25, deadline=None, database=None)
 models = pytest.mark.parametrize("model", MODELS)
+every_model = pytest.mark.parametrize("model", EVERY)
 
 
 def with_doubles(design):
@@ -52,7 +54,7 @@ def with_doubles(design):
     return [design, *(design | {name: 2 * design[name] for name in names} for names in DOUBLED.values())]
 
 
-@models
+@every_model
 @many
 @given(rng=seeds)
 def test_a_batch_keeps_the_contract(model, rng):
@@ -72,7 +74,7 @@ def test_a_batch_keeps_the_contract(model, rng):
             assert (timing.feasible[number] >= timing.feasible[0]).all(), what
 
 
-@models
+@every_model
 @many
 @given(rng=seeds)
 def test_32_and_64_bits_agree(model, rng):
