@@ -32,7 +32,7 @@ LIMITED = "T4"
 MOST = 150
 """Rows of a device and operator that are used at most, fitted and left-out ones each."""
 
-ROUNDS = 2
+ROUNDS = 4
 """Fits in turn of the host's overheads and of the kernels' costs."""
 
 OVERHEADS, SHADOWS = np.geomspace(10, 120, 50), np.r_[0.0, np.geomspace(2, 60, 20)]
