@@ -3,7 +3,9 @@
 The models are run again for these few designs, by the programs of ``dse explain``, compiled once a workload.
 """
 
+import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -54,7 +56,9 @@ def explain_designs(result: SweepResult) -> Why | None:
     if chosen.empty:
         return None
     sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
-    parts = [_Workload(result.space, workload, sheets).look() for workload in result.space.workloads]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # programs compile side by side
+        looks = pool.map(lambda workload: _Workload(result.space, workload, sheets).look(), result.space.workloads)
+        parts = list(looks)
     named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
     return Why(**named)
 
