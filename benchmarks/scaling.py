@@ -30,7 +30,7 @@ ALONE_SECONDS = 3.0
 
 
 def cheapest(size: int, folder: Path) -> Space:
-    """Return a space of ``size`` designs (a power of ten from 10^4 to 10^8) whose evaluation costs next to nothing."""
+    """Return a space of ``size`` designs (a power of ten from 10^4 to 10^9) whose evaluation costs next to nothing."""
     (folder / "one.csv").write_text("m,n,k,dtype\n4096,4096,4096,bf16\n", encoding="utf-8")
     cells = size // 10**4
     axes = {
