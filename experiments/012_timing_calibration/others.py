@@ -118,7 +118,7 @@ class Pass:
         counts = replace(counts, passes=2.0, rereads=0.0) if both else counts
         touched = (2.0 + self.writes) * rows * columns
         index = implementation_index("quantise")
-        return vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched), index)
+        return vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched, 0.0), index)
 
 
 def llmcompass_products(path: Path) -> None:
