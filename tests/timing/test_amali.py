@@ -30,8 +30,10 @@ def test_a_big_product_stays_within_the_peak_and_near_it(gpu, dtype):
 def test_a_decode_product_reads_its_weights_at_the_dram_bandwidth(gpu, shape):
     gemm = Gemm(*shape, 1, "fp16", "fp16", "fp16", "fp16")
     _, timing = fastest(gemm_operator("g", gemm), gpu, "amali")
-    ideal = (gemm.a_bytes + gemm.b_bytes + gemm.out_bytes) / preset_sheet(gpu).numbers()["dram_bandwidth_gbs"] / 1e3
-    assert 1.0 <= timing.microseconds / ideal <= 1.25
+    numbers = preset_sheet(gpu).numbers()
+    streamed = numbers["dram_bandwidth_gbs"] * numbers["dram_sustained_fraction"]
+    ideal = (gemm.a_bytes + gemm.b_bytes + gemm.out_bytes) / streamed / 1e3
+    assert 1.0 <= timing.microseconds / ideal <= 1.1
     assert dominant(timing) == "dram_bandwidth"
 
 
