@@ -183,7 +183,7 @@ def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, 
     found = []
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
         calibration = judges[str(device)].calibration
-        checked = dtype != "fp32" or op in VECTOR or not held_back(judges[str(device)].sheet)
+        checked = dtype != "fp32" or op in VECTOR or not _held_back(judges[str(device)].sheet)
         inside = _inside(part, calibration if checked else None, str(op), str(dtype))
         for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
             covered = None if inside is None else 100 * float(inside[mask].mean())
@@ -207,7 +207,7 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def held_back(sheet: GpuSheet) -> bool:
+def _held_back(sheet: GpuSheet) -> bool:
     """Whether a board has so few watts for its fp32 rate that products on CUDA cores hold its clock back."""
     gpu = sheet.numbers()
     rate = 2 * gpu["sm_count"] * gpu["fp32_lanes"] * gpu["boost_clock_mhz"] * 1e-6
@@ -291,7 +291,7 @@ def _notes(
         part = rows[rows["device"] == device]
         kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
         bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
-        if held_back(judge.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
+        if _held_back(judge.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
             notes.append(f"{device}: fewer watts for its fp32 rate than any GPU that fp32 products were fitted on: "
                          "its clock may be held back, and no interval is given")  # fmt: skip
         if bare:

@@ -128,8 +128,8 @@ def gemm_operator(
 
 def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:
     """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
-    shapes = library.warpgroup_tiles if instruction.warpgroup else library.warp_tiles
-    shapes = library.simt_tiles if gemm.compute == "fp32" else shapes
+    on_tensor_cores = library.warpgroup_tiles if instruction.warpgroup else library.warp_tiles
+    shapes = library.simt_tiles if gemm.compute == "fp32" else on_tensor_cores
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
     fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]

@@ -214,17 +214,10 @@ def vector_kernel(
         alu_waits=counts.alu_waits,
         sfu_waits=np.minimum(what.sfu, 1.0),
     )
-    reductions = Interval(
-        repeats=np.where(what.reductions > 0, 1.0, 0.0) + 0.0 * ctas,
-        instructions=what.reductions * 4.0 * SHUFFLES,
-        fp32=what.reductions * 2.0 * SHUFFLES,
-        shared_waits=what.reductions * (SHUFFLES + 2.0),  # shuffles take that path; two exchanges between warps
-        alu_waits=what.reductions * 2.0 * SHUFFLES,
-    )
     return Kernel(
         start=Interval(),
         loop=body,
-        end=reductions,
+        end=_reductions(what, ctas),
         ctas=ctas,
         warps=warps,
         registers=32.0,
@@ -239,6 +232,17 @@ def vector_kernel(
         write_distance=distance[1],
         l2_bytes=elements * (read * counts.passes + write),
         implementation=implementation,
+    )
+
+
+def _reductions(what: VectorOp, ctas: Number) -> Interval:
+    """What a warp does once its row is read: trees over its lanes, and between the warps of its CTA."""
+    return Interval(
+        repeats=np.where(what.reductions > 0, 1.0, 0.0) + 0.0 * ctas,
+        instructions=what.reductions * 4.0 * SHUFFLES,
+        fp32=what.reductions * 2.0 * SHUFFLES,
+        shared_waits=what.reductions * (SHUFFLES + 2.0),  # shuffles take that path; two exchanges between warps
+        alu_waits=what.reductions * 2.0 * SHUFFLES,
     )
 
 
