@@ -19,6 +19,7 @@ from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
 from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
+from dse.space.traces import compiled
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
@@ -123,7 +124,8 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     axes = _axes(_table(content, "axes", where), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
     target = _target(base, axes, links)
-    around = Around(base.numbers(), axes, links, target, folder)
+    model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
+    around = Around(base.numbers(), axes, links, target, folder, model)
     workloads, weights = _workloads(_table(content, "workloads", where), where, around)
     _check_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
@@ -137,7 +139,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         workloads=workloads,
         weights=weights,
         objectives=_objectives(content.get("objectives"), where, known),
-        model=timing_model(content.get("timing", "amali"), f"{where}: timing", folder),
+        model=model,
         power=power_choice(content.get("power", "board"), f"{where}: power"),
         yield_model=_yield_model(content, where),
         content=content,
@@ -229,6 +231,7 @@ class Around:
     links: tuple[tuple[str, Expression], ...]
     target: Target
     folder: Path
+    model: TimingModel
 
     def load(self, use: str, name: str, where: str) -> Workload:
         """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
@@ -236,7 +239,7 @@ class Around:
         if not is_trace(use):
             return load_workload(use, self.target, name=name)
         gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
-        return traced_workload(use, gpus, name)
+        return compiled(traced_workload(use, gpus, name), self.model, self.base, self.axes, self.links)
 
 
 def _workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:

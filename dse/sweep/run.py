@@ -120,7 +120,8 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
             timing = model.on_trace(trace, gpu)
             return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
 
-        judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
+        with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
+            judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
         return jax.tree.map(lambda *values: np.stack(values), *judged)
 
     def one(kernel: Kernel) -> tuple[Timing, Power]:

@@ -98,7 +98,8 @@ class TraceQuestion:
 
 
 def _timed(trace: TracedKernel, model: TimingModel, sheet: GpuSheet) -> TracedTiming:
-    timing = jax.jit(lambda gpu: model.on_trace(trace, gpu))(sheet.record())
+    with jax.enable_x64(True):
+        timing = jax.jit(lambda gpu: model.on_trace(trace, gpu))(sheet.record())
     if not float(timing.feasible):
         raise InputError(
             f"{trace.name}: {sheet.title} cannot run it: a CTA does not fit an SM, or its tensor cores lack "

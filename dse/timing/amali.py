@@ -31,11 +31,11 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.schedule import rounds
-from dse.timing.scoreboard import Timeline, timeline
+from dse.timing.scoreboard import Lone
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
-from dse.timing.traced import Segmented, View, designs_shape, has_tensor_types, over_intervals, trace_clock, view
+from dse.timing.traced import Segmented, View, Warp, designs_shape, has_tensor_types, timed, trace_clock, view, warp
 from dse.uncertainty import Uncertainty
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED, Library
@@ -161,21 +161,30 @@ class Amali(TimingModel):
         representative's own SM and sub-core would lose the stalls of a busier one, item 13). Of a calibration only the
         shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own prologue and epilogue.
         """
-        return self._of(0)._traced(kernel, gpu)
+        model = self._of(0)
+        gpu = model.sustained.derated(gpu)
+        return timed(kernel, lambda form: model._traced(form, gpu))
 
-    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
-        gpu = self.sustained.derated(gpu)
-        clock = trace_clock(kernel, gpu)
-        seen = view(
+    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array:
+        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs)."""
+        model = self._of(0)
+        return model._seen(kernel, model.sustained.derated(gpu)).latency
+
+    def _seen(self, kernel: TracedKernel, gpu: Gpu) -> View:
+        return view(
             kernel,
             gpu,
-            clock,
+            trace_clock(kernel, gpu),
             tensor_modifiers=self.tensor_modifiers,
             tensor_latency_measured=self.tensor_latency_measured,
             latency_is_total=self.latency_is_total,
         )
+
+    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
+        """Return the timing of a traced kernel, and where it is exact."""
+        clock, seen = trace_clock(kernel, gpu), self._seen(kernel, gpu)
         grid = waves(kernel, gpu)
-        at = timeline(kernel.segments, seen.latency)
+        at = warp(kernel, seen)
         stalls = self._traced_waves(gpu, grid, kernel.warps, seen, at)
         busiest, hosted = seen.busiest / gpu.issue_rate, seen.hosted / gpu.issue_rate
         if self.with_divergence:
@@ -186,14 +195,14 @@ class Amali(TimingModel):
             gpu,
             clock,
             seen.memory,
-            _with_drain(stalls, at),
+            _with_drain(stalls, at.lone),
             seen.l2_bytes,
             divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
             after=jnp.zeros(()),
             interconnect=jnp.zeros(()),
             feasible=grid.fits * has_tensor_types(kernel, gpu),
         )
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing), at.exact
 
     def _timing(
         self,
@@ -233,7 +242,7 @@ class Amali(TimingModel):
             dram_bytes=mem.dram_bytes,
         )
 
-    def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Timeline) -> IntervalCycles:
+    def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Warp) -> IntervalCycles:
         """Cycles of all waves of a traced kernel: its intervals, each with the resident warps of full and last wave."""
         residents = [
             (resident_warps(gpu, ctas, all_ctas, warps), times)
@@ -242,7 +251,7 @@ class Amali(TimingModel):
                 (grid.rest, grid.rest_ctas, jnp.where(grid.rest > 0, 1.0, 0.0)),
             )
         ]
-        hiding = Hiding(at.issue_probability, at.mean_instructions)
+        hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
         def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
             stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
@@ -262,7 +271,7 @@ class Amali(TimingModel):
                 for resident, times in residents
             )  # fmt: skip
 
-        return over_intervals(at, seen.counts, close)
+        return at.over_intervals(close)
 
     def _waves_cycles(
         self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory, of_interval: Callable[..., Cycles]
@@ -374,7 +383,7 @@ def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Reside
     return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
 
 
-def _with_drain(stalls: IntervalCycles, at: Timeline) -> IntervalCycles:
+def _with_drain(stalls: IntervalCycles, at: Lone) -> IntervalCycles:
     """Add what the last interval takes to finish, once, under what finishes last (section 10, item 3)."""
     drains = [jnp.where(at.drain_cause == c, at.drain, 0.0) for c in (COMPUTE, SHARED, GLOBAL)]
     return stalls._replace(

@@ -17,7 +17,7 @@ from dse.errors import InputError, accepted
 from dse.timing.gcom import Placement, place, sm_waves
 from dse.timing.gcom_config import GcomConfig
 from dse.timing.gcom_profile import UNIT_KEYS, l1_banks, store_latency, writes_reach_dram
-from dse.timing.scoreboard import Timeline, timeline
+from dse.timing.scoreboard import Lone, lone_warp
 from dse.timing.traced import over_intervals
 from dse.workload.cache import bank_cycles
 from dse.workload.cache_sim import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
@@ -92,18 +92,20 @@ class GcomBatch:
         number = np.array([rows.index(row) for row in self._rows])
         p = self.profile
         segments = make_segments(p.destination, p.sources, p.source_count, number, self._causes)
-        at = timeline(segments, latency, by_operand_order=True)
+        at = lone_warp(segments, latency)
         counts = self._counts(segments, c, designs)
         waves = [
             w for ctas in (self.at.more_ctas, self.at.fewer_ctas) for _, w in (sm_waves(ctas, self.at) if ctas else [])
         ]
         sums = over_intervals(
-            at,
+            segments,
+            latency,
             counts,
             lambda open_, stall, cause: {
                 w: self._interval(open_, stall, cause, at, w, c, last=False) for w in set(waves)
             },
             lambda open_: {w: self._interval(open_, at.drain, at.drain_cause, at, w, c, last=True) for w in set(waves)},
+            by_operand_order=True,
         )
         return _kernel(sums, self.at)
 
@@ -182,7 +184,7 @@ class GcomBatch:
         return out
 
     def _interval(
-        self, k: _Counts, stall: Array, cause: Array, at: Timeline, warps: int, c: dict[str, Array], *, last: bool
+        self, k: _Counts, stall: Array, cause: Array, at: Lone, warps: int, c: dict[str, Array], *, last: bool
     ) -> dict[str, Array]:
         """Return the stack of one interval with W resident warps (section 6)."""
         parts = [
@@ -202,7 +204,7 @@ def _split(warps: int, Q: Array) -> tuple[Array, Array, Array, Array]:
     return x, jnp.maximum(x - 1, 0.0), q, Q - q
 
 
-def _hiding(n: Array, stall: Array, at: Timeline, others: Array, r: Array, gto: bool) -> tuple[Array, Array, Array]:
+def _hiding(n: Array, stall: Array, at: Lone, others: Array, r: Array, gto: bool) -> tuple[Array, Array, Array]:
     """Return (O, V, Z)  (section 6.2)."""
     p, nbar = at.issue_probability, at.mean_instructions
     O_X, V_X = (others * nbar / r, jnp.minimum(stall * p, 1.0) * others * nbar) if gto else (others * n / r, others * p)
@@ -210,7 +212,7 @@ def _hiding(n: Array, stall: Array, at: Timeline, others: Array, r: Array, gto: 
 
 
 def _data(
-    n: Array, stall: Array, cause: Array, at: Timeline, warps: int, c: dict[str, Array], policy: str, last: bool
+    n: Array, stall: Array, cause: Array, at: Lone, warps: int, c: dict[str, Array], policy: str, last: bool
 ) -> dict[str, Array]:
     """Base, data stall and intra-SM idle  (6.1 to 6.5)."""
     Q, r, gto = c["numSubcorePerSM"], c["subcoreIssueRate"], policy == "gto"

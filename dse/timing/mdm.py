@@ -17,10 +17,9 @@ from dse.timing.contention import PHI
 from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, add_up, own_stalls
 from dse.timing.memory import Memory, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
-from dse.timing.scoreboard import timeline
 from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock
-from dse.timing.traced import Segmented, designs_shape, has_tensor_types, over_intervals, trace_clock, view
+from dse.timing.traced import Segmented, designs_shape, has_tensor_types, timed, trace_clock, view, warp
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.traced import TracedKernel
@@ -75,11 +74,19 @@ class Mdm(TimingModel):
 
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,)."""
+        return timed(kernel, lambda form: self._traced(form, gpu))
+
+    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array:
+        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs)."""
+        return view(kernel, gpu, trace_clock(kernel, gpu), tensor_modifiers=False).latency
+
+    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
+        """Return the timing of a traced kernel, and where it is exact."""
         clock = trace_clock(kernel, gpu)
         seen = view(kernel, gpu, clock, tensor_modifiers=False)
         grid = waves(kernel, gpu)
-        at = timeline(kernel.segments, seen.latency)
-        hiding = Hiding(at.issue_probability, at.mean_instructions)
+        at = warp(kernel, seen)
+        hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
         def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
             stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
@@ -90,11 +97,11 @@ class Mdm(TimingModel):
                 for wave in _waves(gpu, grid, kernel.warps)
             ])  # fmt: skip
 
-        cycles = over_intervals(at, seen.counts, close)
-        cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.drain)
+        cycles = at.over_intervals(close)
+        cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.lone.drain)
         feasible = grid.fits * has_tensor_types(kernel, gpu)
         timing = _timing(cycles, clock, seen.memory, jnp.zeros(()), feasible)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing)
+        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing), at.exact
 
 
 def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:

@@ -5,109 +5,168 @@ vector operations over the designs. Mapped over designs from outside it would st
 and a step would gather them one by one (benchmarks/designs.py measures both; PAPERS.md tells why this form).
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
 
-import jax
 import jax.numpy as jnp
-from jax import Array
+import numpy as np
+from jax import Array, lax
 
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED, Segments
 
-ROUNDING = 1.0 / 16
-"""Stalls below this [cycle] are rounding errors of 32-bit floats: they open no interval."""
+State = TypeVar("State")
 
 _BEFORE = -1e9
 
 
-class Timeline(NamedTuple):
-    """A lone warp in time; arrays of shape (S, *designs) or (*designs).
+class Lone(NamedTuple):
+    """A lone warp in time, arrays of shape (*designs,).
 
-    ``stall`` [cycle] before each segment and its ``cause`` (COMPUTE, SHARED, GLOBAL) where it is positive; ``drain``
-    [cycle] after the last instruction has issued until the last interval is done, with ``drain_cause``.
-    ``issue_probability`` is p = I / (I + S), ``mean_instructions`` nbar = I / K of K intervals.
+    ``stalled`` [cycle] before its instructions; ``drain`` [cycle] after the last one has issued until the last interval
+    is done, of ``drain_cause`` (COMPUTE, SHARED, GLOBAL); ``intervals``: how many, each but the last closed by a stall.
     """
 
-    stall: Array
-    cause: Array
+    stalled: Array
     drain: Array
     drain_cause: Array
-    issue_probability: Array
-    mean_instructions: Array
+    intervals: Array
+    instructions: float
+
+    @property
+    def issue_probability(self) -> Array:
+        """p = I / (I + S)."""
+        return self.instructions / (self.instructions + self.stalled + self.drain)
+
+    @property
+    def mean_instructions(self) -> Array:
+        """Nbar = I / K of K intervals."""
+        return self.instructions / self.intervals
 
 
-def timeline(segments: Segments, latency: Array, *, by_operand_order: bool = False) -> Timeline:
-    """Return the stalls of a warp whose rows have the given ``latency`` [cycle], shape (rows, *designs).
+def rounding(dtype: Any) -> float:
+    """Return the share of a time up to which a difference is the rounding error of a float: it opens no interval."""
+    return 32.0 * float(jnp.finfo(dtype).eps)
+
+
+def lone_warp(segments: Segments, latency: Array) -> Lone:
+    """Return what a warp's time is made of; ``latency`` [cycle] of each row, shape (rows, *designs)."""
+    end, closed = walk(segments, latency, jnp.zeros_like(latency[0]), lambda n, stall, _, __: n + (stall > 0))
+    last, stalled = segments.last, end.stalled
+    # Nothing stalls within the last interval: whatever it holds was issued when the warp had stalled as long as ever.
+    dones = [(int(c), end.done_after(k, latency)) for k, c in enumerate(last.cause)]
+    causes = {c: _largest([d for cause, d in dones if cause == c], stalled) for c in (COMPUTE, SHARED, GLOBAL)}
+    return lone(stalled, causes, 1.0 + closed, float(segments.instructions))
+
+
+def _largest(values: list[Array], like: Array) -> Array:
+    largest = jnp.full_like(like, _BEFORE)
+    for value in values:
+        largest = jnp.maximum(largest, value)
+    return largest
+
+
+def lone(stalled: Array, after: dict[int, Array], intervals: Array, instructions: float) -> Lone:
+    """Return the record of a warp whose last interval is done ``after`` [cycle] its last instruction, by cause."""
+    end = jnp.maximum(after[COMPUTE], jnp.maximum(after[SHARED], after[GLOBAL]))
+    cause = jnp.where(after[GLOBAL] >= end, GLOBAL, jnp.where(after[SHARED] >= end, SHARED, COMPUTE))
+    return Lone(stalled, jnp.maximum(end, 0.0), cause, intervals, instructions)
+
+
+class End(NamedTuple):
+    """The end of a walk: cycles stalled in all [cycle], and U by slot."""
+
+    segments: Segments
+    stalled: Array
+    times: Array
+
+    def done_after(self, pair: int, latency: Array) -> Array:
+        """Return when the last instruction of a pair of row and cause is done [cycle] after the warp's last has issued,
+        if it is in the last interval."""
+        last = self.segments.last
+        late = float(last.instruction[pair] - self.segments.instructions) + latency[int(last.row[pair])]
+        return jnp.where(self.times[int(last.slot[pair])] >= self.stalled, late, _BEFORE)
+
+
+def walk(
+    segments: Segments,
+    latency: Array,
+    state: State,
+    follow: Callable[[State, Array, Array, Any], State],
+    values: Any = None,
+    *,
+    by_operand_order: bool = False,
+) -> tuple[End, State]:
+    """Return the end of a warp's instructions, and ``state`` after ``follow(state, stall, cause, value)`` of each
+    segment: the cycles it stalls, what for (COMPUTE, SHARED, GLOBAL), and its entry of ``values``, arrays [S, ...].
 
     A stall's cause is that of the operand that is done last, ties going to global, then shared memory (spec section 10,
     item 17); ``by_operand_order`` labels it as GCoM's code does: global memory where such an operand stands at or
     after the first that is late.
     """
-    designs = latency.shape[1:]
-    inputs = {
-        "advance": jnp.asarray([1, *segments.count[:-1]], latency.dtype),
-        "slot": jnp.asarray(segments.slot),
-        "offset": jnp.asarray(segments.offset, latency.dtype),
-        "row": jnp.asarray(segments.row),
-        "cause": jnp.asarray(segments.cause),
-        "write": jnp.asarray(segments.write),
-        "finish_offset": jnp.asarray(segments.finish_offset, latency.dtype),
-        "finish_row": jnp.asarray(segments.finish_row),
-        "finish_cause": jnp.asarray(segments.finish_cause),
-    }
-    label = _in_operand_order if by_operand_order else _largest
+    operands = range(segments.slot.shape[1])
+    places = [_unsigned(segments.slot[:, o]) for o in operands], [_unsigned(segments.row[:, o]) for o in operands]
+    floats = [
+        [jnp.asarray(table[:, o], latency.dtype) for o in operands] for table in (segments.offset, segments.cause)
+    ]
+    negligible = rounding(latency.dtype)
+    label = _in_operand_order if by_operand_order else _of_the_last
 
-    def step(carry, x):
-        before, times, ends = carry
-        ready = before + x["advance"]  # t_{i-1} + 1
-        done = [times[x["slot"][o]] + x["offset"][o] + latency[x["row"][o]] for o in range(segments.slot.shape[1])]
-        t = ready
+    def step(carry: Any, x: Any) -> tuple[Any, None]:
+        before, times, state = carry
+        (slots, rows), (offsets, causes), write, value = x
+        done = [_at(times, slots[o]) + (offsets[o] + _at(latency, rows[o])) for o in operands]
+        late = before
         for d in done:
-            t = jnp.maximum(t, d)
-        stall = jnp.where(t - ready > ROUNDING, t - ready, 0.0)
-        cause = label(done, x["cause"], ready)
-        times = times.at[x["write"]].set(t)
-        here = _ends(t, latency, x)
-        ends = tuple(jnp.where(stall > 0, new, jnp.maximum(old, new)) for old, new in zip(ends, here, strict=True))
-        return (t, times, ends), (stall, cause)
+            late = jnp.maximum(late, d)
+        here = jnp.where(late - before > negligible * jnp.maximum(late, 1.0), late, before)
+        state = follow(state, here - before, label(done, causes, before), value)
+        return (here, lax.dynamic_update_index_in_dim(times, here, write, 0), state), None
 
-    start = jnp.zeros(designs, latency.dtype)
-    times = jnp.full((segments.slots, *designs), _BEFORE, latency.dtype)
-    never = jnp.full(designs, _BEFORE, latency.dtype)
-    (t, _, ends), (stall, cause) = jax.lax.scan(step, (start, times, (never, never, never)), inputs)
-    last = t + float(segments.count[-1])  # a cycle after the last instruction has issued
-    end = jnp.maximum(ends[COMPUTE], jnp.maximum(ends[SHARED], ends[GLOBAL]))
-    drain = jnp.maximum(end - last, 0.0)
-    drain_cause = jnp.where(ends[GLOBAL] >= end, GLOBAL, jnp.where(ends[SHARED] >= end, SHARED, COMPUTE))
-    issued = float(segments.instructions)
-    intervals = 1.0 + jnp.sum(stall > 0, axis=0)
-    return Timeline(
-        stall, cause, drain, drain_cause, issued / (issued + jnp.sum(stall, axis=0) + drain), issued / intervals
-    )
+    start = jnp.zeros_like(latency[0])
+    times = jnp.full((segments.slots, *start.shape), _BEFORE, latency.dtype)
+    given = places, floats, _unsigned(segments.write), values
+    (stalled, times, state), _ = lax.scan(step, (start, times, state), given)
+    return End(segments, stalled, times), state
 
 
-def _largest(done: list[Array], cause: Array, ready: Array) -> Array:
-    """Cause of the operand that is done last."""
-    latest, label = ready, jnp.zeros(ready.shape, cause.dtype)
-    for o, d in enumerate(done):
-        wins = (d > latest) | ((d == latest) & (cause[o] > label))
-        latest, label = jnp.maximum(latest, d), jnp.where(wins, cause[o], label)
+def _unsigned(numbers: np.ndarray) -> Array:
+    """Return places that cannot be negative: a step that need not ask takes two thirds of the time."""
+    return jnp.asarray(numbers, jnp.uint32)
+
+
+def _at(table: Array, place: Array) -> Array:
+    return lax.dynamic_index_in_dim(table, place, 0, keepdims=False)
+
+
+def stalls(segments: Segments, latency: Array, *, by_operand_order: bool = False) -> tuple[Array, Array]:
+    """Return the cycles that each segment stalls and what for, arrays (S, *designs)."""
+    designs = latency.shape[1:]
+
+    def note(noted: Any, stall: Array, cause: Array, number: Array) -> Any:
+        return tuple(
+            lax.dynamic_update_index_in_dim(table, x, number, 0) for table, x in zip(noted, (stall, cause), strict=True)
+        )
+
+    empty = jnp.zeros((len(segments.count), *designs), latency.dtype)
+    numbers = jnp.arange(len(segments.count), dtype=jnp.uint32)
+    return walk(segments, latency, (empty, empty), note, numbers, by_operand_order=by_operand_order)[1]
+
+
+def _of_the_last(done: list[Array], cause: list[Array], before: Array) -> Array:
+    """Cause of the operand that is done last, the largest of those that only rounding tells apart."""
+    late = before
+    for d in done:
+        late = jnp.maximum(late, d)
+    late, label = late * (1.0 - rounding(late.dtype)), jnp.zeros_like(before)
+    for d, c in zip(done, cause, strict=True):
+        label = jnp.where(d >= late, jnp.maximum(label, c), label)
     return label
 
 
-def _in_operand_order(done: list[Array], cause: Array, ready: Array) -> Array:
-    """GLOBAL where the running t is late already when an operand of global memory comes, else COMPUTE."""
-    running, flagged = ready, jnp.zeros(ready.shape, bool)
-    for o, d in enumerate(done):
+def _in_operand_order(done: list[Array], cause: list[Array], before: Array) -> Array:
+    """GLOBAL where the running time is late already when an operand of global memory comes, else COMPUTE."""
+    running, flagged = before, jnp.zeros(before.shape, bool)
+    for d, c in zip(done, cause, strict=True):
         running = jnp.maximum(running, d)
-        flagged = flagged | ((running > ready) & (cause[o] == GLOBAL))
-    return jnp.where(flagged, GLOBAL, COMPUTE)
-
-
-def _ends(t: Array, latency: Array, x: dict[str, Array]) -> tuple[Array, Array, Array]:
-    """When the segment's instructions are done, by cause."""
-    ends = [jnp.full_like(t, _BEFORE)] * 3
-    for d in range(x["finish_row"].shape[0]):
-        done = t + x["finish_offset"][d] + latency[x["finish_row"][d]]
-        for c in (COMPUTE, SHARED, GLOBAL):
-            ends[c] = jnp.where(x["finish_cause"][d] == c, jnp.maximum(ends[c], done), ends[c])
-    return ends[0], ends[1], ends[2]
+        flagged = flagged | ((running > before) & (c == GLOBAL))
+    return jnp.where(flagged, float(GLOBAL), float(COMPUTE))

@@ -99,6 +99,11 @@ class TimingModel(eqx.Module):
         """
         raise InputError(f"{type(self).__name__.lower()} does not time traces ({kernel.name})")
 
+    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array | None:
+        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs), which alone decide its
+        warp's stalls; None where the model does not ask for them."""
+        return None
+
     @property
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""

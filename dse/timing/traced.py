@@ -5,6 +5,7 @@ of shape (designs,), and so is everything here after an axis of segments, rows o
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,10 +15,13 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import safe_div
+from dse.timing.forms import by_forms, over_distinct
 from dse.timing.memory import Memory, memory_terms
-from dse.timing.scoreboard import Timeline
+from dse.timing.scoreboard import Lone, lone_warp, walk
 from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
+from dse.timing.timing import Timing
 from dse.workload.kernel import TENSOR_DTYPES
+from dse.workload.segments import Segments
 from dse.workload.stack_distance import LINE_BYTES, SIZES
 from dse.workload.traced import ROWS, SECTOR_BYTES, TensorClass, TracedKernel
 
@@ -29,7 +33,7 @@ TEXTURE_CYCLES = 200.0
 
 
 class Segmented(NamedTuple):
-    """Counts of the representative warp by segment, later summed to intervals; arrays (S,) or (S, *designs).
+    """Counts of the representative warp by segment, or by distinct interval; arrays (S,) or (S, *designs).
 
     ``instructions`` [warp instruction]; dispatch cycles [cycle] of ``tensor``, ``fp32``, ``int32``, ``sfu`` and
     ``fp64``; ``l1_bytes``, ``load_bytes``, ``store_bytes`` and ``dram_bytes`` (of loads) [B]; 128-byte requests
@@ -110,7 +114,7 @@ def view(
     ])  # fmt: skip
     passes = gpu.warp_passes
     counts = Segmented(
-        instructions=jnp.asarray(kernel.segments.count, float),
+        instructions=jnp.asarray(kernel.counts["instructions"], float),
         tensor=_tensor_dispatch(kernel, intervals, designs),
         **{pipe: _outer(kernel.counts[pipe], passes[pipe], designs) for pipe in ("fp32", "int32", "sfu", "fp64")},
         l1_bytes=jnp.asarray(kernel.counts["l1_bytes"], float),
@@ -216,7 +220,7 @@ def _tensor_latencies(intervals: list[Array], gpu: Gpu, designs: tuple[int, ...]
 
 def _tensor_dispatch(kernel: TracedKernel, intervals: list[Array], designs: tuple[int, ...]) -> Array:
     """Return the dispatch cycles of the tensor core by segment: the sum of the instructions' own II_TC."""
-    total = jnp.zeros((len(kernel.segments.count), *(1 for _ in designs)))
+    total = jnp.zeros((len(kernel.counts["instructions"]), *(1 for _ in designs)))
     for count, ii in zip(kernel.tensor_counts, intervals, strict=True):
         total = total + _outer(count, ii, designs)
     return total
@@ -227,8 +231,52 @@ def _outer(by_segment: np.ndarray, by_design: Array, designs: tuple[int, ...]) -
     return jnp.asarray(by_segment, float).reshape(-1, *(1 for _ in designs)) * by_design
 
 
+class Warp(NamedTuple):
+    """The representative warp of a traced kernel on a batch of designs.
+
+    ``lone``: in time, by itself; ``over_intervals(close)``: the sum of ``close(counts, stall, cause)`` over its
+    intervals, each of which ends in that stall [cycle]; ``exact``: whether both are right, (*designs,).
+    """
+
+    lone: Lone
+    over_intervals: Callable[[Callable[[Segmented, Array, Array], Any]], Any]
+    exact: Array
+
+
+def warp(kernel: TracedKernel, seen: View) -> Warp:
+    """Return the representative warp: by its forms where the kernel has them, else by the recurrence."""
+    if kernel.forms is None:
+        segments, latency = kernel.segments, seen.latency
+        by_step = partial(over_intervals, segments, latency, seen.counts)
+        return Warp(lone_warp(segments, latency), by_step, jnp.ones(latency.shape[1:], bool))
+    found = by_forms(kernel.forms, seen.latency)
+    return Warp(found.lone, partial(over_distinct, kernel.forms, found, seen.counts), found.exact)
+
+
+def timed(kernel: TracedKernel, time: Callable[[TracedKernel], tuple[Timing, Array]]) -> Timing:
+    """Return the timing of a kernel by its compiled form, and by the recurrence on designs that no form covers.
+
+    ``time`` returns a timing and where it is exact. What a design gets does not depend on the others: they only decide
+    whether the recurrence runs at all.
+    """
+    if kernel.compiled is None:
+        return time(kernel)[0]
+    quick, exact = time(kernel.compiled)
+
+    def scanned() -> Timing:
+        return jax.tree.map(lambda q, s: jnp.where(exact, q, s), quick, time(kernel)[0])
+
+    return jax.lax.cond(jnp.all(exact), lambda: quick, scanned)
+
+
 def over_intervals(
-    at: Timeline, counts: Any, close: Callable[[Any, Array, Array], Any], last: Callable[[Any], Any] | None = None
+    segments: Segments,
+    latency: Array,
+    counts: Any,
+    close: Callable[[Any, Array, Array], Any],
+    last: Callable[[Any], Any] | None = None,
+    *,
+    by_operand_order: bool = False,
 ) -> Any:
     """Return the sum of ``close`` over the intervals of every design; a record of arrays of shape (*designs).
 
@@ -236,20 +284,18 @@ def over_intervals(
     a segment stalls, which differs from design to design: counts add up until it does. The last interval is given to
     ``last``; without it, it is closed without a stall, and its drain is the caller's.
     """
-    designs = at.drain.shape
+    designs, nothing = latency.shape[1:], jnp.zeros_like(latency[0])
     by_segment = jax.tree.map(lambda x: jnp.reshape(x, (*x.shape, *(1 for _ in designs[x.ndim - 1 :]))), counts)
-    first = jax.tree.map(lambda x: jnp.broadcast_to(x[0], designs).astype(at.stall.dtype), by_segment)
-    none = jax.tree.map(jnp.zeros_like, jax.eval_shape(close, first, at.stall[0], at.cause[0]))
+    first = jax.tree.map(lambda x: jnp.broadcast_to(x[0], designs).astype(latency.dtype), by_segment)
+    later = jax.tree.map(lambda x: x.at[0].set(0.0), by_segment)
+    none = jax.tree.map(jnp.zeros_like, jax.eval_shape(close, first, nothing, nothing))
 
-    def step(carry: Any, x: Any) -> tuple[Any, None]:
-        open_, total = carry
-        stall, cause, here = x
+    def follow(state: Any, stall: Array, cause: Array, here: Any) -> Any:
+        open_, total = state
         closes = stall > 0
-        cycles = close(open_, stall, cause)
-        total = jax.tree.map(lambda t, c: t + jnp.where(closes, c, 0.0), total, cycles)
-        return (jax.tree.map(lambda o, h: jnp.where(closes, h, o + h), open_, here), total), None
+        total = jax.tree.map(lambda t, c: t + jnp.where(closes, c, 0.0), total, close(open_, stall, cause))
+        return jax.tree.map(lambda o, h: jnp.where(closes, h, o + h), open_, here), total
 
-    rest = jax.tree.map(lambda x: x[1:], (at.stall, at.cause, by_segment))
-    (open_, total), _ = jax.lax.scan(step, (first, none), rest)
-    ended = last(open_) if last else close(open_, jnp.zeros_like(at.drain), at.drain_cause)
+    _, (open_, total) = walk(segments, latency, (first, none), follow, later, by_operand_order=by_operand_order)
+    ended = last(open_) if last else close(open_, nothing, nothing)
     return jax.tree.map(lambda t, c: t + c, total, ended)

@@ -19,14 +19,27 @@ NEVER = 0
 _SCRATCH = 1
 
 
+class Last(NamedTuple):
+    """The last instruction of each of D pairs of row and cause, arrays [D].
+
+    ``instruction`` and its ``row`` and ``cause``; ``slot``: where the U of its segment stays until the warp's end.
+    """
+
+    instruction: np.ndarray
+    row: np.ndarray
+    cause: np.ndarray
+    slot: np.ndarray
+
+
 class Segments(NamedTuple):
     """The segments of a warp, S of them, each with up to O operands of its first instruction.
 
-    ``start`` [S]: first instruction; ``count`` [S]: instructions. An operand is done at T[slot] + offset +
-    latency[row], where slot ``slot`` [S, O] holds the issue cycle of the segment of its producer; ``cause`` [S, O] is
-    the producer's. Operands keep the instruction's order; slot NEVER marks one that is ready for sure. A segment's
-    issue cycle goes to slot ``write`` [S] of ``slots``. The segment's instructions are done at the latest at T +
-    ``finish_offset`` + latency[``finish_row``] (both [S, D]), of cause ``finish_cause``.
+    Times are counted in cycles that the warp has stalled, U: instruction i of a segment issues at cycle i + U.
+    ``start`` [S]: first instruction; ``count`` [S]: instructions. A segment stalls until U reaches U[slot] + offset +
+    latency[row] of every operand, where slot ``slot`` [S, O] holds the U of the segment of its producer, and
+    ``offset`` is how many instructions the producer lies back (negative); ``cause`` [S, O] is the producer's. Operands
+    keep the instruction's order; slot NEVER marks one that is ready for sure. A segment's U goes to slot ``write`` [S]
+    of ``slots``. Of each of D pairs of row and cause, ``last`` holds the last instruction.
     """
 
     start: np.ndarray
@@ -37,9 +50,7 @@ class Segments(NamedTuple):
     cause: np.ndarray
     write: np.ndarray
     slots: int
-    finish_offset: np.ndarray
-    finish_row: np.ndarray
-    finish_cause: np.ndarray
+    last: Last
 
     @property
     def instructions(self) -> int:
@@ -63,19 +74,20 @@ def make_segments(
     first = np.array([0, *(i for i in range(1, len(row)) if operands[i])])
     home = np.searchsorted(first, np.arange(len(row)), side="right") - 1
     at_start = [[(p, cause[p], live) for p, live in operands[i]] for i in first.tolist()]
-    slot_of, write, slots = _slots(at_start, home.tolist())
+    last = np.array(sorted({(int(r), int(c)): i for i, (r, c) in enumerate(zip(row, cause, strict=True))}.values()))
+    slot_of, write, slots = _slots(at_start, home.tolist(), set(home[last].tolist()))
     width = max(1, max(map(len, at_start)))
     table = np.zeros((4, len(first), width), np.int64)
     table[0] = NEVER
     for s, entries in enumerate(at_start):
         for o, (producer, producer_cause, live) in enumerate(entries):
             if live:
-                table[:3, s, o] = slot_of[int(home[producer])], producer - first[home[producer]], row[producer]
+                table[:3, s, o] = slot_of[int(home[producer])], producer - first[s], row[producer]
             table[3, s, o] = producer_cause
     count = np.diff(first, append=len(row))
-    finish_offset, finish_row, finish_cause = _finishes(first, count, row, cause)
+    kept = Last(last, row[last], cause[last], np.array([slot_of[s] for s in home[last].tolist()]))
     slot, offset, of_row, of_cause = table
-    return Segments(first, count, slot, offset, of_row, of_cause, write, slots, finish_offset, finish_row, finish_cause)
+    return Segments(first, count, slot, offset, of_row, of_cause, write, slots, kept)
 
 
 def _operands(destination, sources, source_count, row, cause) -> list[list[tuple[int, bool]]]:
@@ -102,11 +114,15 @@ def _operands(destination, sources, source_count, row, cause) -> list[list[tuple
     return out
 
 
-def _slots(at_start: list, home: list[int]) -> tuple[dict[int, int], np.ndarray, int]:
-    """Give the segments whose issue cycle is read later a slot for as long: (slot of segment, slot written, slots)."""
+def _slots(at_start: list, home: list[int], to_the_end: set[int]) -> tuple[dict[int, int], np.ndarray, int]:
+    """Give the segments whose U is read later a slot for as long: (slot of segment, slot written, slots).
+
+    Those in ``to_the_end`` keep theirs.
+    """
     last_use: dict[int, int] = {}
     for s, entries in enumerate(at_start):
         last_use.update({home[p]: s for p, _, live in entries if live})
+    last_use.update(dict.fromkeys(to_the_end, len(at_start)))
     expires: dict[int, list[int]] = {}
     free: list[int] = []
     slot_of: dict[int, int] = {}
@@ -121,13 +137,3 @@ def _slots(at_start: list, home: list[int]) -> tuple[dict[int, int], np.ndarray,
         slot_of[s] = write[s] = free.pop()
         expires.setdefault(last_use[s], []).append(slot_of[s])
     return slot_of, write, slots
-
-
-def _finishes(first: np.ndarray, count: np.ndarray, row: np.ndarray, cause: np.ndarray) -> np.ndarray:
-    """Return offset, row and cause [3, S, D] of what may finish last in each segment: the last instruction of a row."""
-    finishes = []
-    for start, n in zip(first.tolist(), count.tolist(), strict=True):
-        last = {(int(row[start + k]), int(cause[start + k])): k for k in range(n)}
-        finishes.append([(k, r, c) for (r, c), k in last.items()])
-    depth = max(map(len, finishes))
-    return np.array([f + f[-1:] * (depth - len(f)) for f in finishes]).transpose(2, 0, 1)

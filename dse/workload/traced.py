@@ -6,7 +6,7 @@ caches were simulated. Miss-rate curves hold for every L2 at once.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from dse.errors import InputError
 from dse.units import WARP_SIZE
 from dse.workload.cache import LINEAR, bank_cycles, make_hash
 from dse.workload.cache_sim import L1_HIT, L1_MISS, Curves, WarpProfile
+from dse.workload.forms import Forms, find_forms
 from dse.workload.sass_opcodes import OpClass, Opcode, Space, Unit, is_cached
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED, Segments, make_segments
 
@@ -72,11 +73,11 @@ class Profile(NamedTuple):
 class TracedKernel:
     """A kernel of a trace; launch facts are named as in Kernel.
 
-    ``segments`` index latencies by ROWS, then ``tensor`` classes, then kinds of loads. ``counts`` [S] by name: fp32,
-    int32, fp64 and sfu instructions, and ``l1_bytes`` moved between registers, L1 and shared memory, of the
-    representative warp; ``tensor_counts`` [classes, S] its tensor instructions. ``profiles`` holds a Profile with a
-    leading axis of P profiles, made for GPUs whose attributes (in the order of ``keys``) are the rows of ``made_for``
-    [P, keys].
+    ``segments`` index latencies by ROWS, then ``tensor`` classes, then kinds of loads. ``counts`` [S] by name: all
+    instructions, fp32, int32, fp64 and sfu instructions, and ``l1_bytes`` moved between registers, L1 and shared
+    memory, of the representative warp; ``tensor_counts`` [classes, S] its tensor instructions. ``profiles`` holds a
+    Profile with a leading axis of P profiles, made for GPUs whose attributes (in the order of ``keys``) are the rows of
+    ``made_for`` [P, keys]. ``compiled``: the same kernel with ``forms``, whose counts are by distinct interval.
     """
 
     name: str
@@ -96,6 +97,8 @@ class TracedKernel:
     profiles: Profile
     launches: float = 1.0
     compute_capability: float = 0.0
+    forms: Forms | None = None
+    compiled: "TracedKernel | None" = None
 
     @property
     def tensor_types(self) -> set[str]:
@@ -113,6 +116,34 @@ class TracedKernel:
         """Multiply-adds of the tensor cores, all warps taken as the representative one [FMA]."""
         per_warp = sum(kind.fma * n.sum() for kind, n in zip(self.tensor, self.tensor_counts, strict=True))
         return float(per_warp * self.ctas * self.warps)
+
+
+_BY_SEGMENT = ("load_sectors", "store_sectors", "dram_sectors", "load_lines", "store_lines")
+"""Fields of a Profile that hold a value by segment, after the axis of profiles."""
+
+
+def with_forms(kernel: TracedKernel, latency: np.ndarray, fresh: np.ndarray) -> TracedKernel:
+    """Return a kernel with its compiled form for designs like those of ``latency`` [rows, designs], checked on
+    ``fresh`` ones; without one where forms do not serve (:func:`dse.workload.forms.find_forms`)."""
+    of_profiles = [np.moveaxis(getattr(kernel.profiles, name), 1, 0) for name in _BY_SEGMENT]
+    tables = [*(v[:, None] for v in kernel.counts.values()), kernel.tensor_counts.T, *of_profiles]
+    steps = len(kernel.segments.count)
+    forms = find_forms(kernel.segments, np.hstack([table.reshape(steps, -1) for table in tables]), latency, fresh)
+    if forms is None:
+        return replace(kernel, compiled=None)
+
+    def over(values: np.ndarray, axis: int) -> np.ndarray:
+        return np.stack([np.take(values, range(*span), axis).sum(axis) for span in forms.spans], axis)
+
+    profiles = kernel.profiles._replace(**{name: over(getattr(kernel.profiles, name), 1) for name in _BY_SEGMENT})
+    compiled = replace(
+        kernel,
+        forms=forms,
+        counts={name: over(values, 0) for name, values in kernel.counts.items()},
+        tensor_counts=over(kernel.tensor_counts, 1),
+        profiles=profiles,
+    )
+    return replace(kernel, compiled=compiled)
 
 
 def traced_kernel(
@@ -245,7 +276,7 @@ def _counts(run: WarpProfile, opcodes: list[Opcode], segments: Segments) -> dict
             values["l1_bytes"][i] = b * L1_BANKS * L1_BANK_BYTES
         elif run.space[i] == Space.SHARED:
             values["l1_bytes"][i] = opcode.shared_bytes * run.lanes[i] / WARP_SIZE
-    return {name: segments.total(v) for name, v in values.items()}
+    return {"instructions": segments.count.astype(float)} | {name: segments.total(v) for name, v in values.items()}
 
 
 def _profile(

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import Array
 
-from dse.timing.scoreboard import timeline
-from dse.workload.segments import make_segments
+from dse.timing.scoreboard import lone_warp, stalls
+from dse.workload.segments import Segments, make_segments
 from tests.workload.programs import plain_recurrence, random_program
 
 seeds = pytest.mark.parametrize("seed", range(12))
@@ -25,14 +26,15 @@ def test_equals_the_recurrence_over_instructions(seed: int) -> None:
     assert segments.instructions == len(program.row)
     with jax.enable_x64(True):
         for by_order in (False, True):
-            found = jax.tree.map(np.asarray, timeline(segments, jnp.asarray(latency), by_operand_order=by_order))
+            stall, cause = map(np.asarray, stalls(segments, jnp.asarray(latency), by_operand_order=by_order))
+            found = lone_warp(segments, jnp.asarray(latency))
             for design in range(5):
                 plain = plain_recurrence(program, latency[:, design])
                 stalled = np.zeros(len(program.row))
-                stalled[segments.start] = found.stall[:, design]
+                stalled[segments.start] = stall[:, design]
                 assert np.array_equal(stalled, plain.stall)
                 causes = np.zeros(len(program.row), int)
-                causes[segments.start] = found.cause[:, design]
+                causes[segments.start] = cause[:, design]
                 expected = plain.in_order if by_order else plain.largest
                 assert np.array_equal(causes[plain.stall > 0], expected[plain.stall > 0])
                 assert found.drain[design] == plain.drain
@@ -46,11 +48,15 @@ def test_equals_the_recurrence_over_instructions(seed: int) -> None:
 @seeds
 def test_a_batch_equals_single_designs(seed: int) -> None:
     segments, latency = make_segments(*random_program(seed)), latencies(seed, 64) * 1.01
-    whole = timeline(segments, jnp.asarray(latency, jnp.float32))
+    whole = _every(segments, latency)
     for design in range(0, 64, 7):
-        alone = timeline(segments, jnp.asarray(latency[:, design], jnp.float32))
-        for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(alone), strict=True):
+        for a, b in zip(whole, _every(segments, latency[:, design]), strict=True):
             assert np.array_equal(np.asarray(a)[..., design], np.asarray(b))
+
+
+def _every(segments: Segments, latency: np.ndarray) -> list[Array]:
+    latency = jnp.asarray(latency, jnp.float32)
+    return [*stalls(segments, latency), *lone_warp(segments, latency)[:-1]]
 
 
 def test_gradients_follow_the_latencies_that_bind() -> None:
@@ -59,7 +65,7 @@ def test_gradients_follow_the_latencies_that_bind() -> None:
     with jax.enable_x64(True):
 
         def total(values):
-            return timeline(segments, values).stall.sum()
+            return lone_warp(segments, values).stalled
 
         stalled = jax.jit(total)
         gradient = jax.jit(jax.grad(total))(jnp.asarray(latency))
@@ -70,9 +76,11 @@ def test_gradients_follow_the_latencies_that_bind() -> None:
 
 
 def test_rounding_opens_no_interval() -> None:
-    """An operand that is a thousandth of a cycle late is ready."""
+    """An operand that is late by a float's rounding is ready; one that is late by a thousandth of a cycle is not."""
     segments = make_segments(
         np.array([1, -1]), np.array([[0], [1]]), np.array([0, 1]), np.array([0, 1]), np.zeros(2, int)
     )
-    assert float(timeline(segments, jnp.asarray([1.001, 1.0])).stall.sum()) == 0
-    assert float(timeline(segments, jnp.asarray([1.5, 1.0])).stall.sum()) == 0.5
+    for late, stalled in ((1e-6, 0.0), (1e-3, 1e-3), (0.5, 0.5)):
+        found = lone_warp(segments, jnp.asarray([1.0 + late, 1.0]))
+        assert float(found.stalled) == pytest.approx(stalled, rel=1e-3)
+        assert float(found.intervals) == 1 + (stalled > 0)
