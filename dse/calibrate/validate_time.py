@@ -214,23 +214,31 @@ def _held_back(sheet: GpuSheet) -> bool:
 
 
 def _inside(rows: pd.DataFrame, judge: _Judge, op: str, dtype: str) -> np.ndarray | None:
-    """Whether each measured time lies within the 80 % interval of its predicted regime; None: no interval."""
-    calibration = judge.calibration
-    if calibration is None:
+    """Whether each measured time lies within its 80 % interval; None where any has none."""
+    if judge.calibration is None:
         return None
-    inside = np.zeros(len(rows), bool)
     judged = errors_of(rows, rows["predicted_us"].to_numpy(), judge.sheet.name)
-    other = HELD_BACK if dtype == "fp32" and op in PRODUCTS and _held_back(judge.sheet) else UNSEEN
+    held = dtype == "fp32" and op in PRODUCTS and _held_back(judge.sheet)
+    other = HELD_BACK if held else UNSEEN
+    low, high = interval_of(judged, judge.calibration, judge.sheet.name, op, dtype, other)
     error = judged["error"].to_numpy()
+    return None if np.isnan(low).any() else (error >= low) & (error <= high)
+
+
+def interval_of(
+    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str, other: str = UNSEEN
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
+    is known: by implementation, way of measuring and regime of the predicted time."""
+    low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
-        asked = (dtype, str(where), judge.sheet.name, str(way), other)
+        asked = (dtype, str(where), gpu, str(way), other)
         known = calibration.residual(str(name), op, *asked)
         if known is None and op in PRODUCTS:
             known = calibration.residual(str(name), "gemm", *asked)
-        if known is None:
-            return None
-        inside[places] = (error[places] >= known.q10) & (error[places] <= known.q90)
-    return inside
+        if known is not None:
+            low[places], high[places] = known.q10, known.q90
+    return low, high
 
 
 def _worst(
