@@ -17,7 +17,7 @@ import pandas as pd
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.errors import InputError
 from dse.hardware.presets import find_preset
-from dse.timing.calibration import POWERED, UNSEEN, Residual, line_of
+from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN, Residual, line_of
 
 QUANTILES = (0.1, 0.5, 0.9)
 
@@ -28,6 +28,10 @@ cases (Weibull's plotting positions: of n + 1 gaps a tenth lies beyond each)."""
 LEAST_OF_REGIME = 50
 """Rows that a regime of its own must rest on; with fewer, all regimes together serve. Chosen by halves of the left-out
 families (experiments/README.md)."""
+
+
+LEAST_SHARE = 0.25
+"""Share of the rows that counts at least, however few their families are."""
 
 
 def errors_of(table: pd.DataFrame, predicted: np.ndarray, gpu: str = "") -> pd.DataFrame:
@@ -50,9 +54,10 @@ def ways(table: pd.DataFrame) -> np.ndarray:
 def quantiles(error: np.ndarray, families: Iterable[str]) -> tuple[float, float, float]:
     """Return the 10, 50 and 90 % quantiles of errors, the outer ones moved outward for the count behind them.
 
-    Rows of one family go together, but not wholly: the geometric mean of rows and families counts.
+    Rows of one family go together, but not wholly: the geometric mean of rows and families counts, or LEAST_SHARE of
+    the rows.
     """
-    count = np.sqrt(len(error) * len(set(families)))
+    count = max(np.sqrt(len(error) * len(set(families))), LEAST_SHARE * len(error))
     low, middle, high = np.quantile(error, (max(0.1 - OUTWARD / count, 0.0), 0.5, min(0.9 + OUTWARD / count, 1.0)))
     return float(low), float(middle), float(high)
 
@@ -79,13 +84,17 @@ def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[s
 def unseen(transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtype: str, way: str = "",
            gpu: str = UNSEEN, fitted: bool = True) -> tuple[Residual, ...]:  # fmt: skip
     """Return the intervals of GPUs that no fit has seen, from the errors on each of several (``transfers``)."""
-    found = []
-    for name in dict.fromkeys(w for t in transfers for w, _ in _regimes(t["where"].to_numpy())):
-        parts = [t["error"].to_numpy()[mask] for t in transfers for w, mask in _regimes(t["where"].to_numpy()) if w == name]
-        if name == "all" or len(parts) > 1 or len(transfers) == 1:
-            n = sum(map(len, parts))
-            found.append(Residual(implementation, op, dtype, name, n, *_of_another(parts), gpu, way, fitted))
-    return tuple(found)
+    regimes = [_regimes(transfer["where"].to_numpy()) for transfer in transfers]
+    parts: dict[str, list[np.ndarray]] = {}
+    for transfer, masks in zip(transfers, regimes, strict=True):
+        for name, mask in masks:
+            parts.setdefault(name, []).append(transfer["error"].to_numpy()[mask])
+    enough = min(len(transfers), 2)  # GPUs that a regime of its own must have been seen on
+    return tuple(
+        Residual(implementation, op, dtype, name, sum(map(len, errors)), *_of_another(errors), gpu, way, fitted)
+        for name, errors in parts.items()
+        if len(errors) >= enough
+    )
 
 
 def _of_another(parts: Sequence[np.ndarray]) -> tuple[float, float, float]:
@@ -107,8 +116,12 @@ def _of_another(parts: Sequence[np.ndarray]) -> tuple[float, float, float]:
 
 
 def _regimes(where: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """All rows, and the regimes with rows enough."""
-    return [(name, mask) for name, mask in by_regime(where) if name == "all" or mask.sum() >= LEAST_OF_REGIME]
+    """All rows, and the rows that tell of each regime: its own where they are enough, else those of all such regimes."""
+    every = list(by_regime(where))
+    few = [name for name, mask in every[1:] if mask.sum() < LEAST_OF_REGIME]
+    rest = np.isin(where, few)
+    told = [(name, rest if name in few else mask) for name, mask in every[1:]]
+    return every[:1] + [(name, mask) for name, mask in told if mask.sum() >= LEAST_ROWS]
 
 
 def rewrite(path: Path, residuals: Iterable[Residual]) -> None:
