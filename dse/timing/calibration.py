@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import find_preset, read_toml
+from dse.hardware.presets import find_preset, gpu_index, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -88,6 +88,13 @@ class TimingCalibration:
     overheads: dict[str, float]
     residuals: tuple[Residual, ...]
 
+    def limited(self) -> dict[str, float]:
+        """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
+        the fit, where that is more than all of it."""
+        sheets = [preset_sheet(gpu).numbers() for gpu in self.gpus if gpu in gpu_index()]
+        most = max((s["dram_sustained_fraction"] for s in sheets), default=1.0)
+        return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
+
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
         mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.fitted)
@@ -151,7 +158,7 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
         path = shipped[str(path_or_name)]
     own = _calibration(path, read_toml(path))
     others = {name: implementation_calibration(name) for name in shipped_implementations()}
-    model = composed({name: other.values for name, other in others.items()}, own.values, own.name)
+    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.name)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
