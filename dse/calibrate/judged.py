@@ -9,7 +9,6 @@ from dse.calibrate.implementations import FEW_FAMILIES
 from dse.calibrate.residuals import errors_of
 from dse.calibrate.timing import left_out
 from dse.calibrate.validate_time import validate_time
-from dse.hardware.presets import find_preset
 
 SHIPPED = (
     "aiconfigurator__attention", "aiconfigurator__gemm", "aiconfigurator__power", "aiconfigurator__quant_elementwise",
@@ -34,8 +33,3 @@ def _judged(path: Path) -> pd.DataFrame:
         if mine["family"].nunique() <= FEW_FAMILIES:  # as load_implementations tells them apart for a fit
             rows.loc[at, "family"] = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in mine.itertuples()]
     return rows.assign(out=left_out(rows["family"]))
-
-
-def preset_of(device: str) -> str:
-    """Return the preset of a device's name, or the name."""
-    return find_preset(device) or device

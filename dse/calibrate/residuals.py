@@ -7,9 +7,7 @@ anywhere else whole GPUs do that were left out of a fit.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -66,8 +64,8 @@ def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[s
          unfitted: Sequence[str] = ()) -> tuple[Residual, ...]:  # fmt: skip
     """Return the intervals of measured GPUs from left-out ``rows`` of :func:`errors_of` with ``implementation``.
 
-    For each GPU, and of all together (gpu "") where there are several: in all regimes, and in each that has rows enough.
-    ``unfitted``: data types that no fit has seen.
+    For each GPU, and of all together (gpu "") where there are several: of all regimes, and of each by the rows that
+    tell of it. ``unfitted``: data types that no fit has seen.
     """
     found: list[Residual] = []
     for (implementation, op, dtype, way), part in rows.groupby(["implementation", "op", "dtype", "way"]):
@@ -77,7 +75,9 @@ def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[s
             for name, mask in _regimes(mine["where"].to_numpy()):
                 some = mine[mask]
                 key = (str(implementation), str(op), str(dtype), name, len(some))
-                found.append(Residual(*key, *quantiles(some["error"].to_numpy(), some["family"]), gpu, str(way), fitted))
+                found.append(
+                    Residual(*key, *quantiles(some["error"].to_numpy(), some["family"]), gpu, str(way), fitted)
+                )
     return tuple(found)
 
 
@@ -116,11 +116,11 @@ def _of_another(parts: Sequence[np.ndarray]) -> tuple[float, float, float]:
 
 
 def _regimes(where: np.ndarray) -> list[tuple[str, np.ndarray]]:
-    """All rows, and the rows that tell of each regime: its own where they are enough, else those of all such regimes."""
+    """All rows, and those that tell of each regime: its own where they are enough, else of all such regimes."""
     every = list(by_regime(where))
     few = [name for name, mask in every[1:] if mask.sum() < LEAST_OF_REGIME]
     rest = np.isin(where, few)
-    told = [(name, rest if name in few else mask) for name, mask in every[1:]]
+    told = [(name, rest if name in few else mask) for name, mask in every[1:] if not rest.all()]
     return every[:1] + [(name, mask) for name, mask in told if mask.sum() >= LEAST_ROWS]
 
 
@@ -132,14 +132,9 @@ def rewrite(path: Path, residuals: Iterable[Residual]) -> None:
     if "\n[harnesses]" not in text:
         raise InputError(f"{path}: no table [harnesses]; give a file that 'dse calibrate timing -o' wrote")
     head, rest = text.split("\n[harnesses]", 1)
-    Path(path).write_text(f"{head}\n{listed(residuals)}\n[harnesses]{rest.rstrip()}\n", encoding="utf-8")
+    Path(path).write_text(f"{head.rstrip()}\n\n{listed(residuals)}\n[harnesses]{rest.rstrip()}\n", encoding="utf-8")
 
 
 def listed(residuals: Iterable[Residual]) -> str:
     """Return residuals as the array of a TOML, one a line."""
     return "\n".join(["residuals = [", *(f"  {line_of(r)}," for r in residuals), "]"]) + "\n"
-
-
-def as_rows(residuals: Iterable[Residual]) -> list[dict[str, Any]]:
-    """Return residuals as a document has them."""
-    return [asdict(r) for r in residuals]

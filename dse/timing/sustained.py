@@ -22,8 +22,8 @@ class Sustained(eqx.Module):
 
     Shares of the record's rates [1]: ``tensor`` of the tensor cores', ``dram`` of what a streaming read sustains,
     ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's. ``dram_most``, of
-    the sheet's DRAM bandwidth: what none of the GPUs went beyond that ``dram`` was fitted on. (A share above 1 says that
-    a microbenchmark fell short of what its GPU gives; of a GPU whose own came near the sheet it would promise more than
+    the sheet's DRAM bandwidth: what no GPU went beyond that ``dram`` was fitted on. (A share above 1 says that a
+    microbenchmark fell short of what its GPU gives; of a GPU whose own came near the sheet it would promise more than
     there is.)
 
     Costs on the SM: ``prologue`` [cycle] until the first product, beyond the latencies of the first loads; ``wave``
@@ -52,7 +52,6 @@ class Sustained(eqx.Module):
 
     tensor: Array | float = 1.0
     dram: Array | float = 1.0
-    dram_most: Array | float = 10.0
     l2: Array | float = 1.0
     l2_port: Array | float = 1.0
     shared: Array | float = 1.0
@@ -78,6 +77,7 @@ class Sustained(eqx.Module):
     copy: Array | float = 0.0
     copied: Array | float = 1.0
     copied_row: Array | float = 0.0
+    dram_most: Array | float = 10.0
 
     def of(self, implementation: Number) -> "Sustained":
         """Return the values of one implementation, where the fields hold one for each."""

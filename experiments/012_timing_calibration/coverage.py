@@ -1,9 +1,8 @@
 """How many measured rows lie within the intervals called 80 %, by operator and by group.
 
 Run with ``python experiments/012_timing_calibration/coverage.py FOLDER`` (four minutes on two cores); FOLDER holds the
-measured tables. Prints the tables of ``experiments/README.md``: rows of left-out families within the shipped intervals;
-the same with quantiles of half of these families, counted on the other half; and GPUs left out of the shared fit of
-products is what ``run.py --intervals`` of this folder takes them from.
+measured tables. Prints the table of ``experiments/README.md``: rows of left-out families within the shipped intervals;
+the same with quantiles of half of these families, counted on the other half; and all rows, most of them fitted.
 """
 
 import argparse
@@ -17,7 +16,7 @@ import pandas as pd
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.residuals import seen
 from dse.calibrate.validate_time import interval_of
-from dse.timing.calibration import SHARED, TimingCalibration, calibration_for, load_timing_calibration
+from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 
 LEAST = 30
 """Rows of a group that its share is told of."""
@@ -62,8 +61,7 @@ def main() -> None:
 
 def show(rows: pd.DataFrame) -> None:
     """Print the tables."""
-    shipped = {c: load_timing_calibration(c) for c in {calibration_for(str(g)) for g in rows["gpu"].unique()} | {SHARED}}
-    calibrations = {str(g): shipped[calibration_for(str(g))] for g in rows["gpu"].unique()}
+    calibrations = {str(g): load_timing_calibration(calibration_for(str(g))) for g in rows["gpu"].unique()}
     rows = rows.assign(inside=inside(rows, calibrations))
     out = rows[rows["out"]]
     halves = by_halves(out, calibrations)
@@ -77,8 +75,10 @@ def show(rows: pd.DataFrame) -> None:
             found = share(part, columns)
             found = found[found["rows"] >= LEAST]
             good = ((found["within"] >= 75) & (found["within"] <= 85)).mean()
-            print(f"{name}, by {', '.join(columns)}: {len(found)} groups, mean {found['within'].mean():.1f} %, "
-                  f"mean distance from 80: {np.abs(found['within'] - 80).mean():.1f}, 75 to 85 in {100 * good:.0f} %")
+            print(
+                f"{name}, by {', '.join(columns)}: {len(found)} groups, mean {found['within'].mean():.1f} %, "
+                f"mean distance from 80: {np.abs(found['within'] - 80).mean():.1f}, 75 to 85 in {100 * good:.0f} %"
+            )
     groups = share(out, ["table", "gpu", "op", "dtype"])
     print(groups[groups["rows"] >= LEAST].round(1).to_string())
 

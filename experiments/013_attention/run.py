@@ -110,7 +110,7 @@ def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str
 def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) -> None:
     """Rewrite the intervals of the shipped implementations; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``between``: kind -> its :func:`transfers`, which serve every implementation of it.
+    ``rows``: of :func:`judged_rows`; ``between``: kind -> its :func:`transfers`, for every implementation of it.
     """
     rows = rows[rows["out"]]
     for name in DECODE + PREFILL:

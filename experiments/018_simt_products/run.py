@@ -86,7 +86,7 @@ def errors(rows: TimedRows, values: dict[str, float], mask: np.ndarray) -> str:
 
 
 def with_mean_floors(rows: TimedRows, known: pd.DataFrame) -> TimedRows:
-    """Return the rows with the floors of a host that nobody has measured: by operator the mean of the ``known`` ones."""
+    """Return the rows with the floors of a host that nobody has measured: by operator the mean of ``known`` ones."""
     floors = known.groupby(["op", "device"])[["overhead_us", "shadow_us"]].first()
     overhead = np.exp(np.log(floors["overhead_us"]).groupby("op").mean())
     shadow = floors["shadow_us"].groupby("op").mean()
