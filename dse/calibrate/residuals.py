@@ -19,6 +19,9 @@ from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN, Residual, line_o
 
 QUANTILES = (0.1, 0.5, 0.9)
 
+KIND = ["implementation", "op", "dtype", "way"]
+"""What tells apart the rows that intervals come from, beside the GPU and the regime."""
+
 OUTWARD = 0.8
 """By this share of a row the outer quantiles of n rows move outward, so that the next row lies between them in 80 % of
 cases (Weibull's plotting positions: of n + 1 gaps a tenth lies beyond each)."""
@@ -62,22 +65,23 @@ def quantiles(error: np.ndarray, families: Iterable[str]) -> tuple[float, float,
 
 def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[str],
          unfitted: Sequence[str] = ()) -> tuple[Residual, ...]:  # fmt: skip
-    """Return the intervals of measured GPUs from left-out ``rows`` of :func:`errors_of` with ``implementation``.
+    """Return the intervals of measured GPUs, from ``rows`` of :func:`errors_of` with ``implementation`` and ``out``.
 
-    For each GPU, and of all together (gpu "") where there are several: of all regimes, and of each by the rows that
-    tell of it. ``unfitted``: data types that no fit has seen.
+    Of what was fitted (in these ways of measuring, on these GPUs, but for types ``unfitted``) the left-out families
+    (``out``) count, of anything else all rows. For each GPU, and of all together (gpu "") where there are several: of
+    all regimes, and of each by the rows that tell of it.
     """
+    fitted = rows["way"].isin(list(ways_fitted)) & rows["gpu"].isin(list(gpus_fitted))
+    rows = rows.assign(fitted=fitted & ~rows["dtype"].isin(list(unfitted)))
     found: list[Residual] = []
-    for (implementation, op, dtype, way), part in rows.groupby(["implementation", "op", "dtype", "way"]):
+    for (implementation, op, dtype, way), part in rows[rows["out"] | ~rows["fitted"]].groupby(KIND):
         groups = [(str(gpu), mine) for gpu, mine in part.groupby("gpu")]
         for gpu, mine in groups + ([("", part)] if len(groups) > 1 else []):
-            fitted = way in ways_fitted and (not gpu or gpu in gpus_fitted) and dtype not in unfitted
             for name, mask in _regimes(mine["where"].to_numpy()):
                 some = mine[mask]
                 key = (str(implementation), str(op), str(dtype), name, len(some))
-                found.append(
-                    Residual(*key, *quantiles(some["error"].to_numpy(), some["family"]), gpu, str(way), fitted)
-                )
+                ends = quantiles(some["error"].to_numpy(), some["family"])
+                found.append(Residual(*key, *ends, gpu, str(way), bool(mine["fitted"].any())))
     return tuple(found)
 
 

@@ -183,8 +183,8 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
     only = gpus[0] if len(gpus) == 1 else ""
-    judged = errors_of(rows.table, fit.predicted_us, only).assign(implementation=implementation)
-    errors = seen(judged[out], set(judged["way"]), gpus)
+    judged = errors_of(rows.table, fit.predicted_us, only).assign(implementation=implementation, out=out)
+    errors = seen(judged[out], set(judged["way"]), set(judged["gpu"]))
     if near is not None and few:
         errors = tuple(r for r in near.residuals if r.implementation == implementation)
     return TimingAnswer(

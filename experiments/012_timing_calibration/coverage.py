@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.judged import judged_rows
-from dse.calibrate.residuals import seen
+from dse.calibrate.residuals import KIND, seen
 from dse.calibrate.validate_time import interval_of
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 
@@ -45,6 +45,16 @@ def by_halves(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) ->
     return pd.concat(parts)
 
 
+def never_fitted(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> np.ndarray:
+    """Return which rows no fit has seen: those of left-out families, and all in a way or a type that none was of."""
+    found = rows["out"].to_numpy().copy()
+    for (gpu, *kind), at in rows.groupby(["gpu", *KIND]).indices.items():
+        known = calibrations[str(gpu)].residuals
+        fitted = any((r.implementation, r.op, r.dtype, r.way, r.gpu) == (*kind, gpu) and r.fitted for r in known)
+        found[at] |= not fitted
+    return found
+
+
 def share(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
     """Return how many rows have an interval, and how many of them lie within [%]."""
     known = rows[rows["inside"].notna()].groupby(columns)["inside"].agg(["size", "mean"])
@@ -63,7 +73,7 @@ def show(rows: pd.DataFrame) -> None:
     """Print the tables."""
     calibrations = {str(g): load_timing_calibration(calibration_for(str(g))) for g in rows["gpu"].unique()}
     rows = rows.assign(inside=inside(rows, calibrations))
-    out = rows[rows["out"]]
+    out = rows[never_fitted(rows, calibrations)]
     halves = by_halves(out, calibrations)
     table = share(out, ["table", "op", "dtype"]).join(
         share(halves, ["table", "op", "dtype"])["within"].rename("by halves"), how="left"

@@ -133,7 +133,7 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame], pairs: di
 
     ``rows``: of :func:`judged_rows`; ``left`` and ``pairs``: of :func:`never_seen` and :func:`of_others`.
     """
-    rows = rows[rows["out"] & (rows["op"] == "gemm")]
+    rows = rows[rows["op"] == "gemm"]
     ours = rows[rows["implementation"] == "matrix"]
     for preset in GRAPHS | OTHERS:
         fitted = load_timing_calibration(preset).overheads

@@ -112,7 +112,6 @@ def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) 
 
     ``rows``: of :func:`judged_rows`; ``between``: kind -> its :func:`transfers`, for every implementation of it.
     """
-    rows = rows[rows["out"]]
     for name in DECODE + PREFILL:
         own = implementation_calibration(name)
         dtype = "fp16" if name.startswith("fa2_early") else "bf16"

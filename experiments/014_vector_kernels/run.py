@@ -169,7 +169,7 @@ def write_intervals(rows: pd.DataFrame, between: dict[str, dict[str, pd.DataFram
     ``rows``: of :func:`judged_rows`; ``between``: implementation -> its :func:`transfers`. PyTorch's are those of eager
     fp32; where one GPU alone was measured, those of vLLM's other kernels and of quantisation stand for its own.
     """
-    rows = rows[rows["out"] & rows["op"].isin(VECTOR)]
+    rows = rows[rows["op"].isin(VECTOR)]
     for name in SOURCES:
         own = implementation_calibration(name)
         mine = rows[rows["implementation"] == name]

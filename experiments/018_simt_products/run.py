@@ -113,7 +113,7 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     """
     own = implementation_calibration(NAME)
     rows = rows[rows["implementation"] == NAME]
-    found = seen(rows[rows["out"]], own.overheads, own.gpus)
+    found = seen(rows, own.overheads, own.gpus)
     for op in ("bmm", "gemm_bias"):
         parts = {d: part[part["op"] == op] for d, part in left.items()}
         found += of_unseen(list(parts.values()), NAME, op, "fp32")

@@ -18,7 +18,7 @@ from dse.timing.calibration import (
 
 def errors(error: np.ndarray, gpu: str = "h100_sxm", where: str = "under_10us", family: str = "f") -> pd.DataFrame:
     names = [f"{family}{i}" for i in range(len(error))]
-    columns = {"implementation": "matrix", "op": "gemm", "dtype": "bf16", "way": "here", "gpu": gpu}
+    columns = {"implementation": "matrix", "op": "gemm", "dtype": "bf16", "way": "here", "gpu": gpu, "out": True}
     return pd.DataFrame({"error": error, "where": where, "family": names, **columns})
 
 
