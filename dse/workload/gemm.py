@@ -163,7 +163,8 @@ def _candidate(
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
     shares = instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128
     cluster = multicast if shares else 1
-    pair = cluster if instruction is TCGEN05 else 1  # CTAs whose tensor cores share one copy of the columns' operand
+    # CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'.
+    pair = cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
     loop = _loop(gemm, instruction, tile, iterations, pair)
     a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
     b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
