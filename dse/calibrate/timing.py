@@ -15,7 +15,7 @@ import pandas as pd
 from dse.calibrate.harness import Harness, find_harness
 from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.regimes import by_regime, compute_bound, regime
+from dse.calibrate.residuals import errors_of, listed, seen
 from dse.calibrate.stages import StagedFit, StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing_fit import DETERMINED, parameters
@@ -95,12 +95,13 @@ class TimingAnswer:
             head |= {"left_out": "none: too few rows; the errors below are those of the calibration it started from"}
         head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
+        lines += ["", listed(self.residuals).rstrip()]
         lines += ["", "[harnesses] # overhead [us]", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
         for row in document["parameters"]:
             if row["name"] != "overhead_us":
                 lines += ["", f"[parameters.{row['name']}]"]
                 lines += [f"{key} = {_toml(value)}" for key, value in row.items() if key != "name"]
-        for key in ("tables", "stages", "residuals"):
+        for key in ("tables", "stages"):
             for row in document[key]:
                 lines += ["", f"[[{key}]]"]
                 lines += [f"{k} = {_toml(v)}" for k, v in row.items() if v is not None]
@@ -181,7 +182,9 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
-    errors = residuals(rows.table, fit.predicted_us, out, implementation)
+    only = gpus[0] if len(gpus) == 1 else ""
+    judged = errors_of(rows.table, fit.predicted_us, only).assign(implementation=implementation, out=out)
+    errors = seen(judged[out], set(judged["way"]), set(judged["gpu"]))
     if near is not None and few:
         errors = tuple(r for r in near.residuals if r.implementation == implementation)
     return TimingAnswer(
@@ -218,18 +221,3 @@ def load_timed(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Har
             "calibrate timing: no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items())
         )
     return joined(parts)
-
-
-def residuals(
-    table: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, implementation: str = "matrix"
-) -> tuple[Residual, ...]:
-    """Return the quantiles of log errors of left-out rows by operator, data type and regime of the predicted time."""
-    error = np.log(predicted / table["latency_us"].to_numpy())
-    found = []
-    for (op, dtype), part in table[out].groupby(["op", "dtype"]):
-        at = part.index.to_numpy()
-        for name, mask in by_regime(regime(predicted[at], compute_bound(part))):
-            low, middle, high = np.quantile(error[at][mask], (0.1, 0.5, 0.9))
-            quantiles = map(float, (low, middle, high))
-            found.append(Residual(implementation, str(op), str(dtype), name, int(mask.sum()), *quantiles))
-    return tuple(found)

@@ -15,12 +15,13 @@ from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.measured import read_times
 from dse.calibrate.noise_floor import group_noise, noise_percent
 from dse.calibrate.regimes import by_regime, compute_bound, regime
+from dse.calibrate.residuals import errors_of
 from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
 from dse.calibrate.timed import NEVER_US, Chosen, TimedRows, best, blocks, timings
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
-from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
+from dse.timing.calibration import HELD_BACK, UNSEEN, TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -182,9 +183,7 @@ def _groups(rows: pd.DataFrame, judges: Mapping[str, _Judge]) -> list[dict[str, 
     """Errors of every group and regime of the measured time."""
     found = []
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
-        calibration = judges[str(device)].calibration
-        checked = dtype != "fp32" or op in VECTOR or not _held_back(judges[str(device)].sheet)
-        inside = _inside(part, calibration if checked else None, str(op), str(dtype))
+        inside = _inside(part, judges[str(device)], str(op), str(dtype))
         for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
             covered = None if inside is None else 100 * float(inside[mask].mean())
             found.append({"device": device, "op": op, "dtype": dtype, "regime": name} | _scores(part[mask])
@@ -214,19 +213,32 @@ def _held_back(sheet: GpuSheet) -> bool:
     return gpu["tdp_w"] < LEAST_WATTS * rate
 
 
-def _inside(rows: pd.DataFrame, calibration: TimingCalibration | None, op: str, dtype: str) -> np.ndarray | None:
-    """Whether each measured time lies within the 80 % interval of its predicted regime; None: no interval."""
-    if calibration is None:
+def _inside(rows: pd.DataFrame, judge: _Judge, op: str, dtype: str) -> np.ndarray | None:
+    """Whether each measured time lies within its 80 % interval; None where any has none."""
+    if judge.calibration is None:
         return None
-    predicted, inside = rows["predicted_us"].to_numpy(), np.zeros(len(rows), bool)
-    error = np.log(predicted / rows["latency_us"].to_numpy())
-    regimes = regime(predicted, compute_bound(rows))
-    for (name, where), places in rows.groupby(["implementation", regimes]).indices.items():
-        known = calibration.residual(str(name), op, dtype, str(where))
-        if known is None:
-            return None
-        inside[places] = (error[places] >= known.q10) & (error[places] <= known.q90)
-    return inside
+    judged = errors_of(rows, rows["predicted_us"].to_numpy(), judge.sheet.name)
+    held = dtype == "fp32" and op in PRODUCTS and _held_back(judge.sheet)
+    other = HELD_BACK if held else UNSEEN
+    low, high = interval_of(judged, judge.calibration, judge.sheet.name, op, dtype, other)
+    error = judged["error"].to_numpy()
+    return None if np.isnan(low).any() else (error >= low) & (error <= high)
+
+
+def interval_of(
+    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str, other: str = UNSEEN
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
+    is known: by implementation, way of measuring and regime of the predicted time."""
+    low, high = np.full((2, len(judged)), np.nan)
+    for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
+        asked = (dtype, str(where), gpu, str(way), other)
+        known = calibration.residual(str(name), op, *asked)
+        if known is None and op in PRODUCTS:
+            known = calibration.residual(str(name), "gemm", *asked)
+        if known is not None:
+            low[places], high[places] = known.q10, known.q90
+    return low, high
 
 
 def _worst(
@@ -293,7 +305,7 @@ def _notes(
         bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
         if _held_back(judge.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
             notes.append(f"{device}: fewer watts for its fp32 rate than any GPU that fp32 products were fitted on: "
-                         "its clock may be held back, and no interval is given")  # fmt: skip
+                         "its clock may be held back, and their interval is what a T4 was off by")  # fmt: skip
         if bare:
             notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
         if found.fitted_on_it:

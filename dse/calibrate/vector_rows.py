@@ -5,6 +5,7 @@ from math import log2
 from typing import Any
 
 from dse.calibrate.harness import Harness
+from dse.hardware.presets import find_preset
 from dse.tables import read_table
 from dse.workload.dtypes import element_bytes
 from dse.workload.network import load_network
@@ -100,9 +101,11 @@ def overhead_of(row: Any, harness: Harness) -> tuple[float, float]:
     """Return what a harness adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
 
     Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
-    outlasts this shadow adds to the overhead. A harness's own overhead where none is fitted for the row's operator.
+    outlasts this shadow adds to the overhead. A harness's own overhead where none is known for the row's operator, by
+    its device's name, its preset, or any.
     """
     known = _overheads()
     ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
-    found = (known.get((harness.name, device, op)) for device in (str(row.device), ANY) for op in ops)
+    devices = (str(row.device), find_preset(str(row.device)) or "", ANY)
+    found = (known.get((harness.name, device, op)) for device in devices for op in ops)
     return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))

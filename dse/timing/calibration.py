@@ -5,7 +5,7 @@ on several GPUs, whose coefficients and errors join those of whichever GPU is as
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
 from math import exp
@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import find_preset, read_toml
+from dse.hardware.presets import find_preset, gpu_index, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -36,12 +36,22 @@ TWINS = {"bf16": "fp16", "fp16": "bf16"}
 """Data types with the same rates and bytes: a calibration on one covers the other."""
 
 LEAST_ROWS = 20
-"""Left-out rows that an interval of a regime must rest on; with fewer, all regimes of the operator serve."""
+"""Left-out rows that an interval must rest on; with fewer, a wider group of rows serves."""
+
+UNSEEN, HELD_BACK = "unseen", "held back"
+"""In place of a GPU: one that no fit has seen in this way of measuring; such a one with few watts for its fp32 rate."""
+
+POWERED = "+power"
+"""Ends the name of a way of measuring whose loops are long enough to read the board's power: its clock is sustained."""
 
 
 @dataclass(frozen=True)
 class Residual:
-    """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows."""
+    """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows.
+
+    ``gpu``: the preset that was measured, UNSEEN or HELD_BACK for others, "" for the measured ones together; ``way`` of
+    measuring, "" for any; ``fitted``: whether rows of this type, GPU and way were fitted, or only judged.
+    """
 
     implementation: str
     op: str
@@ -51,6 +61,20 @@ class Residual:
     q10: float
     q50: float
     q90: float
+    gpu: str = ""
+    way: str = ""
+    fitted: bool = True
+
+
+def line_of(residual: Residual) -> str:
+    """Return a residual as an inline table of TOML."""
+    return "{ " + ", ".join(f"{key} = {_inline(value)}" for key, value in asdict(residual).items()) + " }"
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else f"{value:.5g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True)
@@ -64,17 +88,38 @@ class TimingCalibration:
     overheads: dict[str, float]
     residuals: tuple[Residual, ...]
 
+    def limited(self) -> dict[str, float]:
+        """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
+        the fit, where that is more than all of it."""
+        sheets = [preset_sheet(gpu).numbers() for gpu in self.gpus if gpu in gpu_index()]
+        most = max((s["dram_sustained_fraction"] for s in sheets), default=1.0)
+        return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
+
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
-        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op))
+        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.fitted)
         return any(r.dtype in (dtype, TWINS.get(dtype)) for r in mine)
 
-    def residual(self, implementation: str, op: str, dtype: str, regime: str) -> Residual | None:
-        """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known."""
-        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.n >= LEAST_ROWS)
-        known = {(r.dtype, r.regime): r for r in mine}
-        choices = [(kind, wanted) for wanted in (regime, "all") for kind in (dtype, TWINS.get(dtype, dtype))]
+    def residual(
+        self, implementation: str, op: str, dtype: str, regime: str, gpu: str = "", way: str = "", other: str = UNSEEN
+    ) -> Residual | None:
+        """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known.
+
+        Of ``gpu`` in this ``way`` of measuring, where it was measured so; with too few rows, of all that were; else of
+        GPUs that no fit has seen (``other``: UNSEEN, or HELD_BACK where known).
+        """
+        mine = [r for r in self.residuals if (r.implementation, r.op) == (implementation, op)]
+        mine = [r for r in mine if r.dtype in (dtype, TWINS.get(dtype))]
+        measured = any((r.gpu, r.way) == (gpu, way) for r in mine)
+        places = [(gpu, way), ("", way)] if measured else []
+        places += [(kind, there) for kind in (other, UNSEEN) for there in (way, "")]
+        known = {(r.gpu, r.way, r.dtype, r.regime): r for r in mine if r.n >= LEAST_ROWS}
+        choices = [(*place, kind, wanted) for place in places for wanted in (regime, "all") for kind in _kinds(dtype)]
         return next((known[choice] for choice in choices if choice in known), None)
+
+
+def _kinds(dtype: str) -> tuple[str, str]:
+    return dtype, TWINS.get(dtype, dtype)
 
 
 def shipped_calibrations() -> dict[str, Path]:
@@ -113,15 +158,25 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
         path = shipped[str(path_or_name)]
     own = _calibration(path, read_toml(path))
     others = {name: implementation_calibration(name) for name in shipped_implementations()}
-    model = composed({name: other.values for name, other in others.items()}, own.values, own.name)
+    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.name)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
+    if own.name != SHARED:
+        residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
     return replace(own, model=replace(model, errors=_errors(own)), residuals=residuals)
+
+
+@cache
+def _shared_residuals() -> tuple[Residual, ...]:
+    path = shipped_calibrations()[SHARED]
+    return _calibration(path, read_toml(path)).residuals
 
 
 def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     """What a time may be off by: the errors of matrix products that no fit has seen, which rule most workloads."""
-    known = calibration.residual("matrix", "gemm", "bf16", "all")
-    if known is None:
+    mine = [r for r in calibration.residuals if (r.implementation, r.op, r.regime) == ("matrix", "gemm", "all")]
+    mine = [r for r in mine if r.dtype in TWINS and r.fitted]
+    known = max(mine, key=lambda r: (r.dtype == "bf16", r.n), default=None)
+    if known is None or known.n < LEAST_ROWS:
         return None
     what = "on GPUs" if calibration.name == SHARED else "in shapes"
     source = f"matrix products {what} left out of the fit of {calibration.name}"
@@ -212,6 +267,7 @@ def _table(path: Path, content: dict[str, Any], key: str) -> dict[str, Any]:
 
 def _residual(path: Path, row: Any) -> Residual:
     keys = [f.name for f in fields(Residual)]
-    if not isinstance(row, dict) or set(row) != set(keys):
+    needed = {f.name for f in fields(Residual) if f.default is MISSING}
+    if not isinstance(row, dict) or not needed <= set(row) <= set(keys):
         raise InputError(f"{path}: a table of residuals is {row!r}; give {', '.join(keys)}")
     return Residual(**row)

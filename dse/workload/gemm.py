@@ -12,7 +12,7 @@ from dse.errors import InputError
 from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.implementation import implementation_index
-from dse.workload.instructions import MMA_884, MatrixInstruction, instruction_fma, instructions_for
+from dse.workload.instructions import MMA_884, TCGEN05, MatrixInstruction, instruction_fma, instructions_for
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
@@ -132,6 +132,7 @@ def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list
     shapes = library.simt_tiles if gemm.compute == "fp32" else on_tensor_cores
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
+    shapes = [s for s in shapes if _takes(instruction, s[0], s[1])]
     fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
     fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
     return [Tile(r, c, w, depth, instruction.stages) for r, c, w in fitting]
@@ -141,6 +142,11 @@ def _side_fits(side: int, dimension: float) -> bool:
     if side < 64:
         return dimension <= side
     return side == 64 or dimension > side / 2
+
+
+def _takes(instruction: MatrixInstruction, rows: int, columns: int) -> bool:
+    """Whether a tile is made of whole instructions: tcgen05 has 128 rows or 64 of one operand, either side's."""
+    return instruction is not TCGEN05 or any(side % 128 == 0 or side == 64 for side in (rows, columns))
 
 
 def _splits(gemm: Gemm, tile: Tile, library: Library) -> list[int]:
@@ -157,7 +163,9 @@ def _candidate(
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
     shares = instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128
     cluster = multicast if shares else 1
-    loop = _loop(gemm, instruction, tile, iterations)
+    # CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'.
+    pair = cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
+    loop = _loop(gemm, instruction, tile, iterations, pair)
     a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
     b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
     out_element = 4.0 if split > 1 else element_bytes(gemm.out)
@@ -169,7 +177,7 @@ def _candidate(
         ctas=ctas,
         warps=tile.warps,
         registers=_registers(instruction, tile),
-        shared_kib=_stage_bytes(gemm, tile) * tile.stages / KIB,
+        shared_kib=_stage_bytes(gemm, tile, pair) * tile.stages / KIB,
         cluster=cluster,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,
@@ -207,8 +215,9 @@ def _scattered(along_k: bool, row_bytes: float, instruction: MatrixInstruction) 
     return SCATTERED if slow else 1.0
 
 
-def _stage_bytes(gemm: Gemm, tile: Tile) -> float:
-    return (tile.rows * element_bytes(gemm.a) + tile.columns * element_bytes(gemm.b)) * tile.depth
+def _stage_bytes(gemm: Gemm, tile: Tile, pair: int) -> float:
+    """Bytes that a CTA of ``pair`` loads for one stage: its rows, and its part of the columns."""
+    return (tile.rows * element_bytes(gemm.a) + tile.columns / pair * element_bytes(gemm.b)) * tile.depth
 
 
 def _l2_bytes(gemm: Gemm, tile: Tile, cta_iterations: float, cluster: int) -> float:
@@ -224,13 +233,14 @@ def _registers(instruction: MatrixInstruction, tile: Tile) -> float:
     return min(255.0, accumulators + 48.0)
 
 
-def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: int) -> Interval:
+def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: int, pair: int) -> Interval:
     fma = tile.rows * tile.columns * tile.depth / tile.warps
-    load_bytes = _stage_bytes(gemm, tile) / tile.warps
+    load_bytes = _stage_bytes(gemm, tile, pair) / tile.warps
     widened = _widening_instructions(gemm, tile)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, gemm.compute, _n_side(tile))
-        shared_bytes = matrix * (instruction.rows + _n_side(tile)) * 32.0 / 4.0  # 32 B of k, shared by four warps
+        read = instruction.rows + _n_side(tile) / pair
+        shared_bytes = matrix * read * 32.0 / 4.0  # 32 B of k, shared by four warps
         copies, shared_loads, waits = 1.0, 0.0, 0.0  # one thread starts a bulk copy; operands pass by the registers
         int32 = 6.0
     else:

@@ -2,7 +2,7 @@
 
 Run with ``python experiments/012_timing_calibration/run.py FOLDER [-o FOLDER]`` (fifteen minutes on two cores); FOLDER
 holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables;
-with ``-o`` writes the calibrations.
+with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped.
 """
 
 import argparse
@@ -15,14 +15,23 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from dse.calibrate.harness import find_harness
+from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.regimes import LONG_US
+from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, best, joined
-from dse.calibrate.timing import TimingAnswer, fit_timed, left_out, load_timed, residuals
+from dse.calibrate.timing import TimingAnswer, fit_timed, left_out, load_timed
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
-from dse.timing.calibration import Residual
+from dse.timing.calibration import (
+    Residual,
+    implementation_calibration,
+    load_timing_calibration,
+    shipped_calibrations,
+    shipped_implementations,
+)
 
 AICONFIGURATOR = "aiconfigurator__gemm.csv"
 GRAPHS = {
@@ -85,6 +94,60 @@ def fitted(name: str, tables: list[OperatorTable], gpus: tuple[str, ...], rows: 
     return answer
 
 
+INTERVALS = ("aiconfigurator__gemm", "aiconfigurator__power", "deepbench__gemm", "llmcompass__kernels_a100",
+             "llmservingsim__layers", "vidur__gemm")  # fmt: skip
+"""Tables of products on tensor cores that intervals rest on."""
+
+EARLY_SOURCES = {
+    "matrix_early": ("a100_sxm_80gb", "rtx_a6000", "rtx_pro_6000", "v100_sxm2_16gb"),
+    "matrix_early_hopper": ("h100_sxm", "h200"),
+}
+"""GPUs of the same instructions: what the costs of one are off by on another stands for a GPU that the early library's
+one device per implementation says nothing of."""
+
+
+def never_seen(devices: Devices) -> dict[str, pd.DataFrame]:
+    """Return each device's rows with errors under a fit to the five others."""
+    found = {}
+    for preset, mine in devices.rows.items():
+        others = devices.without(preset)
+        values = staged_fit(others, left_out(others.table["family"])).values
+        found[preset] = errors_of(mine.table, best(model_of(values), mine)[0], preset)
+    return found
+
+
+def of_others(devices: Devices) -> dict[tuple[str, str], pd.DataFrame]:
+    """Return each device's rows with errors under the shipped calibration of each other one."""
+    models = {preset: load_timing_calibration(preset).model for preset in devices.rows}
+    return {
+        (one, other): errors_of(mine.table, best(models[one], mine)[0], other)
+        for one in devices.rows
+        for other, mine in devices.rows.items()
+        if one != other
+    }
+
+
+def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame], pairs: dict[tuple[str, str], pd.DataFrame]
+                    ) -> None:  # fmt: skip
+    """Rewrite the intervals of the shipped calibrations of products on tensor cores; no parameter changes.
+
+    ``rows``: of :func:`judged_rows`; ``left`` and ``pairs``: of :func:`never_seen` and :func:`of_others`.
+    """
+    rows = rows[rows["op"] == "gemm"]
+    ours = rows[rows["implementation"] == "matrix"]
+    for preset in GRAPHS | OTHERS:
+        fitted = load_timing_calibration(preset).overheads
+        rewrite(shipped_calibrations()[preset], seen(ours[ours["gpu"] == preset], fitted, (preset,), ("fp8",)))
+    found = of_unseen(list(left.values()), "matrix", "gemm", "bf16")
+    fp8 = [part for _, part in ours[ours["dtype"] == "fp8"].groupby("gpu")]
+    found += of_unseen(fp8, "matrix", "gemm", "fp8", "aiconfigurator", fitted=False)
+    rewrite(shipped_calibrations()["shared"], found)
+    for name, gpus in EARLY_SOURCES.items():
+        transfers = [pairs[one, other] for one in gpus for other in gpus if one != other]
+        mine = seen(rows[rows["implementation"] == name], implementation_calibration(name).overheads, (EARLY[name],))
+        rewrite(shipped_implementations()[name], mine + of_unseen(transfers, name, "gemm", "fp16"))
+
+
 def unseen(devices: Devices) -> tuple[Residual, ...]:
     """Return the errors on devices that no fit has seen, and print them beside rooflines and what few rows mend."""
     print("\n### Left-out devices, error above 50 us (all sizes)")
@@ -93,7 +156,7 @@ def unseen(devices: Devices) -> tuple[Residual, ...]:
         + "|---" * 5
         + "|"
     )
-    tables, times = [], []
+    judged = []
     for preset, mine in devices.rows.items():
         others = devices.without(preset)
         values = staged_fit(others, left_out(others.table["family"])).values
@@ -105,10 +168,8 @@ def unseen(devices: Devices) -> tuple[Residual, ...]:
         ]
         cells.append(np.mean([_errors(mine.table[out], time[out]) for time in few], axis=0))
         print(f"| {preset} |", *(f"{long:.1f} ({every:.1f}) |" for every, long in cells), flush=True)
-        tables.append(mine.table)
-        times.append(predicted)
-    everything = pd.concat(tables, ignore_index=True)
-    return residuals(everything, np.concatenate(times), np.ones(len(everything), bool))
+        judged.append(errors_of(mine.table, predicted, preset))
+    return of_unseen(judged, "matrix", "gemm", "bf16")
 
 
 def _after_few(rows: TimedRows, out: np.ndarray, values: Mapping[str, float], seed: int) -> np.ndarray:
@@ -182,7 +243,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--intervals", action="store_true")
     arguments = parser.parse_args()
+    if arguments.intervals:
+        few = load(arguments.folder, GRAPHS | OTHERS, MOST_SHARED)
+        write_intervals(judged_rows(arguments.folder, INTERVALS), never_seen(few), of_others(few))
+        return
     graphs = load(arguments.folder, GRAPHS, 1500)
     few = load(arguments.folder, GRAPHS | OTHERS, MOST_SHARED)
     three = joined([few.rows[preset] for preset in GRAPHS])

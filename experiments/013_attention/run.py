@@ -2,7 +2,7 @@
 
 Run with ``python experiments/013_attention/run.py FOLDER [-o FOLDER] [-i IMPLEMENTATION ...]`` (a few minutes on two
 cores); FOLDER holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the
-README's tables; with ``-o`` writes the calibrations.
+README's tables; with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped.
 """
 
 import argparse
@@ -13,12 +13,16 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.implementations import fit_implementation, load_implementations
+from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, best
 from dse.calibrate.timing import TimingAnswer, left_out
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
+from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
 
 TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")
@@ -34,6 +38,17 @@ UNSEEN = (
 
 ONE_DEVICE = ("fa3_prefill", "fa3_decode")
 """Implementations that several GPUs ran: fitted on an H100 alone they predict an H200."""
+
+
+ANOTHER = (("fa2", "fa2_gddr"), ("fa2_gddr", "fa2"))
+"""Implementations of one library on GPUs of two generations: the costs of the first on the rows of the second."""
+
+PREFILL = ("fa2_prefill", "fa2_early_prefill", "fa2_gddr_prefill", "fa3_prefill", "sglang_prefill", "trtllm_prefill")
+DECODE = ("fa2_decode", "fa2_early_decode", "fa2_gddr_decode", "fa3_decode", "sglang_decode", "trtllm_decode",
+          "trtllm_decode_head")  # fmt: skip
+
+INTERVALS = ("aiconfigurator__attention", "aiconfigurator__power", "llmservingsim__attention", "vidur__attention")
+"""Tables of attention that intervals rest on."""
 
 
 def show(stage: StageResult) -> None:
@@ -63,13 +78,47 @@ def fitted(name: str, tables: list[OperatorTable], rows: TimedRows) -> TimingAns
     return answer
 
 
+def with_costs(rows: TimedRows, name: str, values: dict[str, float]) -> np.ndarray:
+    """Return the times of rows [us] with the costs of the implementation ``name``."""
+    same = np.full(len(rows.row), implementation_index(name), np.float32)
+    return best(model_of(values), replace(rows, kernels=replace(rows.kernels, implementation=same)))[0]
+
+
 def error_of(rows: TimedRows, answer: TimingAnswer, only: np.ndarray | None = None) -> float:
     """Return the error of a fit on other rows [%]."""
     rows = rows if only is None else rows.keep(only)
-    same = np.full(len(rows.row), implementation_index(answer.implementation), np.float32)
-    rows = replace(rows, kernels=replace(rows.kernels, implementation=same))
-    predicted, _ = best(model_of(answer.fit.values), rows)
+    predicted = with_costs(rows, answer.implementation, answer.fit.values)
     return float((100 * np.abs(predicted / rows.table["latency_us"].to_numpy() - 1)).mean())
+
+
+def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str) -> list[pd.DataFrame]:
+    """Return rows of a ``kind`` (prefill, decode) with errors on a GPU that their costs have not seen: FlashAttention 3
+    from each of its GPUs to the other, FlashAttention 2 between two generations."""
+    found = []
+    for one, other in ANOTHER:
+        name, mine = f"{one}_{kind}", rows[f"{other}_{kind}"]
+        found.append(errors_of(mine.table, with_costs(mine, name, implementation_calibration(name).values)))
+    mine = rows[f"fa3_{kind}"]
+    device = mine.table["device"].astype(str).to_numpy()
+    for one in np.unique(device):
+        answer = fit_implementation(f"fa3_{kind}", tables, mine.keep(device == one), (DEVICES[one],))
+        other = mine.keep(device != one)
+        found.append(errors_of(other.table, with_costs(other, f"fa3_{kind}", answer.fit.values)))
+    return found
+
+
+def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) -> None:
+    """Rewrite the intervals of the shipped implementations; no parameter changes.
+
+    ``rows``: of :func:`judged_rows`; ``between``: kind -> its :func:`transfers`, for every implementation of it.
+    """
+    for name in DECODE + PREFILL:
+        own = implementation_calibration(name)
+        dtype = "fp16" if name.startswith("fa2_early") else "bf16"
+        found = seen(rows[rows["implementation"] == name], own.overheads, own.gpus)
+        for op in ("attn_prefill", "attn_decode") if name in DECODE else ("attn_prefill",):
+            found += of_unseen(between["decode" if name in DECODE else "prefill"], name, op, dtype)
+        rewrite(shipped_implementations()[name], found)
 
 
 def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dict[str, TimingAnswer]) -> None:
@@ -90,6 +139,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
+    parser.add_argument("--intervals", action="store_true")
     parser.add_argument("-i", "--implementation", action="append", choices=IMPLEMENTATIONS)
     arguments = parser.parse_args()
     tables = [read_times(arguments.folder / name) for name in TABLES]
@@ -97,6 +147,10 @@ def main() -> None:
     skipped: dict[str, int] = {}
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
     print("skipped:", skipped)
+    if arguments.intervals:
+        between = {kind: transfers(tables, rows, kind) for kind in ("prefill", "decode")}
+        write_intervals(judged_rows(arguments.folder, INTERVALS), between)
+        return
     chosen = arguments.implementation or list(rows)
     answers = {}
     for name in chosen:

@@ -3,7 +3,8 @@
 Run with ``python experiments/014_vector_kernels/run.py FOLDER [--write] [--unseen]`` (three minutes on two cores);
 FOLDER holds the measured tables. Families (operator, columns, quarter of a doubling of the rows) whose CRC-32 modulo 10
 is 7 or more are never fitted. Prints the README's tables; ``--write`` writes the tables of counts and overheads and the
-implementations' TOMLs of this checkout; ``--unseen`` adds each device predicted from the others.
+implementations' TOMLs of this checkout; ``--unseen`` adds each device predicted from the others; ``--intervals``
+rewrites only the intervals of the TOMLs (five minutes).
 """
 
 import argparse
@@ -14,12 +15,17 @@ import numpy as np
 import pandas as pd
 
 from dse import tables
+from dse.calibrate.harness import harness_of
+from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
 from dse.calibrate.vector_fit import VectorFit, fit_vector
 from dse.calibrate.vector_rows import ANY, VECTOR, vector_family
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
+from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload import vector
 
 SOURCES = {
@@ -144,6 +150,40 @@ def unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuSheet]
                   f"({off[judged & (us >= 100)].mean():.1f} % from 100 us)", flush=True)  # fmt: skip
 
 
+def transfers(folder: Path, implementation: str) -> dict[str, pd.DataFrame]:
+    """Return each device's rows with errors under a fit to the others; a host's floors are then the others' mean."""
+    _, frame, sheets = rows_of(folder, implementation)
+    found = {}
+    for device in sorted(sheets) if len(sheets) > 1 else ():
+        mine = (frame["device"] == device).to_numpy()
+        fit = fit_vector(frame, sheets, implementation, np.where(mine, 0.0, frame["weight"]))
+        way = [harness_of(str(source)).name for source in frame["source"]]
+        bare = frame.assign(harness=way, compute_us=0.0, memory_us=1.0)  # bytes rule all of them
+        found[device] = errors_of(bare[mine], fit.predicted_us[mine])
+    return found
+
+
+def write_intervals(rows: pd.DataFrame, between: dict[str, dict[str, pd.DataFrame]]) -> None:
+    """Rewrite the intervals of the shipped implementations; no parameter changes.
+
+    ``rows``: of :func:`judged_rows`; ``between``: implementation -> its :func:`transfers`. PyTorch's are those of eager
+    fp32; where one GPU alone was measured, those of vLLM's other kernels and of quantisation stand for its own.
+    """
+    rows = rows[rows["op"].isin(VECTOR)]
+    for name in SOURCES:
+        own = implementation_calibration(name)
+        mine = rows[rows["implementation"] == name]
+        found = seen(mine, own.overheads, own.gpus)
+        pooled = between.get(name) or between["vllm_vector"] | {f"{d} fp8": t for d, t in between["quantise"].items()}
+        pooled = [part[part["dtype"] == "fp32"] if name == "pytorch_vector" else part for part in pooled.values()]
+        pooled = [part for part in pooled if len(part)]
+        for op, dtype in sorted(set(mine[["op", "dtype"]].itertuples(index=False, name=None))):
+            same = [part[part["op"] == op] for part in pooled]
+            alike = pooled if name not in between else [part for part in same if len(part)]
+            found += of_unseen(alike, name, str(op), str(dtype))
+        rewrite(shipped_implementations()[name], found)
+
+
 def smallest(frame: pd.DataFrame, device: str) -> np.ndarray:
     """Return the mask of a device's three smallest kernels of each operator."""
     size = (frame["rows"] * frame["cols"]).where(frame["device"] == device)
@@ -156,8 +196,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--unseen", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
+    if arguments.intervals:
+        names = [table.removesuffix(".csv") for source in SOURCES.values() for table in source]
+        between = {name: transfers(arguments.folder, name) for name in SOURCES if name != "vllm_0_19_vector"}
+        write_intervals(judged_rows(arguments.folder, names), between)
+        return
     wanted = [name for name in SOURCES if arguments.only in ("", name)]
     read = {name: rows_of(arguments.folder, name) for name in wanted}
     fits = {}

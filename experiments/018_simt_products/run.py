@@ -2,7 +2,7 @@
 
 Run with ``python experiments/018_simt_products/run.py FOLDER [--write]`` (ten minutes on two cores); FOLDER holds the
 measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write``
-writes the calibration and the overheads of the way of measuring.
+writes the calibration and the overheads of the way of measuring, ``--intervals`` only the calibration's intervals.
 """
 
 import argparse
@@ -14,11 +14,17 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.implementations import load_implementations
+from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import read_times
+from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
 from dse.calibrate.timing_fit import model_of, prior_values
+from dse.calibrate.vector_rows import ANY
 from dse.hardware.presets import load_sheet
+from dse.tables import read_table
+from dse.timing.calibration import HELD_BACK, implementation_calibration, shipped_implementations
 
 NAME = "matrix_simt"
 DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"
@@ -79,15 +85,58 @@ def errors(rows: TimedRows, values: dict[str, float], mask: np.ndarray) -> str:
     return f"{off[mask].mean():.1f} | {off[mask & long].mean():.1f} | {bias:.2f} |"
 
 
+def with_mean_floors(rows: TimedRows, known: pd.DataFrame) -> TimedRows:
+    """Return the rows with the floors of a host that nobody has measured: by operator the mean of ``known`` ones."""
+    floors = known.groupby(["op", "device"])[["overhead_us", "shadow_us"]].first()
+    overhead = np.exp(np.log(floors["overhead_us"]).groupby("op").mean())
+    shadow = floors["shadow_us"].groupby("op").mean()
+    op = rows.table["op"]
+    return replace(rows, table=rows.table.assign(overhead_us=op.map(overhead), shadow_us=op.map(shadow)))
+
+
+def transfers(rows: TimedRows, gpus: tuple[str, ...], tables: list) -> dict[str, pd.DataFrame]:
+    """Return each device's rows with errors under a fit to the others, its host's floors being the others' mean."""
+    device = rows.table["device"].astype(str).to_numpy()
+    found = {}
+    for d in sorted(DEVICES):
+        others, floored = fitted(rows, gpus, tables, (device != d) & (device != LIMITED))
+        mine = with_mean_floors(rows, floored.table[device != d]).keep(device == d)
+        found[d] = errors_of(mine.table, best(model_of(others.fit.values), mine)[0])
+    return found
+
+
+def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
+    """Rewrite the intervals of the shipped calibration; no parameter changes.
+
+    ``rows``: of :func:`judged_rows`; ``left``: of :func:`transfers`. Boards with few watts for their rate are told by
+    the one that was measured; DeepBench's six cards by each other, since none of its rows was ever fitted.
+    """
+    own = implementation_calibration(NAME)
+    rows = rows[rows["implementation"] == NAME]
+    found = seen(rows, own.overheads, own.gpus)
+    for op in ("bmm", "gemm_bias"):
+        parts = {d: part[part["op"] == op] for d, part in left.items()}
+        found += of_unseen(list(parts.values()), NAME, op, "fp32")
+        found += of_unseen([parts[LIMITED]], NAME, op, "fp32", gpu=HELD_BACK)
+    cards = [part for _, part in rows[rows["table"] == "deepbench__gemm"].groupby("gpu")]
+    found += of_unseen(cards, NAME, "gemm", "fp32", fitted=False)
+    rewrite(shipped_implementations()[NAME], found)
+
+
 def write(answer: TimingAnswer, rows: TimedRows) -> None:
     """Write the calibration and the overheads."""
     answer.write(DATA / "implementations" / f"{NAME}.toml")
+    others = [row for row in read_table("calibration/product_overheads.csv") if row["harness"] != "neusight"]
     with (DATA / "product_overheads.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["harness", "device", "op", "overhead_us", "shadow_us", "unit", "source", "status"])
         for (device, op), part in rows.table.groupby(["device", "op"]):
             floors = (f"{part[c].iloc[0]:.5g}" for c in ("overhead_us", "shadow_us"))
             writer.writerow(["neusight", device, op, *floors, "us", "experiments/018_simt_products", "fitted"])
+        for op, part in with_mean_floors(rows, rows.table).table.groupby("op"):
+            floors = (f"{part[c].iloc[0]:.5g}" for c in ("overhead_us", "shadow_us"))
+            writer.writerow(["neusight", ANY, op, *floors, "us", "experiments/018_simt_products", "fitted"])
+        writer.writerows(row.values() for row in others)
 
 
 def main() -> None:
@@ -95,12 +144,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--intervals", action="store_true")
     arguments = parser.parse_args()
     tables = [read_times(arguments.folder / "neusight__gemm_fp32.csv")]
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     rows = load_implementations(tables[0].frame, sheets, {}, MOST)[NAME]
     device, op = rows.table["device"].astype(str).to_numpy(), rows.table["op"].astype(str).to_numpy()
     gpus = tuple(sorted(preset for d, preset in DEVICES.items() if d != LIMITED))
+    if arguments.intervals:
+        judged = judged_rows(arguments.folder, ("neusight__gemm_fp32", "deepbench__gemm"))
+        write_intervals(judged, transfers(rows, gpus, tables))
+        return
     answer, floored = fitted(rows, gpus, tables, device != LIMITED)
     for stage in answer.fit.stages:
         print(

@@ -18,7 +18,7 @@ from dse.calibrate.timing_fit import fit_rows, model_of, objective, parameters, 
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
-from dse.timing.calibration import load_timing_calibration
+from dse.timing.calibration import UNSEEN, load_timing_calibration
 
 DEVICE = "H100-SXM5-80GB"
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data" / "measured"
@@ -117,8 +117,10 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     assert {name: loaded.values[name] for name in fitted} == pytest.approx(fitted, rel=1e-5)
     assert {loaded.values[name] for name in ("streams", "turnaround", "lockstep")} == {0.0}  # neutral: no product's
     assert loaded.model.calibration == "h100_sxm"
-    mine = [r for r in loaded.residuals if r.implementation == "matrix"]
+    mine = [r for r in loaded.residuals if (r.implementation, r.gpu) == ("matrix", "h100_sxm")]
     assert [r.n for r in mine] == [r["n"] for r in document["residuals"]]
+    assert {(r.way, r.fitted) for r in mine} == {("aiconfigurator", True)}
+    assert any((r.implementation, r.gpu) == ("matrix", UNSEEN) for r in loaded.residuals)  # those of `shared`
     assert {r.implementation for r in loaded.residuals} > {"matrix"}
     run = ["run", "h100_sxm", "gpt2_xl:phase=decode,batch=1,context=128", "--calibration", str(out), "--json"]
     assert run_command(run) == 0

@@ -1,5 +1,6 @@
 """Matrix products: candidates a library would have, and instruction and byte counts by hand."""
 
+from dataclasses import replace
 from math import ceil
 
 import pytest
@@ -115,6 +116,27 @@ def test_a_cluster_shares_the_columns_operand():
     tiles, out = 32 * 16 * 4096 * 2, 4096 * 4096 * 2
     assert alone.l2_bytes == tiles * (128 + 256) + out
     assert paired.l2_bytes == tiles * (128 + 256 / 2) + out
+
+
+def test_a_pair_of_sms_holds_one_copy_of_the_columns_operand():
+    gemm, b200 = Gemm(4096, 4096, 4096), (10.0, 10.0)
+    pair, alone = (kernels(g, b200, True)["tcgen05 128x256"] for g in (gemm, replace(gemm, m=128)))
+    assert (pair.cluster, alone.cluster) == (2, 1)
+    depth, stages = 64, 4
+    assert pair.shared_kib == stages * (128 + 256 / 2) * depth * 2 / 1024
+    assert alone.shared_kib == stages * (128 + 256) * depth * 2 / 1024
+    assert pair.loop.load_bytes * pair.warps == (128 + 128) * depth * 2
+    # One instruction reads 128 rows and its own half of 256 columns, 32 B of k each.
+    assert pair.loop.shared_bytes * pair.warps == depth * 2 / 32 * (128 + 128) * 32
+    assert alone.loop.shared_bytes * alone.warps == depth * 2 / 32 * (128 + 256) * 32
+    assert pair.l2_bytes == kernels(gemm, H100, True)["wgmma 128x256"].l2_bytes  # a multicast read, halves or not
+
+
+def test_tiles_of_tcgen05_are_made_of_whole_instructions():
+    found = gemm_operator("g", Gemm(4096, 4096, 4096), (10.0, 10.0), True, library=TUNED).candidates
+    tiles = {tuple(map(int, c.label.split()[1].split("x"))) for c in found if c.label.startswith("tcgen05")}
+    assert {(128, 256), (256, 128), (64, 64)} <= tiles
+    assert all(any(side % 128 == 0 or side == 64 for side in tile) for tile in tiles)
 
 
 def test_fp32_runs_on_cuda_cores():

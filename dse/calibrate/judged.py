@@ -1,0 +1,35 @@
+"""Rows of measured tables that no fit has seen, with their errors under the shipped calibrations."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from dse.calibrate.implementations import FEW_FAMILIES
+from dse.calibrate.residuals import errors_of
+from dse.calibrate.timing import left_out
+from dse.calibrate.validate_time import validate_time
+
+SHIPPED = (
+    "aiconfigurator__attention", "aiconfigurator__gemm", "aiconfigurator__power", "aiconfigurator__quant_elementwise",
+    "deepbench__gemm", "llmcompass__kernels_a100", "llmservingsim__attention", "llmservingsim__layers",
+    "neusight__gemm_fp32", "neusight__vector_fp32", "vidur__attention", "vidur__elementwise_norm", "vidur__gemm",
+)  # fmt: skip
+"""Tables that shipped intervals rest on."""
+
+
+def judged_rows(folder: Path, tables: Iterable[str] = SHIPPED) -> pd.DataFrame:
+    """Return all rows that can be predicted, as :func:`dse.calibrate.residuals.errors_of` has them, with ``table`` and
+    ``out``: whether their shape family is left out of every fit."""
+    parts = [_judged(folder / f"{name}.csv").assign(table=name) for name in tables]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _judged(path: Path) -> pd.DataFrame:
+    rows = validate_time(path).rows
+    rows = errors_of(rows, rows["predicted_us"].to_numpy())
+    for _, at in rows.groupby("implementation").groups.items():
+        mine = rows.loc[at]
+        if mine["family"].nunique() <= FEW_FAMILIES:  # as load_implementations tells them apart for a fit
+            rows.loc[at, "family"] = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in mine.itertuples()]
+    return rows.assign(out=left_out(rows["family"]))

@@ -1,0 +1,97 @@
+"""How many measured rows lie within the intervals called 80 %, by operator and by group.
+
+Run with ``python experiments/012_timing_calibration/coverage.py FOLDER`` (four minutes on two cores); FOLDER holds the
+measured tables. Prints the table of ``experiments/README.md``: rows of left-out families within the shipped intervals;
+the same with quantiles of half of these families, counted on the other half; and all rows, most of them fitted.
+"""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.judged import judged_rows
+from dse.calibrate.residuals import KIND, seen
+from dse.calibrate.validate_time import interval_of
+from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
+
+LEAST = 30
+"""Rows of a group that its share is told of."""
+
+
+def inside(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> np.ndarray:
+    """Return 1 where a row lies within its interval, 0 where not, NaN where it has none; by the row's ``gpu``."""
+    found = np.full(len(rows), np.nan)
+    for (gpu, op, dtype), at in rows.groupby(["gpu", "op", "dtype"]).indices.items():
+        part = rows.iloc[at]
+        low, high = interval_of(part, calibrations[str(gpu)], str(gpu), str(op), str(dtype))
+        error = part["error"].to_numpy()
+        found[at] = np.where(np.isnan(low), np.nan, (error >= low) & (error <= high))
+    return found
+
+
+def by_halves(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> pd.DataFrame:
+    """Return left-out rows, each with ``inside`` by quantiles of the families in the other half."""
+    half = np.array([(crc32(f"half {name}".encode()) >> 8) % 2 for name in rows["family"]])
+    parts = []
+    for side in (0, 1):
+        told = seen(rows[half == side], (), ())
+        others = {gpu: replace(c, residuals=told) for gpu, c in calibrations.items()}
+        rest = rows[half != side]
+        parts.append(rest.assign(inside=inside(rest, others)))
+    return pd.concat(parts)
+
+
+def never_fitted(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> np.ndarray:
+    """Return which rows no fit has seen: those of left-out families, and all in a way or a type that none was of."""
+    found = rows["out"].to_numpy().copy()
+    for (gpu, *kind), at in rows.groupby(["gpu", *KIND]).indices.items():
+        known = calibrations[str(gpu)].residuals
+        fitted = any((r.implementation, r.op, r.dtype, r.way, r.gpu) == (*kind, gpu) and r.fitted for r in known)
+        found[at] |= not fitted
+    return found
+
+
+def share(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    """Return how many rows have an interval, and how many of them lie within [%]."""
+    known = rows[rows["inside"].notna()].groupby(columns)["inside"].agg(["size", "mean"])
+    return known.assign(mean=100 * known["mean"]).rename(columns={"size": "rows", "mean": "within"})
+
+
+def main() -> None:
+    """Judge and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    rows = judged_rows(parser.parse_args().folder)
+    show(rows)
+
+
+def show(rows: pd.DataFrame) -> None:
+    """Print the tables."""
+    calibrations = {str(g): load_timing_calibration(calibration_for(str(g))) for g in rows["gpu"].unique()}
+    rows = rows.assign(inside=inside(rows, calibrations))
+    out = rows[never_fitted(rows, calibrations)]
+    halves = by_halves(out, calibrations)
+    table = share(out, ["table", "op", "dtype"]).join(
+        share(halves, ["table", "op", "dtype"])["within"].rename("by halves"), how="left"
+    )
+    table = table.join(share(rows, ["table", "op", "dtype"])["within"].rename("all rows"))
+    print(table.round(1).to_string())
+    for name, part in (("left out", out), ("by halves", halves), ("all rows", rows)):
+        for columns in (["op", "dtype"], ["table", "gpu", "op", "dtype"], ["table", "gpu", "op", "dtype", "where"]):
+            found = share(part, columns)
+            found = found[found["rows"] >= LEAST]
+            good = ((found["within"] >= 75) & (found["within"] <= 85)).mean()
+            print(
+                f"{name}, by {', '.join(columns)}: {len(found)} groups, mean {found['within'].mean():.1f} %, "
+                f"mean distance from 80: {np.abs(found['within'] - 80).mean():.1f}, 75 to 85 in {100 * good:.0f} %"
+            )
+    groups = share(out, ["table", "gpu", "op", "dtype"])
+    print(groups[groups["rows"] >= LEAST].round(1).to_string())
+
+
+if __name__ == "__main__":
+    main()
