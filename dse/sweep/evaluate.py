@@ -113,7 +113,7 @@ class Evaluator:
         self.space = space
         traced = any(workload.traced for workload in space.workloads)
         self._block = min(TRACE_BLOCK if traced else BLOCK, chunk)
-        self.chunk = -(-min(chunk, space.size) // self._block) * self._block
+        self.chunk = _even(space.size, chunk, self._block)
         self._reasons = reasons
         self._base = space.base.numbers()
         self._models = Models(space.model, space.power)
@@ -190,6 +190,12 @@ class Evaluator:
             return area, cost.cost_usd, cost.memory_usd
 
         return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
+
+
+def _even(size: int, most: int, block: int) -> int:
+    """Return the designs of a chunk, whole blocks: of at most ``most``, as many chunks of one size leave the least."""
+    chunks = -(-size // most)
+    return -(-size // (chunks * block)) * block
 
 
 def result_columns(space: Space) -> list[str]:

@@ -149,7 +149,7 @@ class _Sweep:
         done = self.kept.restore(fold)
         progress(sum(p.stop - p.start for p in self.portions if p.number in done))
         todo = [p for p in self.portions if p.number not in done]
-        begin, written = time.perf_counter(), 0.0
+        begin, written, interrupted = time.perf_counter(), 0.0, True
         try:
             with closing(self._evaluated(todo, progress)) as results:
                 for evaluated in results:
@@ -157,9 +157,9 @@ class _Sweep:
                     stamp = time.perf_counter()
                     self.kept.save(evaluated, fold)
                     written += time.perf_counter() - stamp
+            interrupted = False
         finally:
-            if isinstance(self.kept, Unfinished):
-                self.kept.save_state(fold)
+            self.kept.close(fold, interrupted)
         self.seconds["write"] = written
         self.seconds["evaluate"] = time.perf_counter() - begin - written
         return fold

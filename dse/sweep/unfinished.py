@@ -101,6 +101,9 @@ class InMemory:
         if evaluated.rows is not None:
             self._rows[evaluated.portion.number] = evaluated.rows
 
+    def close(self, fold: Fold, interrupted: bool) -> None:
+        """Nothing is kept."""
+
     def rows(self, portion: Portion, again: Callable[[Portion], bytes]) -> bytes:
         """Return the rows of a finished portion."""
         return self._rows[portion.number]
@@ -113,7 +116,7 @@ class Unfinished:
         self.folder, self.notes = folder / FOLDER, []
         self._identity = which
         self._checks: dict[int, int] = {}
-        self._saved = time.monotonic()
+        self._saved = 0.0
         self._resuming = (self.folder / "sweep.json").exists()
         if self._resuming and not resume and (count := self._finished()):
             raise InputError(
@@ -167,6 +170,7 @@ class Unfinished:
 
     def restore(self, fold: Fold) -> set[int]:
         """Take what was finished into ``fold`` and return the numbers of the finished portions."""
+        self._saved = time.monotonic()
         state = self._state() if self._resuming else None
         if state is None:
             return set()
@@ -178,8 +182,16 @@ class Unfinished:
     def save(self, evaluated: Evaluated, fold: Fold) -> None:
         """Keep a portion that ``fold`` holds."""
         self._keep_rows(evaluated.portion.number, evaluated.rows)
-        if time.monotonic() - self._saved >= EVERY:
+        if self._due():
             self.save_state(fold)
+
+    def close(self, fold: Fold, interrupted: bool) -> None:
+        """Keep what is finished when the evaluation ends, unless that is the work of a moment."""
+        if interrupted or self._due():
+            self.save_state(fold)
+
+    def _due(self) -> bool:
+        return time.monotonic() - self._saved >= EVERY
 
     def _keep_rows(self, number: int, rows: bytes | None) -> None:
         if rows is not None:
