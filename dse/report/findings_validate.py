@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
 from dse.timing.timing import CAUSES
+from dse.workload.measured_row import PRODUCTS
 
 MOST_POINTS = 3000
 """Points that a scatter shows: more only blacken it and slow the page."""
