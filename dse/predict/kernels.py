@@ -39,8 +39,12 @@ def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
     if row.op not in PRODUCTS:
         return attention_operator("attention", attention_of(row), target, warpgroup)
     copies = 1 if str(getattr(row, "source", "")) in WARM_SOURCES else WEIGHT_COPIES
-    product = product_of(row, lambda a, b, c: (copies * b + a + c,) * 3)
-    return gemm_operator("gemm", product, target, warpgroup)
+
+    def distances(a: float, b: float, c: float) -> tuple[float, float, float]:
+        touched = copies * b + a + c
+        return touched, touched, touched
+
+    return gemm_operator("gemm", product_of(row, distances), target, warpgroup)
 
 
 def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, dict[str, int]]:
