@@ -173,8 +173,13 @@ def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
 
 def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
     """Return a table of operators with every column: those of shapes that none of its operators has stay empty."""
-    if any(set(shape) <= set(frame.columns) for shape in SHAPES):
-        frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
+    needed = [c for c in columns if c not in SHAPE_COLUMNS]
+    missing = [c for c in needed if c not in frame.columns]
+    if missing or not any(set(shape) <= set(frame.columns) for shape in SHAPES):
+        found = f"no column {', '.join(missing)}" if missing else "no columns of a shape"
+        shapes = "; ".join(", ".join(shape) for shape in SHAPES)
+        raise InputError(f"{path}: {found}; the table needs {', '.join(needed)} and its operators' shapes ({shapes})")
+    frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
     _require(path, frame, columns)
     return frame
 
