@@ -23,11 +23,18 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return captured.err
 
 
+@pytest.fixture
+def quick(small: dict[str, Any]) -> dict[str, Any]:
+    """One workload and the model that compiles soonest: what a command says and writes does not depend on them."""
+    prefill = {"prefill": small["workloads"]["prefill"]}
+    return small | {"timing": "roofline", "workloads": prefill, "objectives": small["objectives"][::2]}
+
+
 def test_sweep_answers_in_json_and_writes_everything(
-    small: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    quick: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run_command(["sweep", str(write_space(small)), "-o", str(out), "--json"]) == 0
+    assert run_command(["sweep", str(write_space(quick)), "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == [
         "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
@@ -46,9 +53,9 @@ def test_sweep_answers_in_json_and_writes_everything(
     assert (out / "report.html").read_bytes() == page
 
 
-def test_sweep_prints_a_table(small, write_space, tmp_path, capsys, monkeypatch) -> None:
+def test_sweep_prints_a_table(quick, write_space, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert run_command(["sweep", str(write_space(small)), "-o", str(tmp_path / "out")]) == 0
+    assert run_command(["sweep", str(write_space(quick)), "-o", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     assert "uncalibrated" in out
     assert "\x1b" not in out
