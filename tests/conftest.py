@@ -1,10 +1,31 @@
-"""Shared fixtures: a small space that every test of spaces and sweeps can vary."""
+"""Shared fixtures: a small space that every test of spaces and sweeps can vary; compiled programs of a session."""
 
 import copy
+import os
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+SHORTEST_COMPILATION = 0.2
+"""Programs that took at least this long to compile [s] are kept for the session."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep compiled programs in a folder of this session, away from the user's own cache.
+
+    The workers of a session and the processes that tests start inherit it, so that a program is compiled once.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    folder = tempfile.mkdtemp(prefix="gpu-dse-tests-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["XDG_CACHE_HOME"] = folder  # where dse.sweep.evaluate.cache_compilations keeps them
+    os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(folder) / "gpu-dse" / "compiled")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(SHORTEST_COMPILATION)
+
 
 SMALL: dict[str, Any] = {
     "name": "small",

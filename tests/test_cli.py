@@ -23,11 +23,18 @@ def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     return captured.err
 
 
+@pytest.fixture
+def quick(small: dict[str, Any]) -> dict[str, Any]:
+    """One workload and the model that compiles soonest: what a command says and writes does not depend on them."""
+    prefill = {"prefill": small["workloads"]["prefill"]}
+    return small | {"timing": "roofline", "workloads": prefill, "objectives": small["objectives"][::2]}
+
+
 def test_sweep_answers_in_json_and_writes_everything(
-    small: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    quick: dict[str, Any], write_space, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run_command(["sweep", str(write_space(small)), "-o", str(out), "--json"]) == 0
+    assert run_command(["sweep", str(write_space(quick)), "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == [
         "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
@@ -46,9 +53,9 @@ def test_sweep_answers_in_json_and_writes_everything(
     assert (out / "report.html").read_bytes() == page
 
 
-def test_sweep_prints_a_table(small, write_space, tmp_path, capsys, monkeypatch) -> None:
+def test_sweep_prints_a_table(quick, write_space, tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    assert run_command(["sweep", str(write_space(small)), "-o", str(tmp_path / "out")]) == 0
+    assert run_command(["sweep", str(write_space(quick)), "-o", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     assert "uncalibrated" in out
     assert "\x1b" not in out
@@ -61,11 +68,11 @@ def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     assert "time between tokens" in text
     assert "gate_up_projection" in text
-    assert "timing model Amali, h100_sxm" in text  # a measured GPU's own calibration, unless told otherwise
+    assert "timing model Amali, calibration h100_sxm" in text  # a measured GPU's own calibration, unless told otherwise
     assert run_command([*command, "--calibration", "none"]) == 0
     assert "timing model Amali, uncalibrated" in capsys.readouterr().out
     assert run_command(["run", "b200", *command[2:]]) == 0
-    assert "timing model Amali, shared" in capsys.readouterr().out
+    assert "timing model Amali, calibration shared" in capsys.readouterr().out
     assert run_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["calibration"] == "h100_sxm"
@@ -80,6 +87,17 @@ def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[st
     assert len(capsys.readouterr().out.splitlines()) > 2
     assert run_command(["show", what, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("what", ["gpus", "schema", "networks"])
+def test_a_narrow_terminal_keeps_names_whole(what: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    assert run_command(["show", what, "--json"]) == 0
+    names = [next(iter(row.values())) for row in json.loads(capsys.readouterr().out)]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_command(["show", what]) == 0
+    shown = capsys.readouterr().out
+    assert {line.split(" ")[0] for line in shown.splitlines()} >= set(names)
+    assert "with --json" in shown
 
 
 def test_show_gpu_gives_units_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +187,7 @@ def test_wrong_gpu_files_exit_2(text: str, parts: list[str], tmp_path: Path, cap
         (["run", "h100", "llama3_70b"], "needs"),
         (["run", "a100", "llama3_8b:dtype=fp8"], "fp8"),
         (["run", "h100", "llama3_8b", "--timing", "gut"], "amali"),
+        (["run", "h100", "llama3_8b", "--calibration", "h100"], "--calibration: no calibration is called 'h100'"),
         (["report", "nowhere"], "run.json"),
         (["show", "gpu", "mi300x"], "NVIDIA"),
         (["sweep", "h100_tensor_core", "--fast"], "--fast"),

@@ -17,15 +17,13 @@ from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, Timing
-from dse.workload.attention import Attention, attention_operator
+from dse.workload.attention import attention_operator
 from dse.workload.attention_library import library_of
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.gemm import gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
+from dse.workload.measured_row import PRODUCTS, attention_of, notes_of, product_of
 from dse.workload.operator import Operator
-
-PRODUCTS = ("gemm", "gemm_bias", "bmm")
-"""Operators that are matrix products; a bias is taken as free."""
 
 OPERATORS = ("gemm", "attn_prefill", "attn_decode")
 DTYPES = ("bf16", "fp16")
@@ -64,11 +62,13 @@ def operator(
     target = (capability, capability)
     if row.op in VECTOR:
         return vector_of(row, harness)
-    notes = _notes(row)
+    notes = notes_of(row)
     if row.op in PRODUCTS:
-        return gemm_operator("gemm", product(row, harness), target, warpgroup, library=_that_ran(notes, library))
+        product = product_of(row, harness.distances)
+        return gemm_operator("gemm", product, target, warpgroup, library=_that_ran(notes, library))
+    attention = attention_of(row, writes_cache=WRITES in notes, decoding=row.op == "attn_decode")
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
-    return attention_operator("attention", attended(row), target, warpgroup, library=ran)
+    return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 
 def _that_ran(notes: str, library: Library) -> Library:
@@ -77,34 +77,6 @@ def _that_ran(notes: str, library: Library) -> Library:
     named = KERNEL_TILE.search(notes)
     sides = sorted(int(side) for side in named.groups()) if named else []
     return replace(library, simt_tiles=tuple(t for t in SIMT_TILES if sorted(t[:2]) == sides) or SIMT_TILES)
-
-
-def _notes(row: Any) -> str:
-    notes = getattr(row, "notes", "")
-    return notes if isinstance(notes, str) else ""
-
-
-def attended(row: Any) -> Attention:
-    """The attention of a row, its operands as warm as the L2 allows."""
-    bare = Attention(
-        row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, max(row.seq_kv, row.seq_q),
-        dtype=row.dtype, kv=row.dtype, writes_cache=WRITES in _notes(row),
-        decoding=row.op == "attn_decode",
-    )  # fmt: skip
-    touched = 2 * bare.q_bytes + bare.kv_bytes
-    return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
-
-
-def product(row: Any, harness: Harness) -> Gemm:
-    """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
-    kind = row.dtype
-    out = {"int8": "fp32", "fp8": "bf16"}.get(str(kind), str(kind))  # 32-bit sums; fp8's results go on in 16 bits
-    batch = float(row.batch) if row.op == "bmm" and row.batch > 0 else 1.0
-    notes = _notes(row).split(";")  # BLAS's transpositions, where a source states them
-    layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
-    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out, **layout)
-    a, b, c = harness.distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
-    return replace(bare, a_distance=a, b_distance=b, out_distance=c)
 
 
 def family(row: Any) -> str:

@@ -17,6 +17,9 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
 
+SHAPES = (("m", "n", "k"), ("rows", "cols"), ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"))
+"""Columns of the shape of a product, a vector kernel, an attention: a table has those of its operators."""
+
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
 
@@ -98,7 +101,7 @@ def read_operators(path: Path) -> OperatorTable:
     """Read operators with measured power; rows without are counted. Raises InputError when no row is left."""
     frame = _read(path)
     _refuse_units(path, frame.columns)
-    _require(path, frame, (*OPERATOR_COLUMNS, "power_w"))
+    frame = _with_shapes(path, frame, (*OPERATOR_COLUMNS, "power_w"))
     watts, time = _numbers(path, frame, "power_w"), _numbers(path, frame, "latency_us")
     _refuse_watts(path, "power_w", watts)
     if (time <= 0).any():
@@ -119,7 +122,7 @@ def read_times(path: Path) -> OperatorTable:
     """Read operators with measured time; rows without are counted. Raises InputError when no row is left."""
     frame = _read(path)
     _refuse_units(path, frame.columns)
-    _require(path, frame, OPERATOR_COLUMNS)
+    frame = _with_shapes(path, frame, OPERATOR_COLUMNS)
     for column in SHAPE_COLUMNS:
         frame[column] = _numbers(path, frame, column)
     time = _numbers(path, frame, "latency_us")
@@ -166,6 +169,19 @@ def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
         raise InputError(f"{path}: no column {', '.join(missing)}; the table needs {', '.join(columns)}")
     if frame.empty:
         raise InputError(f"{path}: has columns but no rows")
+
+
+def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Return a table of operators with every column: those of shapes that none of its operators has stay empty."""
+    needed = [c for c in columns if c not in SHAPE_COLUMNS]
+    missing = [c for c in needed if c not in frame.columns]
+    if missing or not any(set(shape) <= set(frame.columns) for shape in SHAPES):
+        found = f"no column {', '.join(missing)}" if missing else "no columns of a shape"
+        shapes = "; ".join(", ".join(shape) for shape in SHAPES)
+        raise InputError(f"{path}: {found}; the table needs {', '.join(needed)} and its operators' shapes ({shapes})")
+    frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
+    _require(path, frame, columns)
+    return frame
 
 
 def _refuse_units(path: Path, columns: pd.Index) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter
 
 from dse import __version__
+from dse.errors import InputError
 
 app = App(
     name="dse",
@@ -24,6 +25,15 @@ app.register_install_completion_command(add_to_startup=False)
 
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
 Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
+
+
+def made(path: Path) -> Path:
+    """Return the path of a file to be written, its folder made; raises InputError where it cannot be."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); give another path with -o") from None
+    return path
 
 
 def print_json(document: Any) -> None:

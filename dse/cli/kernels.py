@@ -128,7 +128,7 @@ def explain(
 
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> dict[str, str]:
     """The table of a timing model, as a space's TOML would state it; two GPUs are compared by one calibration."""
-    from dse.timing.calibration import SHARED, calibration_for
+    from dse.timing.calibration import SHARED, calibration_for, load_timing_calibration
     from dse.timing.trace_profile import is_trace
 
     if calibration is None and timing == "amali" and not is_trace(workload):
@@ -136,4 +136,5 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
         calibration = own.pop() if len(own) == 1 else SHARED
     if calibration in (None, "none"):
         return {"model": timing}
+    load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
     return {"model": timing, "calibration": calibration}

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, app, calibrate, print_json
+from dse.cli.app import Json, app, calibrate, made, print_json
 
 
 @calibrate.command(name="power")
@@ -33,7 +33,7 @@ def calibrate_power(
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress)
     if out:
-        answer.write(out)
+        answer.write(made(out))
     if json_:
         print_json(answer.document())
     else:
@@ -68,7 +68,7 @@ def calibrate_timing(
 
     answer = fit(gpu, tables, harness, report)
     if out:
-        answer.write(out)
+        answer.write(made(out))
     if json_:
         print_json(answer.document())
     else:

@@ -1,6 +1,5 @@
 """Measured rows as kernels: the operator in the cache state of its harness, and the kernel that stands for it."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
@@ -12,10 +11,10 @@ from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.timing.timing import Timing, TimingModel
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.dtypes import element_bytes
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.attention import attention_operator
+from dse.workload.gemm import gemm_operator
 from dse.workload.kernel import Kernel
+from dse.workload.measured_row import PRODUCTS, attention_of, product_of
 from dse.workload.operator import Operator
 
 WARM_SOURCES = ("neusight", "llmcompass", "deepbench")
@@ -37,20 +36,15 @@ class Launches(NamedTuple):
 def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
     """Return the operator of a row in the cache state of its harness; raises InputError without instructions."""
     target = (capability, capability)
-    if row.op.startswith("attn"):
-        keys = max(row.seq_kv, row.seq_q)
-        attention = Attention(
-            row.batch, int(row.heads), int(row.kv_heads), int(row.head_dim), row.seq_q, keys, True, row.dtype, row.dtype
-        )
-        touched = 2 * attention.q_bytes + attention.kv_bytes
-        warm = replace(attention, q_distance=touched, kv_distance=touched, out_distance=touched)
-        return attention_operator("attention", warm, target, warpgroup)
-    out = row.dtype if element_bytes(row.dtype) >= 2 else "bf16"
-    gemm = Gemm(row.m, row.n, row.k, row.batch, row.dtype, row.dtype, row.dtype, out)
+    if row.op not in PRODUCTS:
+        return attention_operator("attention", attention_of(row), target, warpgroup)
     copies = 1 if str(getattr(row, "source", "")) in WARM_SOURCES else WEIGHT_COPIES
-    touched = copies * gemm.b_bytes + gemm.a_bytes + gemm.out_bytes
-    warm = replace(gemm, a_distance=touched, b_distance=touched, out_distance=touched)
-    return gemm_operator("gemm", warm, target, warpgroup)
+
+    def distances(a: float, b: float, c: float) -> tuple[float, float, float]:
+        touched = copies * b + a + c
+        return touched, touched, touched
+
+    return gemm_operator("gemm", product_of(row, distances), target, warpgroup)
 
 
 def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, dict[str, int]]:

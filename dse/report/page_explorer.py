@@ -12,7 +12,9 @@ from dse.report.page_tables import TABLE_ROWS
 from dse.report.words import gpu_name, label
 from dse.sweep.result import SweepResult
 
-SCRIPT = Path(__file__).parent / "explorer.js"
+SCRIPTS = Path(__file__).parent / "explorer"
+PARTS = ("columns", "words", "state", "colour", "plots", "parallel", "files", "controls")
+"""Parts of the explorer's script, in the order in which they run: one scope of all of them."""
 
 KEYS = {
     "cloud": f'<circle cx="8" cy="8" r="3" fill="{CLOUD_GREY}"/>',
@@ -41,8 +43,17 @@ def explorer_section(result: SweepResult) -> str:
         "pareto", "Pareto set", said, _controls(), _keys(result, data),
         f'<div class="plots{"" if several else " single"}">{plots}</div>', _parallel(result, data), _file(),
         f'<script type="application/json" id="explorer-data">{text}</script>',
-        f"<script>{SCRIPT.read_text(encoding='utf-8')}</script>",
+        f"<script>{_script()}</script>",
     )  # fmt: skip
+
+
+def _script() -> str:
+    """Plots linked to parallel coordinates: reads the JSON of findings_explorer.py, loads nothing.
+
+    Text from the data enters HTML through textContent or escaped().
+    """
+    parts = [(SCRIPTS / f"{part}.js").read_text(encoding="utf-8") for part in PARTS]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
 
 
 def _plot(number: int) -> str:

@@ -3,6 +3,7 @@
 from html import escape
 from pathlib import Path
 
+from dse.errors import InputError
 from dse.report import figures
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -19,10 +20,14 @@ def document(title: str, body: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file that gets its name only when it is whole."""
+    """Write a file that gets its name only when it is whole; raises InputError where it cannot be written."""
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8", newline="\n")
-    partial.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8", newline="\n")
+        partial.replace(path)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
 
 
 def section(name: str, title: str, *parts: str) -> str:

@@ -127,7 +127,8 @@ def _worst(found: TimeValidation) -> str:
     frame = findings_validate.worst_stacks(found)
     said = note(
         "What each predicted time is made of [us], as a share of the longer of predicted and measured time; the black "
-        "mark is the measured time. A bar beyond the mark is predicted too long, one that ends before it too short."
+        "mark is the measured time. A bar beyond the mark is predicted too long, one that ends before it too short. "
+        "Of a kernel that runs while the host still works, what outlasts the host is drawn."
     )
     legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
               if part in set(frame["part"])}  # fmt: skip

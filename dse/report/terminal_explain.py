@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.report.terminal_run import METRIC_NAMES
-from dse.report.words import number, power_calibration, signed_percent
+from dse.report.words import number, power_calibration, signed_percent, timing_calibration
 from dse.search.compare import SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
@@ -73,7 +73,7 @@ def print_comparison(found: Comparison, console: Console) -> None:
 
 
 def _calibration(found: Explanation, console: Console) -> None:
-    _line(console, f"timing model {type(found.run.model).__name__}, {found.run.calibration}", "yellow")
+    _line(console, timing_calibration(found.run.model), "yellow")
     _line(console, f"power model: {power_calibration(found.run.power)}\n", "yellow")
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.power.power import COMPONENTS
-from dse.report.words import power_calibration
+from dse.report.words import power_calibration, timing_calibration
 from dse.sweep.run import RunResult
 from dse.timing.timing import CAUSES
 
@@ -29,7 +29,7 @@ METRIC_NAMES = {
 def print_run(result: RunResult, console: Console) -> None:
     """Print metrics, stack by phase, and a table of kernels."""
     console.print(f"{result.workload.description} on {result.gpu.title}", markup=False, highlight=False, style="bold")
-    console.print(f"timing model {type(result.model).__name__}, {result.calibration}", markup=False, style="yellow")
+    console.print(timing_calibration(result.model), markup=False, style="yellow")
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
         console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit}")

@@ -18,19 +18,28 @@ from dse.space.space import Space
 from dse.sweep.estimate import Estimate
 from dse.workload.network import networks
 
+WIDE = 120
+"""Columns of a terminal from which tables are printed whole."""
 
-def _print(rows: list[dict[str, Any]], console: Console, as_json: bool, title: str = "") -> None:
-    """Print rows as a table, or as a JSON list."""
+
+def _print(
+    rows: list[dict[str, Any]], console: Console, as_json: bool, title: str = "", rest: tuple[str, ...] = ()
+) -> None:
+    """Print rows as a table, in narrow terminals without the columns ``rest``, or as a JSON list."""
     if as_json:
         print(json.dumps(rows, indent=1, allow_nan=False))
         return
+    narrow = console.width < WIDE and bool(rest)
+    rows = [{k: v for k, v in row.items() if not (narrow and k in rest)} for row in rows]
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for name in rows[0]:
+    for place, name in enumerate(rows[0]):  # the first column's names are to be copied: never broken
         numeric = all(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=place == 0)
     for row in rows:
         table.add_row(*(Text(_text(value)) for value in row.values()))
     console.print(table)
+    if narrow:
+        console.print(f"\n{', '.join(rest)}: in a terminal of {WIDE} columns, or with --json")
 
 
 def _text(value: Any) -> str:
@@ -59,7 +68,7 @@ def print_gpus(console: Console, as_json: bool) -> None:
             "TDP W": sheet["tdp_w"].value,
             "aliases": row["aliases"].replace(";", ", "),
         })  # fmt: skip
-    _print(rows, console, as_json)
+    _print(rows, console, as_json, rest=("name", "aliases"))
     if not as_json:
         refused = ", ".join(row["name"] for row in gpu_index().values() if row["supported"] != "1")
         console.print(f"\nNot evaluated (the interval model describes NVIDIA SMs): {refused}")
@@ -144,7 +153,7 @@ def print_schema(console: Console, as_json: bool) -> None:
         }
         for a in gpu_schema().values()
     ]
-    _print(rows, console, as_json)
+    _print(rows, console, as_json, rest=("source",))
 
 
 def print_networks(console: Console, as_json: bool) -> None:
@@ -164,7 +173,7 @@ def print_networks(console: Console, as_json: bool) -> None:
         }
         for n in networks().values()
     ]
-    _print(rows, console, as_json)
+    _print(rows, console, as_json, rest=("name", "source"))
 
 
 def print_spaces(console: Console, as_json: bool) -> None:

@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.report.words import timing_calibration
 from dse.sweep.trace import TracedTiming, TraceQuestion
 from dse.timing.gcom import GcomResult, Stack
 from dse.timing.timing import CAUSES
@@ -35,7 +36,7 @@ def print_trace(question: TraceQuestion, results: Sequence[TracedTiming], consol
     """Print the stack of each kernel and of all [cycle], and the time."""
     model = question.model
     console.print(f"{question.directory.path.name} on {question.sheet.title}", markup=False, style="bold")
-    console.print(f"timing model {type(model).__name__}, {model.calibration}\n", markup=False, style="yellow")
+    console.print(f"{timing_calibration(model)}\n", markup=False, style="yellow")
     _print_stacks([result.kernel for result in results], [result.stack for result in results], CAUSES, console)
     cycles, us = sum(r.cycles for r in results), sum(r.microseconds for r in results)
     instructions = sum(r.warp_instructions for r in results)

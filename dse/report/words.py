@@ -9,6 +9,7 @@ from dse.power.models import PowerChoice
 from dse.space.axis import Axis
 from dse.space.metrics import design_metrics
 from dse.space.space import Objective, Space
+from dse.timing.timing import TimingModel
 
 MISSING = "–"
 
@@ -114,6 +115,12 @@ def joined(parts: list[str], word: str = "and") -> str:
     if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+def timing_calibration(model: TimingModel) -> str:
+    """Return the timing model with its calibration, as a terminal prints both."""
+    name = model.calibration
+    return f"timing model {type(model).__name__}, {name if name == 'uncalibrated' else f'calibration {name}'}"
 
 
 def power_calibration(choice: PowerChoice) -> str:

@@ -1,37 +1,39 @@
 """Board power of an H200 as NVML measured it: runs of 200 us and longer, shape families that no fit has seen."""
 
-import importlib.util
+import importlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from dse.calibrate.board_fit import watts_of
 from dse.power.board import BoardPower, left_out_errors
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / ".." / "shared" / "data" / "measured"
+MODULES = ("rows", "judged")
 
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data folder (../shared/data/measured) is absent")
 
 
 @pytest.fixture(scope="module")
-def experiment():
-    """The experiment's own functions: its split, its kernels, its baselines."""
-    spec = importlib.util.spec_from_file_location("board_power", ROOT / "experiments" / "006_board_power" / "run.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["board_power"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["board_power"]
+def experiment() -> Iterator[SimpleNamespace]:
+    """The experiment's modules by name, forgotten afterwards: other experiments may use the same names."""
+    sys.path.insert(0, str(ROOT / "experiments" / "006_board_power"))
+    yield SimpleNamespace(**{name: importlib.import_module(name) for name in MODULES})
+    sys.path.pop(0)
+    for name in MODULES:
+        del sys.modules[name]
 
 
 @pytest.fixture(scope="module")
 def judged(experiment):
     """Rows, shipped model's watts, and the rows left out of the fit."""
-    rows = experiment.power_rows()
-    return rows, experiment.watts_of(BoardPower.from_table(), rows), experiment.masks(rows)
+    rows = experiment.rows.power_rows()
+    return rows, watts_of(BoardPower.from_table(), rows), experiment.rows.masks(rows)
 
 
 @pytest.mark.slow
@@ -39,18 +41,18 @@ def test_held_out_board_power(experiment, judged):
     """The bars are a median of 12 % and 18 % in the mean; the mean stands at 18.1 (README.md), so what it must beat is
     named instead: a constant, the limit, the compact fit, each fitted to the same rows."""
     rows, watts, kinds = judged
-    held_out = experiment.scores(rows, watts, kinds["held out"])
+    held_out = experiment.judged.scores(rows, watts, kinds["held out"])
     assert held_out["rows"] > 300
     assert held_out["median"] <= 12.0
     assert 0.9 < held_out["bias"] < 1.1
-    for name, other in experiment.baselines(rows).items():
-        assert held_out["mean"] < experiment.scores(rows, other, kinds["held out"])["mean"] - 1.5, name
+    for name, other in experiment.judged.baselines(rows).items():
+        assert held_out["mean"] < experiment.judged.scores(rows, other, kinds["held out"])["mean"] - 1.5, name
 
 
 @pytest.mark.slow
 def test_the_stated_uncertainty_is_the_held_out_error(experiment, judged):
     rows, watts, kinds = judged
-    error = experiment.ape(rows, watts)[kinds["held out"]] / 100
+    error = experiment.judged.ape(rows, watts)[kinds["held out"]] / 100
     stated = left_out_errors()
     assert error.mean() == pytest.approx(stated["mean"], abs=0.003)
     assert np.percentile(error, 90) == pytest.approx(stated["q90"], abs=0.01)
@@ -59,9 +61,9 @@ def test_the_stated_uncertainty_is_the_held_out_error(experiment, judged):
 @pytest.mark.slow
 def test_sustained_times_at_the_limit(experiment):
     """GEMMs measured short and sustained, at the limit, families left out: the clock falls as the model says."""
-    pairs = experiment.pair_rows()
+    pairs = experiment.rows.pair_rows()
     at_limit = (pairs.table.power_w > 670).to_numpy() & pairs.table.held_out.to_numpy()
-    laws = experiment.slowdowns(BoardPower.from_table(), pairs)
+    laws = experiment.judged.slowdowns(BoardPower.from_table(), pairs)
     error = {name: np.abs(law / laws["measured"] - 1)[at_limit].mean() for name, law in laws.items()}
     assert at_limit.sum() > 25
     assert error["model"] < 0.039 < error["none"]

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.measured import read_kernels, read_operators, table_kind
+from dse.calibrate.measured import SHAPES, read_kernels, read_operators, read_times, table_kind
 from dse.errors import InputError
 from tests.calibrate.tables import DYNAMIC, kernel_table, operator_table
 
@@ -75,6 +75,7 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is in another unit; give latency_us"),
         ({"power_w": None, "power_mw": 690e3}, "column power_mw is in another unit; give power_w"),
         ({"dtype": None}, "no column dtype"),
+        (dict.fromkeys(sum(SHAPES, ())), r"no columns of a shape; .* \(m, n, k; rows, cols; batch"),
     ],
 )
 def test_refused_operators(tmp_path, columns, sentence):
@@ -86,3 +87,10 @@ def test_operators_without_power_are_counted_by_reason(tmp_path):
     table = read_operators(operator_table(tmp_path / "t.csv", power_w=[690.0, np.nan, 0.0]))
     assert len(table.frame) == 1
     assert table.skipped == {"no power_w": 1, "power_w is 0: not measured": 1}
+
+
+def test_a_table_of_products_needs_no_columns_of_other_operators(tmp_path):
+    others = {column: None for shape in SHAPES[1:] for column in shape}
+    path = operator_table(tmp_path / "t.csv")
+    whole = read_times(path).frame
+    assert read_times(changed(path, **others)).frame[whole.columns].equals(whole)

@@ -1,9 +1,12 @@
 """Kernels one after another: mean power, energy, and the limit held by the mean."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import Array
 
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
@@ -23,28 +26,46 @@ H200 = preset_sheet("h200").numbers()
 CHOICE = power_choice("board", "here")
 
 
-def judged(numbers=H200) -> tuple[Timing, Power]:
-    """A GEMM that the tensor cores bind, and one that DRAM binds."""
-    gpu = Gpu.from_numbers(numbers)
-    shapes = (Gemm(8192, 8192, 8192), Gemm(16, 8192, 8192))
-    kernels = [next(c.kernel for c in gemm_operator("g", g).candidates if "wgmma" in c.label) for g in shapes]
+SHAPES = (Gemm(8192, 8192, 8192), Gemm(16, 8192, 8192))
+"""A GEMM that the tensor cores bind, and one that DRAM binds."""
+
+KERNELS = Kernel.stack(
+    [next(c.kernel for c in gemm_operator("g", g).candidates if "wgmma" in c.label) for g in SHAPES]
+).as_arrays()
+
+
+def record(numbers) -> Gpu:
+    return Gpu(**{name: jnp.asarray(value, float) for name, value in numbers.items()})
+
+
+@jax.jit
+def program(gpu: Gpu) -> tuple[Timing, Power]:
+    """One program for every design."""
 
     def one(kernel: Kernel) -> tuple[Timing, Power]:
         timing = Amali()(kernel, gpu)
         return timing, CHOICE.model.uncapped(activity(kernel, timing, gpu), gpu)
 
-    return jax.jit(jax.vmap(one))(Kernel.stack(kernels).as_arrays())
+    return jax.vmap(one)(KERNELS)
 
 
-def sequence(repeats, numbers=H200, choice: PowerChoice = CHOICE) -> Sequence:
-    timing, power = judged(numbers)
-    gpu = Gpu.from_numbers(numbers)
-    return jax.jit(lambda t, p: in_sequence(choice, t, p, jnp.asarray(repeats, float), gpu))(timing, power)
+def judged(numbers=H200) -> tuple[Timing, Power]:
+    """Timing and power of KERNELS on a design."""
+    return program(record(numbers))
+
+
+@partial(jax.jit, static_argnames="limit")
+def in_turn(timing: Timing, power: Power, repeats: Array, gpu: Gpu, limit: bool) -> Sequence:
+    return in_sequence(PowerChoice(CHOICE.model, limit), timing, power, repeats, gpu)
+
+
+def sequence(repeats, numbers=H200, limit: bool = True) -> Sequence:
+    return in_turn(*judged(numbers), jnp.asarray(repeats, float), record(numbers), limit)
 
 
 def test_without_a_limit_time_and_energy_add_up() -> None:
     timing, power = judged()
-    found = sequence([2.0, 5.0], choice=PowerChoice(CHOICE.model, limit=False))
+    found = sequence([2.0, 5.0], limit=False)
     times = np.array([2.0, 5.0]) * np.asarray(timing.nanoseconds)
     assert float(found.nanoseconds) == pytest.approx(times.sum(), rel=1e-5)
     assert float(found.joules) == pytest.approx(float((times * np.asarray(power.watts)).sum()) * 1e-9, rel=1e-5)
@@ -53,7 +74,7 @@ def test_without_a_limit_time_and_energy_add_up() -> None:
 
 def test_the_limit_holds_for_the_mean_and_slows_what_follows_the_clock() -> None:
     low = H200 | {"tdp_w": 400.0}
-    found, free = sequence([3.0, 3.0], low), sequence([3.0, 3.0], low, PowerChoice(CHOICE.model, limit=False))
+    found, free = sequence([3.0, 3.0], low), sequence([3.0, 3.0], low, limit=False)
     assert float(free.power.watts) > 400
     assert float(found.power.watts) == pytest.approx(0.99 * 400, rel=0.02)
     share = float(found.clock)
@@ -77,7 +98,7 @@ def test_a_batch_equals_single_designs() -> None:
     parts = [judged(d) for d in designs]
     timing, power = (jax.tree.map(lambda *x: jnp.stack(x), *[p[k] for p in parts]) for k in (0, 1))
     gpus = Gpu(**{name: jnp.asarray([d[name] for d in designs], float) for name in H200})
-    whole = jax.jit(lambda: in_sequence(CHOICE, timing, power, jnp.asarray([1.0, 4.0]), gpus))()
+    whole = in_turn(timing, power, jnp.asarray([1.0, 4.0]), gpus, limit=True)
     for number, design in enumerate(designs):
         assert float(whole.joules[number]) == pytest.approx(float(sequence([1.0, 4.0], design).joules), rel=1e-5)
 

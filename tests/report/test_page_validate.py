@@ -3,6 +3,8 @@
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -73,6 +75,18 @@ def test_stacks_add_up_to_what_is_predicted(found):
     np.testing.assert_allclose(whole["us"], whole["predicted_us"], rtol=1e-3)
     assert stacks.groupby("place")["share"].sum().max() < 1.001
     assert set(stacks["part"]) <= set(findings_validate.MEANINGS)
+
+
+def test_what_runs_in_the_hosts_shadow_is_not_drawn():
+    shape = {"device": "A", "op": "gemm", "dtype": "bf16", "m": 1.0, "n": 1.0, "k": 1.0, "kernel": "", "ratio": 1.2}
+    row = shape | {
+        "measured_us": 10.0,
+        "predicted_us": 12.0,
+        "stack_us": {"overhead": 9.0, "selected": 4.0, "wait": 8.0},
+    }
+    stacks = findings_validate.worst_stacks(cast(TimeValidation, SimpleNamespace(document={"worst": [row]})))
+    assert dict(zip(stacks["part"], stacks["us"], strict=True)) == {"overhead": 9.0, "selected": 1.0, "wait": 2.0}
+    assert stacks["share"].sum() == pytest.approx(1.0)
 
 
 def test_noise_and_predictors(found):

@@ -28,6 +28,13 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> SweepResult:
     return sweep(space_from_mapping(SMALL, "here", "small"), folder)
 
 
+@pytest.fixture
+def quick(small: dict[str, Any]) -> dict[str, Any]:
+    """One workload and the model that compiles soonest, for what does not depend on them."""
+    decode = {"decode": small["workloads"]["decode"]}
+    return small | {"timing": "roofline", "workloads": decode, "objectives": small["objectives"][1:]}
+
+
 def test_every_design_is_there_and_finite(result: SweepResult) -> None:
     points = result.points()
     assert len(points) == result.n == result.n_feasible == 45
@@ -125,11 +132,11 @@ def test_chunks_do_not_change_results(result: SweepResult, monkeypatch: pytest.M
     assert len(small.front) == len(result.front)
 
 
-def test_reasons_are_counted_and_written(small: dict[str, Any]) -> None:
-    small["axes"] = {"dram_gb": [2, 80], "tensor_fma_bf16": [0, 512], "shared_memory_kib": [16, 228]}
-    small["links"] = {}
-    small["constraints"] = ["decode.tbt_ms > 0"]
-    found = sweep(space_from_mapping(small, "here", "small"))
+def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
+    quick["axes"] = {"dram_gb": [2, 80], "tensor_fma_bf16": [0, 512], "shared_memory_kib": [16, 228]}
+    quick["links"] = {}
+    quick["constraints"] = ["decode.tbt_ms > 0"]
+    found = sweep(space_from_mapping(quick, "here", "small"))
     points = found.points()
     assert found.n == 8
     assert found.n_feasible == 1
@@ -145,9 +152,9 @@ def test_reasons_are_counted_and_written(small: dict[str, Any]) -> None:
     assert kernels["decode.tbt_ms"].isna().all()
 
 
-def test_nothing_feasible_is_an_answer(small: dict[str, Any]) -> None:
-    small["constraints"] = ["die_mm2 <= 1"]
-    found = sweep(space_from_mapping(small, "here", "small"))
+def test_nothing_feasible_is_an_answer(quick: dict[str, Any]) -> None:
+    quick["constraints"] = ["die_mm2 <= 1"]
+    found = sweep(space_from_mapping(quick, "here", "small"))
     assert found.n_feasible == len(found.front) == 0
     assert found.infeasible == {"constraint: die_mm2 <= 1": 45}
 
@@ -159,12 +166,12 @@ def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
         sweep(space_from_mapping(SMALL, "here", "small"), blocker / "out")
 
 
-def test_maximised_objectives_and_expressions(small: dict[str, Any]) -> None:
-    small["objectives"] = [
+def test_maximised_objectives_and_expressions(quick: dict[str, Any]) -> None:
+    quick["objectives"] = [
         {"value": "decode.tokens_per_s / die_mm2", "goal": "max", "name": "density", "unit": "token/s/mm2"},
         {"value": "total.time_ms", "goal": "min"},
     ]
-    found = sweep(space_from_mapping(small, "here", "small"))
+    found = sweep(space_from_mapping(quick, "here", "small"))
     points = found.points()
     np.testing.assert_allclose(points["density"], points["decode.tokens_per_s"] / points["die_mm2"], rtol=1e-5)
     assert points["density"].max() in found.front["density"].to_numpy()
@@ -178,21 +185,21 @@ def test_row_groups_hold_the_space_and_no_clock(result: SweepResult) -> None:
     assert metadata[b"dse.digest"].decode() == result.space.digest
 
 
-def test_an_axis_can_be_an_objective(small: dict[str, Any]) -> None:
-    small["objectives"] = [{"value": "sm_count", "goal": "min"}, {"value": "decode.tbt_ms", "goal": "min"}]
-    points = sweep(space_from_mapping(small, "here", "small")).points()
+def test_an_axis_can_be_an_objective(quick: dict[str, Any]) -> None:
+    quick["objectives"] = [{"value": "sm_count", "goal": "min"}, {"value": "decode.tbt_ms", "goal": "min"}]
+    points = sweep(space_from_mapping(quick, "here", "small")).points()
     assert points["sm_count"].dtype == np.int64
 
 
-def test_an_objective_without_a_value_is_a_reason(small: dict[str, Any]) -> None:
-    small["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
-    found = sweep(space_from_mapping(small, "here", "small"))
+def test_an_objective_without_a_value_is_a_reason(quick: dict[str, Any]) -> None:
+    quick["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
+    found = sweep(space_from_mapping(quick, "here", "small"))
     assert found.infeasible == {"objective: odd is not a finite number": 9}
 
 
-def test_objectives_off_the_scale_have_no_median(small: dict[str, Any]) -> None:
-    small["objectives"] = [{"value": "decode.tbt_ms - 1000", "goal": "min", "name": "odd"}]
-    effects = sweep(space_from_mapping(small, "here", "small")).axis_effects
+def test_objectives_off_the_scale_have_no_median(quick: dict[str, Any]) -> None:
+    quick["objectives"] = [{"value": "decode.tbt_ms - 1000", "goal": "min", "name": "odd"}]
+    effects = sweep(space_from_mapping(quick, "here", "small")).axis_effects
     assert effects["median"].isna().all()
     assert effects["best"].notna().all()
 

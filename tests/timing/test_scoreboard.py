@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax import Array
 
 from dse.timing.scoreboard import lone_warp, stalls
-from dse.workload.segments import Segments, make_segments
+from dse.workload.segments import make_segments
 from tests.workload.programs import plain_recurrence, random_program
 
 seeds = pytest.mark.parametrize("seed", range(12))
@@ -48,15 +47,11 @@ def test_equals_the_recurrence_over_instructions(seed: int) -> None:
 @seeds
 def test_a_batch_equals_single_designs(seed: int) -> None:
     segments, latency = make_segments(*random_program(seed)), latencies(seed, 64) * 1.01
-    whole = _every(segments, latency)
+    every = jax.jit(lambda latency: [*stalls(segments, latency), *lone_warp(segments, latency)[:-1]])
+    whole = every(jnp.asarray(latency, jnp.float32))
     for design in range(0, 64, 7):
-        for a, b in zip(whole, _every(segments, latency[:, design]), strict=True):
+        for a, b in zip(whole, every(jnp.asarray(latency[:, design], jnp.float32)), strict=True):
             assert np.array_equal(np.asarray(a)[..., design], np.asarray(b))
-
-
-def _every(segments: Segments, latency: np.ndarray) -> list[Array]:
-    latency = jnp.asarray(latency, jnp.float32)
-    return [*stalls(segments, latency), *lone_warp(segments, latency)[:-1]]
 
 
 def test_gradients_follow_the_latencies_that_bind() -> None:

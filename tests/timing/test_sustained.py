@@ -12,6 +12,7 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 from dse.timing.models import timing_model
 from dse.timing.sustained import Sustained
+from dse.timing.timing import Timing
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED
@@ -25,8 +26,18 @@ def kernels(library=REPRESENTATIVE) -> Kernel:
     return Kernel.stack([c.kernel for operator in made for c in operator.candidates]).as_arrays()
 
 
+@jax.jit
+def timed(model: Amali, gpu, batch: Kernel) -> Timing:
+    """One program for every GPU and every value of a model's costs."""
+    return jax.vmap(lambda kernel: model(kernel, gpu))(batch)
+
+
+def floats(record):
+    return jax.tree.map(lambda x: jnp.asarray(x, float), record)
+
+
 def cycles(model: Amali, gpu, batch: Kernel) -> np.ndarray:
-    return np.asarray(jax.jit(jax.vmap(lambda kernel: model(kernel, gpu).cycles))(batch))
+    return np.asarray(timed(floats(model), floats(gpu), batch).cycles)
 
 
 def test_neutral_values_change_nothing_but_fitted_ones_do():
@@ -57,7 +68,7 @@ def test_more_of_a_rate_is_never_slower(attribute):
 
 def test_causes_still_add_up_and_the_clock_drop_grows_with_duration():
     gpu, batch = load_gpu("h100_sxm"), kernels()
-    timing = jax.jit(jax.vmap(lambda kernel: Amali(sustained=FITTED)(kernel, gpu)))(batch)
+    timing = timed(floats(Amali(sustained=FITTED)), floats(gpu), batch)
     np.testing.assert_allclose(sum(timing.stack().values(), 0.0), timing.cycles, rtol=1e-5)
     busy = gemm_operator("g", Gemm(8192, 8192, 8192), (9.0, 9.0)).candidates[0].kernel
     short, long = (FITTED.slowed(busy, gpu, jnp.asarray(1.9), jnp.asarray(c)) for c in (1.5e6, 3e6))

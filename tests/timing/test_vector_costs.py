@@ -33,7 +33,12 @@ def batch() -> Kernel:
 
 @pytest.fixture(scope="module")
 def model() -> Amali:
-    return jax.tree.map(jnp.asarray, replace(load_timing_calibration("shared").model, calibrated_on=""))
+    return floats(replace(load_timing_calibration("shared").model, calibrated_on=""))
+
+
+def floats(record):
+    """Numbers of one type, so that one program serves all."""
+    return jax.tree.map(lambda x: jnp.asarray(x, float), record)
 
 
 @jax.jit
@@ -42,9 +47,7 @@ def timed(model, gpu, batch):
 
 
 def cycles(model, gpu, batch):
-    model = jax.tree.map(lambda x: jnp.asarray(x, float), model)
-    gpu = jax.tree.map(lambda x: jnp.asarray(x, float), gpu)
-    return np.asarray(timed(model, gpu, batch).cycles)
+    return np.asarray(timed(floats(model), floats(gpu), batch).cycles)
 
 
 def test_every_vector_implementation_is_calibrated():
@@ -54,7 +57,7 @@ def test_every_vector_implementation_is_calibrated():
 @pytest.mark.parametrize("name", GPUS)
 def test_causes_add_up_and_stay_finite(name, batch, model):
     gpu = load_gpu(name)
-    timing = timed(model, jax.tree.map(lambda x: jnp.asarray(x, float), gpu), batch)
+    timing = timed(model, floats(gpu), batch)
     stack = np.array([np.asarray(getattr(timing, cause)) for cause in CAUSES])
     assert np.isfinite(stack).all()
     assert (stack >= 0).all()

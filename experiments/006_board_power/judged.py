@@ -1,0 +1,107 @@
+"""Errors of the model, and of what it must beat."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from rows import folds, masks, pair_rows, power_rows, seen
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from dse.calibrate.board_fit import FREE, LONG_US, fit, predicted, prior_model, watts_of, with_values
+from dse.calibrate.fit import descend
+from dse.calibrate.launches import Rows
+from dse.power.board import BoardPower
+
+
+def ape(rows: Rows, watts: np.ndarray) -> np.ndarray:
+    """|predicted / measured - 1| [%]."""
+    return 100 * np.abs(np.asarray(watts) / rows.table.power_w.to_numpy() - 1)
+
+
+def scores(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> dict[str, float]:
+    """Mean and median error [%] and the geometric mean of predicted over measured, of the kept rows."""
+    error = ape(rows, watts)[keep]
+    bias = np.exp(np.mean(np.log(np.asarray(watts)[keep] / rows.table.power_w.to_numpy()[keep])))
+    return {"rows": int(keep.sum()), "mean": error.mean(), "median": float(np.median(error)), "bias": bias}
+
+
+def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.ndarray:
+    """Watts of each row from a fit without its family's fold: among the training rows, or among all long rows."""
+    rows, pairs = power_rows(), pair_rows()
+    long = rows.table.latency_us.to_numpy() >= LONG_US
+    use, pair_use = (long, np.ones(len(pairs.table), bool)) if all_rows else (masks(rows)["train"], seen(pairs))
+    fold, pair_fold = folds(rows), folds(pairs)
+    watts = np.ones(len(use))
+    for k in np.unique(fold):
+        values = fit(rows, use & (fold != k), pairs, pair_use & (pair_fold != k), free)
+        watts[fold == k] = watts_of(with_values(prior_model(), arrays(values)), rows)[fold == k]
+    return watts
+
+
+def interval(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> tuple[float, float]:
+    """95 % interval of the mean error [%] over families drawn with replacement."""
+    error = pd.Series(ape(rows, watts)[keep]).groupby(rows.table.family.to_numpy()[keep]).agg(["sum", "size"])
+    drawn = np.random.default_rng(0).integers(0, len(error), (2000, len(error)))
+    means = error["sum"].to_numpy()[drawn].sum(axis=1) / error["size"].to_numpy()[drawn].sum(axis=1)
+    return float(np.percentile(means, 2.5)), float(np.percentile(means, 97.5))
+
+
+def arrays(values: dict[str, float]) -> dict[str, jax.Array]:
+    """Return numbers as arrays."""
+    return {name: jnp.asarray(value) for name, value in values.items()}
+
+
+def gradient_boosting(rows: Rows) -> np.ndarray:
+    """A flexible regression on the shapes alone, fitted to the training rows: how far hidden states follow shapes."""
+    columns = ["m", "n", "k", "batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
+    table = rows.table
+    features = np.log1p(table[columns]).assign(op=table.op.astype("category").cat.codes).to_numpy()
+    target, train = np.log(table.power_w.to_numpy()), masks(rows)["train"]
+    forest = HistGradientBoostingRegressor(
+        loss="absolute_error", max_iter=200, min_samples_leaf=8, learning_rate=0.05, random_state=0
+    )
+    return np.exp(forest.fit(features[train], target[train]).predict(features))
+
+
+def compact(rows: Rows) -> np.ndarray:
+    """The compact physical fit of spec/operators.md: base, active SMs, FMAs, L2 and DRAM bytes, a soft cap."""
+    counts, train = rows.measured, masks(rows)["train"]
+    fma = counts.tensor_fma + counts.softmax_fma + counts.padding_fma
+    columns = (
+        counts.nanoseconds * counts.busy,
+        fma,
+        counts.sfu,
+        counts.l2_bytes - counts.dram_bytes,
+        counts.dram_bytes,
+    )
+    rates = jnp.stack([x / counts.nanoseconds for x in columns], axis=1)
+    scale, watts = rates[train].mean(axis=0), jnp.asarray(rows.table.power_w.to_numpy())
+
+    def predict(theta: jax.Array) -> jax.Array:
+        free = 60.0 + jnp.exp(theta[0]) + rates / scale @ jnp.exp(theta[1:])
+        return free - 10.0 * jax.nn.softplus((free - 693.0) / 10.0)
+
+    def loss(theta: jax.Array) -> jax.Array:
+        return jnp.mean(jnp.sqrt((predict(theta)[train] / watts[train] - 1) ** 2 + 1e-4))
+
+    start = jnp.log(jnp.full(1 + rates.shape[1], 100.0))
+    return np.asarray(predict(jax.jit(lambda x: descend(loss, x, 800))(start)))
+
+
+def baselines(rows: Rows) -> dict[str, np.ndarray]:
+    """What must be beaten: the constant with the least error in training, the power limit, a compact fit."""
+    train, measured = masks(rows)["train"], rows.table.power_w.to_numpy()
+    trials = np.arange(200.0, 701.0, 5.0)
+    best = trials[np.argmin([np.mean(np.abs(c / measured[train] - 1)) for c in trials])]
+    ones = np.ones(len(measured))
+    return {"constant": best * ones, "TDP": 700.0 * ones, "compact physical fit": compact(rows)}
+
+
+def slowdowns(model: BoardPower, pairs: Rows) -> dict[str, np.ndarray]:
+    """Sustained over short time [1]: measured, of the model, and of laws with one exponent."""
+    uncapped = jax.jit(jax.vmap(lambda counts: model.uncapped(counts, pairs.gpu).watts))(pairs.measured)
+    over = np.maximum(np.asarray(uncapped) / float(model.limit(pairs.gpu)), 1.0)
+    _, slower = jax.jit(predicted)(model, pairs.measured, pairs.measured_timing, pairs.gpu)
+    laws = {f"max(1, P/limit)^{gamma}": over**gamma for gamma in (0.33, 0.4)}
+    measured = (pairs.table.sustained_us / pairs.table.latency_us).to_numpy()
+    return {"measured": measured, "none": np.ones(len(over)), "model": np.asarray(slower)} | laws

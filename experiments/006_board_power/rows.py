@@ -1,0 +1,60 @@
+"""The measured rows, and their split: shape families that no fit sees."""
+
+import zlib
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate import launches
+from dse.calibrate.board_fit import LONG_US
+from dse.calibrate.launches import Rows
+
+DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "measured"
+PAIR_US = 50.0
+"""Short runs whose time is compared with the sustained run's: launch overheads no longer matter."""
+
+HELD_OUT = (7, 8, 9)
+"""Of ten classes of shape families, by checksum of the family's name, those that no fit sees."""
+
+
+def load_rows(table: pd.DataFrame, preset: str) -> Rows:
+    """Rows of a measured table on a preset, with the mark of the families that no fit sees."""
+    rows = launches.load_rows(table, preset)
+    rows.table["held_out"] = [zlib.crc32(name.encode()) % 10 in HELD_OUT for name in rows.table["family"]]
+    return rows
+
+
+@cache
+def power_rows() -> Rows:
+    """All measured rows with power."""
+    return load_rows(pd.read_csv(DATA / "aiconfigurator__power.csv"), "h200")
+
+
+@cache
+def pair_rows() -> Rows:
+    """GEMMs of an H200 measured both short and sustained; column ``sustained_us`` beside the short ``latency_us``."""
+    shape = ["m", "n", "k"]
+    short = pd.read_csv(DATA / "aiconfigurator__gemm.csv", low_memory=False)
+    short = short[short.device.str.contains("H200") & (short.dtype == "bf16") & (short.latency_us >= PAIR_US)]
+    power = pd.read_csv(DATA / "aiconfigurator__power.csv")
+    long = power[power.op == "gemm"][[*shape, "latency_us", "power_w"]]
+    long = long.rename(columns={"latency_us": "sustained_us"})
+    return load_rows(short.drop(columns="power_w").merge(long, on=shape), "h200")
+
+
+def masks(rows: Rows) -> dict[str, np.ndarray]:
+    """Long rows to fit on, long rows left out, and short rows."""
+    long, out = rows.table.latency_us.to_numpy() >= LONG_US, rows.table.held_out.to_numpy()
+    return {"train": long & ~out, "held out": long & out, "short": ~long}
+
+
+def folds(rows: Rows, count: int = 5) -> np.ndarray:
+    """A fold for each row, by family, independent of the held-out split."""
+    return np.array([zlib.crc32(name[::-1].encode()) % count for name in rows.table.family])
+
+
+def seen(pairs: Rows) -> np.ndarray:
+    """Pairs of families that a fit may see."""
+    return ~pairs.table.held_out.to_numpy()
