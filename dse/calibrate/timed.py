@@ -1,7 +1,7 @@
 """Measured rows beside the kernels that could have run: built, timed and chosen in blocks, so memory is bounded."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +17,6 @@ from dse.calibrate.vector_rows import VECTOR, overhead_of
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
-from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 
@@ -99,14 +98,8 @@ def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
         part = jax.tree.map(lambda x, s=start, f=fill: np.pad(x[s : s + CANDIDATES], (0, f), mode="edge"), rows.kernels)
         at = np.pad(row, (0, fill), mode="edge")
         gpus = jax.tree.map(lambda x, at=at: np.asarray(x)[at], rows.gpus)
-        found.append(np.asarray(_times(_anonymous(model), part, gpus))[: len(row)])
+        found.append(np.asarray(_times(model.anonymous(), part, gpus))[: len(row)])
     return np.concatenate(found)
-
-
-def _anonymous(model: TimingModel) -> TimingModel:
-    """The model with its numbers as arrays and without its name: one compiled program serves every calibration."""
-    model = replace(model, calibrated_on="", errors=None) if isinstance(model, Amali) else model
-    return jax.tree.map(lambda x: jnp.asarray(x, float), model)
 
 
 @eqx.filter_jit
@@ -116,7 +109,7 @@ def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
 
 def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     """Return the timing of one kernel a row, fields of shape (rows,)."""
-    return _timings(_anonymous(model), kernels, gpus)
+    return _timings(model.anonymous(), kernels, gpus)
 
 
 @eqx.filter_jit

@@ -4,15 +4,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
+from jax import Array
 
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.activity import activity, traced_activity
+from dse.power.board import BoardPower
 from dse.power.cap import OFF_CLOCK
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
@@ -124,11 +127,19 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
             judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
         return jax.tree.map(lambda *values: np.stack(values), *judged)
 
+    judged = _judged(model.anonymous(), power.model, workload.kernels.as_arrays(), gpu)
+    return jax.tree.map(np.asarray, judged)
+
+
+@eqx.filter_jit
+def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
+    """One program for every GPU and calibration."""
+
     def one(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)
-        return timing, power.model.uncapped(activity(kernel, timing, gpu), gpu)
+        return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
 
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(workload.kernels.as_arrays()))
+    return jax.vmap(one)(kernels)
 
 
 def _phase(
@@ -136,7 +147,12 @@ def _phase(
 ) -> Sequence:
     """Return one phase where the board settles."""
     repeats = jnp.asarray(workload.phase_repeats(phase), float)
-    return jax.jit(lambda t, w: in_sequence(power, t, w, repeats, sheet.record()))(timing, watts)
+    return _settled(power.model, power.limit, timing, watts, repeats, sheet.record())
+
+
+@eqx.filter_jit
+def _settled(model: BoardPower, limit: bool, timing: Timing, watts: Power, repeats: Array, gpu: Gpu) -> Sequence:
+    return in_sequence(PowerChoice(model, limit), timing, watts, repeats, gpu)
 
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:

@@ -138,6 +138,10 @@ class Amali(TimingModel):
         slower = self.sustained.slowed(kernel, sheet, clock, on_sm.total + after)
         return mem, grid, on_sm.scaled(slower), slower * after, slower
 
+    def anonymous(self) -> "Amali":
+        """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
+        return super(Amali, replace(self, calibrated_on="", errors=None)).anonymous()
+
     @property
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""

@@ -2,8 +2,10 @@
 
 from abc import abstractmethod
 from dataclasses import fields
+from typing import Self
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -103,6 +105,10 @@ class TimingModel(eqx.Module):
         """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs), which alone decide its
         warp's stalls; None where the model does not ask for them."""
         return None
+
+    def anonymous(self) -> Self:
+        """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
+        return jax.tree.map(lambda x: jnp.asarray(x, float), self)
 
     @property
     def calibration(self) -> str:
