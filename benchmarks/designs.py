@@ -1,11 +1,12 @@
 """Designs a second for one trace after the first: the recurrence in three ways, compiled forms, and whole models.
 
-Run with ``python -m benchmarks.designs [--json]`` (a minute). Processor time, not wall time. The warp is a pipelined
+Run with ``python -m benchmarks.designs [--json]`` (a minute). On one core, in processor time. The warp is a pipelined
 GEMM main loop of 1004 instructions (loads two iterations ahead, shared memory, HMMA chains). All ways agree
 (asserted). The original program repeats everything for each design: seconds a design.
 """
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -208,6 +209,8 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Measure and print."""
+    if hasattr(os, "sched_setaffinity"):  # before JAX counts the cores: two would wait for each other
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kernel = write(folder, gemm_warp)

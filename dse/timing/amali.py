@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE, ceil_div
+from dse.numerics import INFEASIBLE, few_ceil_div
 from dse.timing.interval import (
     Cycles,
     Hiding,
@@ -383,7 +383,7 @@ def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:
 def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:
     """Return the warps of a wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
     on_sm = ctas * warps
-    subcore = ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
+    subcore = few_ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
     return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
 
 

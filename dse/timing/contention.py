@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
-from dse.numerics import ceil_div
+from dse.numerics import few_ceil_div
 from dse.timing.memory import Memory
 
 PHI = 0.5
@@ -25,6 +25,6 @@ def queueing(load_bytes: Array, store_bytes: Array, sms: Array, mshr_bytes: Arra
     m = memory.dram_share
     s_noc = PHI * sms * (reads + store_bytes) * t_n
     s_dram = PHI * sms * reads * m * t_d
-    batches = jnp.maximum(ceil_div(load_bytes, mshr_bytes) - 1.0, 0.0)  # those that wait for an earlier one
+    batches = jnp.maximum(few_ceil_div(load_bytes, mshr_bytes) - 1.0, 0.0)  # those that wait for an earlier one
     s_mshr = batches * (memory.l2 + m * memory.dram) + PHI * sms * (load_bytes - reads) * (t_n + m * t_d)
     return s_noc + s_dram + s_mshr

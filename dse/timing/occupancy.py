@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import ceil_div, floor_div
+from dse.numerics import ceil_div, few_floor_div, floor_div
 from dse.units import WARP_SIZE
 from dse.workload.kernel import Kernel
 from dse.workload.traced import TracedKernel
@@ -69,7 +69,7 @@ def waves(kernel: Kernel | TracedKernel, gpu: Gpu) -> Waves:
     grid = jnp.asarray(kernel.ctas)
     most = ceil_div(grid, gpu.sm_count)
     resident = jnp.minimum(jnp.maximum(fit, 1.0), most)
-    full = floor_div(most, resident)
+    full = few_floor_div(most, resident)
     rest = most - full * resident
     # The SMs that get one CTA fewer leave the last wave with holes: a full wave holds the mean, so that the waves
     # together hold the grid and no more.
