@@ -173,7 +173,8 @@ def with_its_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     """Return the kernel compiled for designs around a sheet's."""
     with jax.enable_x64(True):
         count = samples(kernel.segments)
-        drawn = [model.trace_latencies(kernel, Gpu(**varied(sheet, count, seed))) for seed in (8, 9)]
+        latencies = jax.jit(lambda gpu: model.trace_latencies(kernel, gpu))
+        drawn = [latencies(Gpu(**varied(sheet, count, seed))) for seed in (8, 9)]
         return with_forms(kernel, *map(np.asarray, drawn))
 
 

@@ -36,7 +36,7 @@ def _compiled(
 ) -> TracedKernel:
     count = samples(kernel.segments)
     with jax.enable_x64(True):
-        found = model.trace_latencies(kernel, _drawn(base, axes, links, 2 * count))
+        found = jax.jit(lambda gpu: model.trace_latencies(kernel, gpu))(_drawn(base, axes, links, 2 * count))
     if found is None:
         return kernel
     latency = np.asarray(found)

@@ -46,6 +46,7 @@ def space(trace: Path, **changes: Any) -> dict[str, Any]:
 def test_a_trace_is_swept_as_any_workload(trace: Path, tmp_path: Path) -> None:
     loaded = space_from_mapping(space(trace), "s.toml", "s")
     assert loaded.workloads[0].traces[0].made_for.shape[0] == 2  # one simulation for each number of SMs
+    assert all(trace.compiled is not None for trace in loaded.workloads[0].traces)
     result = sweep(loaded, tmp_path / "out")
     base = result.baseline.iloc[0]
     alone = run("rtx_2060", str(trace))
