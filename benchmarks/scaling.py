@@ -3,8 +3,8 @@
 Run with ``python -m benchmarks.scaling [--largest] [--json]`` (two minutes on two cores; ``--largest`` adds 10^8
 designs, a minute more). Every sweep runs in a process of its own, so that its peak memory is its own. The space is the
 cheapest there is (one GEMM, the roofline), where what surrounds the evaluation weighs most; the last rows are the
-shipped main space. ``of_evaluation``: the evaluator's processor time a design, called directly on two threads, over
-the sweep's; processor time, because it stays the same beside other programs.
+shipped main space, thinned and whole. ``of_evaluation``: the evaluator's processor time a design, called directly on
+two threads, over the sweep's; processor time, because it stays the same beside other programs.
 """
 
 import json
@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,8 @@ from dse.sweep.sweep import sweep
 
 SIZES = (10**4, 10**5, 10**6, 10**7)
 LARGEST = 10**8
+MAIN_SIZES = (10**4, 10**5)
+WHOLE = 0
 MAIN = "h100_tensor_core"
 ALONE_SECONDS = 3.0
 
@@ -42,6 +45,19 @@ def cheapest(size: int, folder: Path) -> Space:
     objectives = [{"value": "gemm.time_ms", "goal": "min"}, {"value": "die_mm2", "goal": "min"}]
     content = {"base": "h100_sxm", "timing": "roofline", "axes": axes, "workloads": {"gemm": "one.csv"}}
     return space_from_mapping(content | {"objectives": objectives}, "benchmark", "cheapest", folder)
+
+
+def main_space(size: int) -> Space:
+    """Return the shipped main space with every so-many-th value of its longest axes: at most ``size`` designs."""
+    whole = load_space(find_space(MAIN))
+    if size == WHOLE:
+        return whole
+    values = {axis.name: list(axis.numbers) for axis in whole.axes}
+    while prod(map(len, values.values())) > size:
+        longest = max(values, key=lambda name: len(values[name]))
+        values[longest] = values[longest][::2]
+    content = whole.content | {"axes": values}
+    return space_from_mapping(content, "benchmark", "main, thinned", whole.folder)
 
 
 def alone(space: Space) -> float:
@@ -79,31 +95,33 @@ def measured(space: Space, keep: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def in_a_process(size: int, keep: str) -> dict[str, Any]:
-    """Return what a sweep of ``size`` designs takes in a process of its own (0: the main space)."""
-    command = [sys.executable, "-m", "benchmarks.scaling", "--one", str(size), keep]
+def in_a_process(which: str, size: int, keep: str) -> dict[str, Any]:
+    """Return what a sweep of ``size`` designs takes in a process of its own; ``which``: cheapest or main."""
+    command = [sys.executable, "-m", "benchmarks.scaling", "--one", which, str(size), keep]
     return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
 
-def one(size: int, keep: str) -> None:
+def one(which: str, size: int, keep: str) -> None:
     """Measure one sweep in this process and print it as JSON."""
     cache_compilations()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        space = cheapest(size, folder) if size else load_space(find_space(MAIN))
+        space = cheapest(size, folder) if which == "cheapest" else main_space(size)
         print(json.dumps(measured(space, keep, folder)))
 
 
 def main() -> None:
     """Print a row a sweep, or all of them as JSON with --json."""
     if "--one" in sys.argv:
-        size, keep = sys.argv[sys.argv.index("--one") + 1 :]
-        one(int(size), keep)
+        which, size, keep = sys.argv[sys.argv.index("--one") + 1 :]
+        one(which, int(size), keep)
         return
     sizes = (*SIZES, LARGEST) if "--largest" in sys.argv else SIZES
-    wanted = [*((size, "front") for size in sizes), (10**7, "all"), (0, "front"), (0, "all")]
-    rows = [in_a_process(*which) for which in wanted]
-    document = {"cheapest": rows[:-2], "main": rows[-2:]}
+    wanted = {
+        "cheapest": [*((size, "front") for size in sizes), (10**7, "all")],
+        "main": [*((size, "front") for size in (*MAIN_SIZES, WHOLE)), (WHOLE, "all")],
+    }
+    document = {which: [in_a_process(which, *row) for row in rows] for which, rows in wanted.items()}
     if "--json" in sys.argv:
         print(json.dumps(document, indent=1))
         return
