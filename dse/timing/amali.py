@@ -176,13 +176,9 @@ class Amali(TimingModel):
 
     def _seen(self, kernel: TracedKernel, gpu: Gpu) -> View:
         return view(
-            kernel,
-            gpu,
-            trace_clock(kernel, gpu),
-            tensor_modifiers=self.tensor_modifiers,
-            tensor_latency_measured=self.tensor_latency_measured,
-            latency_is_total=self.latency_is_total,
-        )
+            kernel, gpu, trace_clock(kernel, gpu), tensor_modifiers=self.tensor_modifiers,
+            tensor_latency_measured=self.tensor_latency_measured, latency_is_total=self.latency_is_total,
+        )  # fmt: skip
 
     def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
         """Return the timing of a traced kernel, and where it is exact."""

@@ -9,11 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.timing.scoreboard import Lone, lone, rounding
+from dse.timing.scoreboard import NEVER_CYCLE, Lone, lone, rounding
 from dse.workload.forms import Forms, Pattern
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED
-
-_NEVER = -1e9
 
 
 class Found(NamedTuple):
@@ -35,11 +33,12 @@ class Found(NamedTuple):
 def by_forms(forms: Forms, latency: Array) -> Found:
     """Return a warp's time on designs whose rows have the given ``latency`` [cycle], shape (rows, *designs).
 
-    Each design has the pattern whose margins are the largest: where two meet, both are right.
+    Each design has the pattern whose least margin is the largest; where two meet, the first of them, which has no
+    interval that a stall of 0 closes.
     """
     patterns = forms.patterns
     pattern = _pattern(forms, latency)
-    stalled = _chosen(pattern, [form(p.stalled, latency) for p in patterns])
+    stalled = _chosen(pattern, [_form(p.stalled, latency) for p in patterns])
     after = {c: _after(patterns, pattern, c, latency) for c in (COMPUTE, SHARED, GLOBAL)}
     intervals = _chosen(pattern, [jnp.full_like(stalled, p.intervals) for p in patterns])
     return Found(lone(stalled, after, intervals, forms.instructions), pattern, latency)
@@ -78,7 +77,7 @@ def over_distinct(forms: Forms, found: Found, counts: Any, close: Callable[[Any,
     return jax.lax.scan(step, none, given)[0]
 
 
-def form(coefficients: np.ndarray, latency: Array) -> Array:
+def _form(coefficients: np.ndarray, latency: Array) -> Array:
     """Return the sum of latencies [cycle] times their coefficients [R + 1], the last one being cycles."""
     total = jnp.full_like(latency[0], coefficients[-1])
     for row in np.flatnonzero(coefficients[:-1]).tolist():
@@ -89,8 +88,8 @@ def form(coefficients: np.ndarray, latency: Array) -> Array:
 
 def _margin(pattern: Pattern, latency: Array) -> Array:
     """Return by how much a pattern holds [cycle]: negative where it does not."""
-    margins = [form(margin, latency) for margin in pattern.margins]
-    return reduce(jnp.minimum, margins, jnp.full_like(latency[0], -_NEVER))
+    margins = [_form(margin, latency) for margin in pattern.margins]
+    return reduce(jnp.minimum, margins, jnp.full_like(latency[0], -NEVER_CYCLE))
 
 
 def _after(patterns: tuple[Pattern, ...], pattern: Array, cause: int, latency: Array) -> Array:
@@ -98,8 +97,8 @@ def _after(patterns: tuple[Pattern, ...], pattern: Array, cause: int, latency: A
     ends = [p.after[p.after_cause == cause] for p in patterns]
     if all(np.array_equal(end, ends[0]) for end in ends):
         ends = ends[:1]
-    never = jnp.full_like(latency[0], _NEVER)
-    return _chosen(pattern, [reduce(jnp.maximum, [form(end, latency) for end in of_one], never) for of_one in ends])
+    never = jnp.full_like(latency[0], NEVER_CYCLE)
+    return _chosen(pattern, [reduce(jnp.maximum, [_form(end, latency) for end in of_one], never) for of_one in ends])
 
 
 def _chosen(pattern: Array, values: list[Array]) -> Array:

@@ -6,6 +6,7 @@ and a step would gather them one by one (benchmarks/designs.py measures both; PA
 """
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
@@ -16,7 +17,8 @@ from dse.workload.segments import COMPUTE, GLOBAL, SHARED, Segments
 
 State = TypeVar("State")
 
-_BEFORE = -1e9
+NEVER_CYCLE = -1e9
+"""A time before any [cycle]: finite, so that fast-math may add to it."""
 
 
 class Lone(NamedTuple):
@@ -54,15 +56,9 @@ def lone_warp(segments: Segments, latency: Array) -> Lone:
     last, stalled = segments.last, end.stalled
     # Nothing stalls within the last interval: whatever it holds was issued when the warp had stalled as long as ever.
     dones = [(int(c), end.done_after(k, latency)) for k, c in enumerate(last.cause)]
-    causes = {c: _largest([d for cause, d in dones if cause == c], stalled) for c in (COMPUTE, SHARED, GLOBAL)}
-    return lone(stalled, causes, 1.0 + closed, float(segments.instructions))
-
-
-def _largest(values: list[Array], like: Array) -> Array:
-    largest = jnp.full_like(like, _BEFORE)
-    for value in values:
-        largest = jnp.maximum(largest, value)
-    return largest
+    never = jnp.full_like(stalled, NEVER_CYCLE)
+    after = {c: reduce(jnp.maximum, [d for cause, d in dones if cause == c], never) for c in (COMPUTE, SHARED, GLOBAL)}
+    return lone(stalled, after, 1.0 + closed, float(segments.instructions))
 
 
 def lone(stalled: Array, after: dict[int, Array], intervals: Array, instructions: float) -> Lone:
@@ -84,7 +80,7 @@ class End(NamedTuple):
         if it is in the last interval."""
         last = self.segments.last
         late = float(last.instruction[pair] - self.segments.instructions) + latency[int(last.row[pair])]
-        return jnp.where(self.times[int(last.slot[pair])] >= self.stalled, late, _BEFORE)
+        return jnp.where(self.times[int(last.slot[pair])] >= self.stalled, late, NEVER_CYCLE)
 
 
 def walk(
@@ -115,15 +111,13 @@ def walk(
         before, times, state = carry
         (slots, rows), (offsets, causes), write, value = x
         done = [_at(times, slots[o]) + (offsets[o] + _at(latency, rows[o])) for o in operands]
-        late = before
-        for d in done:
-            late = jnp.maximum(late, d)
+        late = reduce(jnp.maximum, done, before)
         here = jnp.where(late - before > negligible * jnp.maximum(late, 1.0), late, before)
         state = follow(state, here - before, label(done, causes, before), value)
         return (here, lax.dynamic_update_index_in_dim(times, here, write, 0), state), None
 
     start = jnp.zeros_like(latency[0])
-    times = jnp.full((segments.slots, *start.shape), _BEFORE, latency.dtype)
+    times = jnp.full((segments.slots, *start.shape), NEVER_CYCLE, latency.dtype)
     given = places, floats, _unsigned(segments.write), values
     (stalled, times, state), _ = lax.scan(step, (start, times, state), given)
     return End(segments, stalled, times), state
@@ -138,26 +132,9 @@ def _at(table: Array, place: Array) -> Array:
     return lax.dynamic_index_in_dim(table, place, 0, keepdims=False)
 
 
-def stalls(segments: Segments, latency: Array, *, by_operand_order: bool = False) -> tuple[Array, Array]:
-    """Return the cycles that each segment stalls and what for, arrays (S, *designs)."""
-    designs = latency.shape[1:]
-
-    def note(noted: Any, stall: Array, cause: Array, number: Array) -> Any:
-        return tuple(
-            lax.dynamic_update_index_in_dim(table, x, number, 0) for table, x in zip(noted, (stall, cause), strict=True)
-        )
-
-    empty = jnp.zeros((len(segments.count), *designs), latency.dtype)
-    numbers = jnp.arange(len(segments.count), dtype=jnp.uint32)
-    return walk(segments, latency, (empty, empty), note, numbers, by_operand_order=by_operand_order)[1]
-
-
 def _of_the_last(done: list[Array], cause: list[Array], before: Array) -> Array:
     """Cause of the operand that is done last, the largest of those that only rounding tells apart."""
-    late = before
-    for d in done:
-        late = jnp.maximum(late, d)
-    late, label = late * (1.0 - rounding(late.dtype)), jnp.zeros_like(before)
+    late, label = reduce(jnp.maximum, done, before) * (1.0 - rounding(before.dtype)), jnp.zeros_like(before)
     for d, c in zip(done, cause, strict=True):
         label = jnp.where(d >= late, jnp.maximum(label, c), label)
     return label

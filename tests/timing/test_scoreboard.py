@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import Array
 
-from dse.timing.scoreboard import lone_warp, stalls
-from dse.workload.segments import make_segments
+from dse.timing.scoreboard import lone_warp, walk
+from dse.workload.segments import Segments, make_segments
 from tests.workload.programs import plain_recurrence, random_program
 
 seeds = pytest.mark.parametrize("seed", range(12))
@@ -15,6 +16,17 @@ seeds = pytest.mark.parametrize("seed", range(12))
 def latencies(seed: int, designs: int) -> np.ndarray:
     """Return whole latencies of 6 rows, short to long, some of them equal."""
     return np.random.default_rng(100 + seed).choice([1, 2, 4, 4, 8, 23, 23, 30, 200, 500], (6, designs)).astype(float)
+
+
+def stalls(segments: Segments, latency: Array, *, by_operand_order: bool = False) -> tuple[Array, Array]:
+    """Return the cycles that each segment stalls and what for, arrays (S, *designs)."""
+
+    def note(noted, stall, cause, number):
+        return tuple(table.at[number].set(x) for table, x in zip(noted, (stall, cause), strict=True))
+
+    empty = jnp.zeros((len(segments.count), *latency.shape[1:]), latency.dtype)
+    numbers = jnp.arange(len(segments.count))
+    return walk(segments, latency, (empty, empty), note, numbers, by_operand_order=by_operand_order)[1]
 
 
 @seeds
