@@ -6,8 +6,10 @@ from math import ceil
 
 from dse.errors import InputError
 from dse.workload.attention import Attention, attention_operator
+from dse.workload.attention_library import AttentionLibrary
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import Precision, element_bytes
+from dse.workload.engine import Engine, Host
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.network import Network
@@ -21,7 +23,7 @@ class Serving:
     """How a network is run: ``batch`` requests, ``prompt`` and ``output`` [token] each, on ``gpus`` in parallel.
 
     ``phase``: ``prefill`` (the prompt at once), ``decode`` (one token a request at ``context`` tokens), or ``generate``
-    (prefill, then ``output`` decode steps at the mean context).
+    (prefill, then ``output`` decode steps at the mean context). ``engine``: what runs it (None: kernels alone count).
     """
 
     phase: str
@@ -31,33 +33,39 @@ class Serving:
     output: int
     precision: Precision
     gpus: int = 1
+    engine: Engine | None = None
 
 
 @dataclass(frozen=True)
 class Target:
     """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not.
 
-    ``library``: tiles and splits of the matrix products.
+    ``library``: tiles and splits of the matrix products; ``attention``: library of the attention kernels (None:
+    FlashAttention 3 where a GPU has warpgroup instructions, version 2 elsewhere).
     """
 
     capabilities: tuple[float, float] | None = None
     warpgroup: bool = True
     library: Library = REPRESENTATIVE
+    attention: AttentionLibrary | None = None
 
 
 def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:
     """Return the workload of one network served one way; raises InputError where the two do not fit together."""
     _check(network, serving, name)
     target = target or Target()
+    steps = []
+    if serving.phase in ("prefill", "generate"):
+        steps.append((_Step(network, serving, target, "prefill", serving.prompt, serving.prompt), 1))
+    if serving.phase in ("decode", "generate"):
+        runs = serving.output - 1 if serving.phase == "generate" else 1  # the prefill yields the first token
+        steps.append((_Step(network, serving, target, "decode", 1, serving.context), runs))
     operators: list[Operator] = []
     phases: list[Phase] = []
-    if serving.phase in ("prefill", "generate"):
-        operators += _Step(network, serving, target, "prefill", serving.prompt, serving.prompt).operators()
-        phases.append(Phase("prefill"))
-    if serving.phase in ("decode", "generate"):
-        operators += _Step(network, serving, target, "decode", 1, serving.context).operators()
-        # The prefill yields the first token.
-        phases.append(Phase("decode", serving.output - 1 if serving.phase == "generate" else 1))
+    for step, runs in steps:
+        made = step.operators()
+        operators += made
+        phases.append(Phase(step.phase, runs, step.host(made)))
     tokens = {"prefill": serving.prompt, "decode": 1, "generate": serving.output}[serving.phase]
     return Workload(
         name,
@@ -164,6 +172,14 @@ class _Step:
         layer = [op.times(layers) for op in self._layer()]
         return before + layer + self._output()
 
+    def host(self, operators: list[Operator]) -> Host:
+        """What the engine's host does in the step of ``operators``; nothing where no engine is given."""
+        engine = self.serving.engine
+        if engine is None:
+            return Host()
+        reductions = sum(op.repeats for op in operators if op.kind == "all_reduce")
+        return engine.host(sum(op.repeats for op in operators), float(self.serving.batch), reductions)
+
     def _embedding(self) -> Operator:
         """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""
         dtype = self.serving.precision.output
@@ -199,7 +215,9 @@ class _Step:
             kv_distance=2.0 * self._bytes((heads + 2 * kv_heads) * net.head_dim) if fresh else self.step_bytes,
             out_distance=self.layer_bytes,
         )  # fmt: skip
-        yield attention_operator("attention", attention, self.target.capabilities, self.target.warpgroup, self.phase)
+        target = self.target
+        yield attention_operator("attention", attention, target.capabilities, target.warpgroup, self.phase,
+                                 library=target.attention)  # fmt: skip
         yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
 
     def _attended(self) -> float:

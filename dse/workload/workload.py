@@ -7,6 +7,7 @@ from functools import cached_property
 import jax
 import numpy as np
 
+from dse.workload.engine import Host
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 from dse.workload.traced import TracedKernel
@@ -28,10 +29,11 @@ class Memory:
 
 @dataclass(frozen=True)
 class Phase:
-    """A part of a workload that is timed on its own and runs ``runs`` times."""
+    """A part of a workload that is timed on its own and runs ``runs`` times, with what a ``host`` does in each run."""
 
     name: str
     runs: float = 1.0
+    host: Host = Host()
 
 
 @dataclass(frozen=True)

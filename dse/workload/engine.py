@@ -1,0 +1,102 @@
+"""Serving engines: what launching, scheduling and sampling on the host add to the kernels of a step."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
+
+NUMBERS = ("launch_us", "step_us", "request_us", "reduce_us", "turn", "low", "high")
+"""Attributes of an engine that are numbers; what they mean stands at :class:`Engine`."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """What the host does in one run of a phase [us]: ``beside_us`` while the GPU works, ``waits_us`` while it waits."""
+
+    beside_us: float = 0.0
+    waits_us: float = 0.0
+
+    def idle_us(self, gpu_us: float) -> float:
+        """Return how long the GPU has nothing to do [us], in a phase whose kernels take ``gpu_us``."""
+        return max(self.beside_us - gpu_us, 0.0) + self.waits_us
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What a serving engine costs a step of prefill or decode, apart from its kernels.
+
+    ``launch_us`` [us] of host work for each kernel, beside the GPU's (0: launches are replayed as one graph);
+    ``step_us`` [us] a step and ``request_us`` [us] a request in it, in which the GPU waits (scheduling, sampling, text);
+    ``reduce_us`` [us] that an all-reduce costs beyond NVLink's latency and bandwidth. ``turn``: share of the prefills
+    of all other requests that a request waits for while it decodes, under a constant number of requests in flight.
+    ``attention``, ``warpgroup_attention``: attention library without and with warpgroup instructions ("": the
+    default); ``library`` of matrix products. ``low``, ``high``: ends of the log errors (predicted over measured)
+    that 80 % of measured runs have. ``title`` and ``source`` say what it was fitted on.
+    """
+
+    name: str
+    title: str
+    launch_us: float
+    step_us: float
+    request_us: float
+    reduce_us: float
+    turn: float
+    low: float
+    high: float
+    attention: str = ""
+    warpgroup_attention: str = ""
+    library: Library = REPRESENTATIVE
+    source: str = ""
+
+    def host(self, launches: float, requests: float, reductions: float) -> Host:
+        """Return what the host does in a step of ``launches`` kernels, ``reductions`` of them all-reduces."""
+        waits = self.step_us + self.request_us * requests + self.reduce_us * reductions
+        return Host(self.launch_us * launches, waits)
+
+    def attention_for(self, warpgroup: bool) -> str:
+        """Return the attention library on GPUs with ``warpgroup`` instructions or without; "" for the default."""
+        return self.warpgroup_attention if warpgroup else self.attention
+
+
+@cache
+def engines() -> dict[str, Engine]:
+    """Return the known engines by name."""
+    facts: dict[str, dict[str, dict[str, str]]] = {}
+    for row in read_table("engines/engines.csv"):
+        facts.setdefault(row["engine"], {})[row["attribute"]] = row
+    return {name: _engine(name, rows) for name, rows in facts.items()}
+
+
+def _engine(name: str, rows: dict[str, dict[str, str]]) -> Engine:
+    return Engine(
+        name=name,
+        title=rows["title"]["value"],
+        **{number: float(rows[number]["value"]) for number in NUMBERS},
+        attention=rows["attention"]["value"],
+        warpgroup_attention=rows["warpgroup_attention"]["value"],
+        library=LIBRARIES[rows["library"]["value"]],
+        source=rows["title"]["source"],
+    )
+
+
+def find_engine(name: str, where: str = "engine") -> Engine:
+    """Return an engine by name; raises InputError."""
+    if name not in engines():
+        raise InputError(f"{where}: no engine is called {name!r}; {accepted(name, engines())}")
+    return engines()[name]
+
+
+def engine_of(notes: str, source: str, device: str) -> Engine:
+    """Return the engine of a measured row: that of the first row of ``engines/measured.csv`` whose words stand in its
+    notes, whose source is its own and whose device's name begins as stated."""
+    for row in read_table("engines/measured.csv"):
+        known = row["words"] in notes and row["measured_by"] in ("", source)
+        if known and device.startswith(row["device"]):
+            return engines()[row["engine"]]
+    return engines()[SHARED]
+
+
+SHARED = "shared"
+"""The engine of whatever nobody has measured: fitted to all that were measured alike."""
