@@ -1,6 +1,7 @@
 """Measured tables: rows of operators with time and power, and kernels with AccelWattch's components beside watts."""
 
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +18,10 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
 
-SHAPES = (("m", "n", "k"), ("rows", "cols"), ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"))
-"""Columns of the shape of a product, a vector kernel, an attention: a table has those of its operators."""
+SHAPES = (("m", "n", "k"), ("rows", "cols"), ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
+          ("group", "batch", "seq_q", "seq_kv"))  # fmt: skip
+"""Columns of the shape of a product, a vector kernel, an attention, a run of the network that ``group`` names: a table
+has those of its operators."""
 
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
@@ -136,10 +139,19 @@ def read_times(path: Path) -> OperatorTable:
     return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
 
 
-def has_power(path: Path) -> bool:
-    """Return whether any row of a table of operators has measured power."""
+def tensor_parallel(table: OperatorTable) -> np.ndarray:
+    """Return the GPUs that share each layer, by row: the column ``tp``, 1 where a table says nothing."""
+    if "tp" not in table.frame:
+        return np.ones(len(table.frame))
+    return np.nan_to_num(_numbers(Path(table.path), table.frame, "tp"), nan=1.0)
+
+
+def has_power(path: Path, operators: Collection[str]) -> bool:
+    """Return whether any row of ``operators`` in a table of operators has measured power."""
     frame = _read(path)
-    return "power_w" in frame.columns and bool((pd.to_numeric(frame["power_w"], errors="coerce") > 0).any())
+    if not {"op", "power_w"} <= set(frame.columns):
+        return False
+    return bool((frame["op"].isin(list(operators)) & (pd.to_numeric(frame["power_w"], errors="coerce") > 0)).any())
 
 
 def sha256(path: Path) -> str:

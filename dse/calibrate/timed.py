@@ -29,8 +29,8 @@ CANDIDATES = 8192
 SEEN = 0.02
 """Share of a kernel's time that shows in any case, so that a fit has a slope everywhere."""
 
-NEVER_US = 1e9
-"""Time of a kernel that cannot run [us]: finite, and chosen only where nothing can."""
+NEVER_US = 1e12
+"""Time of a kernel that cannot run [us]: finite, longer than any run, and chosen only where nothing can."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A timing model against a measured table: errors by device, operator, data type and regime, beside two rooflines."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,27 +12,31 @@ import pandas as pd
 
 from dse.calibrate.harness import find_harness
 from dse.calibrate.launches import PRODUCTS
-from dse.calibrate.measured import read_times
+from dse.calibrate.measured import read_times, tensor_parallel
+from dse.calibrate.network_rows import DTYPES as RUN_DTYPES
+from dse.calibrate.network_rows import RUN_SHAPE, RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import group_noise, noise_percent
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.residuals import errors_of
 from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
-from dse.calibrate.timed import NEVER_US, Chosen, TimedRows, best, blocks, timings
+from dse.calibrate.timed import NEVER_US, TimedRows, best, blocks, timings
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.calibration import HELD_BACK, UNSEEN, TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
+from dse.workload.engine import engines
+from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
-DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES)
+DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES) | dict.fromkeys(RUNS, tuple(RUN_DTYPES))
 SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
     ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 )
-SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols"))
+SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols")) | dict.fromkeys(RUNS, RUN_SHAPE)
 """Operator -> the numbers that its shape needs, all above 0."""
 
 LEAST_WATTS = 10.0
@@ -78,6 +82,14 @@ class _Judge:
     calibration: TimingCalibration | None
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """Predicted rows, and the stacks of those at some places [us]."""
+
+    rows: pd.DataFrame
+    stacks: Callable[[np.ndarray], list[dict[str, float]]]
+
+
 def validate_time(
     table: Path, timing: str = "amali", gpu: str | None = None, harness: str | None = None,
     calibration: str | None = None,
@@ -92,22 +104,23 @@ def validate_time(
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
-    frame = measured.frame.assign(noise=noise)
+    frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured))
     way = find_harness(harness) if harness else None
     judges, unknown = _judges(frame, timing, gpu, calibration)
     reason = _uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     parts = []
     for device, mine in frame[reason == ""].groupby("device", sort=True):
-        judge = judges[str(device)]
-        parts += [_judged(block, judge) for block in blocks(mine, {str(device): judge.sheet}, way, skipped)]
-    rows = pd.concat([p[0] for p in parts], ignore_index=True) if parts else pd.DataFrame()
+        judge, whole = judges[str(device)], mine["op"].isin(RUNS)
+        parts += [_judged(block, judge) for block in blocks(mine[~whole], {str(device): judge.sheet}, way, skipped)]
+        parts += _judged_runs(mine[whole], judge, skipped)
+    rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
     for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
         skipped[f"{judges[str(device)].sheet.title} runs none of the kernels of {op} {dtype}"] = len(none)
     if not runs.any():
         raise InputError(f"{table}: no row can be predicted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
-    worst = _worst(rows, runs, [p[1] for p in parts], judges)
+    worst = _worst(rows, runs, parts)
     rows = _with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": _groups(rows, judges), "worst": worst, "rows_skipped": skipped}
     predictors = _predictors(rows, judges)
@@ -152,6 +165,8 @@ def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     def mark(rows: pd.Series, words: pd.Series | str) -> None:
         reason[rows & (reason == "")] = words
 
+    for known, why in WHY_NOT.items():
+        mark(op == known, why)
     mark(~op.isin(SHAPES), "no kernel is made yet for operator '" + op + "'")
     for known, types in DTYPES.items():
         mark((op == known) & ~dtype.isin(types), "no kernel is made for " + op + " in " + dtype)
@@ -162,12 +177,26 @@ def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     return reason
 
 
-def _judged(block: TimedRows, judge: _Judge) -> tuple[pd.DataFrame, Chosen]:
-    """A block's rows with what is predicted, and the chosen kernels."""
+def _judged(block: TimedRows, judge: _Judge) -> _Judged:
+    """A block's rows with what is predicted, and the stacks of the chosen kernels."""
     predicted, chosen = best(judge.model, block)
     labels = [block.labels[i] for i in chosen.places[:, 0]]
     names = [IMPLEMENTATIONS[int(i)] for i in np.asarray(chosen.kernels.implementation)[:, 0]]
-    return block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), chosen
+
+    def stacks(places: np.ndarray) -> list[dict[str, float]]:
+        kernels = jax.tree.map(lambda x: np.asarray(x)[places, 0], chosen.kernels)
+        return _stacks(judge.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
+
+    return _Judged(block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), stacks)
+
+
+def _judged_runs(frame: pd.DataFrame, judge: _Judge, skipped: dict[str, int]) -> list[_Judged]:
+    """Runs of whole networks on one GPU with what is predicted."""
+    rows = network_rows(frame, judge.sheet, skipped) if len(frame) else None
+    if rows is None:
+        return []
+    table, places = predicted_runs(judge.model, rows)
+    return [_Judged(table, lambda some: [run_stack(judge.model, rows, places, int(i)) for i in some])]
 
 
 def _with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
@@ -232,6 +261,9 @@ def interval_of(
     is known: by implementation, way of measuring and regime of the predicted time."""
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
+        if op in RUNS:
+            low[places], high[places] = interval_of_run(engines()[str(name)], op)
+            continue
         asked = (dtype, str(where), gpu, str(way), other)
         known = calibration.residual(str(name), op, *asked)
         if known is None and op in PRODUCTS:
@@ -241,29 +273,23 @@ def interval_of(
     return low, high
 
 
-def _worst(
-    rows: pd.DataFrame, runs: np.ndarray, chosen: list[Chosen], judges: Mapping[str, _Judge]
-) -> list[dict[str, Any]]:
+def _worst(rows: pd.DataFrame, runs: np.ndarray, parts: Sequence[_Judged]) -> list[dict[str, Any]]:
     """The rows that are farthest off, each with its stack [us]."""
     ratio = np.abs(np.log(rows["predicted_us"] / rows["latency_us"]).to_numpy())
     places = np.argsort(-np.where(runs, ratio, -1.0))[: min(WORST, int(runs.sum()))]
-    worst = rows.iloc[places].reset_index(drop=True)
-    every = jax.tree.map(lambda *x: np.concatenate([np.asarray(part) for part in x]), *(_kernels(c) for c in chosen))
-    stacks = [{}] * len(worst)
-    for device, mine in worst.groupby("device").indices.items():
-        kernels, gpus = jax.tree.map(lambda x, at=places[mine]: x[at], every)
-        for place, stack in zip(mine, _stacks(judges[str(device)].model, kernels, gpus), strict=True):
-            stacks[place] = stack
-    return [_worst_row(row, stack) for (_, row), stack in zip(worst.iterrows(), stacks, strict=True)]
-
-
-def _kernels(chosen: Chosen) -> tuple[Any, Any]:
-    """The chosen kernel and the GPU of every row, fields of shape (rows,)."""
-    return jax.tree.map(lambda x: x[:, 0], chosen.kernels), chosen.gpus
+    starts = np.cumsum([0, *(len(p.rows) for p in parts)])
+    stacks: dict[int, dict[str, float]] = {}
+    for part, start, end in zip(parts, starts, starts[1:], strict=False):
+        mine = places[(places >= start) & (places < end)]
+        if len(mine):
+            stacks |= dict(zip(mine.tolist(), part.stacks(mine - start), strict=True))
+    return [_worst_row(rows.iloc[i], stacks[int(i)]) for i in places]
 
 
 def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
-    shape = {c: float(row[c]) for c in SHAPES[row["op"]]}
+    shape: dict[str, Any] = {c: float(row[c]) for c in SHAPES[row["op"]]}
+    if row["op"] in RUNS:
+        shape = {"group": row["group"]} | shape
     return {"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
             "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
             "ratio": float(row["predicted_us"] / row["latency_us"]),
@@ -300,7 +326,7 @@ def _notes(
         notes.append(f"{device}: {found.gpu}, {found.model}, calibration {found.calibration}")
         if judge.calibration is None:
             continue
-        part = rows[rows["device"] == device]
+        part = rows[(rows["device"] == device) & ~rows["op"].isin(RUNS)]
         kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
         bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not judge.calibration.covers(name, op, dtype)]
         if _held_back(judge.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
@@ -310,6 +336,11 @@ def _notes(
             notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
         if found.fitted_on_it:
             notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
-    if by_source:
-        notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows['harness'])))}")
+    whole = rows["op"].isin(RUNS)
+    if whole.any():
+        names = ", ".join(sorted(set(rows.loc[whole, "harness"])))
+        notes.append(f"whole networks: kernels at the sheet's clock, and what an engine's host adds ({names}), fitted "
+                     "to seven in ten of such runs: partly a training error")  # fmt: skip
+    if by_source and not whole.all():
+        notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows.loc[~whole, 'harness'])))}")
     return tuple(notes)

@@ -146,10 +146,11 @@ def validate(
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
+    from dse.calibrate.launches import OPERATORS
     from dse.calibrate.measured import has_power
     from dse.errors import InputError
 
-    if (quantity or ("power" if has_power(table) else "time")) == "time":
+    if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         _validate_time(table, timing, gpu, harness, calibration, out, json_)
         return
     given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,

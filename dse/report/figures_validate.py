@@ -11,7 +11,7 @@ from plotly.subplots import make_subplots
 from dse.report.figures import BASELINE, BEST, CAUSE_COLOURS, EFFECT, GREY, INK, LIGHT, layout
 from dse.report.findings_validate import OVERHEAD
 from dse.report.ticks import axis_range
-from dse.report.words import number
+from dse.report.words import LONG_US, number, time_text
 
 COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#777777",
            "#117733", "#AA4499")  # fmt: skip
@@ -107,7 +107,7 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for part in (p for p in PART_COLOURS if p in set(frame["part"])):
         bars = frame[frame["part"] == part]
-        sizes = [number(us) if share >= 0.06 else "" for us, share in zip(bars["us"], bars["share"], strict=True)]
+        sizes = [_size(us, share) for us, share in zip(bars["us"], bars["share"], strict=True)]
         figure.add_bar(
             x=bars["share"], y=[names[p] for p in bars["place"]], orientation="h", name=part, customdata=bars["us"],
             marker={"color": PART_COLOURS[part], "line": {"width": 0.6, "color": "white"}}, textposition="inside",
@@ -122,7 +122,7 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
         hovertemplate="measured %{customdata:.4~g} us<extra>%{y}</extra>",
     )  # fmt: skip
     for row in rows.to_dict("records"):
-        text = f"{number(row['predicted_us'])} us for {number(row['measured_us'])} us: × {row['ratio']:.2f}"
+        text = f"{time_text(row['predicted_us'])} for {time_text(row['measured_us'])}: × {row['ratio']:.2f}"
         figure.add_annotation(x=1.02, y=names[row["place"]], text=text, showarrow=False, xanchor="left")
     figure.update_yaxes(categoryorder="array", categoryarray=[names[p] for p in rows["place"]][::-1])
     figure.update_xaxes(title_text="share of the longer of predicted and measured time", range=[0, 1.3],
@@ -130,6 +130,12 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
     layout(figure, 40 * len(rows) + 90, l=20)
     figure.update_yaxes(ticks="", ticksuffix="  ", showline=False, showgrid=False, automargin=True)
     return figure.update_layout(barmode="stack", bargap=0.3, showlegend=False)
+
+
+def _size(us: float, share: float) -> str:
+    """What stands in a bar: its time [us], or with its unit; nothing where it would not fit."""
+    text = number(us) if us < LONG_US else time_text(us)
+    return text if share >= 0.012 * len(text) else ""
 
 
 def _panels(frame: pd.DataFrame) -> tuple[go.Figure, dict[str, dict[str, int]]]:

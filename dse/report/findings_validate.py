@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.network_rows import RUNS
 from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
 from dse.timing.timing import CAUSES
 from dse.workload.measured_row import PRODUCTS
@@ -15,10 +16,10 @@ FEWEST, MOST_BINS = 8, 12
 
 OVERHEAD = "overhead"
 
-MEANINGS = {OVERHEAD: "the way of measuring: launch path, host"} | CAUSES
+MEANINGS = {OVERHEAD: "the way of measuring: launch path, host of a serving engine"} | CAUSES
 """Part of a predicted time -> what it is."""
 
-FAMILIES = {"Matrix products": (*PRODUCTS,), "Attention": ATTENTION}
+FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION}
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
 
 VECTOR_KERNELS = "Vector kernels"
@@ -98,6 +99,10 @@ def overall(found: TimeValidation) -> dict[str, float]:
 
 def shape_text(row: dict, op: str) -> str:
     """Return a row's shape in words."""
+    if op in RUNS:
+        gpus = f", {row['tp']:g} GPUs" if row["tp"] > 1 else ""
+        return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
+                f"tokens{gpus}")  # fmt: skip
     if op in PRODUCTS:
         return " × ".join(f"{row[c]:g}" for c in SHAPES[op])
     if op in ATTENTION:

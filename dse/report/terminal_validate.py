@@ -8,6 +8,8 @@ from rich.table import Table
 
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
+from dse.report.findings_validate import shape_text
+from dse.report.words import time_text
 
 WORST = 10
 
@@ -70,12 +72,11 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
 
 def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
-    columns = ("m", "n", "k", "batch", "heads", "seq_q", "seq_kv", "rows", "cols")
-    shape = " x ".join(f"{row[c]:g}" for c in columns if c in row)
+    shape = shape_text(row, row["op"])
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
     return (
-        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {row['measured_us']:.1f} us, predicted "
-        f"{row['predicted_us']:.1f} ({row['kernel']}; {', '.join(f'{c} {us:.1f}' for c, us in most)})"
+        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {time_text(row['measured_us'])}, predicted "
+        f"{time_text(row['predicted_us'])} ({row['kernel']}; {', '.join(f'{c} {time_text(us)}' for c, us in most)})"
     )
 
 

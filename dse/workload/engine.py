@@ -7,8 +7,11 @@ from dse.errors import InputError, accepted
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
 
-NUMBERS = ("launch_us", "step_us", "request_us", "reduce_us", "turn", "low", "high")
-"""Attributes of an engine that are numbers; what they mean stands at :class:`Engine`."""
+COSTS = ("launch_us", "step_us", "request_us", "prompt_us", "reduce_us", "turn")
+"""Attributes of an engine that are fitted; what they mean stands at :class:`Engine`."""
+
+NUMBERS = (*COSTS, "low", "high")
+"""Attributes of an engine that are numbers."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,10 @@ class Engine:
     """What a serving engine costs a step of prefill or decode, apart from its kernels.
 
     ``launch_us`` [us] of host work for each kernel, beside the GPU's (0: launches are replayed as one graph);
-    ``step_us`` [us] a step and ``request_us`` [us] a request in it, in which the GPU waits (scheduling, sampling, text);
-    ``reduce_us`` [us] that an all-reduce costs beyond NVLink's latency and bandwidth. ``turn``: share of the prefills
-    of all other requests that a request waits for while it decodes, under a constant number of requests in flight.
+    ``step_us`` [us] a step, ``request_us`` [us] a request that decodes in it and ``prompt_us`` [us] a prompt that it
+    reads, in which the GPU waits (scheduling, sampling, text); ``reduce_us`` [us] that an all-reduce costs beyond
+    NVLink's latency and bandwidth. ``turn``: share of the prefills of all other requests that a request waits for while
+    it decodes, with a constant number in flight.
     ``attention``, ``warpgroup_attention``: attention library without and with warpgroup instructions ("": the
     default); ``library`` of matrix products. ``low``, ``high``: ends of the log errors (predicted over measured)
     that 80 % of measured runs have. ``title`` and ``source`` say what it was fitted on.
@@ -41,6 +45,7 @@ class Engine:
     launch_us: float
     step_us: float
     request_us: float
+    prompt_us: float
     reduce_us: float
     turn: float
     low: float
@@ -50,9 +55,11 @@ class Engine:
     library: Library = REPRESENTATIVE
     source: str = ""
 
-    def host(self, launches: float, requests: float, reductions: float) -> Host:
-        """Return what the host does in a step of ``launches`` kernels, ``reductions`` of them all-reduces."""
-        waits = self.step_us + self.request_us * requests + self.reduce_us * reductions
+    def host(self, launches: float, reductions: float, requests: float = 0.0, prompts: float = 0.0) -> Host:
+        """Return what the host does in a step of ``launches`` kernels, ``reductions`` of them all-reduces, in which so
+        many ``requests`` decode and so many ``prompts`` are read."""
+        each = self.request_us * requests + self.prompt_us * prompts
+        waits = self.step_us + each + self.reduce_us * reductions
         return Host(self.launch_us * launches, waits)
 
     def attention_for(self, warpgroup: bool) -> str:
@@ -81,6 +88,17 @@ def _engine(name: str, rows: dict[str, dict[str, str]]) -> Engine:
     )
 
 
+@cache
+def _intervals() -> dict[tuple[str, str], tuple[float, float]]:
+    rows = read_table("engines/intervals.csv")
+    return {(row["engine"], row["op"]): (float(row["low"]), float(row["high"])) for row in rows}
+
+
+def interval_of(engine: Engine, op: str) -> tuple[float, float]:
+    """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...)."""
+    return _intervals().get((engine.name, op), (engine.low, engine.high))
+
+
 def find_engine(name: str, where: str = "engine") -> Engine:
     """Return an engine by name; raises InputError."""
     if name not in engines():
@@ -90,10 +108,13 @@ def find_engine(name: str, where: str = "engine") -> Engine:
 
 def engine_of(notes: str, source: str, device: str) -> Engine:
     """Return the engine of a measured row: that of the first row of ``engines/measured.csv`` whose words stand in its
-    notes, whose source is its own and whose device's name begins as stated."""
+    notes, whose source is its own and whose device's name begins as stated; raises InputError where that says why such
+    rows are no measurement."""
     for row in read_table("engines/measured.csv"):
         known = row["words"] in notes and row["measured_by"] in ("", source)
         if known and device.startswith(row["device"]):
+            if row["why_not"]:
+                raise InputError(row["why_not"])
             return engines()[row["engine"]]
     return engines()[SHARED]
 

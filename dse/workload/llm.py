@@ -178,7 +178,8 @@ class _Step:
         if engine is None:
             return Host()
         reductions = sum(op.repeats for op in operators if op.kind == "all_reduce")
-        return engine.host(sum(op.repeats for op in operators), float(self.serving.batch), reductions)
+        served = {"prompts" if self.phase == "prefill" else "requests": float(self.serving.batch)}
+        return engine.host(sum(op.repeats for op in operators), reductions, **served)
 
     def _embedding(self) -> Operator:
         """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""

@@ -33,7 +33,7 @@ class Phase:
 
     name: str
     runs: float = 1.0
-    host: Host = Host()
+    host: Host = field(default_factory=Host)
 
 
 @dataclass(frozen=True)

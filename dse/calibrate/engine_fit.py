@@ -1,0 +1,122 @@
+"""What an engine's host adds to kernels, fitted to measured runs of whole networks."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from dse.calibrate.fit import quasi_newton
+from dse.calibrate.implementations import FEW_FAMILIES
+from dse.calibrate.loss import robust, weighted_mean
+from dse.calibrate.measured import OperatorTable, tensor_parallel
+from dse.calibrate.network_rows import RUNS, Passes, fastest, network_rows, passes_of
+from dse.calibrate.timing import left_out
+from dse.hardware.presets import find_preset, load_sheet
+from dse.timing.calibration import calibration_for, load_timing_calibration
+from dse.workload.engine import COSTS, Engine
+
+SCALES = {"launch_us": 30.0, "step_us": 1000.0, "request_us": 50.0, "prompt_us": 1000.0, "reduce_us": 10.0, "turn": 1.0}
+"""Where a fit begins; a cost is its scale times a square, so that none is negative."""
+
+
+class Runs:
+    """Measured runs of whole networks: ``table`` of the rows, and every step of them, kernels timed.
+
+    ``table`` has ``family`` (network and GPUs a layer; of an engine with few of those, requests and prompt too) and
+    ``out``: whether no fit may see it.
+    """
+
+    def __init__(self, measured: Iterable[tuple[pd.DataFrame, Passes]]) -> None:
+        tables, parts, count = [], [], 0
+        for table, passes in measured:
+            tables.append(table)
+            parts.append(replace(passes, row=passes.row + count))
+            count += len(table)
+        self.table = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame({"engine": [], "family": []})
+        self._passes = {f.name: np.concatenate([getattr(p, f.name) for p in parts] or [[]]) for f in fields(Passes)}
+        self.table["family"] = self._families()
+        self.table["out"] = left_out(self.table["family"])
+
+    def _families(self) -> pd.Series:
+        few = self.table.groupby("engine")["family"].transform("nunique") <= FEW_FAMILIES + 1
+        finer = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in self.table.itertuples()]
+        return self.table["family"].mask(few, pd.Series(finer, dtype=object))
+
+    def passes(self, rows: np.ndarray) -> Passes:
+        """Return the steps of the rows of a mask."""
+        new, kept = np.cumsum(rows) - 1, rows[self._passes["row"].astype(int)]
+        return Passes(**{name: (new[x[kept].astype(int)] if name == "row" else x[kept])
+                         for name, x in self._passes.items()})  # fmt: skip
+
+    def fit(self, rows: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Return the costs that fit the rows of a mask best."""
+        return fit_costs(self.passes(rows), self.table["latency_us"][rows].to_numpy(), free, held)
+
+    def error(self, rows: np.ndarray, costs: Mapping[str, float]) -> np.ndarray:
+        """Return the logs of predicted over measured time of the rows of a mask; costs that are not given are 0."""
+        passes = self.passes(rows)
+        total = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | dict(costs)))
+        return np.log(total / self.table["latency_us"][rows].to_numpy())
+
+
+def measured_runs(table: OperatorTable, skipped: dict[str, int], engine: Engine | None = None) -> Iterator[
+    tuple[pd.DataFrame, Passes]
+]:  # fmt: skip
+    """Yield each GPU's runs of a table with their steps, kernels by its shipped calibration; others count as skipped.
+
+    ``engine``: whose libraries all of them ran; None: by their notes.
+    """
+    frame = table.frame.assign(tp=tensor_parallel(table))
+    _count(skipped, f"no runs of whole networks ({', '.join(RUNS)})", int((~frame["op"].isin(RUNS)).sum()))
+    for device, mine in frame[frame["op"].isin(RUNS)].groupby("device"):
+        if find_preset(str(device)) is None:
+            _count(skipped, f"device {device!r} has no preset", len(mine))
+            continue
+        sheet = load_sheet(str(device))
+        rows = network_rows(mine, sheet, skipped, engine)
+        if rows is not None:
+            model = load_timing_calibration(calibration_for(sheet.name)).model
+            yield rows.table, passes_of(rows, fastest(model, rows)[0])
+
+
+def _count(skipped: dict[str, int], reason: str, rows: int) -> None:
+    if rows:
+        skipped[reason] = skipped.get(reason, 0) + rows
+
+
+def fit_costs(
+    passes: Passes, measured_us: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None = None
+) -> dict[str, float]:
+    """Return the costs of an engine (COSTS) that fit the logs of measured runs (rows,) best.
+
+    Those not ``free`` are ``held``, or 0. The loss is Huber's on log(predicted / measured): a run that went wrong has
+    little weight.
+    """
+    found = fits(passes, measured_us, free, held, np.ones((1, len(measured_us))))
+    return {name: float(value[0]) for name, value in found.items()}
+
+
+def fits(
+    passes: Passes, measured_us: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None, weights: np.ndarray,
+) -> dict[str, np.ndarray]:  # fmt: skip
+    """Return the costs of one fit for each row of ``weights`` (fits, rows), arrays of shape (fits,)."""
+    known = dict.fromkeys(COSTS, 0.0) | dict(held or {})
+    with jax.enable_x64(True):
+        log = jnp.asarray(np.log(measured_us))
+
+        def costs(theta: Array) -> dict[str, Array]:
+            found = {name: SCALES[name] * theta[i] ** 2 for i, name in enumerate(free)}
+            return {name: jnp.asarray(value) for name, value in (known | found).items()}
+
+        def fitted(weight: Array) -> dict[str, Array]:
+            def objective(theta: Array) -> Array:
+                total = jax.ops.segment_sum(passes.total_us(costs(theta), jnp), passes.row, len(measured_us))
+                return weighted_mean(robust(jnp.log(total) - log), weight)
+
+            return costs(quasi_newton(objective, jnp.ones(len(free)))[0])
+
+        return {name: np.asarray(value) for name, value in jax.lax.map(fitted, jnp.asarray(weights)).items()}

@@ -1,0 +1,41 @@
+"""Wall times of whole language models as others measured them: LLM-Inference-Bench's and Splitwise's tables."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dse.calibrate.validate_time import validate_time
+
+MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
+SAMPLE = 60
+"""Runs of a GPU that are drawn: all of them take a minute."""
+
+
+def drawn(name, tmp_path, **kept):
+    """Errors [%] by operator over a sample of a table, ours, and those of the data sheet's and a fitted roofline."""
+    path = MEASURED / f"{name}.csv"
+    if not path.exists():
+        pytest.skip(f"{path.name} is not here")
+    frame = pd.read_csv(path, low_memory=False)
+    for column, values in kept.items():
+        frame = frame[frame[column].isin(values)]
+    parts = [part.sample(min(SAMPLE, len(part)), random_state=0) for _, part in frame.groupby(["device", "op"])]
+    pd.concat(parts).to_csv(tmp_path / "sample.csv", index=False)
+    found = validate_time(tmp_path / "sample.csv").document
+    return [g for g in found["groups"] if g["regime"] == "all"]
+
+
+def test_generation_on_a100_and_h100(tmp_path):
+    groups = drawn("llm_inference_bench__e2e", tmp_path)
+    assert {g["device"] for g in groups} == {"A100-SXM4-40GB", "H100-SXM5-80GB"}
+    for group in groups:
+        assert group["mape"] < 10
+        assert group["mape"] < 0.5 * min(group["roofline_mape"], group["roofline3_mape"])
+        assert 70 <= group["interval_80_coverage"] <= 95
+
+
+def test_steps_of_an_engine_that_launches_eagerly(tmp_path):
+    groups = drawn("splitwise__llm_e2e", tmp_path, device=["A100-SXM4-80GB"], op=["llm_decode_step_avg", "llm_e2e"])
+    assert all(group["mape"] < 5 for group in groups)
+    assert all(0.95 < group["bias"] < 1.05 for group in groups)

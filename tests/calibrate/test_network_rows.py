@@ -1,0 +1,99 @@
+"""Runs of whole networks: the sum of their kernels and their host, requests that wait, rows that are refused."""
+
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.calibrate.network_rows import fastest, network_rows, passes_of, predicted_runs, run_stack
+from dse.calibrate.validate_time import validate_time
+from dse.hardware.presets import load_sheet
+from dse.timing.calibration import load_timing_calibration
+from dse.workload.engine import COSTS, engines
+
+H100 = load_sheet("h100_sxm")
+MODEL = load_timing_calibration("h100_sxm").model
+ROW = {"device": "H100-SXM5-80GB", "dtype": "bf16", "group": "x_Meta-Llama-3-8B", "source": "llm-inference-bench",
+       "notes": "framework=vLLM", "op": "llm_e2e", "batch": 8.0, "seq_q": 256.0, "seq_kv": 64.0, "tp": 1.0,
+       "latency_us": 1e6}  # fmt: skip
+
+
+def runs(*changes):
+    """Rows of ROW with changes on an H100, and why others are none."""
+    skipped = {}
+    return network_rows(pd.DataFrame([ROW | change for change in changes]), H100, skipped), skipped
+
+
+@pytest.fixture(scope="module")
+def four():
+    """A prefill, a decode step, a whole run and a served token of one network."""
+    ops = ("llm_prefill", "llm_decode_step_avg", "llm_e2e", "serving_tpot")
+    return runs(*({"op": op} for op in ops))[0]
+
+
+def test_a_run_is_its_prefill_and_its_decodes(four):
+    time = predicted_runs(MODEL, four)[0]["predicted_us"].to_numpy()
+    prefill, decode, whole, served = time
+    assert whole == pytest.approx(prefill + 63 * decode)
+    turn = engines()["vllm_2024"].turn * (8 - 1) / 63  # of single prompts' prefills
+    one = predicted_runs(MODEL, runs({"op": "llm_prefill", "batch": 1.0})[0])[0]["predicted_us"][0]
+    assert served == pytest.approx(decode + turn * one)
+
+
+def test_the_host_is_what_the_engine_says(four):
+    table, _ = predicted_runs(MODEL, four)
+    engine = engines()["vllm_2024"]
+    assert table["overhead_us"][1] == pytest.approx(engine.step_us + 8 * engine.request_us)
+    passes = passes_of(four, fastest(MODEL, four)[0])
+    costs = dict.fromkeys(COSTS, 3.0)
+    np.testing.assert_allclose(passes.total_us(costs), passes.total_us(costs, jnp), rtol=1e-6)
+    columns = (passes.launches, passes.reductions, passes.requests, passes.prompts, passes.gpu_us)
+    idle = [g + engine.host(n, r, q, p).idle_us(g) for n, r, q, p, g in zip(*columns, strict=True)]
+    own = {name: getattr(engine, name) for name in COSTS} | {"turn": 1.0}
+    np.testing.assert_allclose(passes.total_us(own), passes.runs * np.array(idle))
+
+
+def test_a_stack_adds_up_to_the_kernels(four):
+    table, places = predicted_runs(MODEL, four)
+    for row in range(4):
+        stack = run_stack(MODEL, four, places, row)
+        assert sum(stack.values()) == pytest.approx(table["predicted_us"][row] - table["overhead_us"][row], rel=1e-4)
+
+
+def test_requests_beyond_the_memory_wait_for_their_turn():
+    long = {"group": "x_Llama-2-7b-hf", "seq_q": 2048.0, "seq_kv": 2048.0}
+    rows, _ = runs(long | {"batch": 16.0}, long | {"batch": 64.0})
+    fits, waits = predicted_runs(MODEL, rows)[0]["predicted_us"]
+    assert rows.steps[1][0].prompts < 64 and rows.steps[0][0].prompts == 16
+    assert waits > 2.5 * fits
+    assert rows.steps[1][0].runs == pytest.approx(64 / rows.steps[1][0].prompts)
+
+
+def test_rows_that_are_no_runs_say_why():
+    rows, skipped = runs({"group": "x_Nobody-1B"}, {"group": "x_Llama-2-70b-hf"}, {"tp": 3.0}, {"dtype": "nvfp4"})
+    assert rows is None
+    assert len(skipped) == 4 and sum(skipped.values()) == 4
+    words = " ".join(skipped)
+    for said in (
+        "no network is called 'Nobody-1B'",
+        "does not fit 1 x",
+        "tp=3 does not divide",
+        "no tensor cores for fp4",
+    ):
+        assert said in words
+
+
+def test_a_table_of_runs_is_validated(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = [ROW | {"seq_kv": n, "latency_us": us} for n, us in ((32.0, 3e5), (64.0, 6e5), (128.0, 1.2e6))]
+    rows += [ROW | {"op": "serving_ttft"}, ROW | {"group": "x_Nobody-1B"}, ROW | {"seq_q": np.nan}]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    found = validate_time(path)
+    whole = found.document["groups"][0]
+    assert (whole["op"], whole["n"]) == ("llm_e2e", 3)
+    assert whole["interval_80_coverage"] is not None
+    assert sorted(found.document["rows_skipped"].values()) == [1, 1, 1]
+    worst = found.document["worst"][0]
+    assert worst["group"] == "x_Meta-Llama-3-8B" and worst["implementation"] == "vllm_2024"
+    assert sum(worst["stack_us"].values()) == pytest.approx(worst["predicted_us"], rel=1e-3)
+    assert any("whole networks" in note for note in found.notes)

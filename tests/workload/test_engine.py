@@ -1,0 +1,55 @@
+"""Serving engines: what the host adds, whose rows are whose, and that none is named in vain."""
+
+import pytest
+
+from dse.errors import InputError
+from dse.workload.attention_library import attention_libraries
+from dse.workload.dtypes import precision
+from dse.workload.engine import SHARED, Host, engine_of, engines, find_engine
+from dse.workload.llm import Serving, llm_workload
+from dse.workload.network import networks
+
+
+def test_a_host_beside_the_gpu_shows_only_where_it_is_longer():
+    host = Host(beside_us=100.0, waits_us=7.0)
+    assert host.idle_us(150.0) == 7.0
+    assert host.idle_us(60.0) == 47.0
+    assert Host().idle_us(0.0) == 0.0
+
+
+@pytest.mark.parametrize("engine", engines().values(), ids=list(engines()))
+def test_a_shipped_engine_is_whole(engine):
+    costs = (engine.launch_us, engine.step_us, engine.request_us, engine.prompt_us, engine.reduce_us)
+    assert all(cost >= 0 for cost in costs) and sum(costs) > 0
+    assert 0 <= engine.turn <= 1
+    assert engine.low < engine.high
+    assert {engine.attention, engine.warpgroup_attention} <= {"", *attention_libraries()}
+    assert engine.title and engine.source
+
+
+def test_the_phases_of_a_network_carry_their_host():
+    engine, network = engines()["vllm_2024"], networks()["llama3_8b"]
+    serving = Serving("generate", 16, 128, 192.0, 128, precision("x"), 2, engine)
+    prefill, decode = llm_workload(network, serving, "x").phases
+    reductions = 2 * network.layers * engine.reduce_us
+    assert decode.host.waits_us == pytest.approx(engine.step_us + 16 * engine.request_us + reductions)
+    assert prefill.host.waits_us == pytest.approx(engine.step_us + 16 * engine.prompt_us + reductions)
+    assert decode.host.beside_us == 0.0  # launches are replayed as a graph
+    bare = llm_workload(network, Serving("decode", 16, 128, 192.0, 0, precision("x"), 2), "x")
+    assert bare.phases[0].host == Host()
+
+
+def test_rows_find_their_engine():
+    notes = "framework=vLLM;model=x"
+    assert engine_of(notes, "llm-inference-bench", "A100-SXM4-40GB").name == "vllm_2024"
+    assert engine_of("backend=sglang-0.5.1.post1", "x", "H100").name == "sglang_0_5_1"
+    assert engine_of("backend=vllm-0.12.0", "x", "H200-SXM-141GB").name == "vllm_0_12_cached"
+    assert engine_of("", "splitwise", "A100-SXM4-80GB").launch_us > engine_of("", "splitwise", "H100").launch_us > 0
+    assert engine_of("", "mine", "H100").name == SHARED
+    with pytest.raises(InputError, match="computed, not measured"):
+        engine_of("", "splitwise", "H100-SXM5-80GB-350Wcap")
+
+
+def test_a_wrong_name_is_helped():
+    with pytest.raises(InputError, match="no engine is called 'vllm_2025'; did you mean"):
+        find_engine("vllm_2025")
