@@ -75,6 +75,39 @@ def calibrate_timing(
         print_timing_fit(answer, Console())
 
 
+@calibrate.command(name="engine")
+def calibrate_engine(
+    name: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    like: str = "shared", eager: bool = False, json_: Json = False,
+) -> None:  # fmt: skip
+    """Fit what a serving engine's host adds to kernels, to measured runs of whole networks.
+
+    Parameters
+    ----------
+    name:
+        Name of the engine.
+    tables:
+        CSVs of runs: device, op (llm_prefill, llm_decode_step_avg, llm_e2e, serving_tpot), dtype, group (the network),
+        batch, seq_q (prompt), seq_kv (output), tp, latency_us.
+    out:
+        TOML file for the engine: give it to a workload's engine=.
+    like:
+        Engine ('dse show engines') whose kernel libraries ran, and whose costs stand in for what the runs do not tell.
+    eager:
+        Kernels are launched one by one, not replayed as a graph: their host time is fitted too.
+    """
+    from dse.calibrate.engine import calibrate_engine as fit
+    from dse.report.terminal_validate import print_engine
+
+    answer = fit(name, tables, like, eager)
+    if out:
+        answer.write(made(out))
+    if json_:
+        print_json(answer.document())
+    else:
+        print_engine(answer, Console())
+
+
 @app.command
 def measure(
     *, out: Annotated[Path, Parameter(name=["-o", "--out"])] = Path("measured.csv"), quick: bool = False,

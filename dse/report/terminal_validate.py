@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import shape_text
@@ -38,6 +40,24 @@ def print_timing_fit(answer: TimingAnswer, console: Console) -> None:
     console.print(_parameters(answer.coefficients()))
     console.print()
     console.print(_residuals(answer))
+    _lines(answer.skipped, (), console)
+
+
+def print_engine(answer: EngineAnswer, console: Console) -> None:
+    """Print an engine's costs with their intervals, what the runs do not tell, and errors."""
+    told = f"{answer.name}: {answer.rows} runs fitted, {answer.rows_left_out} left out"
+    table = _table(escape(told), ("cost",), ("value", "unit", "2.5 %", "97.5 %"))
+    table.add_column("")
+    for cost in answer.costs:
+        numbers = (f"{cost.value:.4g}", cost.unit, f"{cost.low:.4g}", f"{cost.high:.4g}")
+        words = f"not determined, as {answer.like.name}: {cost.held}" if cost.held else ""
+        table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
+    console.print(table)
+    out = "" if answer.left_out is None else f", of runs left out {answer.left_out:.1f} %"
+    low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
+    console.print(f"mean error of kernels alone {answer.kernels_alone:.1f} %, fitted {answer.fitted:.1f} %{out}; "
+                  f"80 % of measured times are {low:+.0f} to {high:+.0f} % from predicted",
+                  highlight=False)  # fmt: skip
     _lines(answer.skipped, (), console)
 
 

@@ -1,11 +1,19 @@
 """Serving engines: what launching, scheduling and sampling on the host add to the kernels of a step."""
 
-from dataclasses import dataclass
+import tomllib
+from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 
 from dse.errors import InputError, accepted
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
+
+SHARED = "shared"
+"""The engine of whatever nobody has measured: fitted to all that were measured alike."""
+
+FORMAT = "gpu-dse engine 1"
+"""First line of an engine's TOML."""
 
 COSTS = ("launch_us", "step_us", "request_us", "prompt_us", "reduce_us", "turn")
 """Attributes of an engine that are fitted; what they mean stands at :class:`Engine`."""
@@ -100,10 +108,34 @@ def interval_of(engine: Engine, op: str) -> tuple[float, float]:
 
 
 def find_engine(name: str, where: str = "engine") -> Engine:
-    """Return an engine by name; raises InputError."""
+    """Return an engine by name, or the one of a TOML that ``dse calibrate engine`` wrote; raises InputError."""
+    if name.endswith(".toml"):
+        return _from_toml(Path(name))
     if name not in engines():
         raise InputError(f"{where}: no engine is called {name!r}; {accepted(name, engines())}")
     return engines()[name]
+
+
+def _from_toml(path: Path) -> Engine:
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as an engine: {error}") from None
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: format = {content.get('format')!r}; give a file of 'dse calibrate engine' ({FORMAT!r})"
+        )
+    numbers = {}
+    for key in NUMBERS:
+        value = content.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not -10.0 <= value < 1e9:
+            raise InputError(f"{path}: {key} = {value!r}; give a number")
+        if key in COSTS and value < 0:
+            raise InputError(f"{path}: {key} = {value!r}; give 0 or more")
+        numbers[key] = float(value)
+    like = find_engine(str(content.get("like", SHARED)), f"{path}: like")
+    name = str(content.get("engine", path.stem))
+    return replace(like, name=name, title=str(content.get("title", name)), source=str(path), **numbers)
 
 
 def engine_of(notes: str, source: str, device: str) -> Engine:
@@ -117,7 +149,3 @@ def engine_of(notes: str, source: str, device: str) -> Engine:
                 raise InputError(row["why_not"])
             return engines()[row["engine"]]
     return engines()[SHARED]
-
-
-SHARED = "shared"
-"""The engine of whatever nobody has measured: fitted to all that were measured alike."""

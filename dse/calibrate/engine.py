@@ -1,0 +1,145 @@
+"""``dse calibrate engine``: what a serving engine's host adds to kernels, from measured runs, with provenance."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dse.calibrate.engine_fit import Runs, fits, measured_runs
+from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.residuals import quantiles
+from dse.errors import InputError
+from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
+
+FEWEST = 8
+"""Runs that a fit needs at least."""
+
+DRAWS = 100
+"""Bootstrap draws of the families behind the intervals of costs."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One cost of an engine: its ``value`` with the ends of its 95 % interval, or why the runs do not tell it."""
+
+    name: str
+    value: float
+    unit: str
+    low: float
+    high: float
+    held: str = ""
+
+
+@dataclass(frozen=True)
+class EngineAnswer:
+    """A fitted engine: its costs, and errors [%] of kernels alone, of fitted runs and of those left out (None: none).
+
+    ``low``, ``high``: the log errors that 80 % of the left-out runs lie between (of all runs where none was left out).
+    """
+
+    name: str
+    like: Engine
+    tables: tuple[OperatorTable, ...]
+    rows: int
+    rows_left_out: int
+    costs: tuple[Cost, ...]
+    kernels_alone: float
+    fitted: float
+    left_out: float | None
+    low: float
+    high: float
+    skipped: dict[str, int]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse calibrate engine --json``."""
+        return {
+            "name": self.name, "like": self.like.name, "rows": self.rows, "rows_left_out": self.rows_left_out,
+            "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
+            "costs": [{"name": c.name, "value": c.value, "unit": c.unit, "low": c.low, "high": c.high,
+                       "determined": not c.held, "note": c.held} for c in self.costs],
+            "mape": {"kernels_alone": self.kernels_alone, "fitted": self.fitted, "left_out": self.left_out},
+            "interval_80": [self.low, self.high], "rows_skipped": self.skipped,
+        }  # fmt: skip
+
+    def write(self, path: Path) -> None:
+        """Write the engine as TOML: a workload's ``engine=`` takes its path."""
+        head = {
+            "format": FORMAT, "engine": self.name, "title": f"{self.name}, fitted to {self.rows} runs",
+            "like": self.like.name, "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
+            "rows_left_out": self.rows_left_out,
+            "tables": [f"{Path(t.path).name} {t.sha256}" for t in self.tables],
+        }  # fmt: skip
+        numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
+        lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
+        lines += [f"{key} = {value:.6g}" for key, value in numbers.items()]
+        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def calibrate_engine(name: str, tables: Sequence[Path], like: str = SHARED, eager: bool = False) -> EngineAnswer:
+    """Fit the costs of an engine to the runs of whole networks in measured tables.
+
+    ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
+    launches are not replayed as a graph, so that their host time is fitted too. Families of network and GPUs a layer
+    are left out where there are enough to judge the fit. Raises InputError with fewer than FEWEST runs.
+    """
+    base, skipped = find_engine(like, "--like"), {}
+    read = tuple(read_times(Path(table)) for table in tables)
+    runs = Runs(part for table in read for part in measured_runs(table, skipped, base))
+    if len(runs.table) < FEWEST:
+        why = "; ".join(f"{reason} ({n})" for reason, n in skipped.items())
+        raise InputError(f"{', '.join(map(str, tables))}: {len(runs.table)} runs of whole networks can be fitted, "
+                         f"{FEWEST} are needed; others: {why or 'none'}")  # fmt: skip
+    out = runs.table["out"].to_numpy()
+    every = np.ones(len(out), bool)
+    seen = ~out if 0 < out.sum() <= len(out) / 2 else every
+    held = _held(runs, seen, eager)
+    costs = _costs(runs, seen, base, held)
+    values = {c.name: c.value for c in costs}
+    judged = runs.error(~seen if (~seen).any() else every, values)
+    low, _, high = quantiles(judged, runs.table["family"][~seen if (~seen).any() else every])
+    return EngineAnswer(
+        name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, {"turn": base.turn})),
+        _percent(runs.error(seen, values)), _percent(judged) if (~seen).any() else None, low, high, skipped,
+    )  # fmt: skip
+
+
+def _percent(error: np.ndarray) -> float:
+    return float(100 * np.mean(np.abs(np.expm1(error))))
+
+
+def _held(runs: Runs, seen: np.ndarray, eager: bool) -> dict[str, str]:
+    """Costs that the fitted runs do not tell, and why."""
+    passes, served = runs.passes(seen), set(runs.table["op"][seen])
+
+    def one(values: np.ndarray) -> bool:
+        return len(np.unique(values)) < 2
+
+    reasons = {
+        "launch_us": "" if eager else "launches are replayed as a graph (else: --eager)",
+        "request_us": "every step decodes as many requests" if one(passes.requests[passes.prompts == 0]) else "",
+        "prompt_us": "" if "llm_prefill" in served else "no prefill by itself (llm_prefill)",
+        "reduce_us": "every run has as many all-reduces" if one(passes.reductions) else "",
+        "turn": "" if "serving_tpot" in served else "no token of a server (serving_tpot)",
+    }
+    return {name: why for name, why in reasons.items() if why}
+
+
+def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> tuple[Cost, ...]:
+    """The costs, with intervals by a bootstrap over shape families."""
+    free = [name for name in COSTS if name not in held]
+    kept = {name: 0.0 if name == "launch_us" else getattr(base, name) for name in held}
+    family, place = np.unique(runs.table["family"][seen].to_numpy(str), return_inverse=True)
+    rng = np.random.default_rng(0)
+    drawn = rng.multinomial(len(family), np.full(len(family), 1 / len(family)), DRAWS).astype(float)
+    weights = np.concatenate([np.ones((1, len(place))), drawn[:, place]])
+    found = fits(runs.passes(seen), runs.table["latency_us"][seen].to_numpy(), free, kept, weights)
+    units = dict.fromkeys(COSTS, "us") | {"turn": "1"}
+    costs = []
+    for name in COSTS:
+        low, high = np.quantile(found[name][1:], (0.025, 0.975))
+        costs.append(Cost(name, float(found[name][0]), units[name], float(low), float(high), held.get(name, "")))
+    return tuple(costs)
