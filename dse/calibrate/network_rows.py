@@ -33,9 +33,10 @@ WHY_NOT = {"serving_ttft": "the time to a first token is mostly spent in a queue
 
 DTYPES = {
     "bf16": {"dtype": "bf16"}, "fp16": {"dtype": "fp16"}, "fp8": {"dtype": "fp8"}, "fp8_block": {"dtype": "fp8"},
-    "nvfp4": {"dtype": "fp4"},
+    "nvfp4": {"dtype": "fp4", "kv": "fp8"},
 }  # fmt: skip
-"""Column ``dtype`` -> the types of a network's weights and activations; its KV cache has 16 bits."""
+"""Column ``dtype`` -> the types of a network's weights and activations. Its KV cache has 16 bits but with NVFP4, whose
+checkpoints keep it in fp8 (nvidia/Qwen3-32B-NVFP4, hf_quant_config.json)."""
 
 SHAPES = 32
 """Operators of a run that are timed together are filled up to a multiple of this, for few compiled programs."""
