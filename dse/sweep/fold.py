@@ -36,9 +36,9 @@ class Fold:
 
     def add(self, start: int, feasible: np.ndarray, values: np.ndarray) -> None:
         """Take designs from number ``start`` of the grid on; ``values``: objectives, shape (objectives, designs)."""
-        self.axes.add(start, feasible, values, self.signs)
-        numbers = np.arange(start, start + len(feasible))
         costs = self.signs[:, None] * values
+        self.axes.add(start, feasible, values, costs)
+        numbers = np.arange(start, start + len(feasible))
         if not feasible.all():
             numbers, costs = numbers[feasible], np.compress(feasible, costs, axis=1)
         self.front.add(costs.T, numbers)
@@ -56,7 +56,7 @@ class Fold:
         self.axes.merge(other.axes)
         self.reasons.update(other.reasons)
         for mine, theirs in zip(self._top, other._top, strict=True):
-            _keep_best(*mine, *theirs)
+            _keep_best(*mine, *map(np.array, theirs))  # what came from another process may be read-only
 
     def top(self, objective: int) -> np.ndarray:
         """Return the numbers of the best designs of one objective, the best first."""

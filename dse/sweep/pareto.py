@@ -28,8 +28,11 @@ MANY = 0.02
 ROUNDS = 3
 """Times that others are chosen for one chunk."""
 
+ENOUGH = 1024
+"""Designs that are compared exactly in the time that the choice takes."""
+
 CANDIDATES = 4096
-"""Designs from which they are chosen: with fewer the exact comparison takes no longer than the choice."""
+"""Most designs from which they are chosen."""
 
 STRESS = 15.0
 """Weight of one objective above the others' in that choice."""
@@ -44,7 +47,7 @@ class FrontBuilder:
     Most rows of a chunk are dominated by one of a few that dominate much; only the others wait for the exact
     comparison, until they are as many as the front. The front does not depend on the order of the rows.
 
-    ``killers``: rows that dominate much, shape (few, objectives), those chosen last first; rows of another part of the
+    ``killers``: rows that dominate much, shape (few, objectives), the strongest first; rows of another part of the
     same set, given before the first chunk, spare their search, and what they dominate.
     """
 
@@ -58,14 +61,14 @@ class FrontBuilder:
         """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
         if not np.isfinite(costs).all():
             raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
-        kept = self._thinned(np.ascontiguousarray(costs.T))
+        kept = self._thinned(np.require(costs.T, np.float64, ["C", "W"]))
         self._wait(costs[kept], index[kept])
 
     def _thinned(self, columns: np.ndarray) -> np.ndarray:
         """Return the positions of the rows that no killer dominates, having looked for better ones where many are."""
         kept, kills = _not_dominated(columns, self.killers)
         killers = self.killers[np.argsort(-kills, kind="stable")][: np.count_nonzero(kills)]
-        most = max(MANY * columns.shape[1], CANDIDATES // 4)
+        most = max(MANY * columns.shape[1], ENOUGH)
         for _ in range(ROUNDS):
             if len(kept) <= most:
                 break
@@ -134,19 +137,19 @@ def _not_dominated(columns, killers):
     """
     kept, count, kills = np.empty(columns.shape[1], np.int64), 0, np.zeros(killers.shape[0], np.int64)
     for i in range(columns.shape[1]):
-        dominated = False
+        kept[count] = i
+        count += 1
         for killer in range(killers.shape[0]):
-            better, worse = False, False
+            worse = False
             for j in range(columns.shape[0]):
-                better |= columns[j, i] < killers[killer, j]
+                if columns[j, i] < killers[killer, j]:
+                    worse = False
+                    break
                 worse |= columns[j, i] > killers[killer, j]
-            dominated = worse and not better
-            if dominated:
+            if worse:
                 kills[killer] += 1
+                count -= 1
                 break
-        if not dominated:
-            kept[count] = i
-            count += 1
     return kept[:count], kills
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import prod
 from typing import Any
 
@@ -25,6 +25,9 @@ _BINS = (int(np.float32(HIGH).view(np.int32)) - _LOWEST) >> _SHIFT
 """A bin is the exponent and the first 6 bits of the fraction of a 32-bit float: no logarithm, the same on any CPU."""
 
 
+FEW = 4
+"""Designs for each count of a run, at least, where designs are counted in runs."""
+
 _OCTAVE = 64
 """Bins of one exponent. Memory is taken for whole octaves."""
 
@@ -44,7 +47,7 @@ class AxisStatistics:
     def __post_init__(self) -> None:
         self._strides = [prod(self.lengths[axis + 1 :]) for axis in range(len(self.lengths))]
         self._shifts = [self._coarser(length) for length in self.lengths]
-        self._rows = np.cumsum([0, *self.lengths])
+        self._rows = [0, *accumulate(self.lengths)]
         self.histograms = [Histograms(self.lengths, self._shifts) for _ in range(self.objectives)]
         self.best = np.full((self._rows[-1], self.objectives), np.inf)
         self.off_scale = np.zeros(self.objectives, bool)
@@ -53,10 +56,10 @@ class AxisStatistics:
         """How many bits fewer an axis of so many values has."""
         return next(s for s in range(64) if length * self.objectives * (_BINS >> s) <= CELLS or _BINS >> s <= 64)
 
-    def add(self, start: int, feasible: np.ndarray, values: np.ndarray, signs: np.ndarray) -> None:
+    def add(self, start: int, feasible: np.ndarray, values: np.ndarray, costs: np.ndarray) -> None:
         """Take designs from number ``start`` on, the last axis varying fastest.
 
-        ``values``: shape (objectives, designs); ``signs``: +1 to minimise.
+        ``values`` and ``costs``, which are the values to be minimised: shape (objectives, designs).
         """
         if not self.lengths or not feasible.any():
             return
@@ -64,13 +67,31 @@ class AxisStatistics:
         ends = np.stack([inside.min(axis=1), inside.max(axis=1)], axis=1)
         self.off_scale |= (ends[:, 0] < LOW) | (ends[:, 1] >= HIGH)
         for number, (low, high) in enumerate(((_bits(ends) - _LOWEST) >> _SHIFT) // _OCTAVE):
-            histograms = self.histograms[number]
-            histograms.widen(low, high + 1)
-            bits, costs = _bits(values[number]), signs[number] * values[number]
-            for axis, (table, shift) in enumerate(zip(histograms.tables, self._shifts, strict=True)):
-                best = self.best[self._rows[axis] : self._rows[axis + 1], number]
-                first = (_LOWEST >> _SHIFT) + histograms.low * _OCTAVE >> shift
-                _count(table, best, start, self._strides[axis], feasible, bits, _SHIFT + shift, first, costs)
+            self.histograms[number].widen(low, high + 1)
+            self._count(number, start, feasible, _bits(values[number]), costs[number])
+
+    def _count(self, number: int, start: int, *designs: np.ndarray) -> None:
+        """Count designs by one objective; ``designs``: as :func:`_count` takes them."""
+        histograms = self.histograms[number]
+        first = (_LOWEST >> _SHIFT) + histograms.low * _OCTAVE
+        bests = [self.best[begin:end, number] for begin, end in pairwise(self._rows)]
+        axes = list(zip(histograms.tables, bests, self._strides, self._shifts, strict=True))
+        slow = self._slow(len(designs[0]), (histograms.high - histograms.low) * _OCTAVE)
+        if slow:
+            stride, length = self._strides[slow - 1], len(designs[0])
+            runs = np.zeros((2 + length // stride, (histograms.high - histograms.low) * _OCTAVE), np.int64)
+            lowest = np.full(len(runs), np.inf)
+            _count(runs, lowest, start % stride, stride, _SHIFT, first, *designs)
+            for table, best, longer, shift in axes[:slow]:
+                coarser = runs.reshape(len(runs), -1, 1 << shift).sum(axis=2) if shift else runs
+                _add_runs(table, best, start // stride, longer // stride, coarser, lowest)
+        for table, best, stride, shift in axes[slow:]:
+            _count(table, best, start, stride, _SHIFT + shift, first >> shift, *designs)
+
+    def _slow(self, designs: int, bins: int) -> int:
+        """Return how many axes keep their values so long that designs are counted once for all of them, in runs."""
+        slow = sum(FEW * bins * (2 + designs // stride) <= designs for stride in self._strides)
+        return slow if slow > 1 else 0
 
     def merge(self, other: "AxisStatistics") -> None:
         """Take the designs of other statistics."""
@@ -96,7 +117,7 @@ class AxisStatistics:
             here = slice(*np.searchsorted(places, (begin, end)))
             histograms.counts[places[here] - begin] = arrays["counts"][here]
             begin = end
-        self.best, self.off_scale = arrays["best"], arrays["off_scale"]
+        self.best, self.off_scale = np.array(arrays["best"]), np.array(arrays["off_scale"])
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel as :meth:`arrays`."""
@@ -149,7 +170,7 @@ class Histograms:
         self.low, self.high = low, high
         widths = [(high - low) * _OCTAVE >> shift for shift in self._shifts]
         shapes = list(zip(self._lengths, widths, strict=True))
-        ends = np.cumsum([0, *(length * width for length, width in shapes)])
+        ends = [0, *accumulate(length * width for length, width in shapes)]
         self.counts = np.zeros(ends[-1], np.int64)
         parts = [self.counts[begin:end] for begin, end in pairwise(ends)]
         self.tables = [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
@@ -183,14 +204,14 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 
 @njit(
-    "void(int64[:, ::1], float64[:], int64, int64, boolean[::1], int32[::1], int64, int64, float64[::1])",
+    "void(int64[:, ::1], float64[:], int64, int64, int64, int64, boolean[::1], int32[::1], float64[::1])",
     cache=True, nogil=True,
 )  # fmt: skip
-def _count(table, best, start, stride, feasible, bits, shift, first, costs):
+def _count(table, best, start, stride, shift, first, feasible, bits, costs):
     """Count consecutive designs into one axis's ``table`` (values, bins) and lower ``best`` (values,).
 
-    ``start``: the number of the first design; ``stride``: designs for which the axis keeps its value; the table begins
-    with the bin of the number ``first``, counted from 0.0.
+    ``start``: the number of the first design; ``stride``: designs for which the axis keeps its value. A bin is a
+    number's bits but the last ``shift``; the table begins with bin ``first``.
     """
     value, left = uint64(start // stride % table.shape[0]), stride - start % stride
     for i in range(feasible.shape[0]):
@@ -204,3 +225,18 @@ def _count(table, best, start, stride, feasible, bits, shift, first, costs):
             value += uint64(1)
             if value == table.shape[0]:
                 value = uint64(0)
+
+
+@njit(
+    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])", cache=True, nogil=True,
+)  # fmt: skip
+def _add_runs(table, best, start, stride, runs, lowest):
+    """Add what was counted in ``runs`` (runs, bins) and their ``lowest`` costs (runs,) to one axis.
+
+    ``start``: the number of the first run; ``stride``: runs for which the axis keeps its value.
+    """
+    for run in range(runs.shape[0]):
+        value = (start + run) // stride % table.shape[0]
+        best[value] = min(best[value], lowest[run])
+        for place in range(runs.shape[1]):
+            table[value, place] += runs[run, place]

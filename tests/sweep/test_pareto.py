@@ -51,6 +51,15 @@ def test_large_chunks_that_wander_give_the_same_front(objectives: int, levels: i
     np.testing.assert_array_equal(parts.index, expected)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_costs_of_any_type_that_cannot_be_written_to(dtype: type) -> None:
+    costs = np.arange(12).reshape(12, 1).astype(dtype)
+    costs.flags.writeable = False
+    front = FrontBuilder(1)
+    front.add(costs, np.arange(12))
+    assert front.index.tolist() == [0]
+
+
 def test_nan_is_refused_and_nothing_is_nothing() -> None:
     with pytest.raises(ValueError, match="NaN"):
         pareto_mask(np.array([[1.0, np.nan]]))
