@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numba import njit
 
 from dse.errors import InputError
 from dse.sweep.pareto import FrontBuilder
@@ -12,6 +13,9 @@ from dse.sweep.statistics import AxisStatistics
 
 TOP = 10
 """Designs kept of each objective: the best, of equal ones the first of the grid."""
+
+NONE = np.iinfo(np.int64).max
+"""Stands for the number of a design where there are fewer."""
 
 LARGEST_FRONT = 2_000_000
 """Most designs on a front: beyond, they do not stay in memory."""
@@ -28,18 +32,18 @@ class Fold:
         self.front = FrontBuilder(len(signs))
         self.axes = AxisStatistics(tuple(lengths), len(signs))
         self.reasons: Counter[str] = Counter()
-        self._top = [(np.empty(0), np.empty(0, np.int64)) for _ in signs]
+        self._top = [(np.full(TOP, np.inf), np.full(TOP, NONE)) for _ in signs]
 
-    def add(self, start: int, digits: Sequence[np.ndarray], feasible: np.ndarray, values: np.ndarray) -> None:
-        """Take designs from number ``start`` on; ``values``: objectives, shape (objectives, designs)."""
-        self.axes.add(digits, feasible, values, self.signs)
-        numbers = np.arange(start, start + len(feasible))
+    def add(self, start: int, feasible: np.ndarray, values: np.ndarray) -> None:
+        """Take designs from number ``start`` of the grid on; ``values``: objectives, shape (objectives, designs)."""
         costs = self.signs[:, None] * values
+        self.axes.add(start, feasible, values, costs)
+        numbers = np.arange(start, start + len(feasible))
         if not feasible.all():
-            numbers, costs = numbers[feasible], costs[:, feasible]
+            numbers, costs = numbers[feasible], np.compress(feasible, costs, axis=1)
         self.front.add(costs.T, numbers)
-        for objective, column in enumerate(costs):
-            self._keep_best(objective, column, numbers)
+        for best, column in zip(self._top, costs, strict=True):
+            _keep_best(*best, column, numbers)
 
     def merge(self, other: "Fold") -> None:
         """Take the designs of another fold; raises InputError where the front grows beyond memory."""
@@ -51,24 +55,13 @@ class Fold:
             )
         self.axes.merge(other.axes)
         self.reasons.update(other.reasons)
-        for objective, (costs, numbers) in enumerate(other._top):
-            self._keep_best(objective, costs, numbers)
+        for mine, theirs in zip(self._top, other._top, strict=True):
+            _keep_best(*mine, *map(np.array, theirs))  # what came from another process may be read-only
 
     def top(self, objective: int) -> np.ndarray:
         """Return the numbers of the best designs of one objective, the best first."""
-        return self._top[objective][1]
-
-    def _keep_best(self, objective: int, costs: np.ndarray, numbers: np.ndarray) -> None:
-        best, of = self._top[objective]
-        if len(best) == TOP:
-            near = costs <= best[-1]
-            costs, numbers = costs[near], numbers[near]
-        if len(costs) > TOP:
-            near = costs <= np.partition(costs, TOP - 1)[TOP - 1]
-            costs, numbers = costs[near], numbers[near]
-        costs, numbers = np.concatenate([best, costs]), np.concatenate([of, numbers])
-        order = np.lexsort((numbers, costs))[:TOP]
-        self._top[objective] = costs[order], numbers[order]
+        _, numbers = self._top[objective]
+        return numbers[numbers != NONE]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all of it as arrays, from which :meth:`restore` makes an equal fold."""
@@ -82,5 +75,18 @@ class Fold:
         self.front.add(arrays["costs"], arrays["front"])
         self.reasons.update(json.loads(bytes(arrays["reasons"])))
         self.axes.restore(arrays)
-        for objective in range(len(self._top)):
-            self._keep_best(objective, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
+        for objective, best in enumerate(self._top):
+            _keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
+
+
+@njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", cache=True, nogil=True)
+def _keep_best(best, of, costs, numbers):
+    """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number."""
+    for i in range(costs.shape[0]):
+        cost, number, place = costs[i], numbers[i], best.shape[0]
+        while place and (cost < best[place - 1] or (cost == best[place - 1] and number < of[place - 1])):
+            place -= 1
+            if place + 1 < best.shape[0]:
+                best[place + 1], of[place + 1] = best[place], of[place]
+        if place < best.shape[0]:
+            best[place], of[place] = cost, number

@@ -2,6 +2,7 @@
 
 import moocore
 import numpy as np
+from numba import njit
 
 
 def pareto_mask(costs: np.ndarray) -> np.ndarray:
@@ -19,13 +20,22 @@ def pareto_mask(costs: np.ndarray) -> np.ndarray:
 
 
 KILLERS = 16
-"""Members of a front against which designs are held before the exact comparison."""
+"""Designs against which others are held before the exact comparison."""
 
-MANY = 0.1
-"""Share of a chunk that is left by the members it is held against, beyond which others are chosen."""
+MANY = 0.02
+"""Share of a chunk that is left by those it is held against, beyond which others are chosen, from what is left."""
 
-CANDIDATES = 256
-"""Members from which they are chosen, and designs on which they are tried."""
+ROUNDS = 3
+"""Times that others are chosen for one chunk."""
+
+ENOUGH = 1024
+"""Designs that are compared exactly in the time that the choice takes."""
+
+CANDIDATES = 4096
+"""Most designs from which they are chosen."""
+
+STRESS = 15.0
+"""Weight of one objective above the others' in that choice."""
 
 WAITING = 16_384
 """Least designs that are compared exactly at once."""
@@ -34,11 +44,11 @@ WAITING = 16_384
 class FrontBuilder:
     """The front of a set that arrives in chunks: only the rows that are still non-dominated are held.
 
-    Most rows of a chunk are dominated by one of a few members that dominate much; only the others wait for the exact
+    Most rows of a chunk are dominated by one of a few that dominate much; only the others wait for the exact
     comparison, until they are as many as the front. The front does not depend on the order of the rows.
 
-    ``killers``: the members that dominate much, shape (few, objectives); rows of another part of the same set, given
-    before the first chunk, spare their search, and what they dominate.
+    ``killers``: rows that dominate much, shape (few, objectives), the strongest first; rows of another part of the
+    same set, given before the first chunk, spare their search, and what they dominate.
     """
 
     def __init__(self, objectives: int) -> None:
@@ -51,19 +61,33 @@ class FrontBuilder:
         """Take a chunk: ``costs`` of shape (designs, objectives) and each design's number; ValueError on NaN."""
         if not np.isfinite(costs).all():
             raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
-        kept = self._take(costs, index)
-        if kept > MANY * len(costs) and len(costs) > CANDIDATES:
-            self._compare()
-            self.killers = _strongest(self._costs, costs)
+        kept = self._thinned(np.require(costs.T, np.float64, ["C", "W"]))
+        self._wait(costs[kept], index[kept])
 
-    def _take(self, costs: np.ndarray, index: np.ndarray) -> int:
-        """Let rows wait for the exact comparison, but those that are dominated anyway; return how many they are."""
-        kept = _not_dominated(costs, self.killers)
-        if len(kept):
-            self._waiting.append((costs[kept], index[kept]))
+    def _thinned(self, columns: np.ndarray) -> np.ndarray:
+        """Return the positions of the rows that no killer dominates, having looked for better ones where many are."""
+        kept, kills = _not_dominated(columns, self.killers)
+        killers = self.killers[np.argsort(-kills, kind="stable")][: np.count_nonzero(kills)]
+        most = max(MANY * columns.shape[1], ENOUGH)
+        for _ in range(ROUNDS):
+            if len(kept) <= most:
+                break
+            left, before = np.take(columns, kept, axis=1), len(kept)
+            found = _leaders(left[:, :: 1 + before // CANDIDATES])
+            still, kills = _not_dominated(left, found)
+            kept, killers = kept[still], np.concatenate([found[kills > 0], killers])
+            if 2 * len(kept) > before:
+                break
+        if len(killers):
+            self.killers = killers[:KILLERS]
+        return kept
+
+    def _wait(self, costs: np.ndarray, index: np.ndarray) -> None:
+        """Let rows wait for the exact comparison."""
+        if len(index):
+            self._waiting.append((costs, index))
         if self.held - len(self._index) > max(WAITING, len(self._index)):
             self._compare()
-        return len(kept)
 
     @property
     def held(self) -> int:
@@ -83,7 +107,10 @@ class FrontBuilder:
     def merge(self, other: "FrontBuilder") -> None:
         """Take the rows of another front."""
         other._compare()
-        self._take(other._costs, other._index)
+        if self.held:
+            self._wait(other._costs, other._index)
+        else:
+            self._costs, self._index = other._costs, other._index
 
     def __len__(self) -> int:
         self._compare()
@@ -102,33 +129,37 @@ class FrontBuilder:
         return self.members[0]
 
 
-def _not_dominated(costs: np.ndarray, killers: np.ndarray) -> np.ndarray:
-    """Return the positions of the rows that none of ``killers`` dominates."""
-    alive = np.arange(len(costs))
-    columns = [np.ascontiguousarray(column) for column in costs.T]
-    for killer in killers:
-        better, worse = np.zeros(len(alive), bool), np.zeros(len(alive), bool)
-        for column, cost in zip(columns, killer, strict=True):
-            better |= column < cost
-            worse |= column > cost
-        kept = better | ~worse
-        if not kept.all():
-            alive, columns = alive[kept], [column[kept] for column in columns]
-    return alive
+@njit("Tuple((int64[::1], int64[::1]))(float64[:, ::1], float64[:, ::1])", cache=True, nogil=True)
+def _not_dominated(columns, killers):
+    """Return the positions of the designs that no row of ``killers`` dominates, and how many designs each row did.
+
+    ``columns``: shape (objectives, designs).
+    """
+    kept, count, kills = np.empty(columns.shape[1], np.int64), 0, np.zeros(killers.shape[0], np.int64)
+    for i in range(columns.shape[1]):
+        kept[count] = i
+        count += 1
+        for killer in range(killers.shape[0]):
+            worse = False
+            for j in range(columns.shape[0]):
+                if columns[j, i] < killers[killer, j]:
+                    worse = False
+                    break
+                worse |= columns[j, i] > killers[killer, j]
+            if worse:
+                kills[killer] += 1
+                count -= 1
+                break
+    return kept[:count], kills
 
 
-def _strongest(front: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return the rows of a front that together dominate most of a sample of ``costs``, the strongest first."""
-    members, probes = front[:: 1 + len(front) // CANDIDATES], costs[:: 1 + len(costs) // CANDIDATES]
-    better, worse = np.zeros((2, len(members), len(probes)), bool)
-    for member, probe in zip(members.T, probes.T, strict=True):
-        better |= probe < member[:, None]
-        worse |= probe > member[:, None]
-    dominated, chosen = worse & ~better, []
-    while len(chosen) < KILLERS and dominated.any():
-        chosen.append(int(dominated.sum(axis=1).argmax()))
-        dominated = dominated[:, ~dominated[chosen[-1]]]
-    return members[chosen]
+def _leaders(columns: np.ndarray) -> np.ndarray:
+    """Return rows that dominate much of ``columns``: the best of all objectives together, and with stress on each."""
+    low, high = columns.min(axis=1, keepdims=True), columns.max(axis=1, keepdims=True)
+    box = (columns - low) / np.where(high > low, high - low, 1.0)
+    total = box.sum(axis=0)
+    places = [int(total.argmin()), *(int((total + STRESS * one).argmin()) for one in box)]
+    return np.ascontiguousarray(columns[:, list(dict.fromkeys(places))].T)
 
 
 def spread(costs: np.ndarray, count: int) -> np.ndarray:

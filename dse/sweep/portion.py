@@ -92,9 +92,11 @@ class SpaceEvaluator:
             digits = self.grid.digits(start, stop)
             names = None if keep_all else self._objectives
             chunk = self.chunk(self.grid.columns(digits, stop - start), names, device)
-            values = np.stack([chunk.results[name].astype(float) for name in self._objectives])
-            fold.add(start, digits, chunk.code == 0, values)
-            fold.reasons.update(self.reasons.counts(chunk.code, chunk.columns))
+            values = np.array([chunk.results[name] for name in self._objectives], float)
+            feasible = chunk.code == 0
+            fold.add(start, feasible, values)
+            if not feasible.all():
+                fold.reasons.update(self.reasons.counts(chunk.code, chunk.columns))
             if keep_all:
                 tables.append(self.table(chunk))
             tick(stop - start)

@@ -28,7 +28,7 @@ from dse.sweep.portion import Evaluated, Portion
 from dse.sweep.store import PARTIAL, write_bytes, write_json
 
 FOLDER = "unfinished"
-FORMAT = 1
+FORMAT = 2
 
 EVERY = 2.0
 """Seconds between two states on disk: what is lost at most, besides the portions in evaluation."""

@@ -31,6 +31,35 @@ def test_chunks_give_the_same_front() -> None:
     np.testing.assert_array_equal(front.index, np.flatnonzero(pareto_mask(costs)))
 
 
+@pytest.mark.parametrize("objectives", [1, 2, 3])
+@pytest.mark.parametrize("levels", [4, 300, 10**6])
+def test_large_chunks_that_wander_give_the_same_front(objectives: int, levels: int) -> None:
+    """Chunks that are thinned before the exact comparison, of another region each, and fronts of parts."""
+    random = np.random.default_rng(levels)
+    costs = random.integers(0, levels, (40_000, objectives)) / levels
+    costs[:, 0] = np.round(costs[:, 0] / 8 + np.repeat(random.permutation(8), 5000) / 8, 6)
+    whole, parts, killers = FrontBuilder(objectives), FrontBuilder(objectives), np.empty((0, objectives))
+    for start in range(0, 40_000, 5000):
+        here, part = slice(start, start + 5000), FrontBuilder(objectives)
+        part.killers = killers
+        for builder in (whole, part):
+            builder.add(costs[here], np.arange(start, start + 5000))
+        killers = part.killers
+        parts.merge(part)
+    expected = np.flatnonzero(pareto_mask(costs))
+    np.testing.assert_array_equal(whole.index, expected)
+    np.testing.assert_array_equal(parts.index, expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_costs_of_any_type_that_cannot_be_written_to(dtype: type) -> None:
+    costs = np.arange(12).reshape(12, 1).astype(dtype)
+    costs.flags.writeable = False
+    front = FrontBuilder(1)
+    front.add(costs, np.arange(12))
+    assert front.index.tolist() == [0]
+
+
 def test_nan_is_refused_and_nothing_is_nothing() -> None:
     with pytest.raises(ValueError, match="NaN"):
         pareto_mask(np.array([[1.0, np.nan]]))
