@@ -199,7 +199,7 @@ class _Made:
 
         def passes(phase: str, batch: float, runs: float, others: bool = False) -> Step:
             serving = Serving(phase, int(batch), int(row.seq_q), context, 0, types, int(row.tp))
-            workload = llm_workload(network, serving, str(row.group), self._target(engine))
+            workload = llm_workload(network, serving, row.op, self._target(engine))
             return self._step(workload.operators, phase, batch, runs, others)
 
         if row.op == "llm_prefill":
@@ -213,7 +213,7 @@ class _Made:
         return engine, (passes("prefill", requests, rounds), passes("decode", requests, decodes))
 
     def _types(self, row: Any) -> Precision:
-        found = precision(row.group, **DTYPES[row.dtype])
+        found = precision(row.op, **DTYPES[row.dtype])
         if found.compute not in self._sheet.tensor_types():
             raise InputError(f"{self._sheet.title} has no tensor cores for {found.compute}")
         return found
@@ -269,9 +269,13 @@ class _Made:
 
 
 def _network(row: Any) -> Network:
-    """The network of a run: its group's name without the source's mark (``anl_Llama-2-7b-hf``)."""
-    name = str(row.group).partition("_")[2] or str(row.group)
-    try:
-        return load_network(name)
-    except InputError:
-        raise InputError(f"no network is called {name!r}") from None
+    """The network of a run: its group's name, as it is or without a source's mark (``anl_Llama-2-7b-hf``)."""
+    group = getattr(row, "group", None)
+    if not isinstance(group, str):
+        raise InputError(f"{row.op} without its group, the network's name")
+    for name in (group, group.partition("_")[2]):
+        try:
+            return load_network(name)
+        except InputError:
+            continue
+    raise InputError(f"no network is called {group!r}")

@@ -70,15 +70,17 @@ def test_requests_beyond_the_memory_wait_for_their_turn():
 
 
 def test_rows_that_are_no_runs_say_why():
-    rows, skipped = runs({"group": "x_Nobody-1B"}, {"group": "x_Llama-2-70b-hf"}, {"tp": 3.0}, {"dtype": "nvfp4"})
+    wrong = ({"group": "x_Nobody-1B"}, {"group": "llama2_70b"}, {"tp": 3.0}, {"dtype": "nvfp4"}, {"group": np.nan})
+    rows, skipped = runs(*wrong)
     assert rows is None
-    assert len(skipped) == 4 and sum(skipped.values()) == 4
+    assert len(skipped) == 5 and sum(skipped.values()) == 5
     words = " ".join(skipped)
     for said in (
-        "no network is called 'Nobody-1B'",
+        "no network is called 'x_Nobody-1B'",
         "does not fit 1 x",
         "tp=3 does not divide",
         "no tensor cores for fp4",
+        "llm_e2e without its group",
     ):
         assert said in words
 
