@@ -208,8 +208,8 @@ def print_engines(console: Console, as_json: bool) -> None:
 
 
 ENGINES_NOTE = (
-    "\nlaunch: host work for each kernel, beside the GPU's (0: replayed as one graph). In step (once), request (each one "
-    "in a step) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share of the other requests' prefills "
+    "\nlaunch: host work for each kernel, beside the GPU's (0: replayed as one graph). In step (once), request (each "
+    "one in a step) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share of the others' prefills "
     "that a request waits for while it decodes, under a constant load; runs of one workload have none. attention: "
     "libraries without and with warpgroup instructions. from, to: where 80 % of measured times lie, from the predicted."
 )
