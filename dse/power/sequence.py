@@ -2,7 +2,8 @@
 
 A board's limit acts on milliseconds, not on a kernel of microseconds: what a memory-bound kernel leaves, its neighbours
 may draw. So the limit is held by the mean of a sequence, and all of its kernels slow down together. Where a serving
-engine runs it, the GPU then waits for the host: longer than the limit looks back, so that the kernels alone hold it.
+engine runs it, the GPU waits for the host, too; the kernels alone hold the limit, since nothing published says how far
+it looks back.
 """
 
 from typing import NamedTuple

@@ -73,7 +73,7 @@ def _unit(kernel: Kernel | TracedKernel) -> tuple[str, str]:
 def _together(phase: str, parts: list[dict[str, Any]], idle: float) -> dict[str, Any]:
     """The sums of a phase's kernels, and ``idle`` seconds beside them."""
     sums = {key: sum(part[key] for part in parts) for key in ("flop", "bytes", "seconds", "at_peak")}
-    sums["seconds"] += idle
+    sums |= {"seconds": sums["seconds"] + idle}
     units = list(dict.fromkeys(part["unit"] for part in parts if part["unit"]))
     return {"operator": -1, "phase": phase, "kernel": TOTAL, "unit": ", ".join(units) or None, **sums}
 
