@@ -82,7 +82,8 @@ def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None
     assert sum(document["stack_ms"]["decode"].values()) == pytest.approx(total, rel=1e-5)
 
 
-def test_run_under_an_engine_tells_of_its_host(capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_under_an_engine_tells_of_its_host(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     command = ["run", "h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048,tp=4,engine=vllm_2024"]
     assert run_command(command) == 0
     text = capsys.readouterr().out
