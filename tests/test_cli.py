@@ -11,6 +11,7 @@ import pytest
 
 from dse.cli import run_command
 from dse.sweep.pareto import pareto_mask
+from dse.workload.engine import find_engine
 
 
 def refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -81,7 +82,22 @@ def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None
     assert sum(document["stack_ms"]["decode"].values()) == pytest.approx(total, rel=1e-5)
 
 
-@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "spaces", "metrics"])
+def test_run_under_an_engine_tells_of_its_host(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    command = ["run", "h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048,tp=4,engine=vllm_2024"]
+    assert run_command(command) == 0
+    text = capsys.readouterr().out
+    assert f"under {find_engine('vllm_2024').title}" in text
+    assert "the GPU waits for the engine's host" in text and "none: the GPU waits" in text
+    assert run_command([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    kernels = sum(kernel["time_ms"] for kernel in document["kernels"])
+    host = document["stack_ms"]["decode"]["host"]
+    assert host > 0
+    assert document["metrics"]["tbt_ms"]["value"] == pytest.approx(kernels + host, rel=1e-5)
+
+
+@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "engines", "spaces", "metrics"])
 def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["show", what]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 2
@@ -89,7 +105,7 @@ def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("what", ["gpus", "schema", "networks"])
+@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "engines"])
 def test_a_narrow_terminal_keeps_names_whole(what: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     assert run_command(["show", what, "--json"]) == 0
     names = [next(iter(row.values())) for row in json.loads(capsys.readouterr().out)]

@@ -43,6 +43,14 @@ def show_networks(*, json_: Json = False) -> None:
     terminal_show.print_networks(Console(), json_)
 
 
+@show.command(name="engines")
+def show_engines(*, json_: Json = False) -> None:
+    """List the serving engines and what their hosts add to a step: the values of a workload's key engine."""
+    from dse.report import terminal_show
+
+    terminal_show.print_engines(Console(), json_)
+
+
 @show.command(name="spaces")
 def show_spaces(*, json_: Json = False) -> None:
     """List the shipped spaces and their questions."""

@@ -148,6 +148,12 @@ class BoardPower(PowerModel):
             **watts,
         )
 
+    def idle(self, clock_ghz: Array, gpu: Gpu) -> Power:
+        """Return the watts by component of a board that waits, its clock held, for its next kernel."""
+        zero = jnp.zeros_like(clock_ghz)
+        nothing = Activity(**dict.fromkeys(Activity._fields, zero))
+        return self.uncapped(nothing._replace(nanoseconds=zero + 1, clock_ghz=clock_ghz), gpu)
+
     def _energies(self, counts: Activity, gpu: Gpu, die: Array) -> dict[str, Array]:
         """Energies of a launch on the chip [pJ], at the node and voltage of the reference."""
         products = counts.tensor_fma + self.softmax * counts.softmax_fma + self.padding * counts.padding_fma

@@ -1,7 +1,9 @@
 """Kernels that run one after another: their mean power, and the clock at which the power limit holds for the mean.
 
 A board's limit acts on milliseconds, not on a kernel of microseconds: what a memory-bound kernel leaves, its neighbours
-may draw. So the limit is held by the mean of a sequence, and all of its kernels slow down together.
+may draw. So the limit is held by the mean of a sequence, and all of its kernels slow down together. Where a serving
+engine runs it, the GPU waits for the host, too; the kernels alone hold the limit, since nothing published says how far
+it looks back.
 """
 
 from typing import NamedTuple
@@ -14,8 +16,9 @@ from dse.numerics import sums
 from dse.power.cap import sustain
 from dse.power.models import PowerChoice
 from dse.power.power import Power
-from dse.timing.timing import Timing
-from dse.units import NANO
+from dse.timing.timing import HOST, Timing
+from dse.units import KILO, NANO
+from dse.workload.engine import Host
 
 
 class Sequence(NamedTuple):
@@ -39,11 +42,13 @@ class Sequence(NamedTuple):
         return self.power.watts * self.nanoseconds * NANO
 
 
-def in_sequence(choice: PowerChoice, timing: Timing, power: Power, repeats: Array, gpu: Gpu) -> Sequence:
+def in_sequence(
+    choice: PowerChoice, timing: Timing, power: Power, repeats: Array, gpu: Gpu, host: Host | None = None
+) -> Sequence:
     """Return what launches do together that each draw ``power`` if nothing limits them.
 
     ``timing`` and ``power`` hold arrays (..., launches), ``repeats`` (launches,) says how often each runs; fields of
-    ``gpu`` are of shape (...) or scalars.
+    ``gpu`` are of shape (...) or scalars. ``host``: what the GPU waits for beside (None: nothing).
     """
     times, weights = repeats * timing.nanoseconds, repeats / timing.clock_ghz
     watts, cycles = power.breakdown(), timing.stack()
@@ -60,9 +65,18 @@ def in_sequence(choice: PowerChoice, timing: Timing, power: Power, repeats: Arra
     clock = clocked / total
     one = jnp.ones_like(total)
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one)  # nanoseconds: cycles at 1 GHz
-    if not choice.limit:
-        return Sequence(stack, mean, one)
-    model = choice.model
-    held = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width)
-    slowed = {cause: cycles / held.timing.clock_ghz for cause, cycles in held.timing.stack().items()}
-    return Sequence(slowed, held.power, held.clock)
+    run, model = Sequence(stack, mean, one), choice.model
+    if choice.limit:
+        held = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width)
+        slowed = {cause: cycles / held.timing.clock_ghz for cause, cycles in held.timing.stack().items()}
+        run = Sequence(slowed, held.power, held.clock)
+    return run if host is None else waiting(run, host, model.idle(clock * run.clock, gpu))
+
+
+def waiting(run: Sequence, host: Host, idle: Power) -> Sequence:
+    """Return ``run`` with the time that its GPU waits for the ``host`` (:meth:`Host.idle_us`), drawing ``idle``."""
+    busy = run.nanoseconds
+    wait = jnp.maximum(KILO * host.beside_us - busy, 0.0) + KILO * host.waits_us
+    share = wait / jnp.maximum(busy + wait, 1.0)
+    watts = {name: at_work + share * (getattr(idle, name) - at_work) for name, at_work in run.power.breakdown().items()}
+    return Sequence(run.stack | {HOST: wait}, Power(**watts), run.clock)

@@ -52,7 +52,8 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}, fitted to measured "
             "matrix products and attention in bf16 and fp16 and to vector kernels; messages between GPUs, other types "
-            "and traces stay uncalibrated. Intervals of times are those of single products that the fit has not seen."
+            "and traces stay uncalibrated. Intervals of times are those of single products that the fit has not seen"
+            f"{_served(result)}."
         )
     notes.append(f"Power: {power_calibration(result.space.power)}.")
     notes += trust_notes(result)
@@ -77,6 +78,12 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")
     return notes
+
+
+def _served(result: SweepResult) -> str:
+    """Where the intervals of workloads come from that a serving engine runs."""
+    names = [w.name for w in result.space.workloads if w.engine is not None]
+    return f"; those of {joined(names)} are of whole runs under the engine" if names else ""
 
 
 def covers_power(result: SweepResult) -> bool:

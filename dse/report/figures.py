@@ -9,6 +9,7 @@ from plotly.offline import get_plotlyjs
 from dse.report.findings import REST
 from dse.report.words import bracketed, label
 from dse.space.space import Objective
+from dse.timing.timing import HOST
 
 INK, GREY, GRID, CLOUD_GREY = "#222222", "#666666", "#E8E8E8", "#C9CED6"
 BASELINE, EFFECT, BEST = "#D55E00", "#0072B2", "#009E73"
@@ -26,6 +27,7 @@ CAUSE_COLOURS = {
     "dram_bandwidth": "#CC6677",
     "l2_bandwidth": "#999933",
     "interconnect": "#661100",
+    HOST: "#6F6F6F",
     REST: "#E6E6E6",
 }
 """Cause -> colour, the same in every figure (P. Tol's colour-blind-safe set)."""

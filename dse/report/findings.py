@@ -12,7 +12,7 @@ from dse.space.axis import Axis
 from dse.space.space import Objective
 from dse.sweep.pareto import spread
 from dse.sweep.result import SweepResult
-from dse.timing.timing import CAUSES
+from dse.timing.timing import PHASE_CAUSES, causes_of
 from dse.workload.workload import Workload
 
 MOST_CHOSEN = 6
@@ -132,7 +132,7 @@ def _knee(values: np.ndarray) -> int:
 
 def stack(row: pd.Series, workload: Workload) -> dict[str, float]:
     """Return the time of one run of a workload by cause [ms], causes that cost nothing left out."""
-    values = {cause: float(row[f"{workload.name}.{cause}_ms"]) for cause in CAUSES}
+    values = {cause: float(row[f"{workload.name}.{cause}_ms"]) for cause in causes_of(workload)}
     return {cause: value for cause, value in values.items() if value > 0}
 
 
@@ -154,7 +154,7 @@ def stacks(result: SweepResult) -> pd.DataFrame:
     frame.loc[largest < SMALL_SHARE, "cause"] = REST
     keys = ["workload", "name", "letter", "cause"]
     summed = frame.groupby(keys, sort=False, as_index=False)[["ms", "share"]].sum()
-    rank = {cause: i for i, cause in enumerate([*CAUSES, REST])}
+    rank = {cause: i for i, cause in enumerate([*PHASE_CAUSES, REST])}
     return summed.sort_values("cause", key=lambda c: c.map(rank), kind="stable").reset_index(drop=True)
 
 

@@ -15,7 +15,7 @@ from dse.report.why import Why
 from dse.report.words import gpu_name, joined
 from dse.search.explain import ALONE
 from dse.sweep.result import SweepResult
-from dse.timing.timing import CAUSES
+from dse.timing.timing import PHASE_CAUSES
 
 
 def write_page(found: SweepResult | Searched, path: str | Path, why: Why | None = None) -> None:
@@ -82,7 +82,7 @@ def _stacks(result: SweepResult) -> str:
     if frame.empty:
         return ""
     rest = f"causes below {100 * findings.SMALL_SHARE:.0f} % in every design shown, together"
-    meanings = CAUSES | {findings.REST: rest}
+    meanings = PHASE_CAUSES | {findings.REST: rest}
     colours = figures_stacks.TIME.colours
     legend = {cause: (colours[cause], text) for cause, text in meanings.items() if cause in set(frame["cause"])}
     said = note("; ".join(f"{w.name}: {w.description}" for w in result.space.workloads) + ".")

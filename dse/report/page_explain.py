@@ -9,7 +9,7 @@ from dse.report.words import power_calibration, quantity
 from dse.search.compare import SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.neighbourhood import told_metrics
-from dse.timing.timing import CAUSES
+from dse.timing.timing import causes_of
 
 
 def write_explain_page(found: Explanation | Comparison, path: Path) -> None:
@@ -27,7 +27,8 @@ def explain_page_html(found: Explanation | Comparison) -> str:
     lead = f"{run.gpu.title}: {metrics}. Timing model {type(run.model).__name__}, {run.calibration}. "
     lead += f"Power model: {power_calibration(run.power)}."
     sections = _comparison(found) if isinstance(found, Comparison) else _explanation(found)
-    causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in CAUSES.items()})
+    told = causes_of(run.workload)
+    causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in told.items()})
     return document(title, "\n".join([f"<h1>{escape(title)}</h1>", note(lead), *sections, causes]))
 
 

@@ -13,7 +13,7 @@ from dse.report.words import number, power_calibration, signed_percent, timing_c
 from dse.search.compare import SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
-from dse.timing.timing import CAUSES
+from dse.timing.timing import CAUSES, PHASE_CAUSES
 
 MOST_SENTENCES = 20
 """Moves told in the terminal; ``--json`` holds all."""
@@ -48,9 +48,9 @@ def print_explanation(found: Explanation, console: Console) -> None:
         console.print()
         console.print(_kernels(found, phase.name, console.width))
     _line(console, f"\nRoof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
-    for cause in CAUSES:
+    for cause in PHASE_CAUSES:
         if any(run.stack(phase.name).get(cause, 0) for phase in run.workload.phases):
-            _line(console, f"{cause}: {CAUSES[cause]}", "dim")
+            _line(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
 
 
 def print_comparison(found: Comparison, console: Console) -> None:

@@ -10,7 +10,7 @@ from rich.text import Text
 from dse.power.power import COMPONENTS
 from dse.report.words import power_calibration, timing_calibration
 from dse.sweep.run import RunResult
-from dse.timing.timing import CAUSES
+from dse.timing.timing import HOST, PHASE_CAUSES
 
 METRIC_NAMES = {
     "ttft_ms": "time to first token",
@@ -40,11 +40,11 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print()
         console.print(_watts(phase.name, result.watts[phase.name]))
         console.print()
-        console.print(_kernels(phase.name, rows, console.width))
+        console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:
-    return _shares(f"{phase}: where the time goes", "cause", "ms", stack, CAUSES)
+    return _shares(f"{phase}: where the time goes", "cause", "ms", stack, PHASE_CAUSES)
 
 
 def _watts(phase: str, watts: dict[str, float]) -> Table:
@@ -68,8 +68,9 @@ def _shares(title: str, what: str, unit: str, values: dict[str, float], meanings
     return table
 
 
-def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
-    """The kernels of a phase; a narrow terminal gets the columns that matter most, never cut ones."""
+def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
+    """The kernels of a phase, and how long the GPU ``waits`` beside [ms]; a narrow terminal gets the columns that
+    matter most, never cut ones."""
     columns: dict[str, tuple[Callable[[dict], str], int]] = {
         "kernel": (lambda row: row["kernel"], 0),
         "shape": (lambda row: row["shape"], 150),
@@ -89,4 +90,9 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int) -> Table:
         table.add_column(name, justify="left" if text else "right", no_wrap=True)
     for row in rows.to_dict("records"):
         table.add_row(*(Text(cell(row)) for cell in shown.values()))
+    if waits > 0:
+        share = waits / (waits + rows["time_ms"].sum())
+        last = {"kernel": "none: the GPU waits", "runs": "1", "us each": f"{1e3 * waits:.2f}",
+                "share %": f"{100 * share:.1f}", "bound by": HOST}  # fmt: skip
+        table.add_row(*(Text(last.get(name, "")) for name in shown))
     return table

@@ -1,6 +1,7 @@
 """``dse show`` and ``dse check`` in the terminal: what is shipped, with units and sources."""
 
 import json
+import math
 from typing import Any
 
 from rich.console import Console
@@ -16,6 +17,8 @@ from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space
 from dse.sweep.estimate import Estimate
+from dse.workload.attention_library import DEFAULTS
+from dse.workload.engine import engines
 from dse.workload.network import networks
 
 WIDE = 120
@@ -174,6 +177,42 @@ def print_networks(console: Console, as_json: bool) -> None:
         for n in networks().values()
     ]
     _print(rows, console, as_json, rest=("name", "source"))
+
+
+def print_engines(console: Console, as_json: bool) -> None:
+    """Print what the host of each serving engine adds to a step, and how far off times with it are."""
+    rows = []
+    for e in engines().values():
+        attention = [e.attention_for(warpgroup) or DEFAULTS[warpgroup] for warpgroup in (False, True)]
+        rows.append({
+            "engine": e.name,
+            "name": e.title,
+            "launch us": e.launch_us,
+            "step us": e.step_us,
+            "request us": e.request_us,
+            "all-reduce us": e.reduce_us,
+            "turn": e.turn,
+            "attention": " or ".join(dict.fromkeys(attention)),
+            "from %": round(100 * (math.exp(-e.high) - 1), 1),
+            "to %": round(100 * (math.exp(-e.low) - 1), 1),
+            "source": e.source,
+        })  # fmt: skip
+    if as_json:
+        _print(rows, console, True)
+        return
+    _print([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False, rest=("name", "turn"))
+    for source in dict.fromkeys(row["source"] for row in rows):
+        names = ", ".join(row["engine"] for row in rows if row["source"] == source)
+        console.print(f"{names}: {source}", markup=False, highlight=False, style="dim")
+    console.print(ENGINES_NOTE, markup=False)
+
+
+ENGINES_NOTE = (
+    "\nlaunch: host work for each kernel, beside the GPU's (0: replayed as one graph). In step (once), request (each "
+    "one in a step) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share of the others' prefills "
+    "that a request waits for while it decodes, under a constant load; runs of one workload have none. attention: "
+    "libraries without and with warpgroup instructions. from, to: where 80 % of measured times lie, from the predicted."
+)
 
 
 def print_spaces(console: Console, as_json: bool) -> None:

@@ -37,7 +37,7 @@ class Why:
     """The baseline and the chosen designs, looked into; every table has the columns ``letter``, ``name`` (the design).
 
     ``watts``: a row a phase and component (workload, component, watts [W]), mean of the phase, the power limit held.
-    ``roofline``: a row a kernel (workload, phase, kernel, share of the phase's time [1], and the columns of
+    ``roofline``: a row a kernel (workload, phase, kernel, share of its phase's kernels [1], and the columns of
     :func:`~dse.search.roofline_points.roofline_points`), those without a place on it left out. ``roofs``: a row a
     design, workload and unit (peak_tflops, slope_gbs). ``slopes``: a row a metric and attribute (workload, metric,
     attribute, text, ``elasticity`` = d ln result / d ln attribute by autodiff [1], ``step`` = the same over a move of
@@ -171,7 +171,9 @@ class _Workload:
         phases = {}
         for phase in self.workload.phases:
             repeats = jnp.asarray(self.workload.phase_repeats(phase.name), dtype=float)
-            phases[phase.name] = in_sequence(self.space.power, timing, power, repeats, gpus).power.breakdown()
+            host = self.workload.host(phase.name)
+            run = in_sequence(self.space.power, timing, power, repeats, gpus, host)
+            phases[phase.name] = run.power.breakdown()
         return phases
 
     def _bar(self, phase: str) -> str:

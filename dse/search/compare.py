@@ -13,7 +13,7 @@ from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, percent, words
 from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
 from dse.timing.amali import Amali
-from dse.timing.timing import CAUSES, TimingModel
+from dse.timing.timing import PHASE_CAUSES, TimingModel
 from dse.units import GIGA
 from dse.workload.workload import Workload
 
@@ -103,7 +103,7 @@ def _stack(first: Explanation, second: Explanation) -> pd.DataFrame:
         stacks = [side.run.stack(phase.name) for side in (first, second)]
         rows += [
             {"phase": phase.name, "cause": cause, "first_ms": a, "second_ms": b, "difference_ms": b - a}
-            for cause in CAUSES
+            for cause in PHASE_CAUSES
             if (a := stacks[0].get(cause, 0.0)) + (b := stacks[1].get(cause, 0.0)) > 0
         ]
     return pd.DataFrame(rows)

@@ -20,7 +20,7 @@ from dse.space.metrics import energy_metrics, time_metrics
 from dse.sweep.candidates import Models, choose, float_type, judge_chosen, judge_workload, time_candidates
 from dse.sweep.evaluate import gpu_batch, phase_result
 from dse.timing.occupancy import waves
-from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.units import KILO, NANO
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
@@ -44,7 +44,8 @@ class Judged(NamedTuple):
     ``metrics`` by name, each in its unit; ``clock``: lowest share of the requested clock that the power limit leaves;
     ``microseconds`` [us] and ``stack`` [us] by cause of one launch at the clock of its phase; ``joules`` [J] of one
     launch if nothing limited it; ``dram_bytes`` [B]; ``chosen``: the candidate, counted through the workload; ``ctas``
-    of the busiest SM and ``waves`` they run in; ``runs``: 1 where a candidate can run.
+    of the busiest SM and ``waves`` they run in; ``runs``: 1 where a candidate can run. ``waits`` [us] of a phase's GPU
+    for a serving engine's host, by phase, where it does.
     """
 
     metrics: dict[str, Array]
@@ -57,6 +58,7 @@ class Judged(NamedTuple):
     ctas: Array
     waves: Array
     runs: Array
+    waits: dict[str, Array]
 
     def bound_by(self, design: int, operator: int) -> str:
         """Return the cause that costs most."""
@@ -147,8 +149,9 @@ class Neighbourhood:
         ctas, count = self._waves(chosen, gpus, axes)
         total = sum(stack.values(), jnp.zeros_like(clock))
         joules = power.watts * timing.nanoseconds * NANO
+        waits = {name: KILO * phase.stack[HOST] for name, phase in phases.items() if HOST in phase.stack}
         return Judged(
-            metrics, metrics["clock_share"], total, stack, joules, timing.dram_bytes, chosen, ctas, count, runs
+            metrics, metrics["clock_share"], total, stack, joules, timing.dram_bytes, chosen, ctas, count, runs, waits
         )
 
     def _waves(self, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Array, Array]:

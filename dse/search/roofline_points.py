@@ -30,13 +30,15 @@ def roofline_points(sheet: GpuSheet, workload: Workload, judged: Judged) -> pd.D
     ``intensity`` [FLOP/B]; ``tflops`` reached; ``peak_tflops`` of ``unit`` (tensor or vector, and data type) at the
     sheet's clock; ``roof_tflops`` = min(peak, intensity x bandwidth); ``of_roof`` [1]; ``dram_gbs``; ``of_bandwidth``
     [1]. None where there is no such number: a kernel without multiply-adds has no place on the roofline, one without
-    DRAM traffic no intensity. A phase's peak is that of its kernels one after another.
+    DRAM traffic no intensity. A phase's peak is that of its kernels one after another; its time holds that in which
+    its GPU waits for a serving engine's host.
     """
     rows = []
     for phase in workload.phases:
         numbers = [k for k, operator in enumerate(workload.operators) if operator.phase == phase.name]
         parts = [_counts(sheet, workload, k, judged) for k in numbers]
-        rows += [_point(sheet, counts) for counts in [*parts, _together(phase.name, parts)]]
+        idle = float(judged.waits[phase.name][0]) / MEGA if phase.name in judged.waits else 0.0
+        rows += [_point(sheet, counts) for counts in [*parts, _together(phase.name, parts, idle)]]
     return pd.DataFrame(rows)
 
 
@@ -68,8 +70,10 @@ def _unit(kernel: Kernel | TracedKernel) -> tuple[str, str]:
     return "tensor", TENSOR_DTYPES[int(kernel.tensor_dtype)]
 
 
-def _together(phase: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _together(phase: str, parts: list[dict[str, Any]], idle: float) -> dict[str, Any]:
+    """The sums of a phase's kernels, and ``idle`` seconds beside them."""
     sums = {key: sum(part[key] for part in parts) for key in ("flop", "bytes", "seconds", "at_peak")}
+    sums |= {"seconds": sums["seconds"] + idle}
     units = list(dict.fromkeys(part["unit"] for part in parts if part["unit"]))
     return {"operator": -1, "phase": phase, "kernel": TOTAL, "unit": ", ".join(units) or None, **sums}
 

@@ -79,7 +79,7 @@ class Space:
             "power": repr(self.power),
             "yield_model": self.yield_model,
             "workloads": [
-                [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators]]
+                [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators], *_served(w)]
                 for w in self.workloads
             ],
             "version": dse.__version__,
@@ -101,6 +101,11 @@ class Space:
             index, digit = np.divmod(index, len(axis))
             columns[axis.name] = np.asarray(axis.numbers)[digit]
         return {axis.name: columns[axis.name] for axis in self.axes}
+
+
+def _served(workload: Workload) -> list[Any]:
+    """What a serving engine adds to the state of a workload; nothing without one."""
+    return [] if workload.engine is None else [workload.engine, [phase.host for phase in workload.phases]]
 
 
 _KEYS = {

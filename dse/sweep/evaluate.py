@@ -28,7 +28,7 @@ from dse.space.metrics import design_metrics, energy_metrics, time_metrics, work
 from dse.space.space import Space
 from dse.sweep.candidates import Models, float_type, judge_workload
 from dse.sweep.reasons import Reasons
-from dse.timing.timing import CAUSES, Timing
+from dse.timing.timing import Timing, causes_of
 from dse.units import GIGA, MILLI, NANO
 from dse.workload.workload import Workload
 
@@ -80,10 +80,11 @@ def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
 def phase_result(
     choice: PowerChoice, workload: Workload, phase: str, timing: Timing, power: Power, gpus: Gpu
 ) -> PhaseResult:
-    """Return one phase of a workload: its kernels one after another, each as often as its operator runs."""
+    """Return one phase of a workload: its kernels one after another, each as often as its operator runs, and the time
+    that the GPU waits for a serving engine's host."""
     repeats = jnp.asarray(workload.phase_repeats(phase), dtype=float)
     repeats = jnp.pad(repeats, (0, timing.clock_ghz.shape[1] - len(repeats)))  # those that fill vectors never run
-    run = in_sequence(choice, timing, power, repeats, gpus)
+    run = in_sequence(choice, timing, power, repeats, gpus, workload.host(phase))
     stack = {cause: value * (NANO / MILLI) for cause, value in run.stack.items()}
     return PhaseResult(stack, run.joules, run.clock, jnp.sum(timing.dram_bytes * repeats, axis=1))
 
@@ -96,8 +97,9 @@ def workload_columns(workload: Workload, phases: Mapping[str, PhaseResult]) -> d
     columns |= energy_metrics(workload, times, {name: (phase.joules, phase.clock) for name, phase in phases.items()})
     columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
     columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
-    for cause in CAUSES:
-        columns[f"{cause}_ms"] = sum(phases[name].stack[cause] * count for name, count in runs.items())
+    for cause in causes_of(workload):
+        parts = [phases[name].stack[cause] * count for name, count in runs.items() if cause in phases[name].stack]
+        columns[f"{cause}_ms"] = sum(parts)
     return {f"{workload.name}.{name}": value for name, value in columns.items()}
 
 
@@ -203,7 +205,7 @@ def result_columns(space: Space) -> list[str]:
     names = [o.name for o in space.objectives] + design_metrics()
     for workload in space.workloads:
         names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]
-        names += [f"{workload.name}.{cause}_ms" for cause in CAUSES]
+        names += [f"{workload.name}.{cause}_ms" for cause in causes_of(workload)]
     return list(dict.fromkeys(names))
 
 

@@ -1,6 +1,6 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -23,9 +23,10 @@ from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.candidates import EQUAL
 from dse.timing.amali import Amali
-from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
-from dse.units import GIGA
+from dse.units import GIGA, MEGA
+from dse.workload.engine import Host
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
 from dse.workload.operator import Operator
@@ -42,7 +43,8 @@ class RunResult:
     one launch [us] and of all repeats [ms] at the clock that the power limit leaves, share of the phase, achieved rate
     [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
     [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
-    energy ... by name, each with its unit.
+    energy ... by name, each with its unit. ``waits``: how long the GPU waits for the host in each phase [ms], of those
+    that a serving engine runs; the shares of the kernels then leave that out of 1.
     """
 
     gpu: GpuSheet
@@ -52,6 +54,7 @@ class RunResult:
     kernels: pd.DataFrame
     watts: dict[str, dict[str, float]]
     metrics: dict[str, tuple[float, str]]
+    waits: dict[str, float] = field(default_factory=dict)
 
     @property
     def calibration(self) -> str:
@@ -62,6 +65,7 @@ class RunResult:
         """Return the stack of a phase [ms], causes that cost nothing left out."""
         rows = self.kernels[self.kernels["phase"] == phase]
         sums = {cause: float(rows[f"{cause}_ms"].sum()) for cause in CAUSES}
+        sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
         return {cause: value for cause, value in sums.items() if value > 0}
 
     def summary(self) -> dict[str, Any]:
@@ -99,12 +103,14 @@ def run(
         for k, operator in enumerate(workload.operators)
     ]
     kernels = pd.DataFrame(rows)
-    kernels.insert(7, "share", kernels["time_ms"] / kernels.groupby("phase")["time_ms"].transform("sum"))
+    waits = {name: float(phase.stack[HOST]) / MEGA for name, phase in phases.items() if HOST in phase.stack}
+    idle = kernels["phase"].map(lambda name: waits.get(name, 0.0))
+    kernels.insert(7, "share", kernels["time_ms"] / (kernels.groupby("phase")["time_ms"].transform("sum") + idle))
     breakdown = {
         name: {component: float(value) for component, value in phase.power.breakdown().items()}
         for name, phase in phases.items()
     }
-    return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases))
+    return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases), waits)
 
 
 def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
@@ -147,12 +153,24 @@ def _phase(
 ) -> Sequence:
     """Return one phase where the board settles."""
     repeats = jnp.asarray(workload.phase_repeats(phase), float)
-    return _settled(power.model, power.limit, timing, watts, repeats, sheet.record())
+    host = workload.host(phase)
+    times = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
+    return _settled(power.model, power.limit, timing, watts, repeats, sheet.record(), times)
 
 
 @eqx.filter_jit
-def _settled(model: BoardPower, limit: bool, timing: Timing, watts: Power, repeats: Array, gpu: Gpu) -> Sequence:
-    return in_sequence(PowerChoice(model, limit), timing, watts, repeats, gpu)
+def _settled(
+    model: BoardPower,
+    limit: bool,
+    timing: Timing,
+    watts: Power,
+    repeats: Array,
+    gpu: Gpu,
+    host: tuple[Array, Array] | None,
+) -> Sequence:
+    """One program for every GPU and host: its times [us] are arrays here."""
+    does = None if host is None else Host(*host)  # pyright: ignore[reportArgumentType]
+    return in_sequence(PowerChoice(model, limit), timing, watts, repeats, gpu, does)
 
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:

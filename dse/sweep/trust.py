@@ -1,5 +1,6 @@
 """How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
 
+import math
 from dataclasses import dataclass
 
 from dse.hardware.area import DieArea
@@ -8,6 +9,7 @@ from dse.hardware.schema import gpu_schema
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.space import Objective, Space
 from dse.uncertainty import Uncertainty
+from dse.workload.workload import Workload
 
 ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
 ON_POWER = ("power_w",)
@@ -82,11 +84,25 @@ def trust(space: Space, text: str) -> Trust:
 def time_uncertainty(space: Space, workload: str = "total") -> Uncertainty | None:
     """Return how far off the times of a workload (by name, or of all) may be; None where no calibration says so.
 
-    None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights.
+    None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights. A serving
+    engine brings its own interval, in which the kernels' errors are; of several workloads the widest holds.
     """
     asked = [w for w in space.workloads if w.name == workload] or space.workloads
     covered = all(not w.traced and o.operands <= CALIBRATED for w in asked for o in w.operators)
-    return space.model.uncertainty if covered else None
+    if not covered or space.model.uncertainty is None:
+        return None
+    found = list(dict.fromkeys(_served(space.model.uncertainty, w) for w in asked))
+    low, high = min(u.low for u in found), max(u.high for u in found)
+    return Uncertainty(low, high, "; ".join(dict.fromkeys(u.source for u in found)), found[0].gpus)
+
+
+def _served(kernels: Uncertainty, workload: Workload) -> Uncertainty:
+    """Return the uncertainty of a workload's times: that of the ``kernels``, or of whole runs under its engine."""
+    engine = workload.engine
+    if engine is None:
+        return kernels
+    # The engine's are of the log of predicted over measured; an Uncertainty holds measured over predicted.
+    return Uncertainty(math.exp(-engine.high), math.exp(-engine.low), f"runs of {engine.title}", kernels.gpus)
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:

@@ -17,6 +17,7 @@ from dse.units import KILO
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.traced import TracedKernel
+from dse.workload.workload import Workload
 
 CAUSES = {
     "selected": "instructions issue, on an SM with its fair share of the work",
@@ -32,7 +33,13 @@ CAUSES = {
     "l2_bandwidth": "L2 bandwidth: the same for bytes between L2 and SMs",
     "interconnect": "messages between GPUs",
 }
-"""The causes of a stack, named as Nsight Compute names its stalls where it has a name."""
+"""The causes of a kernel's stack, named as Nsight Compute names its stalls where it has a name."""
+
+HOST = "host"
+"""What a phase adds to the causes of its kernels, where a serving engine runs it."""
+
+PHASE_CAUSES = CAUSES | {HOST: "the GPU waits for the engine's host: launching, scheduling, sampling"}
+"""The causes of a phase's stack."""
 
 
 class Timing(eqx.Module):
@@ -79,6 +86,11 @@ class Timing(eqx.Module):
     def microseconds(self) -> Array:
         """Time of the launch [us]."""
         return self.nanoseconds / KILO
+
+
+def causes_of(workload: Workload) -> dict[str, str]:
+    """Return the causes of a workload's stack with what they mean: the host's among them where the GPU may wait."""
+    return PHASE_CAUSES if workload.waits else CAUSES
 
 
 class TimingModel(eqx.Module):

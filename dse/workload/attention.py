@@ -110,23 +110,30 @@ def attention_operator(
     phase: str = "kernel",
     repeats: float = 1.0,
     library: AttentionLibrary | None = None,
+    elsewhere: bool = False,
 ) -> Operator:
     """Return the operator of an attention layer; raises InputError when no instruction computes in its type.
 
     ``library`` whose kernels run; None: FlashAttention 3 where a GPU has warpgroup instructions, version 2 elsewhere.
+    With ``elsewhere`` these run, too, on GPUs where the library has no kernel that does.
     """
-    instructions = instructions_for(capabilities, warpgroup, attention.dtype)
+    instructions = of_any = instructions_for(capabilities, warpgroup, attention.dtype)
     if library is not None and library.instructions != "any":
         instructions = [i for i in instructions if i.warpgroup == (library.instructions == "warpgroup")]
     elif library is not None:
         instructions = [i for i in instructions if i.warpgroup] or instructions
+    if elsewhere and not instructions:
+        instructions, library = of_any, None
     if not instructions:
         words = f" of {library.title}" if library else ""
         raise InputError(f"{name}: no matrix instruction{words} of these GPUs computes in {attention.dtype}")
     splits = SPLITS if library is None else FINE_SPLITS
     runs = [_Run(attention, i, library or attention_libraries()[DEFAULTS[i.warpgroup]], splits) for i in instructions]
+    if library is not None and elsewhere and all(i.warpgroup for i in instructions):
+        older = attention_libraries()[DEFAULTS[False]]
+        runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
     candidates = [candidate for run in runs for candidate in run.candidates()]
-    if library is None:
+    if library is None or elsewhere:
         candidates = _on_any_gpu(runs, candidates)
     shape = (
         f"batch {attention.batch:g}, heads {attention.heads}/{attention.kv_heads} x {attention.head_dim}, "

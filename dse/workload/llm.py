@@ -40,8 +40,8 @@ class Serving:
 class Target:
     """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not.
 
-    ``library``: tiles and splits of the matrix products; ``attention``: library of the attention kernels (None:
-    FlashAttention 3 where a GPU has warpgroup instructions, version 2 elsewhere).
+    ``library``: tiles and splits of the matrix products; ``attention``: library of the attention kernels, where it has
+    one that runs; elsewhere and by default (None) FlashAttention 3 where a GPU has warpgroup instructions, else 2.
     """
 
     capabilities: tuple[float, float] | None = None
@@ -56,7 +56,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
     target = target or Target()
     steps = []
     if serving.phase in ("prefill", "generate"):
-        steps.append((_Step(network, serving, target, "prefill", serving.prompt, serving.prompt), 1))
+        steps.append((_Step(network, serving, target, "prefill", serving.prompt, serving.prompt), 1.0))
     if serving.phase in ("decode", "generate"):
         runs = serving.output - 1 if serving.phase == "generate" else 1  # the prefill yields the first token
         steps.append((_Step(network, serving, target, "decode", 1, serving.context), runs))
@@ -75,6 +75,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         memory_needed(network, serving),
         serving.gpus,
         float(serving.batch * tokens),
+        serving.engine,
     )
 
 
@@ -87,7 +88,8 @@ def _describe(network: Network, serving: Serving) -> str:
         "decode": f"decode at {serving.context:g} tokens of context",
         "generate": f"{serving.prompt} prompt and {serving.output} output tokens",
     }[serving.phase]
-    return f"{network.title}, {what}, batch {serving.batch}, {types}{gpus}"
+    engine = f" under {serving.engine.title}" if serving.engine else ""
+    return f"{network.title}, {what}, batch {serving.batch}, {types}{gpus}{engine}"
 
 
 def _check(network: Network, serving: Serving, name: str) -> None:
@@ -218,7 +220,7 @@ class _Step:
         )  # fmt: skip
         target = self.target
         yield attention_operator("attention", attention, target.capabilities, target.warpgroup, self.phase,
-                                 library=target.attention)  # fmt: skip
+                                 library=target.attention, elsewhere=True)  # fmt: skip
         yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
 
     def _attended(self) -> float:

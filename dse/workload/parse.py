@@ -6,7 +6,9 @@ from pathlib import Path
 
 from dse.errors import InputError, accepted
 from dse.hardware.presets import read_toml
+from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import BITS, precision
+from dse.workload.engine import Engine, find_engine
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.llm import Serving, Target, llm_workload
 from dse.workload.network import load_network, networks
@@ -24,6 +26,7 @@ KEYS = {
     "activations": "data type of the activations",
     "kv": "data type of the KV cache",
     "tp": "GPUs that share each layer (tensor parallel): 1 to 8",
+    "engine": "serving engine whose host the GPU waits for (one of 'dse show engines'); without it kernels alone count",
 }
 """Keys of a workload and what they mean."""
 
@@ -112,6 +115,7 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     if tp > 8:
         raise InputError(f"{where}: tp={tp} is not accepted; give a whole number from 1 to 8")
     types = {key: settings[key] for key in ("dtype", "weights", "activations", "kv") if key in settings}
+    engine = find_engine(settings["engine"], where) if "engine" in settings else None
     serving = Serving(
         phase=phase,
         batch=_whole(settings, "batch", where, 1),
@@ -120,8 +124,24 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         output=output,
         precision=precision(where, **types),
         gpus=tp,
+        engine=engine,
     )
-    return llm_workload(network, serving, where, target)
+    return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
+
+
+WARPGROUPS = 9.0
+"""The first compute capability whose GPUs may have warpgroup instructions."""
+
+
+def _served(target: Target, engine: Engine) -> Target:
+    """Return ``target`` with the attention library of ``engine``; as it is where its GPUs run different ones."""
+    lowest = target.capabilities[0] if target.capabilities else 0.0
+    kinds = {target.warpgroup, target.warpgroup and lowest >= WARPGROUPS}
+    names = {engine.attention_for(warpgroup) for warpgroup in kinds}
+    name = names.pop() if len(names) == 1 else ""
+    if target.attention is not None or not name:
+        return target
+    return replace(target, attention=attention_libraries()[name])
 
 
 def _check_lengths(settings: dict[str, str], phase: str, where: str) -> None:

@@ -7,7 +7,7 @@ from functools import cached_property
 import jax
 import numpy as np
 
-from dse.workload.engine import Host
+from dse.workload.engine import Engine, Host
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 from dse.workload.traced import TracedKernel
@@ -33,7 +33,7 @@ class Phase:
 
     name: str
     runs: float = 1.0
-    host: Host = field(default_factory=Host)
+    host: Host = field(default_factory=Host, repr=False)  # so that spaces without an engine keep their digest
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Workload:
     """Operators with how often each runs; ``gpus`` work together (tensor parallel), ``memory`` is per GPU.
 
     ``tokens`` of all requests come out of one run: generated ones, or those of the prompts in a prefill (0: none).
+    ``engine`` whose host the phases wait for; None: kernels alone.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Workload:
     memory: Memory = field(default_factory=Memory)
     gpus: int = 1
     tokens: float = 0.0
+    engine: Engine | None = None
 
     @cached_property
     def kernels(self) -> Kernel:
@@ -84,6 +86,16 @@ class Workload:
     def phase_repeats(self, phase: str) -> np.ndarray:
         """How often each operator runs in one run of ``phase``; 0 for operators of other phases."""
         return np.array([o.repeats if o.phase == phase else 0.0 for o in self.operators])
+
+    def host(self, phase: str) -> Host | None:
+        """What the host does in one run of ``phase``; None where the GPU never waits for it."""
+        found = next(p.host for p in self.phases if p.name == phase)
+        return None if found == Host() else found
+
+    @property
+    def waits(self) -> bool:
+        """Whether the GPU may wait for the host in any phase."""
+        return any(self.host(phase.name) is not None for phase in self.phases)
 
     @property
     def candidate_count(self) -> int:

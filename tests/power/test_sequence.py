@@ -1,5 +1,6 @@
 """Kernels one after another: mean power, energy, and the limit held by the mean."""
 
+from dataclasses import replace
 from functools import partial
 
 import jax
@@ -18,6 +19,7 @@ from dse.power.sequence import Sequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
 from dse.timing.trace_profile import traced_workload
+from dse.workload.engine import Host
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from tests.workload.traces import kernel_text, write_directory
@@ -101,6 +103,61 @@ def test_a_batch_equals_single_designs() -> None:
     whole = in_turn(timing, power, jnp.asarray([1.0, 4.0]), gpus, limit=True)
     for number, design in enumerate(designs):
         assert float(whole.joules[number]) == pytest.approx(float(sequence([1.0, 4.0], design).joules), rel=1e-5)
+
+
+def waited(repeats, host: Host | None, numbers=H200, limit: bool = True) -> Sequence:
+    timing, power = judged(numbers)
+    return in_sequence(PowerChoice(CHOICE.model, limit), timing, power, jnp.asarray(repeats), record(numbers), host)
+
+
+@pytest.mark.parametrize("limit", [True, False])
+def test_a_gpu_that_waits_draws_what_it_draws_idle(limit: bool) -> None:
+    low = H200 | {"tdp_w": 400.0}
+    alone, host = sequence([3.0, 3.0], low, limit), Host(waits_us=2000.0)
+    found = waited([3.0, 3.0], host, low, limit)
+    assert float(found.stack["host"]) == 2e6
+    assert float(found.nanoseconds) == pytest.approx(float(alone.nanoseconds) + 2e6, rel=1e-6)
+    assert float(found.clock) == pytest.approx(float(alone.clock), rel=1e-6)  # the kernels alone hold the limit
+    gpu, (timing, _) = record(low), judged(low)
+    mean_clock = float(jnp.sum(timing.nanoseconds * timing.clock_ghz) / jnp.sum(timing.nanoseconds))
+    idle = CHOICE.model.idle(jnp.asarray(mean_clock) * alone.clock, gpu)
+    assert {name for name, watts in idle.breakdown().items() if float(watts) > 0} == {"constant", "static", "idle_sm"}
+    assert float(found.joules) == pytest.approx(float(alone.joules) + 2e-3 * float(idle.watts), rel=1e-5)
+    assert float(idle.watts) < float(found.power.watts) < float(alone.power.watts)
+
+
+def test_launches_beside_the_gpu_count_where_they_take_longer() -> None:
+    alone = float(sequence([3.0, 3.0]).nanoseconds)
+    for beside_us, wait in ((0.5e-3 * alone, 0.0), (2e-3 * alone, alone)):
+        found = waited([3.0, 3.0], Host(beside_us=beside_us))
+        assert float(found.stack["host"]) == pytest.approx(wait, rel=1e-5)
+        assert Host(beside_us=beside_us).idle_us(alone / 1e3) == pytest.approx(wait / 1e3, rel=1e-5)
+
+
+def test_without_a_host_nothing_is_added() -> None:
+    timing, power = judged()
+    alone = in_sequence(CHOICE, timing, power, jnp.asarray([3.0, 3.0]), record(H200))
+    found = waited([3.0, 3.0], None)
+    assert "host" not in found.stack
+    assert all(bool(jnp.all(a == b)) for a, b in zip(jax.tree.leaves(alone), jax.tree.leaves(found), strict=True))
+
+
+@pytest.mark.parametrize("share", [0.5, 2.0])
+def test_waiting_is_differentiable(share: float) -> None:
+    beside = share * float(sequence([3.0, 3.0]).nanoseconds) / 1e3
+
+    def both(clock: Array) -> Array:
+        gpu = replace(record(H200), tensor_clock_mhz=clock)
+        found = in_sequence(CHOICE, *program(gpu), jnp.asarray([3.0, 3.0]), gpu, Host(beside, 100.0))
+        return jnp.stack([found.nanoseconds * 1e-3, found.joules])
+
+    with jax.enable_x64(True):
+        at, step = jnp.asarray(H200["tensor_clock_mhz"], float), 0.1
+        slope = jax.jacfwd(both)(at)
+        middle = (both(at + step) - both(at - step)) / (2 * step)
+    assert np.isfinite(np.asarray(slope)).all()
+    assert np.asarray(slope) == pytest.approx(np.asarray(middle), rel=1e-3, abs=1e-9)
+    assert (float(slope[0]) == pytest.approx(0.0, abs=1e-9)) == (share > 1)  # the host's time hides the kernels'
 
 
 def test_power_of_a_trace(tmp_path) -> None:

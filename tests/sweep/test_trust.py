@@ -13,6 +13,7 @@ from dse.sweep.trust import Trust, beyond, objective_trust, trust
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.uncertainty import Uncertainty
+from dse.workload.engine import Engine
 from tests.conftest import SMALL
 
 
@@ -49,6 +50,35 @@ def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
         assert trust(space, "decode.tbt_ms").uncertainty is not None
         assert (trust(space, "other.tbt_ms").uncertainty is not None) == known
         assert (trust(space, "total.time_ms").uncertainty is not None) == known
+
+
+ENGINE = Engine("made_up", "Made up", 0.0, 300.0, 10.0, 5.0, 0.0, low=-0.02, high=0.2)
+
+
+def test_an_engine_brings_its_own_interval_of_times(calibrated):
+    """Its ends are of log(predicted / measured): what predicts too long is measured below."""
+    decode = [w if w.name == "prefill" else replace(w, engine=ENGINE) for w in calibrated.workloads]
+    space = replace(calibrated, workloads=tuple(decode))
+    time = trust(space, "decode.tbt_ms").uncertainty
+    assert (time.low, time.high) == (math.exp(-0.2), math.exp(0.02))
+    assert "Made up" in time.source and time.gpus == ("h100_sxm",)
+    prefill = trust(space, "prefill.ttft_ms").uncertainty
+    assert prefill == Uncertainty(0.9, 1.2, "made up", ("h100_sxm",))
+    total = trust(space, "total.time_ms").uncertainty
+    assert (total.low, total.high) == (math.exp(-0.2), 1.2)  # the widest
+    rate = trust(space, "decode.tokens_per_s").uncertainty
+    assert (rate.low, rate.high) == pytest.approx((math.exp(-0.02), math.exp(0.2)))
+    energy, power = trust(space, "decode.energy_j").uncertainty, BoardPower.from_table().uncertainty
+    assert energy.high == pytest.approx(math.exp(math.hypot(0.02, math.log(power.high))))
+
+
+def test_an_engine_gives_no_interval_where_its_kernels_have_none(space, calibrated, small):
+    served = [replace(w, engine=ENGINE) for w in space.workloads]
+    assert trust(replace(space, workloads=tuple(served)), "decode.tbt_ms") == Trust(None)  # uncalibrated
+    use = "gpt2_xl:phase=decode,batch=1,context=128,dtype=fp8,engine=vllm_2024"
+    narrow = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
+    space = replace(space_from_mapping(narrow, "here", "narrow"), model=Measured())
+    assert trust(space, "decode.tbt_ms") == Trust(None)
 
 
 def test_power_and_area_carry_what_was_left_out_of_their_fits(space):
