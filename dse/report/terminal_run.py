@@ -32,7 +32,8 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(timing_calibration(result.model), markup=False, style="yellow")
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
-        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit}")
+        trust = f"[dim]{result.trust(name).word}[/]"
+        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit:10s} {trust}".rstrip())
     for phase in result.workload.phases:
         rows = result.kernels[result.kernels["phase"] == phase.name]
         console.print()

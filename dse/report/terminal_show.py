@@ -190,6 +190,7 @@ def print_engines(console: Console, as_json: bool) -> None:
             "launch us": e.launch_us,
             "step us": e.step_us,
             "request us": e.request_us,
+            "prompt us": e.prompt_us,
             "all-reduce us": e.reduce_us,
             "turn": e.turn,
             "attention": " or ".join(dict.fromkeys(attention)),
@@ -209,9 +210,10 @@ def print_engines(console: Console, as_json: bool) -> None:
 
 ENGINES_NOTE = (
     "\nlaunch: host work for each kernel, beside the GPU's (0: replayed as one graph). In step (once), request (each "
-    "one in a step) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share of the others' prefills "
-    "that a request waits for while it decodes, under a constant load; runs of one workload have none. attention: "
-    "libraries without and with warpgroup instructions. from, to: where 80 % of measured times lie, from the predicted."
+    "that decodes), prompt (each that is read) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share "
+    "of the others' prefills that a request waits for while it decodes, under a constant load; runs of one workload "
+    "have none. attention: libraries without and with warpgroup instructions. from, to: where 80 % of measured times "
+    "lie, from the predicted."
 )
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -286,8 +287,10 @@ def _check_types(base: GpuSheet, varied: set[str], workloads: tuple[Workload, ..
 
 
 def _resolve(use: str, folder: Path) -> str:
-    """A workload's file or trace directory stands relative to the space's folder."""
-    head = use.partition(":")[0]
+    """A workload's file or trace directory, and its engine's file, stand relative to the space's folder."""
+    head, colon, settings = use.partition(":")
+    settings = re.sub(r"(?<=engine=)[^,]+\.toml", lambda found: str(folder / found[0].strip()), settings)
+    use = head + colon + settings
     if not Path(head).is_absolute() and (head.endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
         return str(folder / use)
     return use

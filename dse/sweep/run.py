@@ -22,6 +22,7 @@ from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.candidates import EQUAL
+from dse.sweep.trust import Trust, run_trust
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
@@ -68,13 +69,21 @@ class RunResult:
         sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
         return {cause: value for cause, value in sums.items() if value > 0}
 
+    def trust(self, metric: str) -> Trust:
+        """Return how far a metric can be trusted."""
+        return run_trust(metric, self.workload, self.model, self.power.model)
+
     def summary(self) -> dict[str, Any]:
-        """Return the JSON document of ``dse run --json``."""
+        """Return the JSON document of ``dse run --json``; ``interval_80`` is None where no calibration gives one."""
+        metrics = {
+            name: {"value": value, "unit": unit, "interval_80": self.trust(name).interval(value)}
+            for name, (value, unit) in self.metrics.items()
+        }
         return {
             "gpu": self.gpu.name,
             "workload": self.workload.description,
             "calibration": self.calibration,
-            "metrics": {name: {"value": value, "unit": unit} for name, (value, unit) in self.metrics.items()},
+            "metrics": metrics,
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
             "power_calibration": self.power.model.calibration,
             "power_w": self.watts,

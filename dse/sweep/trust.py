@@ -1,13 +1,16 @@
 """How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dse.hardware.area import DieArea
 from dse.hardware.presets import preset_sheet
 from dse.hardware.schema import gpu_schema
+from dse.power.board import BoardPower
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.space import Objective, Space
+from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
 from dse.workload.workload import Workload
 
@@ -66,19 +69,29 @@ def trust(space: Space, text: str) -> Trust:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
     metric = text.rpartition(".")[2] if text.count(".") < 2 else ""
     time, power = time_uncertainty(space, text.partition(".")[0]), space.power.model.uncertainty
+    known = _by_metric(time, power) | {"die_mm2": DieArea.from_table().uncertainty}
+    if metric in known:
+        return Trust(known[metric])
+    exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
+    return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+
+
+def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower) -> Trust:
+    """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...)."""
+    known = _by_metric(_time(model, [workload]), power.uncertainty)
+    return Trust(known[metric]) if metric in known else Trust(None, metric == "memory_gb")
+
+
+def _by_metric(time: Uncertainty | None, power: Uncertainty | None) -> dict[str, Uncertainty | None]:
+    """The uncertainty of each metric of a workload that times or powers decide."""
     energy = time.times(power) if time and power else None
-    known = {
+    return {
         **dict.fromkeys(ON_TIME, time),
         **dict.fromkeys(_PER_TIME, time.of_inverse() if time else None),
         **dict.fromkeys(ON_POWER, power),
         **dict.fromkeys(_ENERGY, energy),
         **dict.fromkeys(_PER_ENERGY, energy.of_inverse() if energy else None),
-        "die_mm2": DieArea.from_table().uncertainty,
     }
-    if metric in known:
-        return Trust(known[metric])
-    exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
-    return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
 
 def time_uncertainty(space: Space, workload: str = "total") -> Uncertainty | None:
@@ -87,11 +100,14 @@ def time_uncertainty(space: Space, workload: str = "total") -> Uncertainty | Non
     None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights. A serving
     engine brings its own interval, in which the kernels' errors are; of several workloads the widest holds.
     """
-    asked = [w for w in space.workloads if w.name == workload] or space.workloads
-    covered = all(not w.traced and o.operands <= CALIBRATED for w in asked for o in w.operators)
-    if not covered or space.model.uncertainty is None:
+    return _time(space.model, [w for w in space.workloads if w.name == workload] or space.workloads)
+
+
+def _time(model: TimingModel, workloads: Sequence[Workload]) -> Uncertainty | None:
+    covered = all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+    if not covered or model.uncertainty is None:
         return None
-    found = list(dict.fromkeys(_served(space.model.uncertainty, w) for w in asked))
+    found = list(dict.fromkeys(_served(model.uncertainty, w) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
     return Uncertainty(low, high, "; ".join(dict.fromkeys(u.source for u in found)), found[0].gpus)
 

@@ -112,7 +112,9 @@ def find_engine(name: str, where: str = "engine") -> Engine:
     if name.endswith(".toml"):
         return _from_toml(Path(name))
     if name not in engines():
-        raise InputError(f"{where}: no engine is called {name!r}; {accepted(name, engines())}")
+        raise InputError(
+            f"{where}: no engine is called {name!r}; {accepted(name, engines())} (or a TOML of 'dse calibrate engine')"
+        )
     return engines()[name]
 
 
@@ -135,7 +137,7 @@ def _from_toml(path: Path) -> Engine:
         numbers[key] = float(value)
     like = find_engine(str(content.get("like", SHARED)), f"{path}: like")
     name = str(content.get("engine", path.stem))
-    return replace(like, name=name, title=str(content.get("title", name)), source=str(path), **numbers)
+    return replace(like, name=name, title=str(content.get("title", name)), source=path.name, **numbers)
 
 
 def engine_of(notes: str, source: str, device: str) -> Engine:

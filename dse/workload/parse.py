@@ -26,7 +26,8 @@ KEYS = {
     "activations": "data type of the activations",
     "kv": "data type of the KV cache",
     "tp": "GPUs that share each layer (tensor parallel): 1 to 8",
-    "engine": "serving engine whose host the GPU waits for (one of 'dse show engines'); without it kernels alone count",
+    "engine": "serving engine whose host the GPU waits for (one of 'dse show engines', or a TOML of 'dse calibrate "
+    "engine'); without it kernels alone count",
 }
 """Keys of a workload and what they mean."""
 
@@ -46,7 +47,8 @@ def load_workload(text: str | Path, target: Target | None = None, name: str | No
     InputError naming what is wrong and what would be accepted.
     """
     text = str(text)
-    path = Path(text)
+    network, _, settings = text.partition(":")
+    path = Path(network if "=" in settings else text)
     if path.suffix == ".csv":
         workload = gemm_list(path, target)
     elif path.suffix == ".toml":
@@ -54,7 +56,6 @@ def load_workload(text: str | Path, target: Target | None = None, name: str | No
     elif path.is_dir() and not (path / "config.json").exists():
         raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
     else:
-        network, _, settings = text.partition(":")
         workload = _llm(network, _settings(settings, text), text, target)
     return _checked(workload, name)
 
@@ -91,8 +92,10 @@ def _from_toml(path: Path, target: Target | None) -> Workload:
             f'{path}: network is missing; give network = "llama3_8b" (one of {", ".join(networks())}) '
             "or the path of a Hugging Face config.json"
         )
-    if network.endswith(".json") and not Path(network).is_absolute():
+    if network.endswith(".json"):
         network = str(path.parent / network)
+    if str(content.get("engine")).endswith(".toml"):
+        content["engine"] = str(path.parent / content["engine"])
     for key, value in content.items():
         if isinstance(value, (dict, list)):
             raise InputError(f"{path}: {key} = {value!r} is not accepted; give a number or a text")

@@ -52,7 +52,7 @@ def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
         assert (trust(space, "total.time_ms").uncertainty is not None) == known
 
 
-ENGINE = Engine("made_up", "Made up", 0.0, 300.0, 10.0, 5.0, 0.0, low=-0.02, high=0.2)
+ENGINE = Engine("made_up", "Made up", 0.0, 300.0, 10.0, 40.0, 5.0, 0.0, low=-0.02, high=0.2)
 
 
 def test_an_engine_brings_its_own_interval_of_times(calibrated):

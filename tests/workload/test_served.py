@@ -7,6 +7,7 @@ import pytest
 
 from dse.errors import InputError
 from dse.hardware.presets import gpu_from_mapping, preset_sheet
+from dse.space.space import load_space
 from dse.sweep.run import run
 from dse.timing.roofline import Roofline
 from dse.workload.engine import Engine, Host, engines, find_engine
@@ -55,6 +56,22 @@ def test_a_toml_names_an_engine_too(tmp_path):
     path.write_text('network = "llama3_8b"\nphase = "decode"\nbatch = 4\ncontext = 512\ntp = 2\nengine = "vllm_2024"\n')
     found, line = load_workload(path, HOPPER), load_workload(f"{STEP},engine=vllm_2024", HOPPER)
     assert (found.phases, found.operators, found.engine) == (line.phases, line.operators, line.engine)
+
+
+def test_an_engine_of_ones_own_stands_beside_what_names_it(tmp_path):
+    costs = {"launch_us": 0, "step_us": 7e3, "request_us": 1, "prompt_us": 2, "reduce_us": 3, "turn": 0}
+    numbers = "".join(f"{name} = {value}\n" for name, value in (costs | {"low": -0.1, "high": 0.1}).items())
+    mine, workload, space = (tmp_path / name for name in ("mine.toml", "decode.toml", "space.toml"))
+    mine.write_text(f'format = "gpu-dse engine 1"\nengine = "mine"\nlike = "vllm_2024"\n{numbers}')
+    workload.write_text('network = "llama3_8b"\nbatch = 4\ncontext = 512\ntp = 2\nengine = "mine.toml"\n')
+    found, line = load_workload(workload, HOPPER), load_workload(f"{STEP},engine={mine}", HOPPER)
+    assert found.engine == line.engine and found.engine is not None
+    assert (found.engine.name, found.phases) == ("mine", line.phases)
+    assert str(tmp_path) not in repr(found.engine)  # of which a digest is made
+    use = f'[workloads]\ndecode = "{STEP},engine=mine.toml"\n'
+    goal = '[[objectives]]\nvalue = "decode.tbt_ms"\ngoal = "min"\n'
+    space.write_text(f'name = "mine"\nbase = "h100_sxm"\n[axes]\nsm_count = [64, 132]\n{use}{goal}')
+    assert load_space(space).workloads[0].engine == found.engine
 
 
 @pytest.mark.parametrize("name", ["vlm_2024", "none"])
