@@ -15,6 +15,7 @@ from dse.hardware.presets import GpuSheet
 from dse.timing.timing import TimingModel
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import Precision, precision
+from dse.workload.eager import find_forward, forward_operators
 from dse.workload.engine import COSTS, Engine, engine_of
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, Target, llm_workload, memory_needed
@@ -22,13 +23,22 @@ from dse.workload.measured_row import notes_of
 from dse.workload.network import Network, load_network
 from dse.workload.operator import Operator
 
-RUNS = ("llm_prefill", "llm_decode_step_avg", "llm_e2e", "serving_tpot")
+FORWARD = "model_inf"
+"""A forward pass over all tokens at once, as PyTorch runs it eagerly in fp32."""
+
+RUNS = ("llm_prefill", "llm_decode_step_avg", "llm_e2e", "serving_tpot", FORWARD)
 """Operators of a table's column ``op`` that are runs of whole networks."""
 
 RUN_SHAPE = ("batch", "seq_q", "seq_kv", "tp")
 """Requests, tokens of a prompt, tokens generated, GPUs that share each layer."""
 
-WHY_NOT = {"serving_ttft": "the time to a first token is mostly spent in a queue, and queues are not modelled"}
+FUSED = "fusion=True"
+"""Words in the notes of a forward pass whose kernels a compiler has fused."""
+
+WHY_NOT = {
+    "serving_ttft": "the time to a first token is mostly spent in a queue, and queues are not modelled",
+    "model_train": "the backward pass of a training step is not modelled",
+}
 """Runs that are not predicted, and why."""
 
 DTYPES = {
@@ -192,6 +202,10 @@ class _Made:
     def run(self, row: Any) -> tuple[Engine, tuple[Step, ...]]:
         """The engine and the steps of a measured run; raises InputError saying why there are none."""
         engine = self._engine or engine_of(notes_of(row), str(getattr(row, "source", "")), row.device)
+        if row.op == FORWARD:
+            forward = find_forward(_group(row).partition("_")[2])
+            made = forward_operators(forward, int(row.batch), int(row.seq_q), self._capability, FUSED in notes_of(row))
+            return engine, (self._step(tuple(made), "prefill", row.batch, 1.0, False),)
         network, types = _network(row), self._types(row)
         requests = self._resident(network, types, row)
         rounds = row.batch / requests
@@ -270,12 +284,17 @@ class _Made:
 
 def _network(row: Any) -> Network:
     """The network of a run: its group's name, as it is or without a source's mark (``anl_Llama-2-7b-hf``)."""
-    group = getattr(row, "group", None)
-    if not isinstance(group, str):
-        raise InputError(f"{row.op} without its group, the network's name")
+    group = _group(row)
     for name in (group, group.partition("_")[2]):
         try:
             return load_network(name)
         except InputError:
             continue
     raise InputError(f"no network is called {group!r}")
+
+
+def _group(row: Any) -> str:
+    group = getattr(row, "group", None)
+    if not isinstance(group, str):
+        raise InputError(f"{row.op} without its group, the network's name")
+    return group

@@ -14,7 +14,7 @@ from dse.calibrate.harness import find_harness
 from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.measured import read_times, tensor_parallel
 from dse.calibrate.network_rows import DTYPES as RUN_DTYPES
-from dse.calibrate.network_rows import RUN_SHAPE, RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
+from dse.calibrate.network_rows import FORWARD, RUN_SHAPE, RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import group_noise, noise_percent
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.residuals import errors_of
@@ -32,7 +32,7 @@ from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
-DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES) | dict.fromkeys(RUNS, tuple(RUN_DTYPES))
+DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES) | dict.fromkeys(RUNS, tuple(RUN_DTYPES)) | {FORWARD: ("fp32",)}
 SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
     ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 )

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.network_rows import RUNS
+from dse.calibrate.network_rows import FORWARD, RUNS
 from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
 from dse.timing.timing import CAUSES
 from dse.workload.measured_row import PRODUCTS
@@ -99,6 +99,8 @@ def overall(found: TimeValidation) -> dict[str, float]:
 
 def shape_text(row: dict, op: str) -> str:
     """Return a row's shape in words."""
+    if op == FORWARD:
+        return f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} tokens"
     if op in RUNS:
         gpus = f", {row['tp']:g} GPUs" if row["tp"] > 1 else ""
         return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "

@@ -16,19 +16,24 @@ from dse.calibrate.measured import read_times
 from dse.calibrate.residuals import quantiles
 from dse.workload.engine import SHARED
 
-TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e")
+TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e", "neusight__e2e_fp32")
 DATA = Path(dse.__file__).parent / "data" / "engines"
 HOST = ("step_us", "request_us", "prompt_us", "reduce_us")
 SERVED = (*HOST, "turn")
 FREE = {"vllm_2023_a100_host": ("launch_us", *HOST), "vllm_2023_h100_host": ("launch_us", *HOST),
-        "vllm_2024": HOST, "trtllm_2024": HOST}  # fmt: skip
+        "vllm_2024": HOST, "trtllm_2024": HOST, "pytorch_eager": ()}  # fmt: skip
 """What is fitted: launches where they are eager, a prefill's turn where requests are served in flight (all others)."""
+
+EAGER = ("vllm_2023_a100_host", "vllm_2023_h100_host", "pytorch_eager")
+"""Engines that do not replay graphs."""
 DIGITS = 3
 
 
 def percent(error: np.ndarray) -> str:
     """Mean error and, in brackets, the median [%]."""
     off = 100 * np.abs(np.expm1(error))
+    if not len(off):
+        return "-"
     return f"{off.mean():.1f} ({np.median(off):.1f})"
 
 
@@ -42,12 +47,12 @@ def fitted(runs: Runs) -> dict[str, dict[str, float]]:
             continue
         rows = (runs.table["engine"] == engine).to_numpy()
         out, free = runs.table["out"].to_numpy(), FREE.get(str(engine), SERVED)
-        costs = runs.fit(rows & ~out, free)
+        costs = runs.fit(rows & ~out, free) if free else {}
         seen, unseen = runs.error(rows & ~out, costs), runs.error(rows & out, costs)
         bare = runs.error(rows, {})
         low, _, high = quantiles(unseen, runs.table["family"][rows & out])
         others = [percent(_transferred(runs, rows, runs.table[by].to_numpy(), free)) if mine[by].nunique() > 1 else "-"
-                  for by in ("group", "device")]  # fmt: skip
+                  for by in ("group", "device")] if free else ["-", "-"]  # fmt: skip
         inside = 100 * np.mean((unseen >= low) & (unseen <= high))
         print(f"| {engine} | {len(mine)} | {percent(bare)} | {percent(seen)} | {percent(unseen)} | {inside:.0f} | "
               f"{others[0]} | {others[1]} |", flush=True)  # fmt: skip
@@ -63,7 +68,7 @@ def _transferred(runs: Runs, rows: np.ndarray, parts: np.ndarray, free: tuple[st
 
 def _shared(runs: Runs) -> dict[str, float]:
     """Costs for an engine that nobody has measured: of all that replay graphs; the interval: of each by the others."""
-    graphs = ~runs.table["engine"].isin(["vllm_2023_a100_host", "vllm_2023_h100_host", SHARED]).to_numpy()
+    graphs = ~runs.table["engine"].isin([*EAGER, SHARED]).to_numpy()
     error = _transferred(runs, graphs, runs.table["engine"].to_numpy(), SERVED)
     low, _, high = quantiles(error, runs.table["engine"][graphs])
     print(f"\nAn engine that nobody has measured, each by the others: {percent(error)}.")
@@ -113,6 +118,8 @@ def main() -> None:
     arguments = parser.parse_args()
     tables = [read_times(arguments.folder / f"{name}.csv") for name in TABLES]
     runs = Runs(part for table in tables for part in measured_runs(table, {}))
+    nothing_fitted = runs.table["engine"].isin([name for name, free in FREE.items() if not free])
+    runs.table["out"] |= nothing_fitted
     found = fitted(runs)
     print("\n| engine | " + " | ".join(["launch us", "step us", "request us", "prompt us", "reduce us", "turn"]) + " |")
     print("|---" * 7 + "|")

@@ -1,4 +1,4 @@
-"""Wall times of whole language models as others measured them: LLM-Inference-Bench's and Splitwise's tables."""
+"""Wall times of whole networks as others measured them: LLM-Inference-Bench's, Splitwise's and NeuSight's tables."""
 
 from pathlib import Path
 
@@ -39,3 +39,12 @@ def test_steps_of_an_engine_that_launches_eagerly(tmp_path):
     groups = drawn("splitwise__llm_e2e", tmp_path, device=["A100-SXM4-80GB"], op=["llm_decode_step_avg", "llm_e2e"])
     assert all(group["mape"] < 5 for group in groups)
     assert all(0.95 < group["bias"] < 1.05 for group in groups)
+
+
+def test_forward_passes_in_fp32(tmp_path):
+    """No run was fitted; a T4's and a P4's power limits hold them back (experiments/018_simt_products)."""
+    devices = ["A100-PCIE-40GB", "H100-SXM5-80GB", "P100-PCIE-16GB", "V100-PCIE-32GB"]
+    groups = drawn("neusight__e2e_fp32", tmp_path, device=devices, op=["model_inf"])
+    assert len(groups) == 4
+    assert all(group["mape"] < 12 for group in groups)
+    assert sum(group["mape"] * group["n"] for group in groups) / sum(group["n"] for group in groups) < 8
