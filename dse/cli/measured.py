@@ -8,6 +8,14 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, app, calibrate, made, print_json
+from dse.errors import InputError
+
+
+def _file(out: Path | None) -> Path | None:
+    """Return the path of a file that is to be written; raises InputError for a folder, before anything runs."""
+    if out and out.is_dir():
+        raise InputError(f"-o: {out} is a folder; give the path of a file")
+    return out
 
 
 @calibrate.command(name="power")
@@ -99,9 +107,12 @@ def calibrate_engine(
     from dse.calibrate.engine import calibrate_engine as fit
     from dse.report.terminal_validate import print_engine
 
+    if out and out.suffix != ".toml":
+        raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
+    path = _file(out)
     answer = fit(name, tables, like, eager)
-    if out:
-        answer.write(made(out))
+    if path:
+        answer.write(made(path))
     if json_:
         print_json(answer.document())
     else:
@@ -181,7 +192,6 @@ def validate(
     """
     from dse.calibrate.launches import OPERATORS
     from dse.calibrate.measured import has_power
-    from dse.errors import InputError
 
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         _validate_time(table, timing, gpu, harness, calibration, out, json_)
@@ -208,6 +218,7 @@ def _validate_time(
     from dse.calibrate.validate_time import validate_time
     from dse.report.terminal_validate import print_time_validation
 
+    out = _file(out)
     found = validate_time(table, timing, gpu, harness, calibration)
     if out:
         from dse.report.page_validate import write_validation_page
