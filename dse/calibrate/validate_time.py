@@ -31,14 +31,15 @@ from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
-DTYPES: dict[str, tuple[str, ...]]
-DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
-DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES) | dict.fromkeys(RUNS, tuple(RUN_DTYPES))
-SHAPES: dict[str, tuple[str, ...]]
-SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
-    ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
-)
-SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols")) | dict.fromkeys(RUNS, RUN_SHAPE)
+DTYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys(VECTOR, VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
+}  # fmt: skip
+SHAPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("m", "n", "k")),
+    **dict.fromkeys(ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")),
+    **dict.fromkeys(VECTOR, ("rows", "cols")), **dict.fromkeys(RUNS, RUN_SHAPE),
+}  # fmt: skip
 """Operator -> the numbers that its shape needs, all above 0."""
 
 LEAST_WATTS = 10.0

@@ -55,7 +55,7 @@ def _head(found: TimeValidation, title: str) -> str:
         best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
         said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
                     f"{least['mape']:.1f} %.")  # fmt: skip
-    beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n]
+    beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n or n.startswith("whole networks")]
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""

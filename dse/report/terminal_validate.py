@@ -11,7 +11,7 @@ from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import shape_text
-from dse.report.words import time_text
+from dse.report.words import LONG_US, number, time_text
 
 WORST = 10
 
@@ -96,9 +96,11 @@ def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
     shape = shape_text(row, row["op"])
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
+    long = row["predicted_us"] >= LONG_US  # parts in the unit of the whole
+    parts = ", ".join(f"{cause} {f'{number(us / 1e3)} ms' if long else time_text(us)}" for cause, us in most)
     return (
         f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {time_text(row['measured_us'])}, predicted "
-        f"{time_text(row['predicted_us'])} ({row['kernel']}; {', '.join(f'{c} {time_text(us)}' for c, us in most)})"
+        f"{time_text(row['predicted_us'])} ({row['kernel']}; {parts})"
     )
 
 
