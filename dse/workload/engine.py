@@ -106,8 +106,12 @@ def _intervals() -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def interval_of(engine: Engine, op: str) -> tuple[float, float]:
-    """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...)."""
-    return _intervals().get((engine.name, op), (engine.low, engine.high))
+    """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...).
+
+    Those of all its runs where that kind was not measured, and of an engine of a TOML, whatever its name.
+    """
+    own = (engine.low, engine.high)
+    return own if engine.like else _intervals().get((engine.name, op), own)
 
 
 def find_engine(name: str, where: str = "engine") -> Engine:
