@@ -26,7 +26,7 @@ from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.calibration import HELD_BACK, UNSEEN, TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
-from dse.workload.engine import SHARED, engines
+from dse.workload.engine import SHARED, Engine, engines, find_engine
 from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.implementation import IMPLEMENTATIONS
 
@@ -98,29 +98,31 @@ class _Judged:
 
 def validate_time(
     table: Path, timing: str = "amali", gpu: str | None = None, harness: str | None = None,
-    calibration: str | None = None,
+    calibration: str | None = None, engine: str | None = None,
 ) -> TimeValidation:  # fmt: skip
     """Return the errors of a timing model on a measured table; raises InputError when no row can be predicted.
 
     ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
-    how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped one,
-    else ``shared``. ``roofline_mape`` is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies
-    fitted to the device's other families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|,
-    ``noise_floor`` the mean deviation of one repeat in percent, None where the table holds no repeats (and
-    ``roofline3_mape`` where it holds three rows or fewer).
+    how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped
+    one, else ``shared``. ``engine``: that all runs of whole networks ran (None: by their notes). ``roofline_mape``
+    is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies fitted to the device's other
+    families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|, ``noise_floor`` the mean
+    deviation of one repeat in percent, None where the table holds no repeats (and ``roofline3_mape`` where it holds
+    three rows or fewer).
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
     frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured))
     way = find_harness(harness) if harness else None
     judges, unknown = _judges(frame, timing, gpu, calibration)
+    served = find_engine(engine, "--engine") if engine else None
     reason = _uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     parts = []
     for device, mine in frame[reason == ""].groupby("device", sort=True):
         judge, whole = judges[str(device)], mine["op"].isin(RUNS)
         parts += [_judged(block, judge) for block in blocks(mine[~whole], {str(device): judge.sheet}, way, skipped)]
-        parts += _judged_runs(mine[whole], judge, skipped)
+        parts += _judged_runs(mine[whole], judge, skipped, served)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
     for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
@@ -195,12 +197,14 @@ def _judged(block: TimedRows, judge: _Judge) -> _Judged:
     return _Judged(block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), stacks)
 
 
-def _judged_runs(frame: pd.DataFrame, judge: _Judge, skipped: dict[str, int]) -> list[_Judged]:
-    """Runs of whole networks on one GPU with what is predicted."""
-    rows = network_rows(frame, judge.sheet, skipped) if len(frame) else None
+def _judged_runs(frame: pd.DataFrame, judge: _Judge, skipped: dict[str, int], engine: Engine | None) -> list[_Judged]:
+    """Runs of whole networks on one GPU with what is predicted, and their interval's ends ``low`` and ``high``."""
+    rows = network_rows(frame, judge.sheet, skipped, engine) if len(frame) else None
     if rows is None:
         return []
     table, places = predicted_runs(judge.model, rows)
+    ends = [interval_of_run(ran, op) for ran, op in zip(rows.engines, table["op"], strict=True)]
+    table[["low", "high"]] = np.array(ends)
     return [_Judged(table, lambda some: [run_stack(judge.model, rows, places, int(i)) for i in some])]
 
 
@@ -270,7 +274,7 @@ def interval_of(
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
         if op in RUNS:
-            low[places], high[places] = interval_of_run(engines()[str(name)], op)
+            low[places], high[places] = judged[["low", "high"]].to_numpy()[places].T
             continue
         asked = (dtype, str(where), gpu, str(way), other)
         known = calibration.residual(str(name), op, *asked)
@@ -354,10 +358,13 @@ def _notes(
 
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
     """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
-    names = sorted(set(runs["engine"]) - {SHARED})
+    names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
+    own = sorted(set(runs["engine"]) - engines().keys())
     notes = ["whole networks: kernels at the sheet's clock, and what an engine's host adds"]
     if names:
         notes[0] += f" ({', '.join(names)}), fitted to seven in ten of such runs: partly a training error"
+    if own:
+        notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
     if (runs["engine"] == SHARED).any():
         notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
                      "engines'; 'dse calibrate engine' fits your own")  # fmt: skip

@@ -7,6 +7,7 @@ import pytest
 
 from dse.calibrate.engine import calibrate_engine
 from dse.calibrate.network_rows import network_rows, predicted_runs
+from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
@@ -58,6 +59,18 @@ def test_an_engine_like_that_of_a_file_stands_by_itself(table, tmp_path):
     first.unlink()
     found = find_engine(str(second))
     assert (found.name, found.like, found.attention) == ("second", "vllm_2024", LIKE.attention)
+
+
+def test_a_fitted_engine_is_held_against_runs(table, tmp_path):
+    own = tmp_path / "mine.toml"
+    calibrate_engine("mine", [table], "vllm_2024").write(own)
+    found = validate_time(table, engine=str(own))
+    assert found.document["groups"][0]["mape"] < 0.1 < 5 < validate_time(table).document["groups"][0]["mape"]
+    assert set(found.rows["engine"]) == {"mine"}
+    assert (found.rows[["low", "high"]].to_numpy() == [find_engine(str(own)).low, find_engine(str(own)).high]).all()
+    assert "on runs that it was fitted to, a training error" in " ".join(found.notes)
+    with pytest.raises(InputError, match="--engine: no engine is called 'vlm_2024'"):
+        validate_time(table, engine="vlm_2024")
 
 
 def test_what_cannot_be_written_is_refused_before_the_fit(table, tmp_path, capsys):
