@@ -18,6 +18,9 @@ from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
 FEWEST = 8
 """Runs that a fit needs at least."""
 
+NOTHING = 1e-6
+"""A cost below this is none: the fit ends near 0, never at it."""
+
 DRAWS = 100
 """Bootstrap draws of the families behind the intervals of costs."""
 
@@ -69,7 +72,8 @@ class EngineAnswer:
         """Write the engine as TOML: a workload's ``engine=`` takes its path."""
         head = {
             "format": FORMAT, "engine": self.name, "title": f"{self.name}, fitted to {self.rows} runs",
-            "like": self.like.name, "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
+            "like": self.like.like or self.like.name,  # a shipped one: the file stands by itself
+            "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
             "rows_left_out": self.rows_left_out,
             "tables": [f"{Path(t.path).name} {t.sha256}" for t in self.tables],
         }  # fmt: skip
@@ -86,6 +90,10 @@ def calibrate_engine(name: str, tables: Sequence[Path], like: str = SHARED, eage
     launches are not replayed as a graph, so that their host time is fitted too. Families of network and GPUs a layer
     are left out where there are enough to judge the fit. Raises InputError with fewer than FEWEST runs.
     """
+    if not name.strip():
+        raise InputError("NAME: '' is no name; give the engine's, as vllm_2025")
+    if not tables:
+        raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
     base, skipped = find_engine(like, "--like"), {}
     read = tuple(read_times(Path(table)) for table in tables)
     runs = Runs(part for table in read for part in measured_runs(table, skipped, base))
@@ -140,6 +148,7 @@ def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> 
     units = dict.fromkeys(COSTS, "us") | {"turn": "1"}
     costs = []
     for name in COSTS:
-        low, high = np.quantile(found[name][1:], (0.025, 0.975))
-        costs.append(Cost(name, float(found[name][0]), units[name], float(low), float(high), held.get(name, "")))
+        ends = np.quantile(found[name][1:], (0.025, 0.975))
+        value, low, high = (float(x) if x > NOTHING else 0.0 for x in (found[name][0], *ends))
+        costs.append(Cost(name, value, units[name], low, high, held.get(name, "")))
     return tuple(costs)

@@ -13,7 +13,7 @@ from dse.calibrate.fit import quasi_newton
 from dse.calibrate.implementations import FEW_FAMILIES
 from dse.calibrate.loss import robust, weighted_mean
 from dse.calibrate.measured import OperatorTable, tensor_parallel
-from dse.calibrate.network_rows import RUNS, Passes, fastest, network_rows, passes_of
+from dse.calibrate.network_rows import RUNS, WHY_NOT, Passes, fastest, network_rows, passes_of
 from dse.calibrate.timing import left_out
 from dse.hardware.presets import find_preset, load_sheet
 from dse.timing.calibration import calibration_for, load_timing_calibration
@@ -71,7 +71,10 @@ def measured_runs(table: OperatorTable, skipped: dict[str, int], engine: Engine 
     ``engine``: whose libraries all of them ran; None: by their notes.
     """
     frame = table.frame.assign(tp=tensor_parallel(table))
-    _count(skipped, f"no runs of whole networks ({', '.join(RUNS)})", int((~frame["op"].isin(RUNS)).sum()))
+    for op, why in WHY_NOT.items():
+        _count(skipped, f"{op}: {why}", int((frame["op"] == op).sum()))
+    others = int((~frame["op"].isin((*RUNS, *WHY_NOT))).sum())
+    _count(skipped, f"no runs of whole networks ({', '.join(RUNS)})", others)
     for device, mine in frame[frame["op"].isin(RUNS)].groupby("device"):
         if find_preset(str(device)) is None:
             _count(skipped, f"device {device!r} has no preset", len(mine))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.timed import NEVER_US, TimedRows, candidate_us, timings
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
 from dse.timing.timing import TimingModel
 from dse.workload.attention_library import attention_libraries
@@ -20,7 +20,7 @@ from dse.workload.engine import COSTS, Engine, engine_of
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, Target, llm_workload, memory_needed
 from dse.workload.measured_row import notes_of
-from dse.workload.network import Network, load_network
+from dse.workload.network import Network, load_network, networks
 from dse.workload.operator import Operator
 
 FORWARD = "model_inf"
@@ -31,6 +31,9 @@ RUNS = ("llm_prefill", "llm_decode_step_avg", "llm_e2e", "serving_tpot", FORWARD
 
 RUN_SHAPE = ("batch", "seq_q", "seq_kv", "tp")
 """Requests, tokens of a prompt, tokens generated, GPUs that share each layer."""
+
+MOST = dict.fromkeys(RUN_SHAPE, 10_000_000) | {"tp": 8}
+"""Largest number of a run's shape: those of a workload (:data:`dse.workload.parse.KEYS`)."""
 
 FUSED = "fusion=True"
 """Words in the notes of a forward pass whose kernels a compiler has fused."""
@@ -201,11 +204,11 @@ class _Made:
 
     def run(self, row: Any) -> tuple[Engine, tuple[Step, ...]]:
         """The engine and the steps of a measured run; raises InputError saying why there are none."""
-        engine = self._engine or engine_of(notes_of(row), str(getattr(row, "source", "")), row.device)
+        theirs = engine_of(notes_of(row), str(getattr(row, "source", "")), str(row.device))
+        engine = self._engine or theirs
         if row.op == FORWARD:
-            forward = find_forward(_group(row).partition("_")[2])
-            made = forward_operators(forward, int(row.batch), int(row.seq_q), self._capability, FUSED in notes_of(row))
-            return engine, (self._step(tuple(made), "prefill", row.batch, 1.0, False),)
+            return engine, (self._forward(row),)
+        _refuse_shape(row)
         network, types = _network(row), self._types(row)
         requests = self._resident(network, types, row)
         rounds = row.batch / requests
@@ -226,7 +229,17 @@ class _Made:
         decodes = (row.seq_kv - 1) * rounds  # the prefill yields the first token
         return engine, (passes("prefill", requests, rounds), passes("decode", requests, decodes))
 
+    def _forward(self, row: Any) -> Step:
+        """A forward pass as PyTorch runs it: its tokens are read at once."""
+        for column in ("batch", "seq_q"):
+            _refuse_number(row, column)
+        forward, fused = find_forward(_group(row).partition("_")[2]), FUSED in notes_of(row)
+        made = forward_operators(forward, int(row.batch), int(row.seq_q), self._capability, fused)
+        return self._step(tuple(made), "prefill", row.batch, 1.0, False)
+
     def _types(self, row: Any) -> Precision:
+        if row.dtype not in DTYPES:
+            raise InputError(f"{row.op}: dtype is {_cell(row.dtype)}; {accepted(str(row.dtype), DTYPES)}")
         found = precision(row.op, **DTYPES[row.dtype])
         if found.compute not in self._sheet.tensor_types():
             raise InputError(f"{self._sheet.title} has no tensor cores for {found.compute}")
@@ -282,6 +295,25 @@ class _Made:
                          np.repeat(np.arange(len(counts)), counts), labels)  # fmt: skip
 
 
+def _refuse_shape(row: Any) -> None:
+    """Refuse a run whose requests, tokens or GPUs are no whole numbers."""
+    for column in RUN_SHAPE:
+        _refuse_number(row, column)
+
+
+def _refuse_number(row: Any, column: str) -> None:
+    value = float(getattr(row, column))
+    if not (1 <= value <= MOST[column] and value.is_integer()):
+        raise InputError(f"{row.op}: {column} is {_cell(value)}; give a whole number from 1 to {MOST[column]:,}")
+
+
+def _cell(value: Any) -> str:
+    """A cell of a table in a sentence."""
+    if isinstance(value, float):
+        return "empty" if np.isnan(value) else f"{value:g}"
+    return repr(value)
+
+
 def _network(row: Any) -> Network:
     """The network of a run: its group's name, as it is or without a source's mark (``anl_Llama-2-7b-hf``)."""
     group = _group(row)
@@ -290,11 +322,11 @@ def _network(row: Any) -> Network:
             return load_network(name)
         except InputError:
             continue
-    raise InputError(f"no network is called {group!r}")
+    raise InputError(f"no network is called {group!r} ('dse show networks'); {accepted(group.lower(), networks(), 4)}")
 
 
 def _group(row: Any) -> str:
     group = getattr(row, "group", None)
     if not isinstance(group, str):
-        raise InputError(f"{row.op} without its group, the network's name")
+        raise InputError(f"{row.op} without its group, the network's name: {_cell(group)}; see 'dse show networks'")
     return group

@@ -26,23 +26,29 @@ from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.calibration import HELD_BACK, UNSEEN, TimingCalibration, calibration_for, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
-from dse.workload.engine import engines
+from dse.workload.engine import SHARED, Engine, engines, find_engine
 from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.implementation import IMPLEMENTATIONS
 
 ATTENTION = ("attn_prefill", "attn_decode")
-DTYPES = dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")) | dict.fromkeys(ATTENTION, ("bf16", "fp16"))
-DTYPES |= dict.fromkeys(VECTOR, VECTOR_DTYPES) | dict.fromkeys(RUNS, tuple(RUN_DTYPES)) | {FORWARD: ("fp32",)}
-SHAPES = dict.fromkeys(PRODUCTS, ("m", "n", "k")) | dict.fromkeys(
-    ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
-)
-SHAPES |= dict.fromkeys(VECTOR, ("rows", "cols")) | dict.fromkeys(RUNS, RUN_SHAPE)
+DTYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys(VECTOR, VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)), FORWARD: ("fp32",),
+}  # fmt: skip
+SHAPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("m", "n", "k")),
+    **dict.fromkeys(ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")),
+    **dict.fromkeys(VECTOR, ("rows", "cols")), **dict.fromkeys(RUNS, RUN_SHAPE),
+}  # fmt: skip
 """Operator -> the numbers that its shape needs, all above 0."""
 
 LEAST_WATTS = 10.0
 """Watts a TFLOP/s of fp32 at boost, just below the least of the GPUs that fp32 products were fitted on (H100: 10.5)."""
 
 WORST = 20
+
+OTHER_UNIT = 100.0
+"""Predicted over measured time of a whole network that no engine explains: times are in another unit."""
 
 
 @dataclass(frozen=True)
@@ -92,28 +98,31 @@ class _Judged:
 
 def validate_time(
     table: Path, timing: str = "amali", gpu: str | None = None, harness: str | None = None,
-    calibration: str | None = None,
+    calibration: str | None = None, engine: str | None = None,
 ) -> TimeValidation:  # fmt: skip
     """Return the errors of a timing model on a measured table; raises InputError when no row can be predicted.
 
     ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
-    how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped one,
-    else ``shared``. ``roofline_mape`` is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies
-    fitted to the device's other families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|,
-    ``noise_floor`` the mean deviation of one repeat in percent, None where the table holds no repeats.
+    how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped
+    one, else ``shared``. ``engine``: that all runs of whole networks ran (None: by their notes). ``roofline_mape``
+    is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies fitted to the device's other
+    families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|, ``noise_floor`` the mean
+    deviation of one repeat in percent, None where the table holds no repeats (and ``roofline3_mape`` where it holds
+    three rows or fewer).
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
     frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured))
     way = find_harness(harness) if harness else None
     judges, unknown = _judges(frame, timing, gpu, calibration)
+    served = find_engine(engine, "--engine") if engine else None
     reason = _uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     parts = []
     for device, mine in frame[reason == ""].groupby("device", sort=True):
         judge, whole = judges[str(device)], mine["op"].isin(RUNS)
         parts += [_judged(block, judge) for block in blocks(mine[~whole], {str(device): judge.sheet}, way, skipped)]
-        parts += _judged_runs(mine[whole], judge, skipped)
+        parts += _judged_runs(mine[whole], judge, skipped, served)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
     for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
@@ -160,7 +169,7 @@ def _judge(sheet: GpuSheet, timing: str, calibration: str | None) -> _Judge:
 def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     """Return why each row cannot be predicted, "" where it can."""
     reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
-    op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
+    op, dtype = (frame[column].astype(object).fillna("nothing").astype(str) for column in ("op", "dtype"))
 
     def mark(rows: pd.Series, words: pd.Series | str) -> None:
         reason[rows & (reason == "")] = words
@@ -168,12 +177,10 @@ def _uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     for known, why in WHY_NOT.items():
         mark(op == known, why)
     mark(~op.isin(SHAPES), "no kernel is made yet for operator '" + op + "'")
-    for known, types in DTYPES.items():
-        mark((op == known) & ~dtype.isin(types), "no kernel is made for " + op + " in " + dtype)
-    for known, columns in SHAPES.items():
-        numbers = frame[list(columns)]
-        lacking = ~(numbers > 0).all(axis=1)
-        mark((op == known) & lacking, f"{known} without its {', '.join(columns)}")
+    for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
+        mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype)
+        lacking = ~(frame[list(SHAPES[known])] > 0).all(axis=1)
+        mark((op == known) & lacking, f"{known} without its {', '.join(SHAPES[known])}")
     return reason
 
 
@@ -190,19 +197,23 @@ def _judged(block: TimedRows, judge: _Judge) -> _Judged:
     return _Judged(block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), stacks)
 
 
-def _judged_runs(frame: pd.DataFrame, judge: _Judge, skipped: dict[str, int]) -> list[_Judged]:
-    """Runs of whole networks on one GPU with what is predicted."""
-    rows = network_rows(frame, judge.sheet, skipped) if len(frame) else None
+def _judged_runs(frame: pd.DataFrame, judge: _Judge, skipped: dict[str, int], engine: Engine | None) -> list[_Judged]:
+    """Runs of whole networks on one GPU with what is predicted, and their interval's ends ``low`` and ``high``."""
+    rows = network_rows(frame, judge.sheet, skipped, engine) if len(frame) else None
     if rows is None:
         return []
     table, places = predicted_runs(judge.model, rows)
+    ends = [interval_of_run(ran, op) for ran, op in zip(rows.engines, table["op"], strict=True)]
+    table[["low", "high"]] = np.array(ends)
     return [_Judged(table, lambda some: [run_stack(judge.model, rows, places, int(i)) for i in some])]
 
 
 def _with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows with what both rooflines say [us]."""
-    rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=0.0)
+    """The rows with what both rooflines say [us]; NaN where three numbers would be fitted to no more rows."""
+    rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=np.nan)
     for _, part in rows.groupby(["device", "op"]):
+        if len(part) <= 3:
+            continue
         fold = np.array([crc32(name.encode()) % FOLDS for name in part["family"]])
         rows.loc[part.index, "three_us"] = fitted_roofline(part, fold)
     return rows
@@ -226,12 +237,13 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
     def error(column: str) -> np.ndarray:
         return 100 * np.abs(rows[column].to_numpy() / measured - 1)
 
+    fitted = float(error("three_us").mean())
     ratio, off = np.log(rows["predicted_us"].to_numpy() / measured), error("predicted_us")
     return {
         "n": len(rows), "mape": float(off.mean()), "bias": float(np.exp(ratio.mean())),
         "log_ratio": float(np.abs(ratio).mean()), "inlier_10": 100 * float((off <= 10).mean()),
         "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
-        "roofline3_mape": float(error("three_us").mean()), "noise_floor": group_noise(rows["noise"].to_numpy()),
+        "roofline3_mape": None if np.isnan(fitted) else fitted, "noise_floor": group_noise(rows["noise"].to_numpy()),
     }  # fmt: skip
 
 
@@ -262,7 +274,7 @@ def interval_of(
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
         if op in RUNS:
-            low[places], high[places] = interval_of_run(engines()[str(name)], op)
+            low[places], high[places] = judged[["low", "high"]].to_numpy()[places].T
             continue
         asked = (dtype, str(where), gpu, str(way), other)
         known = calibration.residual(str(name), op, *asked)
@@ -323,7 +335,8 @@ def _notes(
     notes = []
     for found in predictors:
         device, judge = found.device, judges[found.device]
-        notes.append(f"{device}: {found.gpu}, {found.model}, calibration {found.calibration}")
+        calibration = f"calibration {found.calibration}" if judge.calibration else found.calibration
+        notes.append(f"{device}: {found.gpu}, {found.model}, {calibration}")
         if judge.calibration is None:
             continue
         part = rows[(rows["device"] == device) & ~rows["op"].isin(RUNS)]
@@ -337,10 +350,26 @@ def _notes(
         if found.fitted_on_it:
             notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     whole = rows["op"].isin(RUNS)
-    if whole.any():
-        names = ", ".join(sorted(set(rows.loc[whole, "harness"])))
-        notes.append(f"whole networks: kernels at the sheet's clock, and what an engine's host adds ({names}), fitted "
-                     "to seven in ten of such runs: partly a training error")  # fmt: skip
+    notes += _notes_of_runs(rows[whole]) if whole.any() else []
     if by_source and not whole.all():
         notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows.loc[~whole, 'harness'])))}")
     return tuple(notes)
+
+
+def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
+    """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
+    names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
+    own = sorted(set(runs["engine"]) - engines().keys())
+    notes = ["whole networks: kernels at the sheet's clock, and what an engine's host adds"]
+    if names:
+        notes[0] += f" ({', '.join(names)}), fitted to seven in ten of such runs: partly a training error"
+    if own:
+        notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
+    if (runs["engine"] == SHARED).any():
+        notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
+                     "engines'; 'dse calibrate engine' fits your own")  # fmt: skip
+    apart = float(np.exp(np.median(np.log(runs["predicted_us"] / runs["latency_us"]))))
+    if not 1 / OTHER_UNIT < apart < OTHER_UNIT:
+        notes.append(f"whole networks: the median row is predicted {apart:.2g} times as long as measured: is "
+                     "latency_us in microseconds?")  # fmt: skip
+    return notes

@@ -8,6 +8,14 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, app, calibrate, made, print_json
+from dse.errors import InputError
+
+
+def _file(out: Path | None) -> Path | None:
+    """Return the path of a file that is to be written; raises InputError for a folder, before anything runs."""
+    if out and out.is_dir():
+        raise InputError(f"-o: {out} is a folder; give the path of a file")
+    return out
 
 
 @calibrate.command(name="power")
@@ -99,9 +107,12 @@ def calibrate_engine(
     from dse.calibrate.engine import calibrate_engine as fit
     from dse.report.terminal_validate import print_engine
 
+    if out and out.suffix != ".toml":
+        raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
+    path = _file(out)
     answer = fit(name, tables, like, eager)
-    if out:
-        answer.write(made(out))
+    if path:
+        answer.write(made(path))
     if json_:
         print_json(answer.document())
     else:
@@ -154,7 +165,7 @@ def measure(
 @app.command
 def validate(
     table: Path, /, *, quantity: str | None = None, time: str = "measured", timing: str = "amali",
-    gpu: str | None = None, harness: str | None = None, calibration: str | None = None,
+    gpu: str | None = None, harness: str | None = None, calibration: str | None = None, engine: str | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, json_: Json = False,
 ) -> None:  # fmt: skip
     """Compare a model with a measured table, by device and operator.
@@ -176,18 +187,20 @@ def validate(
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
         Name or path of a timing calibration; without it the device's shipped one, else shared.
+    engine:
+        Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
+        engine'; without it by the column notes, else shared.
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
     from dse.calibrate.launches import OPERATORS
     from dse.calibrate.measured import has_power
-    from dse.errors import InputError
 
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
-        _validate_time(table, timing, gpu, harness, calibration, out, json_)
+        _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
         return
     given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,
-             "-o": out}  # fmt: skip
+             "--engine": engine, "-o": out}  # fmt: skip
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
@@ -202,13 +215,14 @@ def validate(
 
 
 def _validate_time(
-    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, out: Path | None,
-    as_json: bool,
+    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, engine: str | None,
+    out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     from dse.calibrate.validate_time import validate_time
     from dse.report.terminal_validate import print_time_validation
 
-    found = validate_time(table, timing, gpu, harness, calibration)
+    out = _file(out)
+    found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:
         from dse.report.page_validate import write_validation_page
 

@@ -125,7 +125,7 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
         text = f"{time_text(row['predicted_us'])} for {time_text(row['measured_us'])}: × {row['ratio']:.2f}"
         figure.add_annotation(x=1.02, y=names[row["place"]], text=text, showarrow=False, xanchor="left")
     figure.update_yaxes(categoryorder="array", categoryarray=[names[p] for p in rows["place"]][::-1])
-    figure.update_xaxes(title_text="share of the longer of predicted and measured time", range=[0, 1.3],
+    figure.update_xaxes(title_text="share of the longer of predicted and measured time", range=[0, 1.42],
                         tickvals=[0, 0.25, 0.5, 0.75, 1.0])  # fmt: skip
     layout(figure, 40 * len(rows) + 90, l=20)
     figure.update_yaxes(ticks="", ticksuffix="  ", showline=False, showgrid=False, automargin=True)

@@ -88,13 +88,18 @@ def whole_groups(found: TimeValidation) -> pd.DataFrame:
 
 
 def overall(found: TimeValidation) -> dict[str, float]:
-    """Errors over all rows [%]: mean, median, of both rooflines; ``bias`` is geometric."""
+    """Errors over all rows [%]: mean, median, of both rooflines (``three``: NaN without any); ``bias`` is geometric."""
     rows = found.rows
     measured = rows["latency_us"].to_numpy()
     off = {c: 100 * np.abs(rows[c].to_numpy() / measured - 1) for c in ("predicted_us", "sheet_us", "three_us")}
     bias = float(np.exp(np.log(rows["predicted_us"].to_numpy() / measured).mean()))
     return {"mean": float(off["predicted_us"].mean()), "median": float(np.median(off["predicted_us"])),
-            "sheet": float(off["sheet_us"].mean()), "three": float(off["three_us"].mean()), "bias": bias}  # fmt: skip
+            "sheet": float(off["sheet_us"].mean()), "three": _mean(off["three_us"]), "bias": bias}  # fmt: skip
+
+
+def _mean(values: np.ndarray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
 
 
 def shape_text(row: dict, op: str) -> str:

@@ -4,6 +4,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dse.calibrate.validate_time import TimeValidation
 from dse.report import figures_validate, findings_validate
 from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
@@ -38,11 +40,11 @@ def _head(found: TimeValidation, title: str) -> str:
     told, groups = findings_validate.overall(found), findings_validate.whole_groups(found)
     devices = groups["device"].nunique()
     on = f"{devices} devices" if devices > 1 else str(groups["device"].iloc[0])
+    fitted = f", one of three numbers fitted to the same device's other shapes {told['three']:.1f} %"
     said = [
         f"{len(found.rows):,} rows of {on} are predicted {told['mean']:.1f} % off on average, {told['median']:.1f} % "
         f"at the median; geometric bias {told['bias']:.2f}.",
-        f"The roofline of the data sheet is {told['sheet']:.0f} % off, one of three numbers fitted to the same "
-        f"device's other shapes {told['three']:.1f} %.",
+        f"The roofline of the data sheet is {told['sheet']:.0f} % off{'' if np.isnan(told['three']) else fitted}.",
     ]
     covered = groups[groups["interval_80_coverage"].notna()]
     if 0 < len(covered) < len(groups):
@@ -53,7 +55,7 @@ def _head(found: TimeValidation, title: str) -> str:
         best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
         said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
                     f"{least['mape']:.1f} %.")  # fmt: skip
-    beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n]
+    beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n or n.startswith("whole networks")]
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
@@ -83,10 +85,10 @@ def _scatter(found: TimeValidation) -> str:
 def _groups(found: TimeValidation) -> str:
     said = note(
         "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
-        "overhead and two efficiencies of the device, fitted to its other shape families. Noise floor: mean deviation "
-        "of one repeat from the row's time, from the range of the table's own repeats (taken as normal); – where it "
-        "has none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of the data sheet's "
-        "roofline. Green: nearer than both rooflines; red: farther than one of them."
+        "overhead and two efficiencies of the device, fitted to its other shape families (– below four rows). Noise "
+        "floor: mean deviation of one repeat from the row's time, from the range of the table's own repeats (taken as "
+        "normal); – where it has none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of "
+        "the data sheet's roofline. Green: nearer than both rooflines; red: farther than one of them."
     )
     names = ("device", "operator", "regime")
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
@@ -106,7 +108,7 @@ def _cell(group: dict[str, Any], key: str, form: str) -> str:
         return f'<td class="n">{MISSING}</td>'
     mark = ""
     if key == "mape":
-        rooflines = (group["roofline_mape"], group["roofline3_mape"])
+        rooflines = [group[name] for name in ("roofline_mape", "roofline3_mape") if group[name] is not None]
         mark = " better" if group[key] <= min(rooflines) else " worse"
     return f'<td class="n{mark}">{form.format(group[key])}</td>'
 

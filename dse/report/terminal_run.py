@@ -33,6 +33,7 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
         trust = f"[dim]{result.trust(name).word}[/]"
+        unit = "" if unit == "1" else unit
         console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit:10s} {trust}".rstrip())
     for phase in result.workload.phases:
         rows = result.kernels[result.kernels["phase"] == phase.name]

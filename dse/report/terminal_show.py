@@ -191,7 +191,7 @@ def print_engines(console: Console, as_json: bool) -> None:
             "step us": e.step_us,
             "request us": e.request_us,
             "prompt us": e.prompt_us,
-            "all-reduce us": e.reduce_us,
+            "reduce us": e.reduce_us,
             "turn": e.turn,
             "attention": " or ".join(dict.fromkeys(attention)),
             "from %": round(100 * (math.exp(-e.high) - 1), 1),
@@ -201,7 +201,8 @@ def print_engines(console: Console, as_json: bool) -> None:
     if as_json:
         _print(rows, console, True)
         return
-    _print([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False, rest=("name", "turn"))
+    _print([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False,
+           rest=("name", "turn", "attention"))  # fmt: skip
     for source in dict.fromkeys(row["source"] for row in rows):
         names = ", ".join(row["engine"] for row in rows if row["source"] == source)
         console.print(f"{names}: {source}", markup=False, highlight=False, style="dim")
@@ -210,10 +211,10 @@ def print_engines(console: Console, as_json: bool) -> None:
 
 ENGINES_NOTE = (
     "\nlaunch: host work for each kernel, beside the GPU's (0: replayed as one graph). In step (once), request (each "
-    "that decodes), prompt (each that is read) and all-reduce (each, beyond NVLink's time) the GPU waits. turn: share "
-    "of the others' prefills that a request waits for while it decodes, under a constant load; runs of one workload "
-    "have none. attention: libraries without and with warpgroup instructions. from, to: where 80 % of measured times "
-    "lie, from the predicted."
+    "that decodes), prompt (each that is read) and reduce (each all-reduce, beyond NVLink's time) the GPU waits. "
+    "turn: share of the others' prefills that a request waits for while it decodes, under a constant load; runs of "
+    "one workload have none. attention: libraries without and with warpgroup instructions. from, to: where 80 % of "
+    "measured times lie, from the predicted."
 )
 
 

@@ -11,7 +11,7 @@ from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import shape_text
-from dse.report.words import time_text
+from dse.report.words import LONG_US, number, time_text
 
 WORST = 10
 
@@ -51,19 +51,21 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
     for cost in answer.costs:
         numbers = (f"{cost.value:.4g}", cost.unit, f"{cost.low:.4g}", f"{cost.high:.4g}")
         words = f"not determined, as {answer.like.name}: {cost.held}" if cost.held else ""
+        words = cost.held if cost.name == "launch_us" else words  # none, whatever the other engine's
         table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
     console.print(table)
     out = "" if answer.left_out is None else f", of runs left out {answer.left_out:.1f} %"
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
-    console.print(f"mean error of kernels alone {answer.kernels_alone:.1f} %, fitted {answer.fitted:.1f} %{out}; "
-                  f"80 % of measured times are {low:+.0f} to {high:+.0f} % from predicted",
-                  highlight=False)  # fmt: skip
+    alone = f"mean error of kernels alone {answer.kernels_alone:.1f} % (all runs)"
+    console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {low:+.0f} to {high:+.0f} % "
+                  "from predicted", highlight=False)  # fmt: skip
     _lines(answer.skipped, (), console)
 
 
 def _lines(skipped: dict[str, int], notes: tuple[str, ...], console: Console) -> None:
     for reason, n in skipped.items():
-        console.print(f"skipped: {n} rows: {reason}", markup=False, highlight=False, style="yellow")
+        rows = "row" if n == 1 else "rows"
+        console.print(f"skipped: {n} {rows}: {reason}", markup=False, highlight=False, style="yellow")
     for note in notes:
         console.print(f"note: {note}", markup=False, highlight=False, style="dim")
 
@@ -82,7 +84,7 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
     for g in groups:
         covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
         noise = "-" if g["noise_floor"] is None else f"{g['noise_floor']:.1f}"
-        errors = (f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
+        errors = ("-" if g[key] is None else f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
         table.add_row(
             f"{g['op']} {g['dtype']}", WORDS[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
             f"{g['bias']:.2f}", *errors, noise, covered, style="bold" if g["regime"] == "all" else None,
@@ -94,9 +96,11 @@ def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
     shape = shape_text(row, row["op"])
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
+    long = row["predicted_us"] >= LONG_US  # parts in the unit of the whole
+    parts = ", ".join(f"{cause} {f'{number(us / 1e3)} ms' if long else time_text(us)}" for cause, us in most)
     return (
         f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {time_text(row['measured_us'])}, predicted "
-        f"{time_text(row['predicted_us'])} ({row['kernel']}; {', '.join(f'{c} {time_text(us)}' for c, us in most)})"
+        f"{time_text(row['predicted_us'])} ({row['kernel']}; {parts})"
     )
 
 

@@ -1,7 +1,7 @@
 """How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dse.hardware.area import DieArea
@@ -12,6 +12,7 @@ from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
+from dse.workload.engine import interval_of
 from dse.workload.workload import Workload
 
 ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
@@ -21,6 +22,13 @@ ON_POWER = ("power_w",)
 _PER_TIME = ("tokens_per_s",)
 _ENERGY = ("energy_j", "joules_per_token")
 _PER_ENERGY = ("tokens_per_joule",)
+
+_RUN = {"ttft_ms": "llm_prefill", "tbt_ms": "llm_decode_step_avg"}
+"""Metric -> the measured runs of an engine that it stands for; all others follow from a workload's whole time."""
+
+_RUN_OF_PHASE = {"prefill": "llm_prefill", "decode": "llm_decode_step_avg"}
+"""Phase -> the runs that the time of a workload of it alone stands for; of several phases, llm_e2e."""
+
 CALIBRATED = frozenset({"bf16", "fp16"})
 """Data types of the matrix products and attention that timing models were fitted to."""
 
@@ -68,8 +76,9 @@ def objective_trust(space: Space, objective: Objective) -> Trust:
 def trust(space: Space, text: str) -> Trust:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
     metric = text.rpartition(".")[2] if text.count(".") < 2 else ""
-    time, power = time_uncertainty(space, text.partition(".")[0]), space.power.model.uncertainty
-    known = _by_metric(time, power) | {"die_mm2": DieArea.from_table().uncertainty}
+    workload, power = text.partition(".")[0], space.power.model.uncertainty
+    known = _by_metric(lambda one: time_uncertainty(space, workload, one), power)
+    known |= {"die_mm2": DieArea.from_table().uncertainty}
     if metric in known:
         return Trust(known[metric])
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
@@ -78,15 +87,18 @@ def trust(space: Space, text: str) -> Trust:
 
 def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower) -> Trust:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...)."""
-    known = _by_metric(_time(model, [workload]), power.uncertainty)
+    known = _by_metric(lambda one: _time(model, [workload], one), power.uncertainty)
     return Trust(known[metric]) if metric in known else Trust(None, metric == "memory_gb")
 
 
-def _by_metric(time: Uncertainty | None, power: Uncertainty | None) -> dict[str, Uncertainty | None]:
-    """The uncertainty of each metric of a workload that times or powers decide."""
+def _by_metric(
+    time_of: Callable[[str], Uncertainty | None], power: Uncertainty | None
+) -> dict[str, Uncertainty | None]:
+    """The uncertainty of each metric of a workload that times (``time_of`` a metric) or powers decide."""
+    time = time_of("time_ms")
     energy = time.times(power) if time and power else None
     return {
-        **dict.fromkeys(ON_TIME, time),
+        **{metric: time_of(metric) for metric in ON_TIME},
         **dict.fromkeys(_PER_TIME, time.of_inverse() if time else None),
         **dict.fromkeys(ON_POWER, power),
         **dict.fromkeys(_ENERGY, energy),
@@ -94,31 +106,34 @@ def _by_metric(time: Uncertainty | None, power: Uncertainty | None) -> dict[str,
     }
 
 
-def time_uncertainty(space: Space, workload: str = "total") -> Uncertainty | None:
-    """Return how far off the times of a workload (by name, or of all) may be; None where no calibration says so.
+def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_ms") -> Uncertainty | None:
+    """Return how far off a time of a workload (by name, or of all) may be; None where no calibration says so.
 
     None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights. A serving
-    engine brings its own interval, in which the kernels' errors are; of several workloads the widest holds.
+    engine brings its own interval, in which the kernels' errors are, of the runs that the ``metric`` stands for (first
+    tokens: prefills); of several workloads the widest holds.
     """
-    return _time(space.model, [w for w in space.workloads if w.name == workload] or space.workloads)
+    return _time(space.model, [w for w in space.workloads if w.name == workload] or space.workloads, metric)
 
 
-def _time(model: TimingModel, workloads: Sequence[Workload]) -> Uncertainty | None:
+def _time(model: TimingModel, workloads: Sequence[Workload], metric: str) -> Uncertainty | None:
     covered = all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
     if not covered or model.uncertainty is None:
         return None
-    found = list(dict.fromkeys(_served(model.uncertainty, w) for w in workloads))
+    found = list(dict.fromkeys(_served(model.uncertainty, w, metric) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
     return Uncertainty(low, high, "; ".join(dict.fromkeys(u.source for u in found)), found[0].gpus)
 
 
-def _served(kernels: Uncertainty, workload: Workload) -> Uncertainty:
-    """Return the uncertainty of a workload's times: that of the ``kernels``, or of whole runs under its engine."""
+def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertainty:
+    """Return the uncertainty of a workload's times: that of the ``kernels``, or of runs under its engine."""
     engine = workload.engine
     if engine is None:
         return kernels
+    whole = _RUN_OF_PHASE[workload.phases[0].name] if len(workload.phases) == 1 else "llm_e2e"
+    low, high = interval_of(engine, _RUN.get(metric, whole))
     # The engine's are of the log of predicted over measured; an Uncertainty holds measured over predicted.
-    return Uncertainty(math.exp(-engine.high), math.exp(-engine.low), f"runs of {engine.title}", kernels.gpus)
+    return Uncertainty(math.exp(-high), math.exp(-low), f"runs of {engine.title}", kernels.gpus)
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:

@@ -45,7 +45,8 @@ class Engine:
     it decodes, with a constant number in flight.
     ``attention``, ``warpgroup_attention``: attention library without and with warpgroup instructions ("": the
     default); ``library`` of matrix products. ``low``, ``high``: ends of the log errors (predicted over measured)
-    that 80 % of measured runs have. ``title`` and ``source`` say what it was fitted on.
+    that 80 % of measured runs have. ``title`` and ``source`` say what it was fitted on; ``like`` names the shipped
+    engine whose libraries one of a TOML has ("": it is shipped itself).
     """
 
     name: str
@@ -62,6 +63,7 @@ class Engine:
     warpgroup_attention: str = ""
     library: Library = REPRESENTATIVE
     source: str = ""
+    like: str = ""
 
     def host(self, launches: float, reductions: float, requests: float = 0.0, prompts: float = 0.0) -> Host:
         """Return what the host does in a step of ``launches`` kernels, ``reductions`` of them all-reduces, in which so
@@ -93,6 +95,7 @@ def _engine(name: str, rows: dict[str, dict[str, str]]) -> Engine:
         warpgroup_attention=rows["warpgroup_attention"]["value"],
         library=LIBRARIES[rows["library"]["value"]],
         source=rows["title"]["source"],
+        like="",
     )
 
 
@@ -103,8 +106,12 @@ def _intervals() -> dict[tuple[str, str], tuple[float, float]]:
 
 
 def interval_of(engine: Engine, op: str) -> tuple[float, float]:
-    """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...)."""
-    return _intervals().get((engine.name, op), (engine.low, engine.high))
+    """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...).
+
+    Those of all its runs where that kind was not measured, and of an engine of a TOML, whatever its name.
+    """
+    own = (engine.low, engine.high)
+    return own if engine.like else _intervals().get((engine.name, op), own)
 
 
 def find_engine(name: str, where: str = "engine") -> Engine:
@@ -121,7 +128,9 @@ def find_engine(name: str, where: str = "engine") -> Engine:
 def _from_toml(path: Path) -> Engine:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read as an engine: {error.strerror}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{path}: cannot be read as an engine: {error}") from None
     if content.get("format") != FORMAT:
         raise InputError(
@@ -130,14 +139,19 @@ def _from_toml(path: Path) -> Engine:
     numbers = {}
     for key in NUMBERS:
         value = content.get(key)
+        if value is None:
+            raise InputError(f"{path}: {key} is missing; give a number")
         if isinstance(value, bool) or not isinstance(value, int | float) or not -10.0 <= value < 1e9:
             raise InputError(f"{path}: {key} = {value!r}; give a number")
         if key in COSTS and value < 0:
             raise InputError(f"{path}: {key} = {value!r}; give 0 or more")
         numbers[key] = float(value)
+    if numbers["low"] > numbers["high"]:
+        raise InputError(f"{path}: low = {numbers['low']:g} is above high = {numbers['high']:g}; give them in order")
     like = find_engine(str(content.get("like", SHARED)), f"{path}: like")
     name = str(content.get("engine", path.stem))
-    return replace(like, name=name, title=str(content.get("title", name)), source=path.name, **numbers)
+    told = {"name": name, "title": str(content.get("title", name)), "source": path.name, "like": like.like or like.name}
+    return replace(like, **told, **numbers)
 
 
 def engine_of(notes: str, source: str, device: str) -> Engine:

@@ -7,11 +7,12 @@ import pytest
 
 from dse.calibrate.engine import calibrate_engine
 from dse.calibrate.network_rows import network_rows, predicted_runs
+from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import load_timing_calibration
-from dse.workload.engine import engines, find_engine
+from dse.workload.engine import COSTS, engines, find_engine
 
 LIKE = engines()["vllm_2024"]
 DEVICE = "H100-SXM5-80GB"
@@ -51,6 +52,40 @@ def test_known_costs_come_back(table, tmp_path, capsys):
     assert "no token of a server" in " ".join(capsys.readouterr().out.split())
 
 
+def test_an_engine_like_that_of_a_file_stands_by_itself(table, tmp_path):
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    calibrate_engine("first", [table], "vllm_2024").write(first)
+    calibrate_engine("second", [table], str(first)).write(second)
+    first.unlink()
+    found = find_engine(str(second))
+    assert (found.name, found.like, found.attention) == ("second", "vllm_2024", LIKE.attention)
+
+
+def test_a_fitted_engine_is_held_against_runs(table, tmp_path):
+    own = tmp_path / "mine.toml"
+    calibrate_engine("mine", [table], "vllm_2024").write(own)
+    found = validate_time(table, engine=str(own))
+    assert found.document["groups"][0]["mape"] < 0.1 < 5 < validate_time(table).document["groups"][0]["mape"]
+    assert set(found.rows["engine"]) == {"mine"}
+    assert (found.rows[["low", "high"]].to_numpy() == [find_engine(str(own)).low, find_engine(str(own)).high]).all()
+    assert "on runs that it was fitted to, a training error" in " ".join(found.notes)
+    with pytest.raises(InputError, match="--engine: no engine is called 'vlm_2024'"):
+        validate_time(table, engine="vlm_2024")
+
+
+def test_what_cannot_be_written_is_refused_before_the_fit(table, tmp_path, capsys):
+    command = ["calibrate", "engine", "mine", str(table), "-o"]
+    assert run_command([*command, str(tmp_path / "mine.txt")]) == 2
+    assert "give a name that ends in .toml" in capsys.readouterr().err
+    assert run_command(["validate", str(table), "-o", str(tmp_path)]) == 2
+    assert "is a folder; give the path of a file" in capsys.readouterr().err
+    assert run_command(["calibrate", "engine", "mine"]) == 2
+    assert "TABLE: none is given" in capsys.readouterr().err
+    assert run_command(["calibrate", "engine", "", str(table)]) == 2
+    assert "NAME: '' is no name" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
 def test_refusals(table, tmp_path):
     with pytest.raises(InputError, match="--like: no engine is called 'vlm_2024'; did you mean 'vllm_2024'"):
         calibrate_engine("mine", [table], "vlm_2024")
@@ -60,7 +95,11 @@ def test_refusals(table, tmp_path):
         calibrate_engine("mine", [few])
     bad = tmp_path / "bad.toml"
     bad.write_text('format = "gpu-dse engine 1"\nstep_us = -4\n')
-    with pytest.raises(InputError, match="launch_us = None; give a number"):
+    with pytest.raises(InputError, match="launch_us is missing; give a number"):
+        find_engine(str(bad))
+    numbers = "".join(f"{name} = 1\n" for name in (*COSTS, "low"))
+    bad.write_text(f'format = "gpu-dse engine 1"\n{numbers}high = 0.5\n')
+    with pytest.raises(InputError, match="low = 1 is above high"):
         find_engine(str(bad))
     bad.write_text("x = 1\n")
     with pytest.raises(InputError, match="give a file of 'dse calibrate engine'"):

@@ -7,7 +7,9 @@ import pytest
 
 from dse.calibrate.network_rows import fastest, network_rows, passes_of, predicted_runs, run_stack
 from dse.calibrate.validate_time import validate_time
+from dse.errors import InputError
 from dse.hardware.presets import load_sheet
+from dse.report.page_validate import validation_page_html
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.engine import COSTS, engines
 
@@ -83,6 +85,52 @@ def test_rows_that_are_no_runs_say_why():
         "llm_e2e without its group",
     ):
         assert said in words
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"batch": 0.5}, "llm_e2e: batch is 0.5; give a whole number from 1 to 10,000,000"),
+        ({"batch": np.inf}, "batch is inf; give a whole number"),
+        ({"seq_q": 0.0}, "seq_q is 0; give a whole number"),
+        ({"seq_kv": np.nan}, "seq_kv is empty; give a whole number"),
+        ({"tp": 1.5}, "tp is 1.5; give a whole number from 1 to 8"),
+        ({"tp": 16.0}, "tp is 16; give a whole number from 1 to 8"),
+        ({"dtype": "fp17"}, "llm_e2e: dtype is 'fp17'; did you mean 'fp16'?"),
+        ({"dtype": np.nan}, "dtype is empty; accepted are: bf16, fp16"),
+        ({"group": 123}, "the network's name: 123"),
+        ({"group": "llama9_8b"}, "no network is called 'llama9_8b' ('dse show networks'); did you mean 'llama3_8b'"),
+    ],
+)
+def test_a_wrong_cell_is_named(change, said, tmp_path):
+    for engine in (None, engines()["vllm_2024"]):  # validated, or fitted
+        skipped = {}
+        assert network_rows(pd.DataFrame([ROW | change]), H100, skipped, engine) is None
+        assert list(skipped.values()) == [1] and said in next(iter(skipped))
+    path = tmp_path / "runs.csv"
+    pd.DataFrame([ROW | change]).to_csv(path, index=False)
+    with pytest.raises(InputError, match="no row can be predicted") as refused:
+        validate_time(path)
+    assert said in str(refused.value)
+
+
+def test_rows_that_their_source_computed_are_never_fitted():
+    capped = {"source": "splitwise", "device": "H100-SXM5-80GB-350Wcap", "notes": ""}
+    skipped = {}
+    assert network_rows(pd.DataFrame([ROW | capped]), H100, skipped, engines()["vllm_2024"]) is None
+    assert "computed, not measured" in next(iter(skipped))
+
+
+def test_own_runs_are_told_from_fitted_ones_and_units_are_doubted(tmp_path):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame([ROW | {"source": "mine", "notes": "", "latency_us": 1.5}]).to_csv(path, index=False)
+    found = validate_time(path)
+    assert found.document["groups"][0]["roofline3_mape"] is None  # three numbers fit one row exactly
+    said = " ".join(found.notes)
+    assert "the costs of shared" in said and "is latency_us in microseconds?" in said
+    assert "fitted to seven in ten" not in said
+    page = validation_page_html(found)
+    assert "three numbers fitted" not in page and "nan" not in page.partition("<script")[0]
 
 
 def test_a_table_of_runs_is_validated(tmp_path):

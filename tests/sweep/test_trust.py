@@ -9,11 +9,12 @@ import pytest
 from dse.hardware.area import DieArea
 from dse.power.board import BoardPower, left_out_errors
 from dse.space.space import space_from_mapping
-from dse.sweep.trust import Trust, beyond, objective_trust, trust
+from dse.sweep.trust import Trust, beyond, objective_trust, run_trust, trust
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.uncertainty import Uncertainty
-from dse.workload.engine import Engine
+from dse.workload.engine import Engine, engines, interval_of
+from dse.workload.parse import load_workload
 from tests.conftest import SMALL
 
 
@@ -70,6 +71,29 @@ def test_an_engine_brings_its_own_interval_of_times(calibrated):
     assert (rate.low, rate.high) == pytest.approx((math.exp(-0.02), math.exp(0.2)))
     energy, power = trust(space, "decode.energy_j").uncertainty, BoardPower.from_table().uncertainty
     assert energy.high == pytest.approx(math.exp(math.hypot(0.02, math.log(power.high))))
+
+
+def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
+    engine = engines()["vllm_2023_a100_host"]
+
+    def ends(op):
+        low, high = interval_of(engine, op)
+        return pytest.approx((math.exp(-high), math.exp(-low)))
+
+    def told(metric, text):
+        workload = load_workload(f"gpt2_xl:{text},engine={engine.name}")
+        found = run_trust(metric, workload, Measured(), BoardPower.from_table())
+        assert found.uncertainty is not None
+        return found.uncertainty.low, found.uncertainty.high
+
+    whole = "phase=generate,batch=2,prompt=64,output=4,dtype=fp16"
+    assert told("ttft_ms", whole) == ends("llm_prefill")
+    assert told("tbt_ms", whole) == ends("llm_decode_step_avg")
+    assert told("time_ms", whole) == ends("llm_e2e")
+    assert told("time_ms", "phase=prefill,batch=2,prompt=64,dtype=fp16") == ends("llm_prefill")
+    assert told("time_ms", "phase=decode,batch=2,context=64,dtype=fp16") == ends("llm_decode_step_avg")
+    own = replace(engine, like=engine.name)  # of a TOML, whatever its name
+    assert interval_of(own, "llm_prefill") == (own.low, own.high)
 
 
 def test_an_engine_gives_no_interval_where_its_kernels_have_none(space, calibrated, small):

@@ -43,7 +43,8 @@ def test_rows_find_their_engine():
     notes = "framework=vLLM;model=x"
     assert engine_of(notes, "llm-inference-bench", "A100-SXM4-40GB").name == "vllm_2024"
     assert engine_of("backend=sglang-0.5.1.post1", "x", "H100").name == "sglang_0_5_1"
-    assert engine_of("backend=vllm-0.12.0", "x", "H200-SXM-141GB").name == "vllm_0_12_cached"
+    assert engine_of("backend=vllm-0.12.0", "aiconfigurator-silicon", "H200-SXM-141GB").name == "vllm_0_12_cached"
+    assert engine_of("backend=vllm-0.12.0", "mine", "H200-SXM-141GB").name == "vllm_0_12"
     assert engine_of("", "splitwise", "A100-SXM4-80GB").launch_us > engine_of("", "splitwise", "H100").launch_us > 0
     assert engine_of("", "mine", "H100").name == SHARED
     with pytest.raises(InputError, match="computed, not measured"):
