@@ -105,12 +105,14 @@ def calibrate_engine(
         Kernels are launched one by one, not replayed as a graph: their host time is fitted too.
     """
     from dse.calibrate.engine import calibrate_engine as fit
+    from dse.report.progress import doing
     from dse.report.terminal_validate import print_engine
 
     if out and out.suffix != ".toml":
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
     path = _file(out)
-    answer = fit(name, tables, like, eager)
+    with doing("timing the runs' kernels, and fitting the host"):
+        answer = fit(name, tables, like, eager)
     if path:
         answer.write(made(path))
     if json_:
@@ -219,10 +221,12 @@ def _validate_time(
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     from dse.calibrate.validate_time import validate_time
+    from dse.report.progress import doing
     from dse.report.terminal_validate import print_time_validation
 
     out = _file(out)
-    found = validate_time(table, timing, gpu, harness, calibration, engine)
+    with doing(f"predicting the rows of {table.name}"):
+        found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:
         from dse.report.page_validate import write_validation_page
 
