@@ -19,9 +19,9 @@ SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
 
 SHAPES = (("m", "n", "k"), ("rows", "cols"), ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
-          ("group", "batch", "seq_q", "seq_kv"))  # fmt: skip
-"""Columns of the shape of a product, a vector kernel, an attention, a run of the network that ``group`` names: a table
-has those of its operators."""
+          ("batch", "seq_q", "seq_kv"))  # fmt: skip
+"""Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
+operators."""
 
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
