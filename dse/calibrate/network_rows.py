@@ -204,7 +204,7 @@ class _Made:
 
     def run(self, row: Any) -> tuple[Engine, tuple[Step, ...]]:
         """The engine and the steps of a measured run; raises InputError saying why there are none."""
-        theirs = engine_of(notes_of(row), str(getattr(row, "source", "")), str(row.device))
+        theirs = engine_of(notes_of(row), str(getattr(row, "source", "")), str(row.device))  # refuses computed rows
         engine = self._engine or theirs
         if row.op == FORWARD:
             return engine, (self._forward(row),)

@@ -261,7 +261,10 @@ def _inside(rows: pd.DataFrame, judge: _Judge, op: str, dtype: str) -> np.ndarra
     judged = errors_of(rows, rows["predicted_us"].to_numpy(), judge.sheet.name)
     held = dtype == "fp32" and op in PRODUCTS and _held_back(judge.sheet)
     other = HELD_BACK if held else UNSEEN
-    low, high = interval_of(judged, judge.calibration, judge.sheet.name, op, dtype, other)
+    if op in RUNS:  # an engine brings its own
+        low, high = judged[["low", "high"]].to_numpy().T
+    else:
+        low, high = interval_of(judged, judge.calibration, judge.sheet.name, op, dtype, other)
     error = judged["error"].to_numpy()
     return None if np.isnan(low).any() else (error >= low) & (error <= high)
 
@@ -273,9 +276,6 @@ def interval_of(
     is known: by implementation, way of measuring and regime of the predicted time."""
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
-        if op in RUNS:
-            low[places], high[places] = judged[["low", "high"]].to_numpy()[places].T
-            continue
         asked = (dtype, str(where), gpu, str(way), other)
         known = calibration.residual(str(name), op, *asked)
         if known is None and op in PRODUCTS:
