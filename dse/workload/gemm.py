@@ -114,10 +114,10 @@ def gemm_operator(
     """
     implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
     candidates = [
-        _candidate(gemm, instruction, tile, split, library.cluster, implementation)
+        _candidate(gemm, instruction, tile, split, library, implementation)
         for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
         for tile in _tiles(gemm, instruction, library)
-        for split in _splits(gemm, tile, library)
+        for split in _splits(gemm, instruction, tile, library)
     ]
     if not candidates:
         raise InputError(f"{name}: no matrix instruction of these GPUs computes in {gemm.compute}")
@@ -149,20 +149,24 @@ def _takes(instruction: MatrixInstruction, rows: int, columns: int) -> bool:
     return instruction is not TCGEN05 or any(side % 128 == 0 or side == 64 for side in (rows, columns))
 
 
-def _splits(gemm: Gemm, tile: Tile, library: Library) -> list[int]:
+def _splits(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Library) -> list[int]:
     tiles = gemm.batch * ceil(gemm.m / tile.rows) * ceil(gemm.n / tile.columns)
-    enough = [s for s in library.splits if gemm.k / s >= library.least_k and tiles * s <= MAX_SPLIT_CTAS]
+    splits = (library.warpgroup_splits if instruction.warpgroup else ()) or library.splits
+    enough = [s for s in splits if gemm.k / s >= library.least_k and tiles * s <= MAX_SPLIT_CTAS]
     return [1, *(s for s in enough if s > 1)]
 
 
 def _candidate(
-    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, multicast: int, implementation: float
+    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, library: Library, implementation: float
 ) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
-    ctas = ceil(gemm.batch * m_tiles * n_tiles) * split
+    working = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
     shares = instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128
-    cluster = multicast if shares else 1
+    cluster = library.cluster if shares else 1
+    # CTAs that fill the last cluster compute on zeros, for which nothing is read: they take an SM's time and no bytes.
+    launched = cluster * ceil(m_tiles / cluster) if library.whole_clusters else m_tiles
+    ctas = ceil(gemm.batch * launched * n_tiles) * split
     # CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'.
     pair = cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
     loop = _loop(gemm, instruction, tile, iterations, pair)
@@ -199,7 +203,7 @@ def _candidate(
         n_tiles=n_tiles,
         tile_aspect=tile.columns / tile.rows,
         reread_distance=(gemm.a_bytes + gemm.b_bytes) / max(gemm.batch, 1.0),  # within one product of a batch
-        l2_bytes=_l2_bytes(gemm, tile, ctas * iterations, cluster) + gemm.out_bytes + 2 * partial_bytes,
+        l2_bytes=_l2_bytes(gemm, tile, working * iterations, cluster) + gemm.out_bytes + 2 * partial_bytes,
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
         implementation=implementation,

@@ -22,7 +22,8 @@ class Library:
     contraction, each with ``least_k`` elements of k or more; ``simt_tiles``: on CUDA cores. ``implementation``: whose
     fitted costs its kernels have, where they run on tensor cores; ``warpgroup_implementation``: the same on GPUs with
     warpgroup instructions, where it differs. ``cluster``: CTAs of large warpgroup tiles that share one read of the
-    columns' operand (multicast).
+    columns' operand (multicast); ``whole_clusters``: a grid's last cluster is launched in full where its tiles end
+    early, as by kernels that are not persistent. ``warpgroup_splits``: ``splits`` of warpgroup tiles where they differ.
     """
 
     name: str
@@ -34,6 +35,8 @@ class Library:
     simt_tiles: tuple[TileShape, ...] = SIMT_TILES
     warpgroup_implementation: str = ""
     cluster: int = 2
+    whole_clusters: bool = False
+    warpgroup_splits: tuple[int, ...] = ()
 
     def ran_as(self, warpgroup: bool) -> str:
         """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""
@@ -79,7 +82,6 @@ EARLY = replace(
     name="early",
     implementation="matrix_early",
     warpgroup_implementation="matrix_early_hopper",
-    cluster=1,
     warpgroup_tiles=(
         (128, 256, 8),
         (256, 128, 8),
@@ -89,9 +91,12 @@ EARLY = replace(
         (64, 256, 4),
         (64, 64, 4),
     ),
+    whole_clusters=True,
+    warpgroup_splits=(1, 2, 4, 8, 16),
 )
-"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256), each CTA
-reading for itself: with multicast the fit needs two thirds of the measured L2 rate and is 0.2 points worse."""
+"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256), launched in
+whole clusters: an odd number of tiles along m took up to 13 % longer than an even one, which today's library shows
+nowhere (experiments/012_timing_calibration)."""
 
 LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}
 """Name -> library."""
