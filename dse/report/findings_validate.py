@@ -3,8 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.covered import ATTENTION, SHAPES
 from dse.calibrate.network_rows import FORWARD, RUNS
-from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
+from dse.calibrate.validate_time import TimeValidation
 from dse.timing.timing import CAUSES
 from dse.workload.measured_row import PRODUCTS
 
