@@ -11,6 +11,8 @@ from dse.timing.calibration import TimingCalibration, calibration_for, load_timi
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 
+UNNAMED = "(empty)"
+
 
 @dataclass(frozen=True)
 class DeviceModel:
@@ -56,6 +58,11 @@ def device_models(
         else:
             models[device] = _model_of(load_sheet(device), timing, calibration)
     return models, unknown
+
+
+def device_names(frame: pd.DataFrame) -> pd.Series:
+    """Return the column ``device`` as words, UNNAMED where a row's is empty: such rows are counted, too."""
+    return frame["device"].astype(object).where(frame["device"].notna(), UNNAMED).astype(str)
 
 
 def _model_of(sheet: GpuSheet, timing: str, calibration: str | None) -> DeviceModel:

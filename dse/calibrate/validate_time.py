@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import uncovered
-from dse.calibrate.device_models import DeviceModel, Predictor, device_models, predictors
+from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.harness import find_harness
 from dse.calibrate.measured import read_times, tensor_parallel
@@ -56,7 +56,7 @@ def validate_time(
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
-    frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured))
+    frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
     way = find_harness(harness) if harness else None
     models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None

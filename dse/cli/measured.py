@@ -86,7 +86,8 @@ def calibrate_timing(
 @calibrate.command(name="engine")
 def calibrate_engine(
     name: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
-    like: str = "shared", eager: bool = False, json_: Json = False,
+    like: str = "shared", eager: bool = False, gpu: str | None = None, calibration: str | None = None,
+    json_: Json = False,
 ) -> None:  # fmt: skip
     """Fit what a serving engine's host adds to kernels, to measured runs of whole networks.
 
@@ -103,6 +104,10 @@ def calibrate_engine(
         Engine ('dse show engines') whose kernel libraries ran, and whose costs stand in for what the runs do not tell.
     eager:
         Kernels are launched one by one, not replayed as a graph: their host time is fitted too.
+    gpu:
+        GPU (name or TOML) of devices without a preset; of all runs where every device has one.
+    calibration:
+        Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
     from dse.calibrate.engine import calibrate_engine as fit
     from dse.report.progress import doing
@@ -112,10 +117,12 @@ def calibrate_engine(
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
     path = _file(out)
     with doing("timing the runs' kernels, and fitting the host"):
-        answer = fit(name, tables, like, eager)
+        answer = fit(name, tables, like, eager, gpu, calibration)
     if path:
         answer.write(made(path))
     if json_:
+        for warning in answer.warnings:
+            print(f"dse: warning: {warning}", file=sys.stderr)
         print_json(answer.document())
     else:
         print_engine(answer, Console())

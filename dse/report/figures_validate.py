@@ -8,16 +8,17 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dse.calibrate.worst_rows import OVERHEAD
 from dse.report.figures import BASELINE, BEST, CAUSE_COLOURS, EFFECT, GREY, INK, LIGHT, layout
-from dse.report.findings_validate import OVERHEAD
 from dse.report.ticks import axis_range
 from dse.report.words import LONG_US, number, time_text
+from dse.timing.timing import HOST
 
 COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#777777",
            "#117733", "#AA4499")  # fmt: skip
 """Colours of operators, then of devices, in order of their names."""
 
-PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#6F6F6F"}
+PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: CAUSE_COLOURS[HOST]}  # never in one bar
 
 MOST_COLUMNS = 3
 """Panels in a row."""

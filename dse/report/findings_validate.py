@@ -6,7 +6,8 @@ import pandas as pd
 from dse.calibrate.covered import ATTENTION, SHAPES
 from dse.calibrate.network_rows import FORWARD, RUNS
 from dse.calibrate.validate_time import TimeValidation
-from dse.timing.timing import CAUSES
+from dse.calibrate.worst_rows import OVERHEAD
+from dse.timing.timing import PHASE_CAUSES
 from dse.workload.measured_row import PRODUCTS
 
 MOST_POINTS = 3000
@@ -15,9 +16,7 @@ MOST_POINTS = 3000
 FEWEST, MOST_BINS = 8, 12
 """Rows of a bin at least, and bins of a shape's number at most."""
 
-OVERHEAD = "overhead"
-
-MEANINGS = {OVERHEAD: "the way of measuring: launch path, host of a serving engine"} | CAUSES
+MEANINGS = {OVERHEAD: "the way of measuring a kernel: its launch path"} | PHASE_CAUSES
 """Part of a predicted time -> what it is."""
 
 FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION}

@@ -54,11 +54,15 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
         words = cost.held if cost.name == "launch_us" else words  # none, whatever the other engine's
         table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
     console.print(table)
-    out = "" if answer.left_out is None else f", of runs left out {answer.left_out:.1f} %"
+    out = ""
+    if answer.left_out is not None:
+        out = f", of runs left out {answer.left_out:.1f} % (kernels alone {answer.alone_left_out:.1f} %)"
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
     alone = f"mean error of kernels alone {answer.kernels_alone:.1f} % (all runs)"
     console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {low:+.0f} to {high:+.0f} % "
                   "from predicted", highlight=False)  # fmt: skip
+    for warning in answer.warnings:
+        console.print(f"warning: {warning}", markup=False, highlight=False, style="bold red")
     _lines(answer.skipped, (), console)
 
 

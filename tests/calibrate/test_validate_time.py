@@ -82,6 +82,15 @@ def test_a_gpu_for_devices_without_a_preset_and_other_models(table, capsys):
     assert "farthest off" in capsys.readouterr().out
 
 
+def test_rows_of_no_device_are_counted_and_predicted_with_a_gpu(table, tmp_path):
+    path = tmp_path / "t.csv"
+    frame = pd.read_csv(table).iloc[:6]
+    frame.assign(device=[DEVICE] * 4 + [np.nan] * 2).to_csv(path, index=False)
+    assert validate_time(path).document["rows_skipped"] == {"device '(empty)' has no preset; give one with --gpu": 2}
+    groups = validate_time(path, gpu="h100_sxm").document["groups"]
+    assert {g["device"]: g["n"] for g in groups if g["regime"] == "all"} == {DEVICE: 4, "(empty)": 2}
+
+
 def test_the_fitted_roofline_finds_its_own_numbers():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"compute_us": rng.lognormal(3, 2, 200), "memory_us": rng.lognormal(3, 2, 200)})
