@@ -13,7 +13,7 @@ from dse.calibrate.device_models import DeviceModel, Predictor, device_models, d
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.harness import find_harness
 from dse.calibrate.measured import read_times, tensor_parallel
-from dse.calibrate.network_rows import RUNS, network_rows, predicted_runs, run_stack
+from dse.calibrate.network_rows import RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.timed import NEVER_US, TimedRows, best, blocks
@@ -48,11 +48,12 @@ def validate_time(
 
     ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
     how everything was measured (None: by the column ``source``). ``calibration``: None takes the device's shipped
-    one, else ``shared``. ``engine``: that all runs of whole networks ran (None: by their notes). ``roofline_mape``
-    is the data sheet's, ``roofline3_mape`` that of overhead and two efficiencies fitted to the device's other
-    families; both and ``mape`` in percent, ``log_ratio`` mean |log(predicted/measured)|, ``noise_floor`` the mean
-    deviation of one repeat in percent, None where the table holds no repeats (and ``roofline3_mape`` where it holds
-    three rows or fewer).
+    one, else ``shared``. ``engine``: that all runs of whole networks ran (None: by their notes). Raises
+    InputError for either where no row heeds it. ``roofline_mape`` is the data sheet's, ``roofline3_mape`` that of
+    overhead and two efficiencies fitted to the device's other families
+    (:func:`dse.calibrate.rooflines.with_rooflines`); both and ``mape`` in percent, ``log_ratio`` mean
+    |log(predicted/measured)|, ``noise_floor`` the mean deviation of one repeat in percent, None where the table holds
+    no repeats (and ``roofline3_mape`` where three of its rows or fewer are predicted).
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
@@ -60,6 +61,7 @@ def validate_time(
     way = find_harness(harness) if harness else None
     models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None
+    _refuse_unused(measured.path, frame, harness, engine)
     reason = uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     parts = []
@@ -77,7 +79,18 @@ def validate_time(
     rows = with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
-    return TimeValidation(document, validation_notes(rows, models, found, way is None), str(table), rows, found)
+    return TimeValidation(document, validation_notes(rows, models, found, harness), str(table), rows, found)
+
+
+def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:
+    """Refuse options that no row of a table heeds."""
+    runs = frame["op"].isin((*RUNS, *WHY_NOT))
+    if engine and not runs.any():
+        raise InputError(f"--engine: {path} has no run of a whole network ({', '.join(RUNS)}), only kernels, which no "
+                         "engine runs; leave the option out")  # fmt: skip
+    if harness and runs.all():
+        raise InputError(f"--harness: {path} has only runs of whole networks, which take an engine; leave the option "
+                         "out, or give --engine")  # fmt: skip
 
 
 def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:

@@ -8,6 +8,7 @@ import pandas as pd
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.group_errors import held_back
 from dse.calibrate.network_rows import RUNS
+from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.vector_rows import VECTOR
 from dse.workload.engine import SHARED, engines
 
@@ -16,15 +17,19 @@ OTHER_UNIT = 100.0
 
 
 def validation_notes(
-    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], by_source: bool
+    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], harness: str | None
 ) -> tuple[str, ...]:
-    """Return the notes beside the predicted rows; ``by_source``: ways of measuring were taken from the rows."""
+    """Return the notes beside the predicted rows; ``harness`` that was given (None: by the rows' sources)."""
     notes = []
     for found in predictors:
         notes += _notes_of_device(rows[rows["device"] == found.device], models[found.device], found)
     whole = rows["op"].isin(RUNS)
     notes += _notes_of_runs(rows[whole]) if whole.any() else []
-    if by_source and not whole.all():
+    notes += roofline_notes(rows)
+    if harness and whole.any():
+        notes.append(f"--harness {harness} holds for the rows of kernels; runs of whole networks take an engine: "
+                     "--engine, else by their notes")  # fmt: skip
+    if not harness and not whole.all():
         notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows.loc[~whole, 'harness'])))}")
     return tuple(notes)
 
@@ -44,7 +49,7 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
                      "its clock may be held back, and their interval is what a T4 was off by")  # fmt: skip
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
-    if found.fitted_on_it:
+    if found.fitted_on_it and len(part):  # runs are judged by their engine
         notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     return notes
 

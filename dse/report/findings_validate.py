@@ -16,6 +16,9 @@ MOST_POINTS = 3000
 FEWEST, MOST_BINS = 8, 12
 """Rows of a bin at least, and bins of a shape's number at most."""
 
+FEWEST_BINNED = 2 * FEWEST
+"""Rows of a series that are put into bins; of fewer each stands for itself."""
+
 MEANINGS = {OVERHEAD: "the way of measuring a kernel: its launch path"} | PHASE_CAUSES
 """Part of a predicted time -> what it is."""
 
@@ -42,8 +45,8 @@ def points(found: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
 
 def shape_errors(found: TimeValidation) -> dict[str, pd.DataFrame]:
     """Errors over each number of a shape, by family of operators: a row a ``series`` (device and data type), column and
-    bin, with ``value`` (the
-    bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``, ``middle``, ``high``)."""
+    bin, with ``value`` (the bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``,
+    ``middle``, ``high``); of a series with less than FEWEST_BINNED rows a row a measured row."""
     rows, tables = _rows(found), {}
     for family, part in rows.groupby(rows["op"].map(_family), sort=False):
         columns = SHAPES[str(part["op"].iloc[0])]
@@ -131,14 +134,17 @@ def _family(op: str) -> str:
 
 
 def _bins(values: np.ndarray, ratio: np.ndarray) -> list[dict[str, float]]:
-    """Quantiles of the ratio in bins of equally many rows, equal values never apart."""
+    """Quantiles of the ratio in bins of equally many rows, equal values never apart; few rows are bins of their own."""
     order = np.argsort(values, kind="stable")
     values, ratio = values[order], ratio[order]
+    if len(values) < FEWEST_BINNED:
+        return [{"value": float(value), "n": 1} | dict.fromkeys(("low", "middle", "high"), float(one))
+                for value, one in zip(values, ratio, strict=True)]  # fmt: skip
     count = max(1, min(MOST_BINS, len(values) // FEWEST))
     ends = np.searchsorted(values, np.quantile(values, np.linspace(0, 1, count + 1)[1:]), side="right")
     bins, start = [], 0
     for end in np.unique(ends):
-        if end - start >= min(FEWEST, len(values)):
+        if end - start >= FEWEST:
             low, middle, high = np.quantile(ratio[start:end], (0.1, 0.5, 0.9))
             bins.append({"value": float(np.median(values[start:end])), "n": int(end - start), "low": float(low),
                          "middle": float(middle), "high": float(high)})  # fmt: skip

@@ -11,12 +11,12 @@ from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import shape_text
-from dse.report.words import LONG_US, number, time_text
+from dse.report.time_units import row_unit
 
 WORST = 10
 
-WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50",
-         "compute_above_50us": "compute >50"}  # fmt: skip
+WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50us",
+         "compute_above_50us": "compute >50us"}  # fmt: skip
 
 
 def print_time_validation(found: TimeValidation, console: Console) -> None:
@@ -100,11 +100,11 @@ def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
     shape = shape_text(row, row["op"])
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
-    long = row["predicted_us"] >= LONG_US  # parts in the unit of the whole
-    parts = ", ".join(f"{cause} {f'{number(us / 1e3)} ms' if long else time_text(us)}" for cause, us in most)
+    unit = row_unit(row["measured_us"], row["predicted_us"])
+    parts = ", ".join(f"{cause} {unit.text(us)}" for cause, us in most)
     return (
-        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {time_text(row['measured_us'])}, predicted "
-        f"{time_text(row['predicted_us'])} ({row['kernel']}; {parts})"
+        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {unit.text(row['measured_us'])}, predicted "
+        f"{unit.text(row['predicted_us'])} ({row['kernel']}; {parts})"
     )
 
 
