@@ -12,6 +12,7 @@ from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.harness import find_harness
+from dse.calibrate.layer_rows import ALL_REDUCE, NVLINK, as_operators
 from dse.calibrate.measured import read_times, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
@@ -57,7 +58,9 @@ def validate_time(
     """
     measured = read_times(Path(table))
     noise = noise_percent(measured.frame, measured.path)
-    frame = measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
+    frame = as_operators(
+        measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
+    )
     way = find_harness(harness) if harness else None
     models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None
@@ -97,7 +100,10 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
     """A block's rows with what is predicted, and the stacks of the chosen kernels."""
     predicted, chosen = best(used.model, block)
     labels = [block.labels[i] for i in chosen.places[:, 0]]
-    names = [IMPLEMENTATIONS[int(i)] for i in np.asarray(chosen.kernels.implementation)[:, 0]]
+    numbers = np.asarray(chosen.kernels.implementation)[:, 0].astype(int)
+    names = [
+        NVLINK if op == ALL_REDUCE else IMPLEMENTATIONS[i] for i, op in zip(numbers, block.table["op"], strict=True)
+    ]
 
     def stacks(places: np.ndarray) -> list[dict[str, float]]:
         kernels = jax.tree.map(lambda x: np.asarray(x)[places, 0], chosen.kernels)

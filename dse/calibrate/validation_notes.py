@@ -7,6 +7,7 @@ import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.group_errors import held_back
+from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.vector_rows import VECTOR
@@ -26,6 +27,10 @@ def validation_notes(
     whole = rows["op"].isin(RUNS)
     notes += _notes_of_runs(rows[whole]) if whole.any() else []
     notes += roofline_notes(rows)
+    layers = rows[rows[LAYER_COLUMN] != ""]
+    if len(layers):
+        ops = ", ".join(sorted(set(layers["op"])))
+        notes.append(f"operators of a layer ({len(layers)} rows) stand under what they time: {ops}")
     if harness and whole.any():
         notes.append(f"--harness {harness} holds for the rows of kernels; runs of whole networks take an engine: "
                      "--engine, else by their notes")  # fmt: skip

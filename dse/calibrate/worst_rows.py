@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import SHAPES
+from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.timed import timings
 from dse.timing.timing import HOST, TimingModel
@@ -48,6 +49,10 @@ def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
     shape: dict[str, Any] = {c: float(row[c]) for c in SHAPES[row["op"]]}
     if row["op"] in RUNS:
         shape = {"group": row["group"]} | shape
+    if row["op"] == "bmm":
+        shape = {"batch": max(float(np.nan_to_num(row["batch"])), 1.0)} | shape
+    if row[LAYER_COLUMN]:
+        shape = {"layer": row[LAYER_COLUMN]} | shape
     return {"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
             "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
             "ratio": float(row["predicted_us"] / row["latency_us"]),

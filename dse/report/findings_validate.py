@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import ATTENTION, SHAPES
+from dse.calibrate.layer_rows import ALL_REDUCE
 from dse.calibrate.network_rows import FORWARD, RUNS
 from dse.calibrate.validate_time import TimeValidation
 from dse.calibrate.worst_rows import OVERHEAD
@@ -22,7 +23,8 @@ FEWEST_BINNED = 2 * FEWEST
 MEANINGS = {OVERHEAD: "the way of measuring a kernel: its launch path"} | PHASE_CAUSES
 """Part of a predicted time -> what it is."""
 
-FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION}
+FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION,
+            "All-reduces": (ALL_REDUCE,)}  # fmt: skip
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
 
 VECTOR_KERNELS = "Vector kernels"
@@ -114,13 +116,15 @@ def shape_text(row: dict, op: str) -> str:
         return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
                 f"tokens{gpus}")  # fmt: skip
     if op in PRODUCTS:
-        return " × ".join(f"{row[c]:g}" for c in SHAPES[op])
+        many = f"{row['batch']:g} of " if op == "bmm" and row["batch"] > 1 else ""
+        return many + " × ".join(f"{row[c]:g}" for c in SHAPES[op])
     if op in ATTENTION:
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
-    return f"{row['rows']:g} × {row['cols']:g}"
+    over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""
+    return f"{row['rows']:g} × {row['cols']:g}{over}"
 
 
 def _rows(found: TimeValidation) -> pd.DataFrame:
