@@ -185,7 +185,8 @@ def validate(
         CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
         shapes ('dse calibrate timing --help').
     quantity:
-        What is compared: time or power; without it power where the table has any, else time.
+        What is compared: time or power; without it power where a kernel of the table has any, else time. Power of runs
+        of whole networks: power.
     time:
         Time under the power: measured (the power model alone) or model (the timing model's own).
     timing:
