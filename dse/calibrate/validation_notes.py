@@ -11,7 +11,8 @@ from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.vector_rows import VECTOR
-from dse.workload.engine import SHARED, engines
+from dse.tables import read_table
+from dse.workload.engine import COSTS, SHARED, engines
 
 OTHER_UNIT = 100.0
 """Predicted over measured time of a whole network that no engine explains: times are in another unit."""
@@ -59,13 +60,22 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     return notes
 
 
+def _fitted(engine: str) -> bool:
+    """Whether any cost of a shipped engine is fitted to runs, not assumed."""
+    rows = (row for row in read_table("engines/engines.csv") if row["engine"] == engine)
+    return any(row["status"] == "fitted" and row["attribute"] in COSTS for row in rows)
+
+
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
     """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
     names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
     own = sorted(set(runs["engine"]) - engines().keys())
-    notes = ["whole networks: kernels at the sheet's clock, and what an engine's host adds"]
-    if names:
-        notes[0] += f" ({', '.join(names)}), fitted to seven in ten of such runs: partly a training error"
+    notes = [f"whole networks: kernels at the sheet's clock, and what an engine's host adds ({', '.join(names)})"
+             if names else "whole networks: kernels at the sheet's clock, and what an engine's host adds"]  # fmt: skip
+    fitted = [name for name in names if _fitted(name)]
+    if fitted:
+        which = "" if fitted == names else f" of {', '.join(fitted)}"
+        notes[0] += f"; the host{which} is fitted to seven in ten of such runs: partly a training error"
     if own:
         notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
     if (runs["engine"] == SHARED).any():

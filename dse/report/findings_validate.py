@@ -116,15 +116,15 @@ def shape_text(row: dict, op: str) -> str:
         return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
                 f"tokens{gpus}")  # fmt: skip
     if op in PRODUCTS:
-        many = f"{row['batch']:g} of " if op == "bmm" and row["batch"] > 1 else ""
-        return many + " × ".join(f"{row[c]:g}" for c in SHAPES[op])
+        many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
+        return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
     if op in ATTENTION:
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
     over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""
-    return f"{row['rows']:g} × {row['cols']:g}{over}"
+    return f"{row['rows']:.10g} × {row['cols']:.10g}{over}"
 
 
 def _rows(found: TimeValidation) -> pd.DataFrame:

@@ -98,7 +98,8 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
 
 def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
-    shape = shape_text(row, row["op"])
+    named = f"({row['layer']}) " if "layer" in row else ""
+    shape = named + shape_text(row, row["op"])
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
     unit = row_unit(row["measured_us"], row["predicted_us"])
     parts = ", ".join(f"{cause} {unit.text(us)}" for cause, us in most)
