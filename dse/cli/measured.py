@@ -207,6 +207,8 @@ def validate(
     from dse.calibrate.measured import has_power
 
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
+        if time != "measured":
+            raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
         _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
         return
     given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,

@@ -72,7 +72,7 @@ def worst_stacks(found: TimeValidation) -> pd.DataFrame:
     for place, row in enumerate(found.document["worst"]):
         longer = max(row["measured_us"], row["predicted_us"])
         name = f"{row['device']}, {row['op']} {row['dtype']}"
-        told = {"place": place, "name": name, "shape": shape_text(row, row["op"]), "kernel": row["kernel"]}
+        told = {"place": place, "name": name, "shape": worst_shape(row), "kernel": row["kernel"]}
         told |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
         cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in _seen(row).items() if us > 0]
     return pd.DataFrame(cells)
@@ -125,6 +125,12 @@ def shape_text(row: dict, op: str) -> str:
         )
     over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""
     return f"{row['rows']:.10g} × {row['cols']:.10g}{over}"
+
+
+def worst_shape(row: dict) -> str:
+    """Return the shape of one of the rows that are farthest off in words, with its name in a layer if it has one."""
+    named = f"{row['layer']}, " if "layer" in row else ""
+    return named + shape_text(row, row["op"])
 
 
 def _rows(found: TimeValidation) -> pd.DataFrame:

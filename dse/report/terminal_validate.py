@@ -10,7 +10,7 @@ from rich.table import Table
 from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
-from dse.report.findings_validate import shape_text
+from dse.report.findings_validate import worst_shape
 from dse.report.time_units import row_unit
 
 WORST = 10
@@ -98,8 +98,7 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
 
 def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
-    named = f"({row['layer']}) " if "layer" in row else ""
-    shape = named + shape_text(row, row["op"])
+    shape = worst_shape(row)
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
     unit = row_unit(row["measured_us"], row["predicted_us"])
     parts = ", ".join(f"{cause} {unit.text(us)}" for cause, us in most)

@@ -170,6 +170,7 @@ def test_refusals(table, tmp_path):
         validate_time(none)
     assert run_command(["validate", str(none)]) == 2
     assert run_command(["validate", str(table), "--quantity", "power", "--gpu", "h100_sxm"]) == 2
+    assert run_command(["validate", str(table), "--quantity", "time", "--time", "model"]) == 2
 
 
 def test_fp32_products_of_a_board_with_few_watts_have_the_interval_of_such_boards(tmp_path):
