@@ -102,5 +102,6 @@ def link_us(reduction: Operator, sheet: GpuSheet) -> float:
     """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us] (PCIe without NVLink),
     for the roofline."""
     numbers = sheet.numbers()
-    sent = min(float(candidate.kernel.link_bytes) for candidate in reduction.candidates)
+    kernels = [candidate.kernel for candidate in reduction.candidates]
+    sent = min(float(kernel.link_bytes) for kernel in kernels)  # pyright: ignore[reportAttributeAccessIssue]
     return sent / (numbers["nvlink_gbs"] or numbers["pcie_gbs"]) * 1e-3
