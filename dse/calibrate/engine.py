@@ -41,7 +41,8 @@ class Cost:
 class EngineAnswer:
     """A fitted engine: its costs, and errors [%] of kernels alone, of fitted runs and of those left out (None: none).
 
-    ``low``, ``high``: the log errors that 80 % of the left-out runs lie between (of all runs where none was left out).
+    ``alone_left_out``: of kernels alone on the runs left out. ``low``, ``high``: the log errors that 80 % of the
+    left-out runs lie between (of all runs where none was left out).
     """
 
     name: str
@@ -53,9 +54,21 @@ class EngineAnswer:
     kernels_alone: float
     fitted: float
     left_out: float | None
+    alone_left_out: float | None
     low: float
     high: float
     skipped: dict[str, int]
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What speaks against taking the engine: that the kernels alone come nearer to the runs that judge it."""
+        off, alone, runs = self.left_out, self.alone_left_out, f"{self.rows_left_out} runs left out"
+        if off is None or alone is None:
+            off, alone, runs = self.fitted, self.kernels_alone, f"{self.rows} runs that it was fitted to"
+        if off <= alone:
+            return ()
+        told = f"on the {runs} the engine is {off:.1f} % off, the kernels alone {alone:.1f} %"
+        return (f"{told}: these costs do not carry over to other runs, do not take them",)
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse calibrate engine --json``."""
@@ -64,8 +77,9 @@ class EngineAnswer:
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
             "costs": [{"name": c.name, "value": c.value, "unit": c.unit, "low": c.low, "high": c.high,
                        "determined": not c.held, "note": c.held} for c in self.costs],
-            "mape": {"kernels_alone": self.kernels_alone, "fitted": self.fitted, "left_out": self.left_out},
-            "interval_80": [self.low, self.high], "rows_skipped": self.skipped,
+            "mape": {"kernels_alone": self.kernels_alone, "fitted": self.fitted, "left_out": self.left_out,
+                     "kernels_alone_left_out": self.alone_left_out},
+            "warnings": list(self.warnings), "interval_80": [self.low, self.high], "rows_skipped": self.skipped,
         }  # fmt: skip
 
     def write(self, path: Path) -> None:
@@ -83,12 +97,17 @@ class EngineAnswer:
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def calibrate_engine(name: str, tables: Sequence[Path], like: str = SHARED, eager: bool = False) -> EngineAnswer:
+def calibrate_engine(
+    name: str, tables: Sequence[Path], like: str = SHARED, eager: bool = False, gpu: str | None = None,
+    calibration: str | None = None,
+) -> EngineAnswer:  # fmt: skip
     """Fit the costs of an engine to the runs of whole networks in measured tables.
 
     ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
-    launches are not replayed as a graph, so that their host time is fitted too. Families of network and GPUs a layer
-    are left out where there are enough to judge the fit. Raises InputError with fewer than FEWEST runs.
+    launches are not replayed as a graph, so that their host time is fitted too. ``gpu``: a preset or TOML for devices
+    without a preset, or for all where every device has one; ``calibration`` of the kernels: None takes the device's
+    shipped one, else ``shared``. Families of network and GPUs a layer are left out where there are enough to judge the
+    fit. Raises InputError with fewer than FEWEST runs.
     """
     if not name.strip():
         raise InputError("NAME: '' is no name; give the engine's, as vllm_2025")
@@ -96,7 +115,7 @@ def calibrate_engine(name: str, tables: Sequence[Path], like: str = SHARED, eage
         raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
     base, skipped = find_engine(like, "--like"), {}
     read = tuple(read_times(Path(table)) for table in tables)
-    runs = Runs(part for table in read for part in measured_runs(table, skipped, base))
+    runs = Runs(part for table in read for part in measured_runs(table, skipped, base, gpu, calibration))
     if len(runs.table) < FEWEST:
         why = "; ".join(f"{reason} ({n})" for reason, n in skipped.items())
         raise InputError(f"{', '.join(map(str, tables))}: {len(runs.table)} runs of whole networks can be fitted, "
@@ -107,11 +126,14 @@ def calibrate_engine(name: str, tables: Sequence[Path], like: str = SHARED, eage
     held = _held(runs, seen, eager)
     costs = _costs(runs, seen, base, held)
     values = {c.name: c.value for c in costs}
-    judged = runs.error(~seen if (~seen).any() else every, values)
-    low, _, high = quantiles(judged, runs.table["family"][~seen if (~seen).any() else every])
+    some, kernels = bool((~seen).any()), {"turn": base.turn}
+    judging = ~seen if some else every
+    judged = runs.error(judging, values)
+    low, _, high = quantiles(judged, runs.table["family"][judging])
+    left_out, alone = (_percent(judged), _percent(runs.error(judging, kernels))) if some else (None, None)
     return EngineAnswer(
-        name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, {"turn": base.turn})),
-        _percent(runs.error(seen, values)), _percent(judged) if (~seen).any() else None, low, high, skipped,
+        name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, kernels)),
+        _percent(runs.error(seen, values)), left_out, alone, low, high, skipped,
     )  # fmt: skip
 
 

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
+from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.fit import quasi_newton
 from dse.calibrate.implementations import FEW_FAMILIES
 from dse.calibrate.loss import robust, weighted_mean
 from dse.calibrate.measured import OperatorTable, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT, Passes, fastest, network_rows, passes_of
 from dse.calibrate.timing import left_out
-from dse.hardware.presets import find_preset, load_sheet
-from dse.timing.calibration import calibration_for, load_timing_calibration
 from dse.workload.engine import COSTS, Engine
 
 SCALES = {"launch_us": 30.0, "step_us": 1000.0, "request_us": 50.0, "prompt_us": 1000.0, "reduce_us": 10.0, "turn": 1.0}
@@ -63,27 +62,30 @@ class Runs:
         return np.log(total / self.table["latency_us"][rows].to_numpy())
 
 
-def measured_runs(table: OperatorTable, skipped: dict[str, int], engine: Engine | None = None) -> Iterator[
-    tuple[pd.DataFrame, Passes]
-]:  # fmt: skip
-    """Yield each GPU's runs of a table with their steps, kernels by its shipped calibration; others count as skipped.
+def measured_runs(
+    table: OperatorTable, skipped: dict[str, int], engine: Engine | None = None, gpu: str | None = None,
+    calibration: str | None = None,
+) -> Iterator[tuple[pd.DataFrame, Passes]]:  # fmt: skip
+    """Yield each device's runs of a table with their steps, kernels timed; others count as skipped.
 
-    ``engine``: whose libraries all of them ran; None: by their notes.
+    ``engine``: whose libraries all of them ran; None: by their notes. ``gpu``, ``calibration``: as
+    :func:`dse.calibrate.device_models.device_models` takes them, of the devices that have runs.
     """
-    frame = table.frame.assign(tp=tensor_parallel(table))
+    frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
     for op, why in WHY_NOT.items():
         _count(skipped, f"{op}: {why}", int((frame["op"] == op).sum()))
     others = int((~frame["op"].isin((*RUNS, *WHY_NOT))).sum())
     _count(skipped, f"no runs of whole networks ({', '.join(RUNS)})", others)
-    for device, mine in frame[frame["op"].isin(RUNS)].groupby("device"):
-        if find_preset(str(device)) is None:
-            _count(skipped, f"device {device!r} has no preset", len(mine))
+    runs = frame[frame["op"].isin(RUNS)]
+    models, unknown = device_models(runs, gpu=gpu, calibration=calibration)
+    for device, mine in runs.groupby("device"):
+        if device in unknown:
+            _count(skipped, unknown[str(device)], len(mine))
             continue
-        sheet = load_sheet(str(device))
-        rows = network_rows(mine, sheet, skipped, engine)
+        used = models[str(device)]
+        rows = network_rows(mine, used.sheet, skipped, engine)
         if rows is not None:
-            model = load_timing_calibration(calibration_for(sheet.name)).model
-            yield rows.table, passes_of(rows, fastest(model, rows)[0])
+            yield rows.table, passes_of(rows, fastest(used.model, rows)[0])
 
 
 def _count(skipped: dict[str, int], reason: str, rows: int) -> None:

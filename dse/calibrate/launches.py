@@ -11,6 +11,7 @@ import pandas as pd
 from jax import Array
 
 from dse.calibrate.harness import Harness, harnesses
+from dse.calibrate.layer_rows import ALL_REDUCE, reduction_of
 from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
@@ -62,6 +63,8 @@ def operator(
     target = (capability, capability)
     if row.op in VECTOR:
         return vector_of(row, harness)
+    if row.op == ALL_REDUCE:
+        return reduction_of(row)
     notes = notes_of(row)
     if row.op in PRODUCTS:
         product = product_of(row, harness.distances)
@@ -83,7 +86,7 @@ def family(row: Any) -> str:
     """Name of a row's shape family: rows of one family never stand on both sides of a split."""
     if row.op in PRODUCTS:
         return f"g{row.n:g}_{row.k:g}"
-    if row.op in VECTOR:
+    if row.op in (*VECTOR, ALL_REDUCE):
         return vector_family(row)
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 

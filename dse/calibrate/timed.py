@@ -12,6 +12,7 @@ import pandas as pd
 
 from dse.calibrate.harness import Harness, harness_of
 from dse.calibrate.launches import family, operator
+from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.vector_rows import VECTOR, overhead_of
 from dse.errors import InputError
@@ -172,6 +173,7 @@ def _block(
             continue
         kernel = candidates[0].kernel
         arithmetic, memory = sheet_times(kernel, sheet)
+        memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
         columns.append((family(row), way.name, *overhead_of(row, way), arithmetic, memory))
         gpus.append(_record(sheet, way))
@@ -204,7 +206,7 @@ def _record(sheet: GpuSheet, harness: Harness) -> Any:
 def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
     """The kernels of a row, or why there is none on this GPU."""
     numbers = sheet.numbers()
-    tensor_type = row.dtype != "fp32" and row.op not in VECTOR
+    tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:

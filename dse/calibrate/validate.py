@@ -7,8 +7,11 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.board_fit import LONG_US, watts_of
+from dse.calibrate.device_models import device_names
 from dse.calibrate.launches import DTYPES, OPERATORS, load_rows
-from dse.calibrate.measured import OperatorTable, read_operators
+from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
+from dse.calibrate.network_rows import RUNS, WHY_NOT
+from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, resolve
 from dse.power.board import BoardPower
@@ -21,6 +24,13 @@ SEEN = (
     "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
     "is partly a training error (left-out errors: experiments/006_board_power)."
 )
+OF_RUNS = (
+    "Runs of whole networks: the mean over kernels and waits for the host, kernels by the GPU's timing calibration; "
+    "no power of such runs was fitted (experiments/019_whole_networks)."
+)
+PEAK = "peak for prefill"
+"""Words in the notes of rows whose power is a prefill's peak."""
+
 TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
 
 
@@ -37,30 +47,34 @@ def validate(table: Path, quantity: str, time: str = "measured", model: BoardPow
     measured = read_operators(table)
     model = model or BoardPower.from_table()
     judged, skipped = compared(measured, time, model)
+    notes = [SEEN] if (judged["device"].map(find_preset) == FITTED_ON).any() else []
+    notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
     long = judged["latency_us"] >= LONG_US
     return {
         "table": measured.path, "table_sha256": measured.sha256, "quantity": quantity, "calibration": model.calibration,
         "time": TIMES[time], "short_us": LONG_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
         "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
-        "note": SEEN if (judged["device"].map(find_preset) == FITTED_ON).any() else "",
+        "note": " ".join(notes),
         "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
     }  # fmt: skip
 
 
 def compared(measured: OperatorTable, time: str, model: BoardPower) -> tuple[pd.DataFrame, dict[str, int]]:
     """Return the rows that the model covers with their ``predicted_w``, and how many others there are, by reason."""
-    reason = uncovered(measured.frame)
-    counts = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
-    covered = measured.frame[reason == ""]
-    if covered.empty:
-        raise InputError(
-            f"{measured.path}: no row can be compared: " + "; ".join(f"{r} ({n})" for r, n in counts.items())
-        )
-    parts = []
-    for device, group in covered.groupby("device", sort=True):
+    frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
+    reason = uncovered(frame)
+    skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    covered, parts = frame[reason == ""], []
+    runs = covered["op"].isin(RUNS)
+    for device, group in covered[~runs].groupby("device", sort=True):
         rows = load_rows(group, resolve(str(device), measured.path))
         parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
-    return pd.concat(parts, ignore_index=True), measured.skipped | counts
+    if runs.any():
+        parts.append(run_watts(covered[runs], model, time == "model", skipped))
+    if not sum(map(len, parts)):
+        why = "; ".join(f"{r} ({n})" for r, n in skipped.items())
+        raise InputError(f"{measured.path}: no row can be compared: {why}")
+    return pd.concat(parts, ignore_index=True), skipped
 
 
 def uncovered(frame: pd.DataFrame) -> pd.Series:
@@ -68,18 +82,36 @@ def uncovered(frame: pd.DataFrame) -> pd.Series:
     reason = pd.Series("", index=frame.index)
     known = {
         "device": (_known_device, "no GPU is called"),
-        "op": (OPERATORS.__contains__, "no kernel is made for operator"),
-        "dtype": (DTYPES.__contains__, "no kernel is made for data type"),
+        "op": ((*OPERATORS, *RUNS, *WHY_NOT).__contains__, "no kernel is made for operator"),
     }
     for column, (covers, what) in known.items():
         values = {value: "" if covers(str(value)) else f"{what} {value!r}" for value in frame[column].unique()}
         reason = reason.where(reason != "", frame[column].map(values).astype(str))
+    for op, why in WHY_NOT.items():
+        reason = reason.where((reason != "") | (frame["op"] != op), why)
+    other = frame["op"].isin(OPERATORS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
+    types = "no kernel is made for data type " + frame["dtype"].map(repr).astype(str)
+    reason = reason.where((reason != "") | ~other, types)
     needed = {"gemm": ["m", "n", "k"]}
     attention = ["batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
     for op in OPERATORS:
         empty = frame[needed.get(op, attention)].isna().any(axis=1) & (frame["op"] == op)
         reason = reason.where((reason != "") | ~empty, f"{op} without its {', '.join(needed.get(op, attention))}")
     return reason
+
+
+def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
+    """What the errors of runs of whole networks do not say."""
+    if runs.empty:
+        return []
+    notes = [OF_RUNS]
+    if (runs["notes"].map(_words).str.contains(PEAK) & (runs["op"] == "llm_prefill")).any():
+        notes.append("Power of prefills is a peak in these rows, by their notes; a mean is predicted.")
+    return notes
+
+
+def _words(cell: Any) -> str:
+    return cell if isinstance(cell, str) else ""
 
 
 def _known_device(name: str) -> bool:

@@ -86,7 +86,8 @@ def calibrate_timing(
 @calibrate.command(name="engine")
 def calibrate_engine(
     name: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
-    like: str = "shared", eager: bool = False, json_: Json = False,
+    like: str = "shared", eager: bool = False, gpu: str | None = None, calibration: str | None = None,
+    json_: Json = False,
 ) -> None:  # fmt: skip
     """Fit what a serving engine's host adds to kernels, to measured runs of whole networks.
 
@@ -103,6 +104,10 @@ def calibrate_engine(
         Engine ('dse show engines') whose kernel libraries ran, and whose costs stand in for what the runs do not tell.
     eager:
         Kernels are launched one by one, not replayed as a graph: their host time is fitted too.
+    gpu:
+        GPU (name or TOML) of devices without a preset; of all runs where every device has one.
+    calibration:
+        Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
     from dse.calibrate.engine import calibrate_engine as fit
     from dse.report.progress import doing
@@ -112,10 +117,12 @@ def calibrate_engine(
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
     path = _file(out)
     with doing("timing the runs' kernels, and fitting the host"):
-        answer = fit(name, tables, like, eager)
+        answer = fit(name, tables, like, eager, gpu, calibration)
     if path:
         answer.write(made(path))
     if json_:
+        for warning in answer.warnings:
+            print(f"dse: warning: {warning}", file=sys.stderr)
         print_json(answer.document())
     else:
         print_engine(answer, Console())
@@ -178,7 +185,8 @@ def validate(
         CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
         shapes ('dse calibrate timing --help').
     quantity:
-        What is compared: time or power; without it power where the table has any, else time.
+        What is compared: time or power; without it power where a kernel of the table has any, else time. Power of runs
+        of whole networks: power.
     time:
         Time under the power: measured (the power model alone) or model (the timing model's own).
     timing:
@@ -199,6 +207,8 @@ def validate(
     from dse.calibrate.measured import has_power
 
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
+        if time != "measured":
+            raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
         _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
         return
     given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,

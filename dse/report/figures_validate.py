@@ -8,16 +8,17 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dse.calibrate.worst_rows import OVERHEAD
 from dse.report.figures import BASELINE, BEST, CAUSE_COLOURS, EFFECT, GREY, INK, LIGHT, layout
-from dse.report.findings_validate import OVERHEAD
 from dse.report.ticks import axis_range
-from dse.report.words import LONG_US, number, time_text
+from dse.report.time_units import TimeUnit, fitting_unit, row_unit
+from dse.report.words import number
 
 COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288", "#777777",
            "#117733", "#AA4499")  # fmt: skip
 """Colours of operators, then of devices, in order of their names."""
 
-PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#6F6F6F"}
+PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#4F4F4F"}
 
 MOST_COLUMNS = 3
 """Panels in a row."""
@@ -33,31 +34,36 @@ LEGEND = {"x": 1.01, "y": 1, "xanchor": "left", "yanchor": "top", "itemsizing": 
 
 
 def scatter_figure(frame: pd.DataFrame) -> go.Figure:
-    """Draw predicted over measured time [us], a panel a device, a colour an operator and data type."""
-    ends = axis_range(np.r_[frame["measured_us"], frame["predicted_us"]], 7)
+    """Draw predicted over measured time, a panel a device, a colour an operator and data type; in a unit that fits."""
+    unit = fitting_unit(frame["measured_us"])
+    frame = _in(frame, unit)
+    every = np.r_[frame["measured"], frame["predicted"]]
+    low, high = float(every.min()) / NEAR, float(every.max()) * NEAR  # the lines show beside a single row, too
+    ends = axis_range(np.array([low, high]), 7)
     figure, places = _panels(frame)
-    low, high = float(frame["measured_us"].min()), float(frame["measured_us"].max())
     for place in places.values():
         for factor, dash in ((1.0, "solid"), (NEAR, "dot"), (1 / NEAR, "dot")):
             figure.add_scatter(x=[low, high], y=[low * factor, high * factor], mode="lines", hoverinfo="skip",
                                line={"color": GREY, "width": 1, "dash": dash}, showlegend=False, **place)  # fmt: skip
-    _dots(figure, frame, places, "predicted_us")
+    _dots(figure, frame, places, "predicted")
     figure.update_xaxes(**ends)
     figure.update_yaxes(**ends)
-    return _titled(figure, places, "measured [us]", "predicted [us]")
+    return _titled(figure, places, f"measured [{unit.name}]", f"predicted [{unit.name}]")
 
 
 def ratio_figure(frame: pd.DataFrame) -> go.Figure:
-    """Draw predicted over measured against measured time [us], panels and colours as in the scatter."""
+    """Draw predicted over measured against measured time, panels, colours and unit as in the scatter."""
+    unit = fitting_unit(frame["measured_us"])
+    frame = _in(frame, unit)
     figure, places = _panels(frame)
     for place in places.values():
         for ratio, dash in ((1.0, "solid"), (NEAR, "dot"), (1 / NEAR, "dot")):
             line = {"color": GREY, "width": 1, "dash": dash}
             figure.add_hline(y=ratio, line=line, exclude_empty_subplots=False, **place)
     _dots(figure, frame, places, "ratio")
-    figure.update_xaxes(**axis_range(frame["measured_us"].to_numpy(), 7))
+    figure.update_xaxes(**axis_range(frame["measured"].to_numpy(), 7))
     figure.update_yaxes(**_ratio_axis(frame["ratio"].to_numpy()))
-    return _titled(figure, places, "measured [us]", "predicted / measured")
+    return _titled(figure, places, f"measured [{unit.name}]", "predicted / measured")
 
 
 def shape_figure(frame: pd.DataFrame) -> go.Figure:
@@ -85,15 +91,18 @@ def shape_figure(frame: pd.DataFrame) -> go.Figure:
 def _band(figure: go.Figure, part: pd.DataFrame, colour: str, named: bool, place: dict[str, int]) -> None:
     if part.empty:
         return
+    binned = bool((part["n"] > 1).any())
     name, group = escape(str(part["series"].iloc[0])), {"legendgroup": str(part["series"].iloc[0])}
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
+    if binned:
+        figure.add_scatter(
+            x=[*part["value"], *part["value"][::-1]], y=[*part["low"], *part["high"][::-1]], fill="toself",
+            mode="lines", fillcolor=f"rgba({red},{green},{blue},0.13)", line={"width": 0}, hoverinfo="skip",
+            showlegend=False, **group, **place,
+        )  # fmt: skip
     figure.add_scatter(
-        x=[*part["value"], *part["value"][::-1]], y=[*part["low"], *part["high"][::-1]], fill="toself", mode="lines",
-        fillcolor=f"rgba({red},{green},{blue},0.13)", line={"width": 0}, hoverinfo="skip", showlegend=False, **group,
-        **place,
-    )  # fmt: skip
-    figure.add_scatter(
-        x=part["value"], y=part["middle"], mode="lines+markers", name=name, showlegend=named, customdata=part["n"],
+        x=part["value"], y=part["middle"], mode="lines+markers" if binned else "markers", name=name,
+        showlegend=named, customdata=part["n"],
         line={"color": colour, "width": 2}, marker={"size": 5}, **group, **place,
         hovertemplate=f"{name}: %{{y:.3f}} at %{{x:,.6~g}} (%{{customdata}} rows)<extra></extra>",
     )  # fmt: skip
@@ -104,25 +113,30 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
     rows = frame.drop_duplicates("place").sort_values("place")
     names = {r["place"]: f"<b>{r['place'] + 1}</b> {escape(r['name'])}\u2002<br>{escape(r['shape'])}"
              for r in rows.to_dict("records")}  # fmt: skip
+    units = {r["place"]: row_unit(r["measured_us"], r["predicted_us"]) for r in rows.to_dict("records")}
     figure = go.Figure()
     for part in (p for p in PART_COLOURS if p in set(frame["part"])):
         bars = frame[frame["part"] == part]
-        sizes = [_size(us, share) for us, share in zip(bars["us"], bars["share"], strict=True)]
+        parts = [(units[place], us) for place, us in zip(bars["place"], bars["us"], strict=True)]
+        sizes = [_size(*part, share) for part, share in zip(parts, bars["share"], strict=True)]
         figure.add_bar(
-            x=bars["share"], y=[names[p] for p in bars["place"]], orientation="h", name=part, customdata=bars["us"],
+            x=bars["share"], y=[names[p] for p in bars["place"]], orientation="h", name=part,
+            customdata=[unit.text(us) for unit, us in parts],
             marker={"color": PART_COLOURS[part], "line": {"width": 0.6, "color": "white"}}, textposition="inside",
             text=sizes, textfont={"color": INK if part in LIGHT else "white", "size": 11}, textangle=0,
             insidetextanchor="middle",
-            hovertemplate=f"{part}: %{{customdata:.4~g}} us<extra>%{{y}}</extra>",
+            hovertemplate=f"{part}: %{{customdata}}<extra>%{{y}}</extra>",
         )  # fmt: skip
     longer = rows[["measured_us", "predicted_us"]].max(axis=1)
     figure.add_scatter(
         x=rows["measured_us"] / longer, y=[names[p] for p in rows["place"]], mode="markers", name="measured",
-        marker={"symbol": "line-ns", "size": 24, "line": {"color": INK, "width": 3}}, customdata=rows["measured_us"],
-        hovertemplate="measured %{customdata:.4~g} us<extra>%{y}</extra>",
+        marker={"symbol": "line-ns", "size": 24, "line": {"color": INK, "width": 3}},
+        customdata=[units[r["place"]].text(r["measured_us"]) for r in rows.to_dict("records")],
+        hovertemplate="measured %{customdata}<extra>%{y}</extra>",
     )  # fmt: skip
     for row in rows.to_dict("records"):
-        text = f"{time_text(row['predicted_us'])} for {time_text(row['measured_us'])}: × {row['ratio']:.2f}"
+        unit = units[row["place"]]
+        text = f"{unit.text(row['predicted_us'])} for {unit.text(row['measured_us'])}: × {row['ratio']:.2f}"
         figure.add_annotation(x=1.02, y=names[row["place"]], text=text, showarrow=False, xanchor="left")
     figure.update_yaxes(categoryorder="array", categoryarray=[names[p] for p in rows["place"]][::-1])
     figure.update_xaxes(title_text="share of the longer of predicted and measured time", range=[0, 1.42],
@@ -132,9 +146,14 @@ def stacks_figure(frame: pd.DataFrame) -> go.Figure:
     return figure.update_layout(barmode="stack", bargap=0.3, showlegend=False)
 
 
-def _size(us: float, share: float) -> str:
-    """What stands in a bar: its time [us], or with its unit; nothing where it would not fit."""
-    text = number(us) if us < LONG_US else time_text(us)
+def _in(frame: pd.DataFrame, unit: TimeUnit) -> pd.DataFrame:
+    """The points with ``measured`` and ``predicted`` in a unit."""
+    return frame.assign(measured=frame["measured_us"] / unit.us, predicted=frame["predicted_us"] / unit.us)
+
+
+def _size(unit: TimeUnit, us: float, share: float) -> str:
+    """What stands in a bar: its time in the unit of its row; nothing where it would not fit."""
+    text = number(us / unit.us)
     return text if share >= 0.012 * len(text) else ""
 
 
@@ -154,13 +173,15 @@ def _dots(figure: go.Figure, frame: pd.DataFrame, places: dict[str, dict[str, in
     seen: set[str] = set()
     kinds = sorted(set(frame["kind"]))
     for (device, kind), part in frame.groupby(["device", "kind"], sort=True):
-        told = np.c_[part["measured_us"], part["predicted_us"], part["ratio"]]
+        units = [row_unit(*pair) for pair in zip(part["measured_us"], part["predicted_us"], strict=True)]
+        told = [[unit.text(m), unit.text(p), r] for unit, m, p, r
+                in zip(units, part["measured_us"], part["predicted_us"], part["ratio"], strict=True)]  # fmt: skip
         figure.add_scatter(
-            x=part["measured_us"], y=part[y], mode="markers", name=escape(str(kind)), legendgroup=str(kind),
+            x=part["measured"], y=part[y], mode="markers", name=escape(str(kind)), legendgroup=str(kind),
             showlegend=kind not in seen, customdata=told, text=[escape(s) for s in part["shape"]],
             marker={"size": 4.5, "color": COLOURS[kinds.index(kind) % len(COLOURS)], "opacity": 0.55},
-            hovertemplate=f"{escape(str(kind))}, %{{text}}<br>measured %{{customdata[0]:.4~g}} us, predicted "
-            "%{customdata[1]:.4~g} us (× %{customdata[2]:.3f})<extra></extra>", **places[str(device)],
+            hovertemplate=f"{escape(str(kind))}, %{{text}}<br>measured %{{customdata[0]}}, predicted "
+            "%{customdata[1]} (× %{customdata[2]:.3f})<extra></extra>", **places[str(device)],
         )  # fmt: skip
         seen.add(str(kind))
 

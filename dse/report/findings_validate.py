@@ -3,9 +3,12 @@
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.covered import ATTENTION, SHAPES
+from dse.calibrate.layer_rows import ALL_REDUCE
 from dse.calibrate.network_rows import FORWARD, RUNS
-from dse.calibrate.validate_time import ATTENTION, SHAPES, TimeValidation
-from dse.timing.timing import CAUSES
+from dse.calibrate.validate_time import TimeValidation
+from dse.calibrate.worst_rows import OVERHEAD
+from dse.timing.timing import PHASE_CAUSES
 from dse.workload.measured_row import PRODUCTS
 
 MOST_POINTS = 3000
@@ -14,12 +17,14 @@ MOST_POINTS = 3000
 FEWEST, MOST_BINS = 8, 12
 """Rows of a bin at least, and bins of a shape's number at most."""
 
-OVERHEAD = "overhead"
+FEWEST_BINNED = 2 * FEWEST
+"""Rows of a series that are put into bins; of fewer each stands for itself."""
 
-MEANINGS = {OVERHEAD: "the way of measuring: launch path, host of a serving engine"} | CAUSES
+MEANINGS = {OVERHEAD: "the way of measuring a kernel: its launch path"} | PHASE_CAUSES
 """Part of a predicted time -> what it is."""
 
-FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION}
+FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION,
+            "All-reduces": (ALL_REDUCE,)}  # fmt: skip
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
 
 VECTOR_KERNELS = "Vector kernels"
@@ -42,8 +47,8 @@ def points(found: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
 
 def shape_errors(found: TimeValidation) -> dict[str, pd.DataFrame]:
     """Errors over each number of a shape, by family of operators: a row a ``series`` (device and data type), column and
-    bin, with ``value`` (the
-    bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``, ``middle``, ``high``)."""
+    bin, with ``value`` (the bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``,
+    ``middle``, ``high``); of a series with less than FEWEST_BINNED rows a row a measured row."""
     rows, tables = _rows(found), {}
     for family, part in rows.groupby(rows["op"].map(_family), sort=False):
         columns = SHAPES[str(part["op"].iloc[0])]
@@ -67,7 +72,7 @@ def worst_stacks(found: TimeValidation) -> pd.DataFrame:
     for place, row in enumerate(found.document["worst"]):
         longer = max(row["measured_us"], row["predicted_us"])
         name = f"{row['device']}, {row['op']} {row['dtype']}"
-        told = {"place": place, "name": name, "shape": shape_text(row, row["op"]), "kernel": row["kernel"]}
+        told = {"place": place, "name": name, "shape": worst_shape(row), "kernel": row["kernel"]}
         told |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
         cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in _seen(row).items() if us > 0]
     return pd.DataFrame(cells)
@@ -111,13 +116,21 @@ def shape_text(row: dict, op: str) -> str:
         return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
                 f"tokens{gpus}")  # fmt: skip
     if op in PRODUCTS:
-        return " × ".join(f"{row[c]:g}" for c in SHAPES[op])
+        many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
+        return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
     if op in ATTENTION:
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
-    return f"{row['rows']:g} × {row['cols']:g}"
+    over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""
+    return f"{row['rows']:.10g} × {row['cols']:.10g}{over}"
+
+
+def worst_shape(row: dict) -> str:
+    """Return the shape of one of the rows that are farthest off in words, with its name in a layer if it has one."""
+    named = f"{row['layer']}, " if "layer" in row else ""
+    return named + shape_text(row, row["op"])
 
 
 def _rows(found: TimeValidation) -> pd.DataFrame:
@@ -131,14 +144,17 @@ def _family(op: str) -> str:
 
 
 def _bins(values: np.ndarray, ratio: np.ndarray) -> list[dict[str, float]]:
-    """Quantiles of the ratio in bins of equally many rows, equal values never apart."""
+    """Quantiles of the ratio in bins of equally many rows, equal values never apart; few rows are bins of their own."""
     order = np.argsort(values, kind="stable")
     values, ratio = values[order], ratio[order]
+    if len(values) < FEWEST_BINNED:
+        return [{"value": float(value), "n": 1} | dict.fromkeys(("low", "middle", "high"), float(one))
+                for value, one in zip(values, ratio, strict=True)]  # fmt: skip
     count = max(1, min(MOST_BINS, len(values) // FEWEST))
     ends = np.searchsorted(values, np.quantile(values, np.linspace(0, 1, count + 1)[1:]), side="right")
     bins, start = [], 0
     for end in np.unique(ends):
-        if end - start >= min(FEWEST, len(values)):
+        if end - start >= FEWEST:
             low, middle, high = np.quantile(ratio[start:end], (0.1, 0.5, 0.9))
             bins.append({"value": float(np.median(values[start:end])), "n": int(end - start), "low": float(low),
                          "middle": float(middle), "high": float(high)})  # fmt: skip

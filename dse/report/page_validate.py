@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.calibrate.rooflines import FITTED_ROOFLINE
 from dse.calibrate.validate_time import TimeValidation
 from dse.report import figures_validate, findings_validate
 from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
@@ -41,26 +42,35 @@ def _head(found: TimeValidation, title: str) -> str:
     devices = groups["device"].nunique()
     on = f"{devices} devices" if devices > 1 else str(groups["device"].iloc[0])
     fitted = f", one of three numbers fitted to the same device's other shapes {told['three']:.1f} %"
+    off = f"{told['mean']:.1f} % off on average, {told['median']:.1f} % at the median"
+    if len(found.rows) == 1:
+        off = f"{told['mean']:.1f} % off"
     said = [
-        f"{len(found.rows):,} rows of {on} are predicted {told['mean']:.1f} % off on average, {told['median']:.1f} % "
-        f"at the median; geometric bias {told['bias']:.2f}.",
+        f"{rows_text(len(found.rows))} of {on} {'is' if len(found.rows) == 1 else 'are'} predicted {off}; geometric "
+        f"bias {told['bias']:.2f}.",
         f"The roofline of the data sheet is {told['sheet']:.0f} % off{'' if np.isnan(told['three']) else fitted}.",
     ]
     covered = groups[groups["interval_80_coverage"].notna()]
     if 0 < len(covered) < len(groups):
         mean = (covered["mape"] * covered["n"]).sum() / covered["n"].sum()
-        said.append(f"Of what the calibrations have been judged on, {covered['n'].sum():,} rows: {mean:.1f} %.")
+        said.append(f"Of what the calibrations have been judged on, {rows_text(covered['n'].sum())}: {mean:.1f} %.")
     large = groups[groups["n"] >= FEW]
     if len(large) > 1:
         best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
         said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
                     f"{least['mape']:.1f} %.")  # fmt: skip
-    beware = [n for n in found.notes if "uncalibrated" in n or "training error" in n or n.startswith("whole networks")]
+    beware = [n for n in found.notes if not n.startswith(FITTED_ROOFLINE)
+              and ("uncalibrated" in n or "training error" in n or n.startswith("whole networks"))]  # fmt: skip
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
     heading = f"<header><h1>{escape(title)}</h1></header>"
     return f'{heading}\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
+
+
+def rows_text(count: int) -> str:
+    """Return how many rows there are, in words."""
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _named(group: Any) -> str:
@@ -85,7 +95,7 @@ def _scatter(found: TimeValidation) -> str:
 def _groups(found: TimeValidation) -> str:
     said = note(
         "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
-        "overhead and two efficiencies of the device, fitted to its other shape families (– below four rows). Noise "
+        "overhead and two efficiencies of the device, fitted to its other shape families. Noise "
         "floor: mean deviation of one repeat from the row's time, from the range of the table's own repeats (taken as "
         "normal); – where it has none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of "
         "the data sheet's roofline. Green: nearer than both rooflines; red: farther than one of them."
@@ -100,7 +110,8 @@ def _groups(found: TimeValidation) -> str:
         cells.append(f'<td class="w">{escape(WORDS[g["regime"]])}</td>')
         rows.append(row("".join(cells) + "".join(_cell(g, *column[1:]) for column in COLUMNS), g["regime"] == "all"))
         last = this
-    return section("groups", "Errors by device, operator and regime", said, table(head, rows))
+    fitted = [note(n + ".") for n in found.notes if n.startswith(FITTED_ROOFLINE)]
+    return section("groups", "Errors by device, operator and regime", said, *fitted, table(head, rows))
 
 
 def _cell(group: dict[str, Any], key: str, form: str) -> str:
@@ -120,24 +131,25 @@ def _shapes(found: TimeValidation) -> str:
     if not parts:
         return ""
     said = note(
-        "Lines: medians of bins of equally many rows; bands: 80 % of the rows. A bin has rows of many other sizes."
+        "Lines: medians of bins of equally many rows; bands: 80 % of the rows. A bin has rows of many other sizes. "
+        f"Of fewer than {findings_validate.FEWEST_BINNED} rows each is a dot."
     )
     return section("shapes", "Error over shape", said, *parts)
 
 
 def _worst(found: TimeValidation) -> str:
     frame = findings_validate.worst_stacks(found)
+    count = frame["place"].nunique()
     said = note(
-        "What each predicted time is made of [us], as a share of the longer of predicted and measured time; the black "
-        "mark is the measured time. A bar beyond the mark is predicted too long, one that ends before it too short. "
-        "Of a kernel that runs while the host still works, what outlasts the host is drawn."
+        "What each predicted time is made of, in the unit at its right, as a share of the longer of predicted and "
+        "measured time; the black mark is the measured time. A bar beyond the mark is predicted too long, one that "
+        "ends before it too short. Of a kernel that runs while the host still works, what outlasts the host is drawn."
     )
     legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
               if part in set(frame["part"])}  # fmt: skip
     figure = drawn(figures_validate.stacks_figure(frame), "figure-worst")
-    return section(
-        "worst", f"The {frame['place'].nunique()} rows that are farthest off", said, figure, swatches(legend)
-    )
+    title = "The row that is farthest off" if count == 1 else f"The {count} rows that are farthest off"
+    return section("worst", title, said, figure, swatches(legend))
 
 
 def _predicted(found: TimeValidation) -> str:
@@ -149,7 +161,7 @@ def _predicted(found: TimeValidation) -> str:
         )
         cells = (p.device, f"{p.rows:,}", p.gpu, p.model, p.calibration, fitted)
         rows.append(row("".join(f"<td>{escape(cell)}</td>" for cell in cells)))
-    said = [note(n + ".") for n in found.notes if n.startswith("ways of measuring")]
+    said = [note(n + ".") for n in found.notes if n.startswith(("ways of measuring", "--harness"))]
     return section("predictors", "What predicted them", table(head, rows), *said)
 
 

@@ -10,13 +10,13 @@ from rich.table import Table
 from dse.calibrate.engine import EngineAnswer
 from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
-from dse.report.findings_validate import shape_text
-from dse.report.words import LONG_US, number, time_text
+from dse.report.findings_validate import worst_shape
+from dse.report.time_units import row_unit
 
 WORST = 10
 
-WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50",
-         "compute_above_50us": "compute >50"}  # fmt: skip
+WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50us",
+         "compute_above_50us": "compute >50us"}  # fmt: skip
 
 
 def print_time_validation(found: TimeValidation, console: Console) -> None:
@@ -54,11 +54,15 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
         words = cost.held if cost.name == "launch_us" else words  # none, whatever the other engine's
         table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
     console.print(table)
-    out = "" if answer.left_out is None else f", of runs left out {answer.left_out:.1f} %"
+    out = ""
+    if answer.left_out is not None:
+        out = f", of runs left out {answer.left_out:.1f} % (kernels alone {answer.alone_left_out:.1f} %)"
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
     alone = f"mean error of kernels alone {answer.kernels_alone:.1f} % (all runs)"
     console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {low:+.0f} to {high:+.0f} % "
                   "from predicted", highlight=False)  # fmt: skip
+    for warning in answer.warnings:
+        console.print(f"warning: {warning}", markup=False, highlight=False, style="bold red")
     _lines(answer.skipped, (), console)
 
 
@@ -94,13 +98,13 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
 
 def _worst(row: dict[str, Any]) -> str:
     """One row as a sentence."""
-    shape = shape_text(row, row["op"])
+    shape = worst_shape(row)
     most = sorted(row["stack_us"].items(), key=lambda item: -item[1])[:2]
-    long = row["predicted_us"] >= LONG_US  # parts in the unit of the whole
-    parts = ", ".join(f"{cause} {f'{number(us / 1e3)} ms' if long else time_text(us)}" for cause, us in most)
+    unit = row_unit(row["measured_us"], row["predicted_us"])
+    parts = ", ".join(f"{cause} {unit.text(us)}" for cause, us in most)
     return (
-        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {time_text(row['measured_us'])}, predicted "
-        f"{time_text(row['predicted_us'])} ({row['kernel']}; {parts})"
+        f"{row['device']} {row['op']} {row['dtype']} {shape}: measured {unit.text(row['measured_us'])}, predicted "
+        f"{unit.text(row['predicted_us'])} ({row['kernel']}; {parts})"
     )
 
 

@@ -46,15 +46,6 @@ def number(value: Any) -> str:
     return f"{value:.3g}"
 
 
-def time_text(us: float) -> str:
-    """Return a time given in microseconds with its unit: ms from 100 ms on."""
-    return f"{number(us)} us" if us < LONG_US else f"{number(us / 1e3)} ms"
-
-
-LONG_US = 1e5
-"""From here on times are told in milliseconds [us]."""
-
-
 def axis_value(value: Any) -> str:
     """Return the value of an axis as a person would write it in a space file."""
     if isinstance(value, str):

@@ -13,9 +13,9 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.group_errors import interval_of
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.residuals import KIND, seen
-from dse.calibrate.validate_time import interval_of
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 
 LEAST = 30

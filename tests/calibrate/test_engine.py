@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from dse.calibrate.engine import calibrate_engine
+from dse.calibrate.engine_fit import Runs, measured_runs
+from dse.calibrate.measured import read_times
 from dse.calibrate.network_rows import network_rows, predicted_runs
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
@@ -71,6 +74,42 @@ def test_a_fitted_engine_is_held_against_runs(table, tmp_path):
     assert "on runs that it was fitted to, a training error" in " ".join(found.notes)
     with pytest.raises(InputError, match="--engine: no engine is called 'vlm_2024'"):
         validate_time(table, engine="vlm_2024")
+
+
+def test_a_gpu_and_a_calibration_for_runs_of_a_device_without_a_preset(table, tmp_path, capsys):
+    other = tmp_path / "other.csv"
+    pd.read_csv(table).assign(device="MyGPU").to_csv(other, index=False)
+    with pytest.raises(InputError, match=r"device 'MyGPU' has no preset; give one with --gpu \(24\)"):
+        calibrate_engine("mine", [other], "vllm_2024")
+    own = calibrate_engine("mine", [table], "vllm_2024").costs
+    assert calibrate_engine("mine", [other], "vllm_2024", gpu="h100_sxm").costs == own
+    command = ["calibrate", "engine", "mine", str(other), "--like", "vllm_2024", "--gpu", "h100_sxm", "--json"]
+    assert run_command([*command, "--calibration", "shared"]) == 0
+    costs = {cost["name"]: cost["value"] for cost in json.loads(capsys.readouterr().out)["costs"]}
+    assert costs["step_us"] != pytest.approx({c.name: c.value for c in own}["step_us"], rel=1e-3)
+    with pytest.raises(InputError, match="--calibration: no calibration is called 'mine'"):
+        calibrate_engine("mine", [table], calibration="mine")
+
+
+def test_a_fit_that_is_worse_than_kernels_alone_says_so(table, tmp_path, capsys):
+    assert calibrate_engine("mine", [table], "vllm_2024").warnings == ()
+    runs = Runs(measured_runs(read_times(table), {}, LIKE))
+    frame, out = runs.table, runs.table["out"].to_numpy()
+    bare = np.exp(runs.error(np.ones(len(out), bool), {})) * frame["latency_us"]  # without any host
+    path = tmp_path / "apart.csv"
+    frame.assign(latency_us=frame["latency_us"].where(~out, bare)).to_csv(path, index=False)
+    answer = calibrate_engine("mine", [path], "vllm_2024")
+    assert answer.left_out is not None and answer.alone_left_out is not None
+    assert answer.alone_left_out < 0.1 < 5 < answer.left_out
+    command = ["calibrate", "engine", "mine", str(path), "--like", "vllm_2024"]
+    assert run_command([*command, "--json"]) == 0
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+    assert document["mape"]["kernels_alone_left_out"] == pytest.approx(answer.alone_left_out)
+    (warning,) = document["warnings"]
+    assert "these costs do not carry over" in warning and warning in printed.err
+    assert run_command(command) == 0
+    assert "warning: on the" in capsys.readouterr().out
 
 
 def test_what_cannot_be_written_is_refused_before_the_fit(table, tmp_path, capsys):

@@ -133,6 +133,18 @@ def test_own_runs_are_told_from_fitted_ones_and_units_are_doubted(tmp_path):
     assert "three numbers fitted" not in page and "nan" not in page.partition("<script")[0]
 
 
+def test_forward_passes_are_not_told_as_fitted(tmp_path):
+    path = tmp_path / "runs.csv"
+    forward = {"op": "model_inf", "dtype": "fp32", "group": "neusight_bert_large", "seq_q": 512.0,
+               "notes": "fusion=False", "source": "neusight"}  # fmt: skip
+    pd.DataFrame([ROW | forward]).to_csv(path, index=False)
+    said = " ".join(validate_time(path).notes)
+    assert "what an engine's host adds (pytorch_eager)" in said and "fitted to seven in ten" not in said
+    pd.DataFrame([ROW | forward, ROW]).to_csv(path, index=False)
+    said = " ".join(validate_time(path).notes)
+    assert "(pytorch_eager, vllm_2024); the host of vllm_2024 is fitted to seven in ten" in said
+
+
 def test_a_table_of_runs_is_validated(tmp_path):
     path = tmp_path / "runs.csv"
     rows = [ROW | {"seq_kv": n, "latency_us": us} for n, us in ((32.0, 3e5), (64.0, 6e5), (128.0, 1.2e6))]

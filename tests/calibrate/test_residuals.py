@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.calibrate.group_errors import interval_of
 from dse.calibrate.residuals import LEAST_OF_REGIME, errors_of, quantiles, rewrite, seen, unseen, ways
-from dse.calibrate.validate_time import interval_of
 from dse.errors import InputError
 from dse.timing.calibration import (
     HELD_BACK,

@@ -29,7 +29,8 @@ def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
     [
         ({"device": ["H200-SXM-141GB", "TPU", "H200-SXM-141GB"]}, "no GPU is called 'TPU'"),
         ({"dtype": ["bf16", "int3", "bf16"]}, "no kernel is made for data type 'int3'"),
-        ({"op": ["gemm", "llm_e2e", "gemm"]}, "no kernel is made for operator 'llm_e2e'"),
+        ({"op": ["gemm", "conv", "gemm"]}, "no kernel is made for operator 'conv'"),
+        ({"op": ["gemm", "llm_e2e", "gemm"]}, "llm_e2e: batch is empty; give a whole number from 1 to 10,000,000"),
         ({"k": [8192, None, 8192]}, "gemm without its m, n, k"),
     ],
 )

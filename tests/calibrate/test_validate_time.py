@@ -82,6 +82,70 @@ def test_a_gpu_for_devices_without_a_preset_and_other_models(table, capsys):
     assert "farthest off" in capsys.readouterr().out
 
 
+def products_of(path, count, **changes):
+    """A table of the first ``count`` products, with changed columns."""
+    products(40).head(count).assign(latency_us=lambda t: 3 + t["m"] * t["n"] * t["k"] / 3e8, **changes).to_csv(path)
+    return path
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_small_tables_have_numbers_or_reasons(tmp_path, capsys, count):
+    path, page = products_of(tmp_path / "t.csv", count), tmp_path / "t.html"
+    assert run_command(["validate", str(path), "--json"]) == 0
+    printed = capsys.readouterr()
+    groups = json.loads(printed.out)["groups"]
+    assert all((g["roofline3_mape"] is None) == (count < 4) for g in groups)
+    reason = f"{'1 row is' if count == 1 else f'{count} rows are'} predicted and its three numbers need 4"
+    assert (reason in printed.err) == (count < 4)
+    assert run_command(["validate", str(path), "-o", str(page)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    body = page.read_text(encoding="utf-8").partition("<script")[0]
+    assert (reason in said) == (count < 4)
+    assert (reason in page.read_text(encoding="utf-8")) == (count < 4)
+    whole = next(line for line in said.split("gemm bf16 ")[1:] if line.startswith("all"))
+    assert (whole.split()[5] == "-") == (count < 4)  # regime, rows, error, bias, sheet, fitted
+    for wrong in ("nan", "None", "inf "):
+        assert wrong not in said and wrong not in body
+
+
+def test_few_rows_of_an_operator_take_the_numbers_of_the_device(table, tmp_path):
+    found = validate_time(table)
+    assert all(g["roofline3_mape"] is not None for g in found.document["groups"])
+    (note,) = [note for note in found.notes if note.startswith("fitted roofline")]
+    assert note.endswith(f"attn_prefill on {DEVICE} (to the device)")
+    one = validate_time(products_of(tmp_path / "t.csv", 8, n=1024.0, k=1024.0))
+    assert one.document["groups"][0]["roofline3_mape"] is not None
+    (note,) = [note for note in one.notes if note.startswith("fitted roofline")]
+    assert "a training error, with no other shape family" in note
+
+
+def test_options_that_no_row_heeds(table, tmp_path):
+    with pytest.raises(InputError, match=r"--engine: .* has no run of a whole network"):
+        validate_time(table, engine="vllm_2024")
+    run = {"device": DEVICE, "dtype": "bf16", "group": "x_Meta-Llama-3-8B", "op": "llm_e2e", "batch": 8, "seq_q": 256,
+           "seq_kv": 64, "tp": 1, "latency_us": 1e6, "source": "x"}  # fmt: skip
+    runs, both = tmp_path / "runs.csv", tmp_path / "both.csv"
+    pd.DataFrame([run]).to_csv(runs, index=False)
+    with pytest.raises(InputError, match=r"--harness: .* has only runs of whole networks"):
+        validate_time(runs, harness="vidur")
+    pd.concat([pd.DataFrame([run]), pd.read_csv(table).head(2)]).to_csv(both, index=False)
+    found = validate_time(both, harness="vidur", engine="vllm_2024")
+    assert any(note.startswith("--harness vidur holds for the rows of kernels") for note in found.notes)
+    assert not any("--harness" in note for note in validate_time(both).notes)
+    stacks = {row["op"]: row["stack_us"] for row in found.document["worst"]}
+    assert "host" in stacks["llm_e2e"] and "overhead" not in stacks["llm_e2e"]
+    assert "overhead" in stacks["gemm"] and "host" not in stacks["gemm"]
+
+
+def test_rows_of_no_device_are_counted_and_predicted_with_a_gpu(table, tmp_path):
+    path = tmp_path / "t.csv"
+    frame = pd.read_csv(table).iloc[:6]
+    frame.assign(device=[DEVICE] * 4 + [np.nan] * 2).to_csv(path, index=False)
+    assert validate_time(path).document["rows_skipped"] == {"device '(empty)' has no preset; give one with --gpu": 2}
+    groups = validate_time(path, gpu="h100_sxm").document["groups"]
+    assert {g["device"]: g["n"] for g in groups if g["regime"] == "all"} == {DEVICE: 4, "(empty)": 2}
+
+
 def test_the_fitted_roofline_finds_its_own_numbers():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"compute_us": rng.lognormal(3, 2, 200), "memory_us": rng.lognormal(3, 2, 200)})
@@ -106,6 +170,7 @@ def test_refusals(table, tmp_path):
         validate_time(none)
     assert run_command(["validate", str(none)]) == 2
     assert run_command(["validate", str(table), "--quantity", "power", "--gpu", "h100_sxm"]) == 2
+    assert run_command(["validate", str(table), "--quantity", "time", "--time", "model"]) == 2
 
 
 def test_fp32_products_of_a_board_with_few_watts_have_the_interval_of_such_boards(tmp_path):

@@ -13,7 +13,9 @@ import pytest
 from dse.calibrate.validate_time import TimeValidation, validate_time
 from dse.cli import run_command
 from dse.report import findings_validate
+from dse.report.figures_validate import ratio_figure, scatter_figure, shape_figure, stacks_figure
 from dse.report.page_validate import validation_page_html, write_validation_page
+from tests.calibrate.test_network_rows import ROW
 from tests.report.conftest import HOSTILE
 
 ATTENTION = {"op": "attn_prefill", "dtype": "fp16", "batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128}
@@ -75,6 +77,35 @@ def test_stacks_add_up_to_what_is_predicted(found):
     np.testing.assert_allclose(whole["us"], whole["predicted_us"], rtol=1e-3)
     assert stacks.groupby("place")["share"].sum().max() < 1.001
     assert set(stacks["part"]) <= set(findings_validate.MEANINGS)
+
+
+def test_few_rows_of_a_series_are_dots(found):
+    bins = findings_validate.shape_errors(found)["Matrix products"]
+    assert (bins["n"] == 1).all() and len(bins) == 30  # fifteen rows of each device
+    figure = shape_figure(bins)
+    assert {trace.mode for trace in figure.data} == {"markers"}
+
+
+def test_times_of_runs_are_in_seconds(tmp_path):
+    path = tmp_path / "runs.csv"
+    rows = [ROW | {"seq_kv": n, "latency_us": 1e4 * n} for n in (32.0, 128.0, 512.0)]
+    pd.DataFrame(rows).to_csv(path, index=False)
+    runs = validate_time(path)
+    figure = scatter_figure(findings_validate.points(runs))
+    assert figure.layout.xaxis.title.text == "measured [s]"  # pyright: ignore
+    assert sorted(figure.data[-1].x) == pytest.approx([0.32, 1.28, 5.12])
+    assert ratio_figure(findings_validate.points(runs)).layout.xaxis.title.text == "measured [s]"  # pyright: ignore
+    for one in (figure, stacks_figure(findings_validate.worst_stacks(runs))):
+        assert " us" not in str(one.to_json())
+    assert "host" in set(findings_validate.worst_stacks(runs)["part"])
+
+
+def test_one_row_is_told_as_one(table, tmp_path):
+    path = tmp_path / "one.csv"
+    pd.read_csv(table).head(1).to_csv(path, index=False)
+    page = validation_page_html(validate_time(path))
+    assert "1 row of H100-SXM5-80GB is predicted" in page and "The row that is farthest off" in page
+    assert "1 rows" not in page
 
 
 def test_what_runs_in_the_hosts_shadow_is_not_drawn():

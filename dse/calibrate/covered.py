@@ -1,0 +1,55 @@
+"""Which rows of a measured table have a time that can be predicted, and why others have none."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from dse.calibrate.launches import PRODUCTS
+from dse.calibrate.layer_rows import ALL_REDUCE, LAYER, why_no_operator
+from dse.calibrate.network_rows import DTYPES as RUN_DTYPES
+from dse.calibrate.network_rows import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
+from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
+
+ATTENTION = ("attn_prefill", "attn_decode")
+DTYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)), FORWARD: ("fp32",),
+}  # fmt: skip
+"""Operator -> the data types that kernels are made in."""
+
+SHAPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("m", "n", "k")),
+    **dict.fromkeys(ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")),
+    **dict.fromkeys(VECTOR, ("rows", "cols")), ALL_REDUCE: ("rows", "cols", "tp"), **dict.fromkeys(RUNS, RUN_SHAPE),
+}  # fmt: skip
+"""Operator -> the numbers that its shape needs, all above 0."""
+
+
+GPUS = tuple(range(2, MOST["tp"] + 1))
+"""GPUs that an all-reduce may join: those of a layer."""
+
+
+def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why each row cannot be predicted, "" where it can; ``unknown``: device -> why none of its rows can.
+
+    ``frame``: with ``tp``, and a layer's rows as operators (:func:`dse.calibrate.layer_rows.as_operators`).
+    """
+    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
+    op, dtype = (frame[column].astype(object).fillna("nothing").astype(str) for column in ("op", "dtype"))
+
+    def mark(rows: pd.Series, words: pd.Series | str) -> None:
+        reason[rows & (reason == "")] = words
+
+    for known, why in WHY_NOT.items():
+        mark(op == known, why)
+    for i in frame.index[op.str.fullmatch(LAYER)]:
+        reason[i] = reason[i] or why_no_operator(frame.loc[i])
+    mark(~op.isin(SHAPES), "no kernel is made yet for operator '" + op + "'")
+    for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
+        mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype)
+        lacking = ~(frame[list(SHAPES[known])] > 0).all(axis=1)
+        mark((op == known) & lacking, f"{known} without its {', '.join(SHAPES[known])}")
+    mark(
+        (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
+    )
+    return reason

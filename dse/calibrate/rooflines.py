@@ -1,0 +1,67 @@
+"""Both baselines of a validated table: the data sheet's roofline, and the one of three numbers fitted to other rows."""
+
+from collections.abc import Iterator
+from zlib import crc32
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.sheet_roofline import FOLDS, fitted_roofline
+
+FEWEST = 4
+"""Rows that three numbers are fitted to at least: they fit three rows exactly."""
+
+FITTED_ROOFLINE = "fitted roofline"
+"""What a note on it begins with."""
+
+
+def with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with what both rooflines say [us]: ``sheet_us``, and ``three_us`` fitted to the other families.
+
+    Three numbers belong to a device and operator; where that has less than FEWEST rows, to the device, and where that
+    has, too, to the whole table (its overhead, and shares of each device's own sheet). NaN in a smaller table.
+    """
+    rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=np.nan)
+    fitted: dict[tuple[str, ...], pd.Series] = {}
+    for part, key, others in _others(rows):
+        if key not in fitted:
+            fitted[key] = pd.Series(fitted_roofline(others, _folds(others)), others.index)
+        rows.loc[part.index, "three_us"] = fitted[key][part.index]
+    return rows
+
+
+def _others(rows: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, tuple[str, ...], pd.DataFrame]]:
+    """The rows of each device and operator, and those that their three numbers are fitted to, with a name."""
+    for (device, op), part in rows.groupby(["device", "op"], sort=True):
+        mine = rows[rows["device"] == device]
+        wider = (((str(device), str(op)), part), ((str(device),), mine), ((), rows))
+        for key, others in wider:
+            if len(others) >= FEWEST:
+                yield part, key, others
+                break
+
+
+def _folds(rows: pd.DataFrame) -> np.ndarray:
+    return np.array([crc32(name.encode()) % FOLDS for name in rows["family"]])
+
+
+def roofline_notes(rows: pd.DataFrame) -> list[str]:
+    """Return what the fitted roofline's error does not say: that there is none, or what else it was fitted to."""
+    if len(rows) < FEWEST:
+        count = "1 row is" if len(rows) == 1 else f"{len(rows)} rows are"
+        return [f"{FITTED_ROOFLINE}: no error, since {count} predicted and its three numbers need {FEWEST}"]
+    wider, alone = [], []
+    for part, key, others in _others(rows):
+        name = f"{part['op'].iloc[0]} on {part['device'].iloc[0]}"
+        if len(key) < 2:
+            wider.append(f"{name} (to {'the device' if key else 'the table'})")
+        if len(set(_folds(others))) < 2:
+            alone.append(name)
+    notes = []
+    if wider:
+        notes.append(f"{FITTED_ROOFLINE}: fitted to rows of other operators too, where there are less than {FEWEST} of "
+                     f"one: {', '.join(wider)}")  # fmt: skip
+    if alone:
+        notes.append(f"{FITTED_ROOFLINE}: a training error, with no other shape family to be fitted to: "
+                     f"{', '.join(alone)}")  # fmt: skip
+    return notes

@@ -1,0 +1,88 @@
+"""What the errors of a validation do not say: calibrations, operators outside of them, ways of measuring, engines."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from dse.calibrate.device_models import DeviceModel, Predictor
+from dse.calibrate.group_errors import held_back
+from dse.calibrate.layer_rows import LAYER_COLUMN
+from dse.calibrate.network_rows import RUNS
+from dse.calibrate.rooflines import roofline_notes
+from dse.calibrate.vector_rows import VECTOR
+from dse.tables import read_table
+from dse.workload.engine import COSTS, SHARED, engines
+
+OTHER_UNIT = 100.0
+"""Predicted over measured time of a whole network that no engine explains: times are in another unit."""
+
+
+def validation_notes(
+    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], harness: str | None
+) -> tuple[str, ...]:
+    """Return the notes beside the predicted rows; ``harness`` that was given (None: by the rows' sources)."""
+    notes = []
+    for found in predictors:
+        notes += _notes_of_device(rows[rows["device"] == found.device], models[found.device], found)
+    whole = rows["op"].isin(RUNS)
+    notes += _notes_of_runs(rows[whole]) if whole.any() else []
+    notes += roofline_notes(rows)
+    layers = rows[rows[LAYER_COLUMN] != ""]
+    if len(layers):
+        ops = ", ".join(sorted(set(layers["op"])))
+        notes.append(f"operators of a layer ({len(layers)} rows) stand under what they time: {ops}")
+    if harness and whole.any():
+        notes.append(f"--harness {harness} holds for the rows of kernels; runs of whole networks take an engine: "
+                     "--engine, else by their notes")  # fmt: skip
+    if not harness and not whole.all():
+        notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows.loc[~whole, 'harness'])))}")
+    return tuple(notes)
+
+
+def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) -> list[str]:
+    """Whose calibration was taken, and what it was not fitted to."""
+    device = found.device
+    calibration = f"calibration {found.calibration}" if used.calibration else found.calibration
+    notes = [f"{device}: {found.gpu}, {found.model}, {calibration}"]
+    if used.calibration is None:
+        return notes
+    part = rows[~rows["op"].isin(RUNS)]
+    kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
+    bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
+    if held_back(used.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
+        notes.append(f"{device}: fewer watts for its fp32 rate than any GPU that fp32 products were fitted on: "
+                     "its clock may be held back, and their interval is what a T4 was off by")  # fmt: skip
+    if bare:
+        notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
+    if found.fitted_on_it and len(part):  # runs are judged by their engine
+        notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
+    return notes
+
+
+def _fitted(engine: str) -> bool:
+    """Whether any cost of a shipped engine is fitted to runs, not assumed."""
+    rows = (row for row in read_table("engines/engines.csv") if row["engine"] == engine)
+    return any(row["status"] == "fitted" and row["attribute"] in COSTS for row in rows)
+
+
+def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
+    """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
+    names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
+    own = sorted(set(runs["engine"]) - engines().keys())
+    notes = [f"whole networks: kernels at the sheet's clock, and what an engine's host adds ({', '.join(names)})"
+             if names else "whole networks: kernels at the sheet's clock, and what an engine's host adds"]  # fmt: skip
+    fitted = [name for name in names if _fitted(name)]
+    if fitted:
+        which = "" if fitted == names else f" of {', '.join(fitted)}"
+        notes[0] += f"; the host{which} is fitted to seven in ten of such runs: partly a training error"
+    if own:
+        notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
+    if (runs["engine"] == SHARED).any():
+        notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
+                     "engines'; 'dse calibrate engine' fits your own")  # fmt: skip
+    apart = float(np.exp(np.median(np.log(runs["predicted_us"] / runs["latency_us"]))))
+    if not 1 / OTHER_UNIT < apart < OTHER_UNIT:
+        notes.append(f"whole networks: the median row is predicted {apart:.2g} times as long as measured: is "
+                     "latency_us in microseconds?")  # fmt: skip
+    return notes
