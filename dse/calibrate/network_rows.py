@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.sheet_roofline import sheet_times
-from dse.calibrate.timed import NEVER_US, TimedRows, candidate_us, timings
+from dse.calibrate.timed import NEVER_US, TimedRows, can_run, candidate_us, timings
 from dse.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
 from dse.timing.timing import TimingModel
@@ -171,7 +171,7 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
     costs = {name: np.array([getattr(e, name) for e in rows.engines])[passes.row] for name in COSTS}
     total = np.bincount(passes.row, passes.total_us(costs))
     kernels = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | {"turn": costs["turn"]}))
-    total = np.where(kernels < NEVER_US, total, NEVER_US)
+    total = np.where(can_run(kernels), total, NEVER_US)
     names = rows.table["engine"]
     found = rows.table.assign(predicted_us=total, overhead_us=total - kernels, shadow_us=0.0, kernel=names,
                               implementation=names, harness=names)  # fmt: skip

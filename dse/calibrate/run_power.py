@@ -13,7 +13,7 @@ from dse.calibrate.device_models import device_models
 from dse.calibrate.launches import stretched
 from dse.calibrate.network_rows import SHAPES as FILLED
 from dse.calibrate.network_rows import NetworkRows, Step, network_rows, predicted_runs
-from dse.calibrate.timed import NEVER_US, timings
+from dse.calibrate.timed import can_run, timings
 from dse.hardware.gpu import Gpu
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -37,7 +37,7 @@ def run_watts(frame: pd.DataFrame, model: BoardPower, own_time: bool, skipped: d
         if rows is None:
             continue
         table, places = predicted_runs(used.model, rows)
-        runs = (table["predicted_us"] < NEVER_US).to_numpy()
+        runs = can_run(table["predicted_us"])
         if not runs.all():
             skipped[f"{used.sheet.title} runs none of the kernels of a run"] = int((~runs).sum())
         board = _Board(rows, places, used.model, model, used.sheet.record())

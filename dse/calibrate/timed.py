@@ -34,6 +34,11 @@ NEVER_US = 1e12
 """Time of a kernel that cannot run [us]: finite, longer than any run, and chosen only where nothing can."""
 
 
+def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
+    """Return which rows have a kernel that runs. Half of NEVER_US tells, since 32 bits round it below itself."""
+    return np.asarray(predicted_us) < NEVER_US / 2
+
+
 @dataclass(frozen=True)
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.

@@ -17,7 +17,7 @@ from dse.calibrate.measured import read_times, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
 from dse.calibrate.rooflines import with_rooflines
-from dse.calibrate.timed import NEVER_US, TimedRows, best, blocks
+from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import validation_notes
 from dse.calibrate.worst_rows import PredictedRows, kernel_stacks, worst_rows
 from dse.errors import InputError
@@ -73,7 +73,7 @@ def validate_time(
         parts += [_predicted(block, used) for block in blocks(mine[~whole], {str(device): used.sheet}, way, skipped)]
         parts += _predicted_runs(mine[whole], used, skipped, served)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
-    runs = (rows["predicted_us"] < NEVER_US).to_numpy() if parts else np.zeros(0, bool)
+    runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
     for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
         skipped[f"{models[str(device)].sheet.title} runs none of the kernels of {op} {dtype}"] = len(none)
     if not runs.any():
