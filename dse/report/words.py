@@ -119,6 +119,11 @@ def signed_percent(value: float, base: float) -> str:
     return text if float(f"{abs(percent):.{digits}f}") == 0 else f"{'−' if percent < 0 else '+'}{text}"
 
 
+def span_text(ratios: tuple[float, float] | None) -> str:
+    """Return where a ratio lies as percentages, "−10 to +20 %"; nothing where there is none."""
+    return "" if ratios is None else " to ".join(signed_percent(end, 1.0) for end in ratios).replace(" % to", " to")
+
+
 def joined(parts: list[str], word: str = "and") -> str:
     """Return parts as a list in a sentence."""
     if len(parts) < 2:

@@ -35,7 +35,8 @@ ALONE = (
 )
 METHOD = (
     "Changes are re-evaluations with the fastest kernels chosen anew; elasticities are derivatives at the design. "
-    f"{ALONE}"
+    f"{ALONE} Changes carry no interval: what is wrong with the design is wrong with its neighbour, too, and cancels "
+    "in part."
 )
 
 NOTHING = 1e-6

@@ -94,11 +94,13 @@ class SweepResult:
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:
         """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
-        found = {o.name: objective_trust(self.space, o).uncertainty for o in self.space.objectives}
+        found = {o.name: objective_trust(self.space, o) for o in self.space.objectives}
         return {
-            name: u and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE, "source": u.source}
-            for name, u in found.items()
-        }
+            name: (u := trust.uncertainty)
+            and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE,
+                 "source": "; ".join(filter(None, (u.source, trust.scope)))}
+            for name, trust in found.items()
+        }  # fmt: skip
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
