@@ -29,7 +29,9 @@ def question(result: SweepResult) -> str:
     if result.space.question:
         return result.space.question
     axes = joined([axis.name for axis in varied_axes(result)]) or "one design"
-    wanted = joined([f"{o.direction} {label(o)}" for o in result.space.objectives])
+    goals = list(dict.fromkeys(o.direction for o in result.space.objectives))
+    of_goal = [[label(o) for o in result.space.objectives if o.direction == goal] for goal in goals]
+    wanted = joined([f"{goal} {joined(names)}" for goal, names in zip(goals, of_goal, strict=True)])
     return f"Which {axes} on {gpu_name(result.space)} {wanted}?"
 
 
