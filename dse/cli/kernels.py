@@ -23,7 +23,7 @@ def run(
     workload:
         As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
     timing:
-        Timing model: amali or roofline.
+        Timing model: amali, mdm or roofline.
     calibration:
         Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
         'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
@@ -110,6 +110,7 @@ def explain(
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
     """
+    from dse.report.page_parts import check_writable
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
     from dse.search.explain import explain as explain_one
@@ -118,6 +119,7 @@ def explain(
     from dse.timing.models import timing_model
 
     check_top(top)
+    check_writable(out)
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")

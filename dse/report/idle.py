@@ -28,7 +28,8 @@ def idle_note(result: SweepResult) -> list[str]:
     idle = idle_axes(result) if still else []
     if not idle:
         return []
-    return [f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out."]
+    of = "" if result.n_feasible == result.n else " of a feasible design"
+    return [f"No objective{of} moves with {joined(idle)}: the model, the workload or a link leaves it out."]
 
 
 def _by_statistics(result: SweepResult, still: list[str]) -> list[str]:
@@ -54,15 +55,16 @@ def still_axes(result: SweepResult) -> list[str]:
 def idle_axes(result: SweepResult) -> list[str]:
     """Return the varied axes on which no objective depends, of a result that kept every design of its space.
 
-    Designs that differ in such an axis alone have the same objectives; at least two such designs have results.
+    Feasible designs that differ in such an axis alone have the same objectives; at least two such designs are there.
     """
     names = [axis.name for axis in result.space.axes]
-    points = result.points(list(dict.fromkeys([*names, *(o.name for o in result.space.objectives)])))
+    points = result.points(list(dict.fromkeys([*names, *(o.name for o in result.space.objectives), "feasible"])))
     if len(points) != result.space.size:
         return []
     order = np.argsort(_numbers(result, points))
     shape = [len(axis) for axis in result.space.axes]
-    values = [points[o.name].to_numpy(dtype=float)[order].reshape(shape) for o in result.space.objectives]
+    told = points[[o.name for o in result.space.objectives]].where(points["feasible"])  # others may have no result
+    values = [told[o.name].to_numpy(dtype=float)[order].reshape(shape) for o in result.space.objectives]
     places = [i for i, name in enumerate(names) if name in still_axes(result)]
     return [names[i] for i in places if all(_constant(one, i) for one in values)]
 
@@ -83,7 +85,7 @@ def codes(axis: Axis, column: pd.Series) -> np.ndarray:
 
 
 def _constant(values: np.ndarray, axis: int) -> bool:
-    """Whether an objective is the same all along an axis wherever it has values, and has two somewhere."""
+    """Whether an objective is the same all along an axis wherever it has a value, and has two somewhere."""
     there = np.isfinite(values)
     low = np.where(there, values, np.inf).min(axis=axis)
     high = np.where(there, values, -np.inf).max(axis=axis)

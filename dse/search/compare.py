@@ -12,6 +12,7 @@ from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, after_number, percent, words
 from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
+from dse.sweep.run import run
 from dse.timing.amali import Amali
 from dse.timing.timing import PHASE_CAUSES, TimingModel
 from dse.uncertainty import SHARE
@@ -97,8 +98,9 @@ def compare(
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
     model, power = model or Amali(), power or power_choice("board", "power")
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped, model.library)
+    runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
     near = Neighbourhood(loaded, model, power)
-    first, second = (explained(sheet, loaded, model, power, near) for sheet in sheets)
+    first, second = (explained(sheet, loaded, model, power, near, ran) for sheet, ran in zip(sheets, runs, strict=True))
     judged = near.evaluate([numbers[0], *swapped])
     return Comparison(
         first,

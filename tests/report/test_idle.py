@@ -63,6 +63,21 @@ def test_equal_statistics_do_not_make_an_axis_idle(result: SweepResult) -> None:
     assert idle_axes(replace(result, axis_effects=still)) == []
 
 
+def test_designs_without_a_result_prove_nothing() -> None:
+    """Their columns hold zeros, which are all the same."""
+    objectives = [{"value": "prefill.ttft_ms / 0", "goal": "min"}, {"value": "die_mm2", "goal": "min"}]
+    nothing = swept(axes={"dram_bandwidth_gbs": [1675, 3350]}, links={}, objectives=objectives, **QUICK)
+    assert nothing.n_feasible == 0
+    assert idle_note(nothing) == []
+
+
+def test_of_designs_that_cannot_be_had_nothing_is_said() -> None:
+    some = swept(axes={"nvlink_gbs": [300, 450], "sm_count": [96, 132]}, links={}, constraints=["sm_count < 100"],
+                 **QUICK | {"objectives": [{"value": "peak_bf16_tflops", "goal": "max"}]})  # fmt: skip
+    (said,) = idle_note(some)
+    assert said.startswith("No objective of a feasible design moves with nvlink_gbs:")
+
+
 def test_where_designs_were_not_kept_the_statistics_are_told_as_such(whole: SweepResult) -> None:
     effects = whole.axis_effects.copy()
     effects["median"] = effects["best"] = np.arange(len(effects), dtype=float)

@@ -305,6 +305,9 @@ def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> 
         (["h100", "llama3_8b", "--timing", "gut"], "amali"),
         (["h100", "llama3_70b"], "needs"),
         (["h100"], "WORKLOAD"),
+        (["h100", "gpt2_xl", "-o", "."], "is a folder"),
+        (["h100", "gpt2_xl", "-o", f"{__file__}/a.html"], "is a file"),
+        (["h100", "gpt2_xl:dtype=fp8", "--timing", "roofline", "--against", "a100"], "have fp64"),
     ],
 )
 def test_wrong_questions_exit_2(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:
