@@ -65,7 +65,7 @@ def explored(result: SweepResult) -> bool:
 def _objective_header(space: Space, objective: Objective) -> str:
     """Name, unit, and how sure it is."""
     trust = objective_trust(space, objective)
-    lines = [unit_text(objective.unit), trust.word, trust.scope]
+    lines = [unit_text(objective.unit), trust.word, trust.scope.partition(";")[0]]
     small = "".join(f"<small>{escape(line)}</small>" for line in lines if line)
     return f'<th scope="col" colspan="2" class="n">{escape(label(objective))}{small}</th>'
 
