@@ -97,6 +97,26 @@ def test_run_under_an_engine_tells_of_its_host(capsys: pytest.CaptureFixture[str
     assert document["metrics"]["tbt_ms"]["value"] == pytest.approx(kernels + host, rel=1e-5)
 
 
+def test_run_on_several_gpus_says_that_intervals_leave_messages_out(
+    capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    workload = "llama3_8b:phase=decode,batch=32,context=2048,tp=2,dtype=bf16"
+    command = ["run", "h100_sxm", workload, "--calibration", "shared"]
+    assert run_command(command) == 0
+    text = capsys.readouterr().out
+    (line,) = [line for line in text.splitlines() if "time between tokens" in line]
+    assert line.endswith("%, kernels alone")
+    assert "kernels alone; communication uncalibrated: " in text
+    assert run_command([*command, "--json"]) == 0
+    metrics = json.loads(capsys.readouterr().out)["metrics"]
+    assert metrics["tbt_ms"]["interval_80_of"] == "kernels alone; communication uncalibrated"
+    assert metrics["tbt_ms"]["interval_80"] is not None
+    assert metrics["power_w"]["interval_80_of"] is None
+    assert run_command(["run", "h100_sxm", workload.replace(",tp=2", ""), "--calibration", "shared"]) == 0
+    assert "kernels alone" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("what", ["gpus", "schema", "networks", "engines", "spaces", "metrics"])
 def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["show", what]) == 0

@@ -23,7 +23,7 @@ def run(
     workload:
         As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
     timing:
-        Timing model: amali or roofline.
+        Timing model: amali, mdm or roofline.
     calibration:
         Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
         'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
@@ -88,6 +88,7 @@ def explain(
     against: str | None = None,
     timing: str = "amali",
     calibration: str | None = None,
+    top: int | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:
@@ -105,13 +106,20 @@ def explain(
         Timing model: amali, mdm or roofline.
     calibration:
         Calibration of the timing model, as for 'dse run'.
+    top:
+        Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
+        attributes, three causes of a kernel and every kernel; all of them with --json.
     """
+    from dse.report.page_parts import check_writable
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
     from dse.search.explain import explain as explain_one
+    from dse.search.top import check_top, shortened
     from dse.sweep.evaluate import cache_compilations
     from dse.timing.models import timing_model
 
+    check_top(top)
+    check_writable(out)
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")
@@ -119,11 +127,11 @@ def explain(
     if out is not None:
         from dse.report.page_explain import write_explain_page
 
-        write_explain_page(found, out)
+        write_explain_page(found, out, top)
     if json_:
-        print_json(found.document())
+        print_json(found.document() if top is None else shortened(found.document(), top))
     else:
-        print_found(found, Console())
+        print_found(found, Console(), top)
 
 
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ from dse.report.findings import (
     within_baseline,
 )
 from dse.report.findings_trust import trust_notes
+from dse.report.idle import idle_note
 from dse.report.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
 from dse.space.space import Objective
 from dse.sweep.result import SweepResult
@@ -28,7 +29,9 @@ def question(result: SweepResult) -> str:
     if result.space.question:
         return result.space.question
     axes = joined([axis.name for axis in varied_axes(result)]) or "one design"
-    wanted = joined([f"{o.direction} {label(o)}" for o in result.space.objectives])
+    goals = list(dict.fromkeys(o.direction for o in result.space.objectives))
+    of_goal = [[label(o) for o in result.space.objectives if o.direction == goal] for goal in goals]
+    wanted = joined([f"{goal} {joined(names)}" for goal, names in zip(goals, of_goal, strict=True)])
     return f"Which {axes} on {gpu_name(result.space)} {wanted}?"
 
 
@@ -65,10 +68,7 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
-    whole, several = result.n == result.space.size, [axis.name for axis in varied_axes(result)]
-    idle = [name for name in result.idle_axes() if whole and name in several]  # a search evaluates too few to tell
-    if idle:
-        notes.append(f"No objective moves with {joined(idle)}: the model, the workload or a link leaves it out.")
+    notes += idle_note(result)
     if result.keep == "front":
         notes.append(
             f"Of {result.n:,} designs only the Pareto set, the best of each objective, the statistics of the axes and "

@@ -12,7 +12,7 @@ from plotly.subplots import make_subplots
 from dse.report.figures import BASELINE, BEST, EFFECT, GREY, layout
 from dse.report.findings_axes import FIGURES, is_words
 from dse.report.ticks import axis_range
-from dse.report.words import axis_value, label, unit_text
+from dse.report.words import axis_value, label, short_value, short_values, unit_text
 from dse.space.axis import Axis
 from dse.space.space import Objective
 
@@ -70,12 +70,14 @@ def _effect(figure: go.Figure, part: pd.DataFrame, objective: Objective, axis: A
     words = is_words(axis)
     at = [escape(text) for text in part["at"]] if words else part["number"].to_numpy(dtype=float)
     first = row == column == 1
-    hover = f"{axis.name} %{{x}} {unit_text(axis.unit)}<br>%{{y:.4~g}} {escape(unit_text(objective.unit))}"
+    hover = f"{axis.name} %{{customdata}} {unit_text(axis.unit)}<br>%{{y:,.4~r}} {escape(unit_text(objective.unit))}"
+    texts = at if words else short_values(list(at))
     for key, name, colour, dash, size in LINES:
         if part[key].isna().all():
             continue
         figure.add_trace(go.Scatter(
-            x=at, y=part[key].to_numpy(dtype=float), name=name, legendgroup=key, showlegend=first, mode="lines+markers",
+            x=at, y=part[key].to_numpy(dtype=float), customdata=texts, name=name, legendgroup=key,
+            showlegend=first, mode="lines+markers",
             line={"color": colour, "width": 2 if size else 1.5, "dash": dash},
             marker={"size": size or (6 if words else 3), "color": colour},
             hovertemplate=f"{hover}<extra>{name}</extra>",
@@ -86,7 +88,7 @@ def _effect(figure: go.Figure, part: pd.DataFrame, objective: Objective, axis: A
             x=[escape(axis_value(here)) if words else float(here)], y=[float(baseline[objective.name].iloc[0])],
             name="baseline", legendgroup="base", showlegend=first, mode="markers",
             marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
-            hovertemplate=f"baseline {axis.name} %{{x}}<br>%{{y:.4~g}}<extra></extra>",
+            customdata=[escape(short_value(here))], hovertemplate=f"{hover}<extra>baseline</extra>",
         ), row=row, col=column)  # fmt: skip
     settings = {"type": "category"} if words else _few_ticks(axis, baseline)
     last = row == len(figure._grid_ref)
@@ -106,7 +108,7 @@ def _few_ticks(axis: Axis, baseline: pd.DataFrame) -> dict[str, Any]:
         if all(abs(place(value) - place(tick)) > 0.22 * (high - low) for tick in ticks):
             ticks.append(float(value))
     kept = {key: value for key, value in settings.items() if key != "nticks"}
-    return kept | {"tickvals": ticks, "ticktext": [axis_value(tick) for tick in ticks], "tickangle": 0}
+    return kept | {"tickvals": ticks, "ticktext": short_values(ticks), "tickangle": 0}
 
 
 # --- Where the front sits --------------------------------------------------------------------------------------------
@@ -138,16 +140,16 @@ def _places(figure: go.Figure, part: pd.DataFrame, axis: Axis, baseline: pd.Data
             column: int) -> None:  # fmt: skip
     """One small panel: a bar a value, equally wide, and the baseline's diamond above its value."""
     unit = unit_text(axis.unit)
-    texts = part["at"].tolist()
+    texts = part["at"].tolist() if is_words(axis) else short_values(part["number"].tolist())
     figure.add_trace(go.Bar(
         x=np.arange(len(part)), y=100 * part["share"].to_numpy(dtype=float), marker={"color": EFFECT},
         name="Pareto set",
-        customdata=np.stack([part["at"].map(escape), part["designs"]], axis=1), showlegend=column == 1,
+        customdata=np.stack([[escape(text) for text in texts], part["designs"]], axis=1), showlegend=column == 1,
         hovertemplate=f"{axis.name} %{{customdata[0]}} {unit}<br>%{{customdata[1]:,}} designs, %{{y:.1f}} %"
         "<extra>Pareto set</extra>",
     ), row=1, col=column)  # fmt: skip
     if len(baseline):
-        here = axis_value(baseline[axis.name].iloc[0])
+        here = short_value(baseline[axis.name].iloc[0])
         figure.add_trace(go.Scatter(
             x=[_place(part, axis, baseline[axis.name].iloc[0])], y=[top], mode="markers", name="baseline's value",
             marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},

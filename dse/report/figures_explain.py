@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dse.report.figures import BASELINE, EFFECT, GREY, INK, layout
+from dse.report.ticks import log_axis
 
 
 def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: float) -> go.Figure:
@@ -42,13 +43,14 @@ def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: fl
                 textposition="bottom right",
                 textfont={"size": 10, "color": INK},
                 marker={"size": 7 + 20 * np.sqrt(part["share"].to_numpy(dtype=float)), "opacity": 0.75},
-                hovertemplate="%{customdata[0]}: %{x:.3~g} FLOP/B, %{y:.3~g} TFLOP/s, "
+                hovertemplate="%{customdata[0]}: %{x:,.3~r} FLOP/B, %{y:,.3~r} TFLOP/s, "
                 "%{customdata[1]:.0f} % of the roof, %{customdata[2]:.0f} % of the time"
                 "<extra>%{fullData.name}</extra>",
             )
         )
-    figure.update_xaxes(type="log", title_text="arithmetic intensity [FLOP/B]")
-    figure.update_yaxes(type="log", title_text="reached [TFLOP/s]")
+    reached = [*points["tflops"].to_numpy(dtype=float), *peaks.values()]
+    figure.update_xaxes(title_text="arithmetic intensity [FLOP/B]", **log_axis(low, high, 12))
+    figure.update_yaxes(title_text="reached [TFLOP/s]", **log_axis(0.5 * min(reached), 2.0 * max(reached), 10))
     layout(figure, 520, t=60)
     figure.update_layout(
         legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"}, colorway=[EFFECT, BASELINE]

@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from dse.report.figures import BASELINE, GREY, INK, layout
 from dse.report.findings_why import SHOWN_AT_FIRST, roof_line
-from dse.report.ticks import log_ticks
+from dse.report.ticks import log_axis
 
 DESIGN_COLOURS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 """Colours of the chosen designs, one after another; the baseline has its own."""
@@ -57,9 +57,9 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
             for trace in (*_roofs(mine[1], colour, x), _kernels(mine[0], colour, number == 0)):
                 trace.legendgroup, trace.visible = name, shown
                 figure.add_trace(trace, **place)
-        figure.update_xaxes(title_text="arithmetic intensity [FLOP per byte of DRAM]", **_log(x), **place)
+        figure.update_xaxes(title_text="arithmetic intensity [FLOP per byte of DRAM]", **log_axis(*x), **place)
         title = "reached [TFLOP/s]" if place["col"] == 1 else None
-        figure.update_yaxes(title_text=title, **_log(y), **place)
+        figure.update_yaxes(title_text=title, **log_axis(*y), **place)
     layout(figure, 430 * rows + TOP, t=TOP, b=50)
     figure.update_layout(legend=_legend(430 * rows + TOP), hovermode="closest")
     return figure
@@ -68,14 +68,6 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
 def _ends(values: np.ndarray) -> tuple[float, float]:
     """A logarithmic range around values, a factor of two beyond them."""
     return 0.5 * float(values.min()), 2.0 * float(values.max())
-
-
-def _log(ends: tuple[float, float]) -> dict:
-    places = log_ticks(*ends)
-    return {
-        "type": "log", "range": [float(np.log10(end)) for end in ends], "tickvals": places,
-        "ticktext": [f"{place:,.6g}" for place in places],
-    }  # fmt: skip
 
 
 def _legend(height: int) -> dict:
@@ -110,7 +102,7 @@ def _kernels(points: pd.DataFrame, colour: str, legend: bool) -> go.Scatter:
         marker={"size": 6 + 22 * np.sqrt(share), "color": colour, "opacity": 0.7,
                 "line": {"width": 1, "color": "white"}},
         showlegend=legend and len(points) > 0,
-        hovertemplate="%{customdata[0]}: %{x:.3~g} FLOP/B, %{y:.3~g} TFLOP/s, "
+        hovertemplate="%{customdata[0]}: %{x:,.3~r} FLOP/B, %{y:,.3~r} TFLOP/s, "
         "%{customdata[1]:.0f} % of the roof, %{customdata[2]:.0f} % of the time"
         "<extra>%{fullData.name}</extra>",
     )  # fmt: skip

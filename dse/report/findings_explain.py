@@ -11,6 +11,7 @@ from dse.search.moved import SMALLEST
 from dse.search.names import METRIC_WORDS
 from dse.search.neighbourhood import told_metrics
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
+from dse.search.top import heaviest
 from dse.sweep.run import RunResult
 from dse.timing.timing import CAUSES
 
@@ -18,14 +19,18 @@ MOST_BARS = 20
 """Attributes in a tornado."""
 
 
-def kernel_stacks(run: RunResult) -> pd.DataFrame:
-    """Return the stack of every kernel and of its phase: workload (the phase), name, cause, ms, share of the bar."""
+def kernel_stacks(run: RunResult, most: int | None = None) -> pd.DataFrame:
+    """Return the stack of the phase and of its ``most`` heaviest kernels (all of them where it is None).
+
+    Columns: workload (the phase), name, cause, ms, share of the bar.
+    """
     rows = []
     for phase in run.workload.phases:
         rows += _bars(phase.name, TOTAL, run.stack(phase.name))
         part = run.kernels[run.kernels["phase"] == phase.name]
         again = part.groupby("kernel").cumcount()
-        for (_, row), number in zip(part.iterrows(), again, strict=True):
+        kept = heaviest(part["time_ms"], most)
+        for (_, row), number in zip(part[kept].iterrows(), again[kept], strict=True):
             name = f"{row['kernel']} ({number + 1})" if number else str(row["kernel"])
             rows += _bars(phase.name, name, {cause: float(row[f"{cause}_ms"]) for cause in CAUSES})
     return pd.DataFrame(rows)
@@ -48,34 +53,35 @@ def _bars(workload: str, name: str, stack: dict[str, float]) -> list[dict]:
             for cause, value in shown.items() if value > 0]  # fmt: skip
 
 
-def roofline(found: Explanation) -> tuple[pd.DataFrame, dict[str, float], float]:
+def roofline(found: Explanation, most: int | None = None) -> tuple[pd.DataFrame, dict[str, float], float]:
     """Return the kernels with a place on the roofline, the peaks [TFLOP/s] of their units, and the slope [GB/s].
 
-    A kernel's ``share`` is that of its phase's time.
+    A kernel's ``share`` is that of its phase's time; of a phase the ``most`` heaviest.
     """
     points = found.roofline[found.roofline["intensity"].notna() & (found.roofline["kernel"] != TOTAL)]
     points = points.assign(share=found.run.kernels["share"].to_numpy()[points["operator"].to_numpy(dtype=int)])
+    points = points[points.groupby("phase")["share"].transform(lambda part: heaviest(part, most)).astype(bool)]
     peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
     return points, {str(unit): float(peak) for unit, peak in peaks.items()}, bandwidth_gbs(found.run.gpu)
 
 
-def tornado(found: Explanation) -> pd.DataFrame:
+def tornado(found: Explanation, most: int = MOST_BARS) -> pd.DataFrame:
     """Return the moves that change most: a row a move and metric (text, metric, change and promised [%], agrees)."""
-    return _percents(found.moves, told_metrics(found.run.workload)).assign(
+    return _percents(found.moves, told_metrics(found.run.workload), most).assign(
         promised=lambda frame: 100 * frame["promised"]
     )
 
 
-def swap_tornado(swaps: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+def swap_tornado(swaps: pd.DataFrame, metrics: list[str], most: int = MOST_BARS) -> pd.DataFrame:
     """Return the swaps of two designs in the columns of :func:`tornado`."""
     frame = swaps[swaps["change"].notna()]
     frame = frame.assign(text=frame["attribute"], promised=np.nan, agrees=True)
-    return _percents(frame, metrics)
+    return _percents(frame, metrics, most)
 
 
-def _percents(frame: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+def _percents(frame: pd.DataFrame, metrics: list[str], most: int) -> pd.DataFrame:
     large = frame.groupby("attribute", sort=False)["change"].agg(lambda change: change.abs().max())
-    kept = large[large >= SMALLEST].index[:MOST_BARS]
+    kept = large[large >= SMALLEST].index[:most]
     frame = frame[frame["attribute"].isin(kept) & frame["metric"].isin(metrics)]
     words = frame["metric"].map(METRIC_WORDS)
     return frame.assign(metric=words, change=100 * frame["change"])[["text", "metric", "change", "promised", "agrees"]]

@@ -19,7 +19,7 @@ from dse.report.findings import (
 )
 from dse.report.findings_axes import ascending, is_words
 from dse.report.ticks import axis_range
-from dse.report.words import axis_value, gpu_name, label, unit_text
+from dse.report.words import axis_value, gpu_name, label, short_value, short_values, unit_text
 from dse.space.axis import Axis
 from dse.space.space import Objective
 from dse.sweep.pareto import pareto_mask
@@ -144,13 +144,18 @@ def _axis(axis: Axis, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFra
     return {
         "name": axis.name,
         "unit": unit_text(axis.unit),
-        "texts": texts,
+        "texts": texts if is_words(axis) else short_values(numbers),
         "ticks": [i for i, text in enumerate(texts) if text in stated],
         "scale": None if is_words(axis) else axis_range(np.asarray(whole)) | {"numbers": numbers},
         "front": packed([code[axis_value(v)] for v in front[axis.name]], "<u4"),
         "cloud": packed([code[axis_value(v)] for v in cloud[axis.name]], "<u4"),
-        "baseline": None if here is None else {"text": here, "number": None if is_words(axis) else whole[-1]},
+        "baseline": None if here is None else _here(axis, here, whole[-1]),
     }
+
+
+def _here(axis: Axis, text: str, number: float) -> dict[str, Any]:
+    """The baseline's place on an axis."""
+    return {"text": text, "number": None} if is_words(axis) else {"text": short_value(number), "number": number}
 
 
 def packed(values: Any, kind: str) -> str:

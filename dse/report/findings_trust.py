@@ -9,6 +9,11 @@ from dse.sweep.result import SweepResult
 from dse.sweep.trust import Trust, beyond, objective_trust, time_uncertainty
 from dse.uncertainty import SHARE
 
+SHARED_ERRORS = (
+    "Told from the baseline: as if the errors of two designs were independent. What they share (calibration, kernels, "
+    "an engine's host) cancels between them, so that their order may hold where intervals cannot tell them apart."
+)
+
 
 def trusts(space: Space) -> list[Trust]:
     """Return how far each objective can be trusted."""
@@ -32,8 +37,8 @@ def like_baseline(result: SweepResult, objective: Objective, trust: Trust) -> np
 def trust_notes(result: SweepResult) -> list[str]:
     """Return what is known of errors: intervals, what they cannot tell apart, what lies beyond the measured GPUs.
 
-    Errors of one model on two designs go together in part, which no calibration here tells: overlapping intervals are
-    the cautious reading.
+    Errors of one model on two designs go together in part, which no calibration here tells: two designs are held for
+    alike where the interval of their ratio, of independent errors, holds 1.
     """
     notes = []
     known = with_interval(result.space)
@@ -41,8 +46,10 @@ def trust_notes(result: SweepResult) -> list[str]:
         assert trust.uncertainty is not None
         notes.append(
             f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {trust.word} from the predicted "
-            f"({trust.uncertainty.source}){_like(result, objective, trust)}."
+            f"({'; '.join(filter(None, (trust.uncertainty.source, trust.scope)))}){_like(result, objective, trust)}."
         )
+    if any("cannot be told" in note for note in notes):
+        notes.append(SHARED_ERRORS)
     without = [label(o) for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
                if t.uncertainty is None and not t.exact]  # fmt: skip
     if without and known:

@@ -4,51 +4,60 @@ from html import escape
 from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
-from dse.report.page_parts import document, note, swatches, write_whole
-from dse.report.words import power_calibration, quantity
-from dse.search.compare import SWAPS, Comparison
+from dse.report.page_parts import document, note, row, section, swatches, table, write_whole
+from dse.report.terminal_run import METRIC_NAMES, interval_notes
+from dse.report.words import bracketed, power_calibration, quantity, signed_percent, span_text, timing_calibration
+from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.neighbourhood import told_metrics
+from dse.sweep.run import RunResult
 from dse.timing.timing import causes_of
 
 
-def write_explain_page(found: Explanation | Comparison, path: Path) -> None:
+def write_explain_page(found: Explanation | Comparison, path: Path, most: int | None = None) -> None:
     """Write the page of ``dse explain``; it gets its name only when it is whole. Same result, same bytes."""
-    write_whole(path, explain_page_html(found))
+    write_whole(path, explain_page_html(found, most))
 
 
-def explain_page_html(found: Explanation | Comparison) -> str:
-    """Return the page as one HTML document that loads nothing."""
+def explain_page_html(found: Explanation | Comparison, most: int | None = None) -> str:
+    """Return the page as one HTML document that loads nothing; of attributes and kernels the ``most`` important."""
     compared = isinstance(found, Comparison)
     run = found.first.run if isinstance(found, Comparison) else found.run
     on = f"{run.gpu.title} and {found.second.run.gpu.title}" if compared else run.gpu.title
     title = f"{run.workload.description} on {on}"
-    metrics = "; ".join(quantity(*run.metrics[name]) for name in told_metrics(run.workload))
-    lead = f"{run.gpu.title}: {metrics}. Timing model {type(run.model).__name__}, {run.calibration}. "
-    lead += f"Power model: {power_calibration(run.power)}."
-    sections = _comparison(found) if isinstance(found, Comparison) else _explanation(found)
+    metrics = "; ".join(_told(run, name) for name in told_metrics(run.workload))
+    lead = f"{run.gpu.title}: {metrics}. T{timing_calibration(run.model)[1:]}. "
+    lead += f"Power model: {power_calibration(run.power)}. "
+    lead += " ".join(f"{line}." for line in interval_notes(run))
+    sections = _comparison(found, most) if isinstance(found, Comparison) else _explanation(found, most)
     told = causes_of(run.workload)
     causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in told.items()})
     return document(title, "\n".join([f"<h1>{escape(title)}</h1>", note(lead), *sections, causes]))
 
 
-def _explanation(found: Explanation) -> list[str]:
-    parts = [_said("What would change it", found.sentences(), METHOD)]
-    moves = findings_explain.tornado(found)
+def _told(run: RunResult, name: str) -> str:
+    """A metric with its name, its unit and how sure it is."""
+    word = run.trust(name).word
+    return f"{METRIC_NAMES[name]} {quantity(*run.metrics[name])}" + (f" ({word})" if word else "")
+
+
+def _explanation(found: Explanation, most: int | None) -> list[str]:
+    parts = [_said("What would change it", found.sentences()[:most], METHOD)]
+    moves = findings_explain.tornado(found, most or findings_explain.MOST_BARS)
     if not moves.empty:
         drawn = figures_explain.tornado_figure(moves)
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
         parts.append(_figure("Each attribute moved alone", note, drawn, "figure-moves"))
-    stacks = figures_stacks.stacks_figure(findings_explain.kernel_stacks(found.run))
+    stacks = figures_stacks.stacks_figure(findings_explain.kernel_stacks(found.run, most))
     parts.append(
         _figure(
             "Where the time goes",
-            "A bar a kernel, all its repeats; the colours are explained at the end.",
+            f"{_heaviest(most)}A bar a kernel, all its repeats; the colours are explained at the end.",
             stacks,
             "figure-stack",
         )
     )
-    points, peaks, slope = findings_explain.roofline(found)
+    points, peaks, slope = findings_explain.roofline(found, most)
     if not points.empty:
         drawn = figures_explain.roofline_figure(points, peaks, slope)
         note = "The heaviest kernel is named; hover the others. Kernels without multiply-adds have no place here."
@@ -56,21 +65,47 @@ def _explanation(found: Explanation) -> list[str]:
     return parts
 
 
-def _comparison(found: Comparison) -> list[str]:
+def _heaviest(most: int | None) -> str:
+    return "" if most is None else f"The {most} heaviest kernels of a phase. "
+
+
+def _comparison(found: Comparison, most: int | None) -> list[str]:
     runs = [found.first.run, found.second.run]
-    parts = [_said("What accounts for the difference", found.sentences(), SWAPS)]
-    swaps = findings_explain.swap_tornado(found.swaps, told_metrics(runs[0].workload))
+    told = found.sentences()[: None if most is None else 1 + most]
+    parts = [_metrics(found), _said("What accounts for the difference", told, SWAPS)]
+    swaps = findings_explain.swap_tornado(
+        found.swaps, told_metrics(runs[0].workload), most or findings_explain.MOST_BARS
+    )
     if not swaps.empty:
         note = f"{runs[0].gpu.title} with one attribute of {runs[1].gpu.title}, re-evaluated."
         parts.append(_figure("Each attribute alone", note, figures_explain.tornado_figure(swaps), "figure-swaps"))
     stacks = figures_stacks.stacks_figure(findings_explain.design_stacks(runs))
     parts.append(_figure("Where the time goes", "A bar a design.", stacks, "figure-stack"))
     for number, side in enumerate((found.first, found.second), start=1):
-        points, peaks, slope = findings_explain.roofline(side)
+        points, peaks, slope = findings_explain.roofline(side, most)
         if not points.empty:
             drawn = figures_explain.roofline_figure(points, peaks, slope)
             parts.append(_figure(f"Roofline of {side.run.gpu.title}", "", drawn, f"figure-roofline-{number}"))
     return parts
+
+
+def _metrics(found: Comparison) -> str:
+    """Both designs' metrics, each with its unit and its interval, and where 80 % of their differences lie."""
+    runs = [found.first.run, found.second.run]
+    head = '<th scope="col"></th>'
+    head += "".join(f'<th scope="col" class="n" colspan="2">{escape(run.gpu.title)}</th>' for run in runs)
+    head += '<th scope="col" class="n" colspan="2">difference<small>80 % of differences</small></th>'
+    rows = []
+    for _, one in found.metrics.iterrows():
+        name = bracketed(METRIC_NAMES.get(one["metric"], str(one["metric"])), one["unit"])
+        cells = f'<th scope="row">{escape(name)}</th>'
+        for run, side in zip(runs, ("first", "second"), strict=True):
+            cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.trust(one["metric"]).word}</td>'
+        cells += f'<td class="n">{signed_percent(one["second"], one["first"])}</td>'
+        rows.append(row(f'{cells}<td class="n d">{span_text(one["ratio_80"])}</td>'))
+    known = found.metrics["ratio_80"].notna().any()
+    small = [note(text) for text in ([RATIO] if known else []) + found.host_notes()]
+    return section("metrics", "Side by side", table(head, rows), *small)
 
 
 def _said(title: str, sentences: list[str], small: str) -> str:

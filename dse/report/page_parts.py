@@ -21,6 +21,7 @@ def document(title: str, body: str) -> str:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file that gets its name only when it is whole; raises InputError where it cannot be written."""
+    check_writable(path)
     partial = path.with_name(path.name + ".partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -28,6 +29,17 @@ def write_whole(path: Path, text: str) -> None:
         partial.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
+
+
+def check_writable(path: Path | None) -> None:
+    """Raise InputError where a path cannot be that of a file to write, before anything is computed for it."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; give the path of a file to write")
+    there = next((parent for parent in path.absolute().parents if parent.exists()), path)
+    if not there.is_dir():
+        raise InputError(f"{path}: cannot be written ({there} is a file); give another path")
 
 
 def section(name: str, title: str, *parts: str) -> str:

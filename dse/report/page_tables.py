@@ -7,7 +7,7 @@ import pandas as pd
 
 from dse.report import findings
 from dse.report.page_parts import row, section, table
-from dse.report.words import MISSING, axis_value, label, moves, number, signed_percent, unit_text
+from dse.report.words import MISSING, label, moves, number, short_values, signed_percent, unit_text
 from dse.space.axis import Axis
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
@@ -64,7 +64,8 @@ def explored(result: SweepResult) -> bool:
 
 def _objective_header(space: Space, objective: Objective) -> str:
     """Name, unit, and how sure it is."""
-    lines = [unit_text(objective.unit), objective_trust(space, objective).word]
+    trust = objective_trust(space, objective)
+    lines = [unit_text(objective.unit), trust.word, trust.scope.partition(";")[0]]
     small = "".join(f"<small>{escape(line)}</small>" for line in lines if line)
     return f'<th scope="col" colspan="2" class="n">{escape(label(objective))}{small}</th>'
 
@@ -91,6 +92,8 @@ def front_section(result: SweepResult) -> str:
     names = [escape(workload.name) for workload in result.space.workloads]
     head += "".join(f'<th scope="col" class="w">{name}<small>costs most</small></th>' for name in names)
     head += _copy_header(result)
+    for axis in axes:
+        designs[axis.name] = pd.Series(short_values(list(designs[axis.name])), designs.index, dtype=object)
     rows = [_front_row(result, axes, design, base) for _, design in designs.iterrows()]
     shown = len(designs) - 1
     few = (
@@ -114,7 +117,7 @@ def _side(axis: Axis) -> str:
 def _front_row(result: SweepResult, axes: list[Axis], design: pd.Series, base: pd.Series) -> str:
     is_base = design["letter"] == "base"
     cells = f'<th scope="row">{design["letter"]}</th>'
-    cells += "".join(f'<td class="{_side(axis)}">{escape(axis_value(design[axis.name]))}</td>' for axis in axes)
+    cells += "".join(f'<td class="{_side(axis)}">{escape(design[axis.name])}</td>' for axis in axes)
     cells += _objective_cells(result, design, None if is_base else base)
     cells += "".join(
         f'<td class="w">{escape(design[f"{w.name}.bound_by"]) or MISSING}</td>' for w in result.space.workloads

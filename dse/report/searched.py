@@ -13,7 +13,7 @@ from dse.errors import InputError
 from dse.report.design_toml import plain
 from dse.report.findings import measured_baseline, thinned
 from dse.report.findings_axes import ascending
-from dse.report.words import axis_value
+from dse.report.idle import codes
 from dse.search.search import SearchResult
 from dse.space.axis import Axis
 from dse.space.designs import SAMPLE
@@ -85,26 +85,20 @@ def evaluated_effects(result: SweepResult, feasible: pd.DataFrame) -> pd.DataFra
     step with fewer than LEAST such pairs. A search evaluates most where it is good, so that median and best of all its
     designs with a value say nothing of the axis: they are empty.
     """
-    codes = {axis.name: _codes(axis, feasible[axis.name]) for axis in result.space.axes}
+    of_axis = {axis.name: codes(axis, feasible[axis.name]) for axis in result.space.axes}
     rows = []
     for axis in result.space.axes:
         order = ascending(axis)
-        keys = _others(result.space.axes, codes, axis)
+        keys = _others(result.space.axes, of_axis, axis)
         for o in result.space.objectives:
             values = feasible[o.name].to_numpy(dtype=float)
-            figures = _chained(codes[axis.name], keys, values, order, *_start(result, axis, o, order))
+            figures = _chained(of_axis[axis.name], keys, values, order, *_start(result, axis, o, order))
             rows += [
                 (axis.name, axis.numbers[place], axis.values[place], axis.unit, o.name, np.nan, np.nan, np.nan, figure)
                 for place, figure in zip(order, figures, strict=True)
             ]
     columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline", "paired"]
     return pd.DataFrame(rows, columns=columns)
-
-
-def _codes(axis: Axis, column: pd.Series) -> np.ndarray:
-    """Which of an axis's values each design has."""
-    place = {axis_value(value): i for i, value in enumerate(axis.values)}
-    return column.map(axis_value).map(place).to_numpy(dtype=np.int64)
 
 
 def _others(axes: tuple[Axis, ...], codes: dict[str, np.ndarray], left_out: Axis) -> np.ndarray:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from dse.report.answer import caveats
 from dse.report.findings import measured_baseline, spread_front, varied_axes
-from dse.report.words import axis_value, gpu_name, number, signed_percent
+from dse.report.words import gpu_name, number, short_values, signed_percent
 from dse.sweep.result import SweepResult
 
 GAP = 2
@@ -69,7 +69,7 @@ def _columns(result: SweepResult, front: pd.DataFrame) -> list[_Column]:
     whole = pd.concat([result.baseline, front], ignore_index=True)
     columns = [_Column("", "", [Text("base"), *(Text("") for _ in range(len(front)))])]
     for axis in varied_axes(result):
-        cells = [Text(axis_value(value)) for value in whole[axis.name]]
+        cells = [Text(text) for text in short_values(list(whole[axis.name]))]
         columns.append(_Column(axis.name, "" if axis.unit == "1" else axis.unit, cells, optional=True))
     base = measured_baseline(result)
     for o in result.space.objectives:

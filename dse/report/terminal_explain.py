@@ -1,43 +1,45 @@
 """``dse explain`` in the terminal: what would change the result, in sentences; then the stack and the roofline."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.report.terminal_run import METRIC_NAMES
-from dse.report.words import number, power_calibration, signed_percent, timing_calibration
-from dse.search.compare import SWAPS, Comparison
+from dse.report.terminal_run import METRIC_NAMES, interval_notes
+from dse.report.words import bracketed, number, power_calibration, signed_percent, span_text, timing_calibration
+from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
+from dse.search.top import heaviest
 from dse.timing.timing import CAUSES, PHASE_CAUSES
 
 MOST_SENTENCES = 20
-"""Moves told in the terminal; ``--json`` holds all."""
+"""Moves told in the terminal where nobody says how many; ``--json`` holds all."""
 
 MOST_CAUSES = 3
-"""Causes named for a kernel."""
+"""Causes named for a kernel where nobody says how many."""
 
 
-def print_found(found: Explanation | Comparison, console: Console) -> None:
-    """Print what ``dse explain`` found, with ``--against`` or without."""
+def print_found(found: Explanation | Comparison, console: Console, most: int | None = None) -> None:
+    """Print what ``dse explain`` found, with ``--against`` or without; of each list the ``most`` that matter most."""
     if isinstance(found, Comparison):
-        print_comparison(found, console)
+        print_comparison(found, console, most)
     else:
-        print_explanation(found, console)
+        print_explanation(found, console, most)
 
 
-def print_explanation(found: Explanation, console: Console) -> None:
+def print_explanation(found: Explanation, console: Console, most: int | None = None) -> None:
     """Print the moves as sentences, then a table of kernels for each phase."""
     run = found.run
     _line(console, f"{run.workload.description} on {run.gpu.title}", "bold")
     _calibration(found, console)
-    told = [f"{METRIC_NAMES[name]} {number(run.metrics[name][0])} {run.metrics[name][1]}" for name in found.metrics]
-    _line(console, "; ".join(told) + "\n")
-    _sentences(found.sentences(), console)
+    _line(console, "; ".join(_told(found, name) for name in found.metrics))
+    for line in interval_notes(run):
+        _line(console, line, "dim")
+    console.print()
+    _sentences(found.sentences(), console, most or MOST_SENTENCES)
     nothing = found.without_effect()
     if nothing:
         _line(console, f"\nNo effect (below 0.05 %): {', '.join(nothing)}", "dim")
@@ -46,30 +48,61 @@ def print_explanation(found: Explanation, console: Console) -> None:
     _line(console, METHOD, "dim")
     for phase in run.workload.phases:
         console.print()
-        console.print(_kernels(found, phase.name, console.width))
+        console.print(_kernels(found, phase.name, console.width, most))
     _line(console, f"\nRoof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
     for cause in PHASE_CAUSES:
         if any(run.stack(phase.name).get(cause, 0) for phase in run.workload.phases):
             _line(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
 
 
-def print_comparison(found: Comparison, console: Console) -> None:
+def _told(found: Explanation, name: str) -> str:
+    """A metric with its unit and how sure it is."""
+    value, unit = found.run.metrics[name]
+    word = found.run.trust(name).word
+    return f"{METRIC_NAMES[name]} {number(value)} {unit}" + (f" ({word})" if word else "")
+
+
+def print_comparison(found: Comparison, console: Console, most: int | None = None) -> None:
     """Print two designs side by side: metrics, stacks, kernels, and what each differing attribute does alone."""
     first, second = found.first.run, found.second.run
     _line(console, f"{first.workload.description}: {first.gpu.title} and {second.gpu.title}", "bold")
     _calibration(found.first, console)
-    _sentences(found.sentences(), console)
+    own, *swaps = found.sentences()
+    _line(console, f"  {own}")
+    _sentences(swaps, console, most or MOST_SENTENCES)
     _line(console, SWAPS, "dim")
     console.print()
     names = [first.gpu.name, second.gpu.name]
-    rows = [(METRIC_NAMES.get(r["metric"], r["metric"]), r["first"], r["second"]) for _, r in found.metrics.iterrows()]
-    console.print(_beside("metrics", names, rows))
+    console.print(_metrics(found, names))
+    if found.metrics["ratio_80"].notna().any():
+        _line(console, RATIO, "dim")
+    for note in found.host_notes():
+        _line(console, note, "dim")
     for phase in first.workload.phases:
         for title, table, key in (("ms by cause", found.stack, "cause"), ("ms by kernel", found.kernels, "kernel")):
             part = table[table["phase"] == phase.name]
-            rows = [(r[key], r["first_ms"], r["second_ms"]) for _, r in part.iterrows()]
             console.print()
-            console.print(_beside(f"{phase.name}: {title}", names, [*rows, _sum(part)]))
+            console.print(_beside(f"{phase.name}: {title}", names, [*_heaviest(part, key, most), _sum(part)]))
+
+
+def _metrics(found: Comparison, names: list[str]) -> Table:
+    """Each metric of two designs with its unit, and how far apart they are."""
+    title = "metrics" + (", and where 80 % of differences lie" if found.metrics["ratio_80"].notna().any() else "")
+    table = _empty(title, [*names, "difference", ""])
+    for _, row in found.metrics.iterrows():
+        cells = (f"{row[side]:,.4g}" for side in ("first", "second"))
+        name = bracketed(METRIC_NAMES.get(row["metric"], str(row["metric"])), row["unit"])
+        table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]),
+                      span_text(row["ratio_80"]))  # fmt: skip
+    return table
+
+
+def _heaviest(part: pd.DataFrame, key: str, most: int | None) -> list[tuple[str, float, float]]:
+    """The causes or kernels of a phase that take longest on either design, then the others together."""
+    kept = heaviest(part[["first_ms", "second_ms"]].max(axis=1), most)
+    rows = [(str(row[key]), row["first_ms"], row["second_ms"]) for _, row in part[kept].iterrows()]
+    rest = part[~kept]
+    return rows + ([(f"{len(rest)} others", rest["first_ms"].sum(), rest["second_ms"].sum())] if len(rest) else [])
 
 
 def _calibration(found: Explanation, console: Console) -> None:
@@ -81,15 +114,15 @@ def _line(console: Console, text: str, style: str = "") -> None:
     console.print(text, markup=False, highlight=False, style=style)
 
 
-def _sentences(sentences: list[str], console: Console) -> None:
-    for sentence in sentences[:MOST_SENTENCES]:
+def _sentences(sentences: list[str], console: Console, most: int) -> None:
+    for sentence in sentences[:most]:
         _line(console, f"  {sentence}")
-    more = len(sentences) - MOST_SENTENCES
+    more = len(sentences) - most
     if more > 0:
-        _line(console, f"  and {more} more with less effect (--json holds them)", "dim")
+        _line(console, f"  and {more} more with less effect (--top {len(sentences)} tells them)", "dim")
 
 
-def _kernels(found: Explanation, phase: str, width: int) -> Table:
+def _kernels(found: Explanation, phase: str, width: int, most: int | None) -> Table:
     """The stack of each kernel and its place on the roofline; a narrow terminal gets fewer columns."""
     table = Table(title=f"{phase}: stack and roofline by kernel", title_justify="left", box=None, pad_edge=False)
     columns = {"kernel": 0, "ms": 0, "costs most": 0, "FLOP/B": 110, "TFLOP/s": 110, "of roof": 0, "of DRAM": 80,
@@ -99,17 +132,24 @@ def _kernels(found: Explanation, phase: str, width: int) -> Table:
         text = name in ("kernel", "costs most", "steepest in")
         table.add_column(name, justify="left" if text else "right", overflow="fold")
     points = found.roofline[found.roofline["phase"] == phase]
+    times = found.run.kernels.loc[found.run.kernels["phase"] == phase, "time_ms"]
+    kept = heaviest(times, most)
     for _, point in points.iterrows():
-        cells = _cells(found, phase, point)
+        if point["operator"] < 0 and not kept.all():
+            rest = {"kernel": f"{(~kept).sum()} others", "ms": f"{times[~kept].sum():.4g}"}
+            table.add_row(*(Text(rest.get(name, "")) for name in shown))
+        elif point["operator"] >= 0 and not kept[point["operator"]]:
+            continue
+        cells = _cells(found, phase, point, most or MOST_CAUSES)
         table.add_row(*(Text(cells[name]) for name in shown))
     return table
 
 
-def _cells(found: Explanation, phase: str, point: pd.Series) -> dict[str, str]:
+def _cells(found: Explanation, phase: str, point: pd.Series, causes: int) -> dict[str, str]:
     place = int(point["operator"])
     stack = found.run.stack(phase) if place < 0 else _kernel_stack(found, place)
     total = sum(stack.values())
-    most = sorted(stack.items(), key=lambda item: -item[1])[:MOST_CAUSES]
+    most = sorted(stack.items(), key=lambda item: -item[1])[:causes]
     return {
         "kernel": point["kernel"],
         "ms": f"{total:.4g}",
@@ -138,11 +178,16 @@ def _sum(part: pd.DataFrame) -> tuple[str, float, float]:
     return TOTAL, float(part["first_ms"].sum()), float(part["second_ms"].sum())
 
 
-def _beside(title: str, names: list[str], rows: Sequence[tuple[Any, float, float]]) -> Table:
+def _empty(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     table.add_column("")
-    for name in (*names, "difference"):
+    for name in columns:
         table.add_column(Text(name), justify="right")
+    return table
+
+
+def _beside(title: str, names: list[str], rows: Sequence[tuple[str, float, float]]) -> Table:
+    table = _empty(title, [*names, "difference"])
     for name, first, second in rows:
-        table.add_row(name, f"{first:,.4g}", f"{second:,.4g}", signed_percent(second, first))
+        table.add_row(Text(name), f"{first:,.4g}", f"{second:,.4g}", signed_percent(second, first))
     return table

@@ -8,9 +8,13 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.power.power import COMPONENTS
-from dse.report.words import power_calibration, timing_calibration
+from dse.report.words import joined, power_calibration, timing_calibration
 from dse.sweep.run import RunResult
 from dse.timing.timing import HOST, PHASE_CAUSES
+from dse.uncertainty import SHARE
+
+INTERCONNECT = "interconnect"
+"""The cause that messages between GPUs are booked under."""
 
 METRIC_NAMES = {
     "ttft_ms": "time to first token",
@@ -32,9 +36,12 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(timing_calibration(result.model), markup=False, style="yellow")
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
-        trust = f"[dim]{result.trust(name).word}[/]"
+        trust = result.trust(name)
+        said = ", ".join(filter(None, (trust.word, trust.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
-        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:12,.4g} {unit:10s} {trust}".rstrip())
+        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:10,.4g} {unit:8s} [dim]{said}[/]".rstrip())
+    for line in interval_notes(result):
+        console.print(line, markup=False, highlight=False, style="dim")
     for phase in result.workload.phases:
         rows = result.kernels[result.kernels["phase"] == phase.name]
         console.print()
@@ -43,6 +50,22 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(_watts(phase.name, result.watts[phase.name]))
         console.print()
         console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
+
+
+def interval_notes(result: RunResult) -> list[str]:
+    """Return what the intervals beside the metrics stand for, and what they leave out."""
+    trusts = [result.trust(name) for name in result.metrics]
+    sources = [part for trust in trusts if trust.uncertainty for part in trust.uncertainty.source.split("; ")]
+    if not sources:
+        return []
+    lines = [
+        f"{100 * SHARE:.0f} % of measured values lie so far from the predicted ({'; '.join(dict.fromkeys(sources))})"
+    ]
+    stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
+    parts = [f"{stack[INTERCONNECT] / sum(stack.values()):.1%} of {name}".replace("%", " %")
+             for name, stack in stacks.items() if INTERCONNECT in stack]  # fmt: skip
+    scopes = dict.fromkeys(trust.scope for trust in trusts if trust.scope)
+    return lines + [f"{scope}: {joined(parts)} is messages between GPUs, which no interval covers" for scope in scopes]
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:

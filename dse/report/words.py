@@ -1,7 +1,7 @@
 """Numbers, units and names as a reader wants them, shared by the page and the terminal."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.power.board import left_out_errors
@@ -53,6 +53,22 @@ def axis_value(value: Any) -> str:
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return "true" if value else "false"
     return f"{value:.7g}"
+
+
+def short_value(value: Any) -> str:
+    """Return the value of an axis as a reader wants it: as :func:`axis_value`, but four digits of what is not whole."""
+    if isinstance(value, str) or float(value).is_integer():
+        return axis_value(value)
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def short_values(values: Sequence[Any]) -> list[str]:
+    """Return values as :func:`short_value`; those that would then read alike in full."""
+    full, short = [axis_value(value) for value in values], [short_value(value) for value in values]
+    meant: dict[str, set[str]] = {}
+    for text, brief in zip(full, short, strict=True):
+        meant.setdefault(brief, set()).add(text)
+    return [brief if len(meant[brief]) == 1 else text for text, brief in zip(full, short, strict=True)]
 
 
 def unit_text(unit: str) -> str:
@@ -110,6 +126,11 @@ def signed_percent(value: float, base: float) -> str:
     return text if float(f"{abs(percent):.{digits}f}") == 0 else f"{'−' if percent < 0 else '+'}{text}"
 
 
+def span_text(ratios: tuple[float, float] | None) -> str:
+    """Return where a ratio lies as percentages, "−10 to +20 %"; nothing where there is none."""
+    return "" if ratios is None else " to ".join(signed_percent(end, 1.0) for end in ratios).replace(" % to", " to")
+
+
 def joined(parts: list[str], word: str = "and") -> str:
     """Return parts as a list in a sentence."""
     if len(parts) < 2:
@@ -140,6 +161,6 @@ def gpu_name(space: Space) -> str:
 
 def moves(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     """Return what a design changes against the baseline, as "sm_count 132 → 156"."""
-    pairs = [(axis.name, axis_value(base[axis.name]), axis_value(row[axis.name])) for axis in axes]
+    pairs = [(axis.name, *short_values([base[axis.name], row[axis.name]])) for axis in axes]
     changed = [f"{name} {before} → {after}" for name, before, after in pairs if before != after]
     return ", ".join(changed) if changed else "nothing changed"

@@ -10,25 +10,34 @@ from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
-from dse.search.names import METRIC_WORDS, percent, words
+from dse.search.names import METRIC_WORDS, after_number, percent, words
 from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
+from dse.sweep.run import run
 from dse.timing.amali import Amali
 from dse.timing.timing import PHASE_CAUSES, TimingModel
+from dse.uncertainty import SHARE
 from dse.units import GIGA
 from dse.workload.workload import Workload
 
 SWAPS = "One attribute of the other GPU at a time, re-evaluated; effects do not add up: some show only together."
+
+RATIO = (
+    f"{100 * SHARE:.0f} % of measured differences lie there if the errors of the two designs are independent. What "
+    "both share (calibration, kernels, an engine's host) cancels in part; by how much, no measurement here tells."
+)
+"""What the interval of a difference stands for."""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A design and another one beside it.
 
-    ``metrics``: a row a metric (metric, unit, first, second, ratio = second / first). ``stack``: a row a phase and
-    cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the phase's time.
-    ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs and metric
-    (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second; ``change``
-    is none where that GPU cannot run the workload. Largest change of a time first.
+    ``metrics``: a row a metric (metric, unit, first, second, ratio = second / first, and ``ratio_80``, where 80 % of
+    measured ratios lie were the errors of the two independent, None where no calibration says so). ``stack``: a row
+    a phase and cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the
+    phase's time. ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs
+    and metric (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second;
+    ``change`` is none where that GPU cannot run the workload. Largest change of a time first.
     """
 
     first: Explanation
@@ -48,6 +57,19 @@ class Comparison:
             *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
         ]
 
+    def host_notes(self) -> list[str]:
+        """Return what the engine's host costs in each phase of both, whose errors are the same ones."""
+        one, two = self.first.run, self.second.run
+        engine = one.workload.engine
+        if engine is None:
+            return []
+        return [
+            f"{phase}: the GPU waits for the host of {engine.title} for {wait:.4g} ms of "
+            f"{sum(one.stack(phase).values()):.4g} ms on {one.gpu.title}, {two.waits[phase]:.4g} ms of "
+            f"{sum(two.stack(phase).values()):.4g} ms on {two.gpu.title}; an error of the host's costs is in both"
+            for phase, wait in one.waits.items()
+        ]
+
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse explain --against``."""
         tables = {name: records(getattr(self, name)) for name in ("metrics", "stack", "kernels", "swaps")}
@@ -55,6 +77,8 @@ class Comparison:
             "sentences": self.sentences(),
             **tables,
             "method": SWAPS,
+            "ratio_80_of": RATIO,
+            "host": self.host_notes(),
             "first": self.first.document(),
             "second": self.second.document(),
         }
@@ -74,8 +98,9 @@ def compare(
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
     model, power = model or Amali(), power or power_choice("board", "power")
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped, model.library)
+    runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
     near = Neighbourhood(loaded, model, power)
-    first, second = (explained(sheet, loaded, model, power, near) for sheet in sheets)
+    first, second = (explained(sheet, loaded, model, power, near, ran) for sheet, ran in zip(sheets, runs, strict=True))
     judged = near.evaluate([numbers[0], *swapped])
     return Comparison(
         first,
@@ -94,7 +119,12 @@ def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
         (name, first.run.metrics[name][1], first.run.metrics[name][0], second.run.metrics[name][0]) for name in names
     ]
     frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
-    return frame.assign(ratio=frame["second"] / frame["first"])
+    frame = frame.assign(ratio=frame["second"] / frame["first"])
+    known = [first.run.trust(name).of_ratio() for name in names]
+    spans = [
+        None if u is None else (ratio * u.low, ratio * u.high) for u, ratio in zip(known, frame["ratio"], strict=True)
+    ]
+    return frame.assign(ratio_80=pd.Series(spans, dtype=object))
 
 
 def _stack(first: Explanation, second: Explanation) -> pd.DataFrame:
@@ -137,7 +167,7 @@ def _sentence(rows: pd.DataFrame) -> str:
     one = rows.iloc[0]
     values = [f"{v:g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v)
               for v in (one["first"], one["second"])]  # fmt: skip
-    text = f"only {one['attribute']} {values[0]} to {values[1]}"
+    text = f"only {one['attribute']} {values[0]} to {values[1]}{after_number(one['unit'])}"
     if rows["change"].isna().any():
         return f"{text}: cannot run the workload alone"
     said = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]

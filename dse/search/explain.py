@@ -35,7 +35,8 @@ ALONE = (
 )
 METHOD = (
     "Changes are re-evaluations with the fastest kernels chosen anew; elasticities are derivatives at the design. "
-    f"{ALONE}"
+    f"{ALONE} Changes carry no interval: what is wrong with the design is wrong with its neighbour, too, and cancels "
+    "in part."
 )
 
 NOTHING = 1e-6
@@ -125,10 +126,18 @@ def load_for(
 
 
 def explained(
-    sheet: GpuSheet, workload: Workload, model: TimingModel, power: PowerChoice, near: Neighbourhood | None = None
+    sheet: GpuSheet,
+    workload: Workload,
+    model: TimingModel,
+    power: PowerChoice,
+    near: Neighbourhood | None = None,
+    ran: RunResult | None = None,
 ) -> Explanation:
-    """Return the explanation of a loaded workload on a loaded sheet; ``near`` holds compiled programs to use again."""
-    ran = run(sheet, workload, model, power)
+    """Return the explanation of a loaded workload on a loaded sheet.
+
+    ``near`` holds compiled programs to use again; ``ran``: the run that is explained, where it was done already.
+    """
+    ran = ran or run(sheet, workload, model, power)
     near = near or Neighbourhood(workload, model, power)
     numbers = sheet.numbers()
     attributes, left_out = quantities(numbers)

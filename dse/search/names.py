@@ -83,7 +83,15 @@ def move_words(move: Move) -> str:
     more, less = _COMPARED.get(said.split()[-1], ("more", "less"))
     percent = 100 * (move.factor - 1)
     text = f"{abs(percent):.3g} % {more if percent > 0 else less} {said}"
-    return f"{text} ({move.before:g} to {move.after:g})" if move.attribute.type == "int" else text
+    if move.attribute.type != "int":
+        return text
+    unit = "" if move.attribute.unit in said else after_number(move.attribute.unit)  # "SMs" say their unit
+    return f"{text} ({move.before:g} to {move.after:g}{unit})"
+
+
+def after_number(unit: str) -> str:
+    """Return a unit as it follows a number; nothing for a pure number."""
+    return "" if unit in ("1", "") else f" {unit}"
 
 
 def percent(change: float) -> str:

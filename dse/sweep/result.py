@@ -76,12 +76,6 @@ class SweepResult:
         """How many members of the front refinement found between the grid's values."""
         return int(self.front["off_grid"].sum()) if "off_grid" in self.front else 0
 
-    def idle_axes(self) -> list[str]:
-        """Return the axes that move no objective, neither around the baseline nor anywhere in the grid."""
-        figures = self.axis_effects.groupby(["axis", "objective"], sort=False)[["at_baseline", "median", "best"]]
-        moved = ((figures.max() - figures.min()) > 1e-6 * figures.max().abs()).any(axis=1)
-        return [axis for axis, any_moved in moved.groupby(level="axis", sort=False).any().items() if not any_moved]
-
     def summary(self) -> dict[str, Any]:
         """Return the JSON document of ``dse sweep --json``."""
         objectives = [{"name": o.name, "unit": o.unit, "direction": o.direction} for o in self.space.objectives]
@@ -100,11 +94,13 @@ class SweepResult:
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:
         """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
-        found = {o.name: objective_trust(self.space, o).uncertainty for o in self.space.objectives}
+        found = {o.name: objective_trust(self.space, o) for o in self.space.objectives}
         return {
-            name: u and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE, "source": u.source}
-            for name, u in found.items()
-        }
+            name: (u := trust.uncertainty)
+            and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE,
+                 "source": "; ".join(filter(None, (u.source, trust.scope)))}
+            for name, trust in found.items()
+        }  # fmt: skip
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -74,11 +74,17 @@ class RunResult:
         return run_trust(metric, self.workload, self.model, self.power.model)
 
     def summary(self) -> dict[str, Any]:
-        """Return the JSON document of ``dse run --json``; ``interval_80`` is None where no calibration gives one."""
+        """Return the JSON document of ``dse run --json``.
+
+        ``interval_80`` is None where no calibration gives one; ``interval_80_of`` says what of the metric it is of,
+        None for all of it.
+        """
+        trusts = {name: self.trust(name) for name in self.metrics}
         metrics = {
-            name: {"value": value, "unit": unit, "interval_80": self.trust(name).interval(value)}
+            name: {"value": value, "unit": unit, "interval_80": trusts[name].interval(value),
+                   "interval_80_of": trusts[name].scope or None}
             for name, (value, unit) in self.metrics.items()
-        }
+        }  # fmt: skip
         return {
             "gpu": self.gpu.name,
             "workload": self.workload.description,

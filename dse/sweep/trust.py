@@ -32,6 +32,12 @@ _RUN_OF_PHASE = {"prefill": "llm_prefill", "decode": "llm_decode_step_avg"}
 CALIBRATED = frozenset({"bf16", "fp16"})
 """Data types of the matrix products and attention that timing models were fitted to."""
 
+KERNELS_ALONE = "kernels alone; communication uncalibrated"
+"""What an interval of a time is of where GPUs exchange messages and no engine's measured runs stand behind it."""
+
+MESSAGES = ("all_reduce",)
+"""Kinds of operators that are messages between GPUs."""
+
 UNPRICED = ("die_usd", "memory_usd")
 """Metrics that rest on published estimates of prices: nothing measured stands against them."""
 
@@ -39,10 +45,11 @@ UNPRICED = ("die_usd", "memory_usd")
 @dataclass(frozen=True)
 class Trust:
     """What is known of a metric's error: ``uncertainty``, None where no calibration gives one; ``exact`` where the
-    metric follows from the design alone."""
+    metric follows from the design alone; ``scope``: what of the metric the uncertainty is of, "" for all of it."""
 
     uncertainty: Uncertainty | None
     exact: bool = False
+    scope: str = ""
 
     @property
     def word(self) -> str:
@@ -59,10 +66,18 @@ class Trust:
         u = self.uncertainty
         return None if u is None else (value * u.low, value * u.high)
 
+    def of_ratio(self) -> Uncertainty | None:
+        """Return the uncertainty of the ratio of two predictions of this metric, were their errors independent.
+
+        What two designs share (the calibration, the kernels, an engine's host costs) cancels in part, which makes the
+        true interval narrower; no measurement here tells by how much.
+        """
+        return None if self.uncertainty is None else self.uncertainty.times(self.uncertainty.of_inverse())
+
     def same(self, first: float, second: float) -> bool:
-        """Whether the intervals of two predictions overlap."""
-        one, two = self.interval(first), self.interval(second)
-        return one is not None and two is not None and max(one[0], two[0]) <= min(one[1], two[1])
+        """Whether the interval of the ratio of two predictions holds 1, see :meth:`of_ratio`."""
+        u = self.of_ratio()
+        return u is not None and (first == second or (first > 0 and u.low <= second / first <= u.high))
 
 
 def objective_trust(space: Space, objective: Objective) -> Trust:
@@ -80,7 +95,8 @@ def trust(space: Space, text: str) -> Trust:
     known = _by_metric(lambda one: time_uncertainty(space, workload, one), power)
     known |= {"die_mm2": DieArea.from_table().uncertainty}
     if metric in known:
-        return Trust(known[metric])
+        named = [w for w in space.workloads if w.name == workload] or space.workloads
+        return Trust(known[metric], scope=_scope(metric, known[metric], named))
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
     return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
@@ -88,7 +104,15 @@ def trust(space: Space, text: str) -> Trust:
 def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower) -> Trust:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...)."""
     known = _by_metric(lambda one: _time(model, [workload], one), power.uncertainty)
-    return Trust(known[metric]) if metric in known else Trust(None, metric == "memory_gb")
+    if metric in known:
+        return Trust(known[metric], scope=_scope(metric, known[metric], [workload]))
+    return Trust(None, metric == "memory_gb")
+
+
+def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]) -> str:
+    """What the uncertainty of a metric of some workloads leaves out; products were measured on single GPUs."""
+    alone = any(w.engine is None and any(o.kind in MESSAGES for o in w.operators) for w in workloads)
+    return KERNELS_ALONE if known and alone and metric not in (*ON_POWER, "die_mm2") else ""
 
 
 def _by_metric(

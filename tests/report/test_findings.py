@@ -80,16 +80,6 @@ def test_caveats_name_calibration_and_power(result: SweepResult, impossible: Swe
     assert "The baseline itself cannot be had" in caveats(impossible)[-1]
 
 
-def test_an_axis_without_effect_is_told(result: SweepResult) -> None:
-    idle = result.axis_effects.copy()
-    figures = ["at_baseline", "median", "best"]
-    idle.loc[idle["axis"] == "sm_count", figures] = 1.0
-    assert result.idle_axes() == []
-    found = replace(result, axis_effects=idle)
-    assert found.idle_axes() == ["sm_count"]
-    assert any("sm_count" in note for note in caveats(found))
-
-
 def test_nothing_feasible(impossible: SweepResult) -> None:
     assert answer(impossible) == ["None of the 2 designs can be had; the reasons are counted below."]
     assert findings.infeasible(impossible)[["reason", "designs"]].to_numpy().tolist() == [

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dse.report.findings_trust import like_baseline, trust_notes, with_interval
+from dse.report.findings_trust import SHARED_ERRORS, like_baseline, trust_notes, with_interval
 from tests.sweep.test_trust import Measured
 
 
@@ -12,19 +12,25 @@ def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
     assert [o.name for o, _ in with_interval(result.space)] == ["die_mm2"]
     notes = trust_notes(result)
     assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +6 % from the predicted")
-    assert notes[1] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
-    assert notes[2].startswith("Watts were measured on a100_sxm_40gb") and "sm_count above 132" in notes[2]
+    assert notes[2] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
+    assert notes[3].startswith("Watts were measured on a100_sxm_40gb") and "sm_count above 132" in notes[3]
 
 
-def test_designs_within_the_interval_are_those_nearer_than_its_width(result):
+def test_designs_like_the_baseline_are_those_within_the_interval_of_the_ratio(result):
     ((objective, trust),) = with_interval(result.space)
     base = float(result.baseline[objective.name].iloc[0])
     ratio = result.front[objective.name].to_numpy(float) / base
-    width = trust.uncertainty.high / trust.uncertainty.low
+    width = np.exp(np.hypot(np.log(trust.uncertainty.low), np.log(trust.uncertainty.high)))
     near = (ratio <= width) & (ratio >= 1 / width)
     assert 0 < near.sum() < len(near)
     np.testing.assert_array_equal(like_baseline(result, objective, trust), near)
     assert f"{near.sum()} of {len(near)} Pareto designs" in trust_notes(result)[0]
+    assert trust_notes(result)[1] == SHARED_ERRORS
+
+
+def test_what_designs_share_is_told_only_where_some_cannot_be_told_apart(result):
+    far = result.front.assign(die_mm2=result.front["die_mm2"] * 10)
+    assert SHARED_ERRORS not in trust_notes(replace(result, front=far))
 
 
 def test_a_calibrated_model_gives_times_an_interval_and_says_what_it_extrapolates(result):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -26,6 +27,7 @@ from dse.search.moves import moves, quantities
 from dse.search.names import ATTRIBUTE_WORDS, METRIC_WORDS, percent
 from dse.search.neighbourhood import NUMERIC, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
+from dse.search.top import shortened
 from dse.sweep.run import run
 from dse.timing.amali import Amali
 from dse.timing.roofline import Roofline
@@ -213,9 +215,67 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
     swap = next(r for r in document["swaps"] if (r["attribute"], r["metric"]) == ("dram_bandwidth_gbs", "time_ms"))
     one = run(changed(SHEET, {"dram_bandwidth_gbs": 2039}, "test"), str(tmp_path / "g.csv"), Roofline())
     assert swap["change"] == pytest.approx(one.metrics["time_ms"][0] / alone[0] - 1, abs=1e-5)
-    assert any(s.startswith("only dram_bandwidth_gbs 3350 to 2039: +") for s in document["sentences"])
+    assert any(s.startswith("only dram_bandwidth_gbs 3350 to 2039 GB/s: +") for s in document["sentences"])
     assert (document["first"]["gpu"], document["second"]["gpu"]) == ("h100_sxm", "a100_sxm_80gb")
     assert page.read_text().count("only dram_bandwidth_gbs 3350 to 2039") == 1
+
+
+def test_a_comparison_tells_units_and_where_differences_lie(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under an engine both carry its interval; that of the ratio is of independent errors, and the host is told."""
+    command = ["explain", "h100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", "--against", "a100"]
+    assert run_command([*command, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    metrics = {row["metric"]: row for row in document["metrics"]}
+    low, high = (end / metrics["tbt_ms"]["ratio"] for end in metrics["tbt_ms"]["ratio_80"])
+    alone = document["first"]["metrics"]["tbt_ms"]
+    ends = [math.log(end / alone["value"]) for end in alone["interval_80"]]
+    assert math.log(high) == pytest.approx(math.hypot(*ends)) == pytest.approx(-math.log(low))
+    assert metrics["memory_gb"]["ratio_80"] is None
+    assert "independent" in document["ratio_80_of"]
+    (note,) = document["host"]
+    assert f"{document['first']['stack_ms']['decode']['host']:.4g} ms of" in note
+    assert run_command(command) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name in ("time between tokens [ms]", "energy of all boards [J]", "DRAM needed per GPU [GB]"):
+        assert name in text
+    assert "are independent" in text and "the GPU waits for the host of vLLM 0.12" in text
+
+
+def test_top_cuts_every_list_to_what_matters_most(found: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, cut = found.document(), shortened(found.document(), 2)
+    assert cut["sentences"] == whole["sentences"][:2]
+    assert cut["cut"]["sentences"] == len(whole["sentences"]) - 2
+    for phase in ("decode", "kernel"):
+        times = sorted((k["time_ms"] for k in whole["kernels"] if k["phase"] == phase), reverse=True)
+        assert sorted((k["time_ms"] for k in cut["kernels"] if k["phase"] == phase), reverse=True) == times[:2]
+        assert sum(cut["stack_ms"][phase].values()) == pytest.approx(sum(whole["stack_ms"][phase].values()))
+        assert len(cut["stack_ms"][phase]) == min(3, len(whole["stack_ms"][phase]))
+    for name in ("moves", "elasticities"):
+        assert {row["metric"] for row in cut[name]} == {row["metric"] for row in whole[name]}
+        assert len({row["attribute"] for row in cut[name]}) == 2
+    operators = {row["operator"] for row in cut["kernel_elasticities"]}
+    assert operators < {row["operator"] for row in whole["kernel_elasticities"]}
+    assert {row["operator"] for row in cut["roofline"] if row["operator"] >= 0} == operators
+    console = Console(file=io.StringIO(), width=160)
+    print_found(found, console, 2)
+    text = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
+    others = len([k for k in whole["kernels"] if k["phase"] == "decode"]) - 2
+    assert f"{others} others" in text and whole["sentences"][2] not in text
+    assert len(tornado(found, 2)["text"].unique()) == 2
+    bars = kernel_stacks(found.run, 2).query("workload == 'decode'")["name"].unique()
+    assert len(bars) == 3  # the phase, too
+
+
+def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["explain", "h100", "gpt2_xl:phase=decode,batch=8,context=512", "--timing", "roofline"]
+    assert run_command([*command, "--against", "a100", "--top", "3", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert len(document["sentences"]) == 4  # the first is on the two designs
+    assert len(document["kernels"]) == 3 and "longer" not in document["kernels"][0]
+    assert len({row["attribute"] for row in document["swaps"]}) == 3
+    assert len(document["first"]["kernels"]) == 3 and document["cut"]["kernels"] > 0
+    assert run_command([*command, "--top", "0"]) == 2
+    assert "--top 0: give 1 or more" in capsys.readouterr().err
 
 
 def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> None:
@@ -245,6 +305,9 @@ def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> 
         (["h100", "llama3_8b", "--timing", "gut"], "amali"),
         (["h100", "llama3_70b"], "needs"),
         (["h100"], "WORKLOAD"),
+        (["h100", "gpt2_xl", "-o", "."], "is a folder"),
+        (["h100", "gpt2_xl", "-o", f"{__file__}/a.html"], "is a file"),
+        (["h100", "gpt2_xl:dtype=fp8", "--timing", "roofline", "--against", "a100"], "have fp64"),
     ],
 )
 def test_wrong_questions_exit_2(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:

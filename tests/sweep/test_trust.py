@@ -9,7 +9,7 @@ import pytest
 from dse.hardware.area import DieArea
 from dse.power.board import BoardPower, left_out_errors
 from dse.space.space import space_from_mapping
-from dse.sweep.trust import Trust, beyond, objective_trust, run_trust, trust
+from dse.sweep.trust import KERNELS_ALONE, Trust, beyond, objective_trust, run_trust, trust
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.uncertainty import Uncertainty
@@ -105,6 +105,22 @@ def test_an_engine_gives_no_interval_where_its_kernels_have_none(space, calibrat
     assert trust(space, "decode.tbt_ms") == Trust(None)
 
 
+def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(calibrated, small):
+    def told(text, metric):
+        use = f"gpt2_xl:phase=decode,batch=1,context=128{text}"
+        mixed = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
+        space = replace(space_from_mapping(mixed, "here", "messages"), model=Measured())
+        found = trust(space, f"decode.{metric}")
+        assert run_trust(metric, load_workload(use), Measured(), space.power.model) == found
+        return found
+
+    for metric in ("tbt_ms", "time_ms", "tokens_per_s", "energy_j", "tokens_per_joule"):
+        assert told(",tp=5", metric).scope == KERNELS_ALONE
+        assert told("", metric).scope == told(",tp=5,engine=vllm_2024", metric).scope == ""
+    assert told(",tp=5", "power_w").scope == ""
+    assert told(",tp=5", "tbt_ms").uncertainty == told("", "tbt_ms").uncertainty
+
+
 def test_power_and_area_carry_what_was_left_out_of_their_fits(space):
     off = left_out_errors()
     power = trust(space, "decode.power_w").uncertainty
@@ -139,10 +155,16 @@ def test_time_energy_and_their_inverses_follow_from_time_and_power(calibrated):
     assert trust(calibrated, "decode.tokens_per_joule").uncertainty.low == pytest.approx(1 / energy.high)
 
 
-def test_overlapping_intervals_are_the_same(calibrated):
+def test_designs_are_alike_where_the_interval_of_their_ratio_holds_one(calibrated):
+    """The interval of independent errors: both sides of 80 % added in squares, the wider way round for either."""
     known = trust(calibrated, "decode.tbt_ms")
     assert known.interval(10.0) == (9.0, 12.0)
-    assert known.same(10.0, 13.0) and not known.same(10.0, 13.5)
+    ratio = known.of_ratio()
+    far = math.exp(math.hypot(math.log(0.9), math.log(1.2)))
+    assert (ratio.low, ratio.high) == pytest.approx((1 / far, far))
+    assert known.same(10.0, 9.99 * far) and not known.same(10.0, 10.01 * far)
+    assert known.same(9.99 * far, 10.0) and not known.same(10.01 * far, 10.0)
+    assert trust(calibrated, "die_usd").of_ratio() is None
     assert not trust(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
     assert known.word == "−10 to +20 %"
 

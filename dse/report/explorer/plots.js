@@ -44,7 +44,6 @@ function traces(x, y) {
 }
 function axisLayout(o) {
   const scale = {...o.scale};
-  if (!scale.tickvals && scale.range[1] >= 1000) scale.tickformat = ",~f";
   return {...scale, title: {text: escaped(o.trust ? `${o.title}, ${o.trust}` : o.title), standoff: 8}, tickangle: 0, showline: true, linecolor: GREY,
     ticks: "outside", ticklen: 4, zeroline: false, gridcolor: GRID};
 }
