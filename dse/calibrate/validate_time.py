@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.covered import uncovered
+from dse.calibrate.covered import ATTENTION, uncovered
 from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.harness import find_harness
@@ -74,8 +74,9 @@ def validate_time(
         parts += _predicted_runs(mine[whole], used, skipped, served)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
-    for (device, op, dtype), none in rows[~runs].groupby(["device", "op", "dtype"]) if parts else ():
-        skipped[f"{models[str(device)].sheet.title} runs none of the kernels of {op} {dtype}"] = len(none)
+    for row in rows[~runs].itertuples():
+        why = _none_runs(row, models[str(row.device)].sheet.title)
+        skipped[why] = skipped.get(why, 0) + 1
     if not runs.any():
         raise InputError(f"{table}: no row can be predicted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
     worst = worst_rows(rows, runs, parts)
@@ -83,6 +84,11 @@ def validate_time(
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
     return TimeValidation(document, validation_notes(rows, models, found, harness), str(table), rows, found)
+
+
+def _none_runs(row: Any, gpu: str) -> str:
+    heads = f" with heads of {row.head_dim:g}" if row.op in ATTENTION else ""
+    return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
 
 
 def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:

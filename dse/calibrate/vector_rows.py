@@ -7,6 +7,7 @@ from typing import Any
 from dse.calibrate.harness import Harness
 from dse.hardware.presets import find_preset
 from dse.tables import read_table
+from dse.timing.calibration import POWERED
 from dse.workload.dtypes import element_bytes
 from dse.workload.network import load_network
 from dse.workload.operator import FOREVER, Operator
@@ -102,10 +103,12 @@ def overhead_of(row: Any, harness: Harness) -> tuple[float, float]:
 
     Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
     outlasts this shadow adds to the overhead. A harness's own overhead where none is known for the row's operator, by
-    its device's name, its preset, or any.
+    its device's name, its preset, or any; first of all that of loops long enough to read the board's power, for rows
+    with such a reading.
     """
     known = _overheads()
+    ways = (harness.name + POWERED, harness.name) if getattr(row, "power_w", 0.0) > 0 else (harness.name,)
     ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
     devices = (str(row.device), find_preset(str(row.device)) or "", ANY)
-    found = (known.get((harness.name, device, op)) for device in devices for op in ops)
+    found = (known.get((way, device, op)) for way in ways for device in devices for op in ops)
     return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))

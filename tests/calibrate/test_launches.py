@@ -56,3 +56,14 @@ def test_the_floor_of_a_graph_is_a_boards_own_where_it_is_stated():
     assert by_name == by_preset != (harness.overhead_us, 0.0)
     assert overhead_of(SimpleNamespace(device="H100-SXM5-80GB", op="gemm"), harness) == (harness.overhead_us, 0.0)
     assert overhead_of(SimpleNamespace(device="B200-SXM", op="attn_decode"), harness) == (harness.overhead_us, 0.0)
+
+
+@pytest.mark.parametrize("op", ["attn_decode", "attn_prefill"])
+def test_attention_in_loops_that_read_the_power_has_an_overhead_of_its_own(op):
+    harness = harnesses()["aiconfigurator"]
+    row = {"device": "H200-SXM-141GB", "op": op}
+    plain, powered, unread = (overhead_of(SimpleNamespace(**row, power_w=w), harness) for w in (0.0, 400.0, np.nan))
+    assert plain == unread == (harness.overhead_us, 0.0)
+    assert powered[0] > plain[0]
+    product = SimpleNamespace(device="H200-SXM-141GB", op="gemm", power_w=400.0)
+    assert overhead_of(product, harness) == (harness.overhead_us, 0.0)

@@ -150,14 +150,35 @@ def test_fp32_runs_on_cuda_cores():
     assert IMPLEMENTATIONS[int(kernel.implementation)] == "matrix_simt"
 
 
-def test_the_early_library_has_costs_of_its_own_on_hopper_and_no_multicast():
+def test_the_early_library_has_costs_of_its_own():
     gemm = Gemm(4096, 4096, 4096)
-    early, tuned = (gemm_operator("gemm", gemm, H100, True, library=x).candidates for x in (EARLY, TUNED))
-    clusters = [{c.kernel.cluster for c in found} for found in (early, tuned)]
-    assert clusters == [{1}, {1, 2}]
+    early = gemm_operator("gemm", gemm, H100, True, library=EARLY).candidates
     assert {c.kernel.implementation for c in early} == {implementation_index("matrix_early_hopper")}
     before = gemm_operator("gemm", gemm, A100, False, library=EARLY).candidates
     assert {c.kernel.implementation for c in before} == {implementation_index("matrix_early")}
+
+
+def test_the_early_library_splits_warpgroup_tiles_by_powers_of_two():
+    gemm = Gemm(64, 1024, 16384)
+    found = [gemm_operator("g", gemm, c, w, library=EARLY).candidates for c, w in ((H100, True), (A100, False))]
+    splits = [
+        {c.label.partition(" split-k ")[2] or "1" for c in candidates if c.kernel.warpgroup == warpgroup}
+        for candidates, warpgroup in zip(found, (1.0, 0.0), strict=True)
+    ]
+    assert splits[0] == {"1", "2", "4", "8", "16"}
+    assert splits[1] > splits[0] | {"3", "6"}
+
+
+@pytest.mark.parametrize(("m", "launched"), [(128, 1), (129, 2), (300, 4), (512, 4), (600, 6)])
+def test_the_early_library_launches_whole_clusters(m, launched):
+    gemm = Gemm(m, 4096, 4096)
+    early, tuned = (
+        {c.label: c.kernel for c in gemm_operator("g", gemm, H100, True, library=x).candidates}["wgmma 128x256"]
+        for x in (EARLY, TUNED)
+    )
+    assert (early.ctas, early.cluster) == (launched * 4096 / 256, 2 if m > 128 else 1)
+    assert tuned.ctas == ceil(m / 128) * 4096 / 256  # persistent kernels have no partly empty cluster
+    assert early.l2_bytes == tuned.l2_bytes  # nothing is read for CTAs outside the product
 
 
 @pytest.mark.parametrize(("capability", "k", "slow"), [(7.0, 2560, True), (7.0, 2048, False), (7.5, 2560, False)])
