@@ -23,7 +23,9 @@ class Harness:
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
-    ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured.
+    ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured;
+    ``quantises``: how the activations of products in 8 bits are quantised in the time of the product, "" where they
+    are not (:data:`dse.calibrate.quantised.PASSES`).
     """
 
     name: str
@@ -36,6 +38,7 @@ class Harness:
     source: str
     fitted: bool = False
     vector: str = "vllm_vector"
+    quantises: str = ""
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -75,6 +78,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         source=rows["sources"]["source"],
         fitted=rows["overhead_us"]["status"] == "fitted",
         vector=rows["vector"]["value"],
+        quantises=rows["quantises"]["value"] if "quantises" in rows else "",
     )
 
 

@@ -12,6 +12,7 @@ from jax import Array
 
 from dse.calibrate.harness import Harness, harnesses
 from dse.calibrate.layer_rows import ALL_REDUCE, reduction_of
+from dse.calibrate.quantised import library_for, quantises
 from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
@@ -68,7 +69,8 @@ def operator(
     notes = notes_of(row)
     if row.op in PRODUCTS:
         product = product_of(row, harness.distances)
-        return gemm_operator("gemm", product, target, warpgroup, library=_that_ran(notes, library))
+        ran = library_for(quantises(row, harness), _that_ran(notes, library))
+        return gemm_operator("gemm", product, target, warpgroup, library=ran)
     attention = attention_of(row, writes_cache=WRITES in notes, decoding=row.op == "attn_decode")
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
     return attention_operator("attention", attention, target, warpgroup, library=ran)

@@ -13,6 +13,7 @@ import pandas as pd
 from dse.calibrate.harness import Harness, harness_of
 from dse.calibrate.launches import family, operator
 from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
+from dse.calibrate.quantised import quantises
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.vector_rows import VECTOR, overhead_of
 from dse.errors import InputError
@@ -43,7 +44,7 @@ def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``overhead_us``, ``shadow_us`` and the data sheet's
+    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us`` and the data sheet's
     ``compute_us`` and ``memory_us`` [us];
     ``gpus`` (rows,) are at the clock of the measurement.
     """
@@ -180,12 +181,12 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        columns.append((family(row), way.name, *overhead_of(row, way), arithmetic, memory))
+        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), arithmetic, memory))
         gpus.append(_record(sheet, way))
         groups.append(candidates)
     if not kept:
         return None
-    names = ["family", "harness", "overhead_us", "shadow_us", "compute_us", "memory_us"]
+    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "compute_us", "memory_us"]
     table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(

@@ -16,10 +16,11 @@ from dse.calibrate.layer_rows import ALL_REDUCE, NVLINK, as_operators
 from dse.calibrate.measured import read_times, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
+from dse.calibrate.quantised_time import quantising_us
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import validation_notes
-from dse.calibrate.worst_rows import PredictedRows, kernel_stacks, worst_rows
+from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, worst_rows
 from dse.errors import InputError
 from dse.workload.engine import Engine, find_engine
 from dse.workload.engine import interval_of as interval_of_run
@@ -105,6 +106,7 @@ def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: 
 def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
     """A block's rows with what is predicted, and the stacks of the chosen kernels."""
     predicted, chosen = best(used.model, block)
+    quantising = quantising_us(used.model, block)
     labels = [block.labels[i] for i in chosen.places[:, 0]]
     numbers = np.asarray(chosen.kernels.implementation)[:, 0].astype(int)
     names = [
@@ -113,9 +115,12 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
 
     def stacks(places: np.ndarray) -> list[dict[str, float]]:
         kernels = jax.tree.map(lambda x: np.asarray(x)[places, 0], chosen.kernels)
-        return kernel_stacks(used.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
+        found = kernel_stacks(used.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
+        more = [{QUANTISING: float(us)} if us > 0 else {} for us in quantising[places]]
+        return [stack | own for stack, own in zip(found, more, strict=True)]
 
-    return PredictedRows(block.table.assign(predicted_us=predicted, kernel=labels, implementation=names), stacks)
+    table = block.table.assign(predicted_us=predicted + quantising, kernel=labels, implementation=names)
+    return PredictedRows(table, stacks)
 
 
 def _predicted_runs(

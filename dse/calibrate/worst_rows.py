@@ -20,6 +20,9 @@ OVERHEAD = "overhead"
 """Part of a kernel's measured time that is its way of measuring: launch path, events. A run of a whole network has none
 of it: there the GPU waits for the engine's host, HOST."""
 
+QUANTISING = "quantisation"
+"""Part of a product's measured time that goes to quantising its activations: kernels and launches of their own."""
+
 
 @dataclass(frozen=True)
 class PredictedRows:

@@ -6,32 +6,32 @@ Prints the README's last tables. Nothing here changes a calibration; one overhea
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.harness import Harness, find_harness
+from dse.calibrate.harness import find_harness
 from dse.calibrate.measured import read_times
+from dse.calibrate.quantised import BY_TOKEN, LARGEST, STATIC, Pass
+from dse.calibrate.quantised_time import pass_timings
 from dse.calibrate.timed import TimedRows, best, blocks, joined, timings
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.collective import all_reduce_operator
 from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.implementation import implementation_index
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
-from dse.workload.vector import counts_of, vector_kernel, vector_operator, vector_ops
+from dse.workload.vector import vector_operator
 
 FP8 = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200"}
 A100, A100_PRESET = "A100-SXM4-80GB", "a100_sxm_80gb"
 MOST = 700
 """fp8 rows of a device, drawn at random."""
 
-QUANTISE = "elementwise_quant_bf16_fp8"
 COLUMNS = {"rep_lo_us": "fastest table", "latency_us": "median", "rep_hi_us": "slowest table"}
 
 
@@ -75,21 +75,17 @@ def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
     )
     model = load_timing_calibration(preset).model
 
-    def built(way: Harness) -> TimedRows:
-        return joined(list(blocks(frame, {device: sheet}, way, {})))
+    def built(quantises: str) -> TimedRows:
+        return joined(list(blocks(frame, {device: sheet}, replace(harness, quantises=quantises), {})))
 
-    rows = built(harness)
-    whole = best(model, rows)[0]
-    unsplit = best(model, built(replace(harness, library=replace(harness.library, splits=(1,)))))[0]
-    shapes = list(zip(rows.table["m"], rows.table["k"], strict=True))
-    overhead = rows.table["overhead_us"].to_numpy()
+    rows = built("")
+    whole, unsplit = best(model, rows)[0], best(model, built("tensor"))[0]
+    every, overhead = np.arange(len(rows.table)), rows.table["overhead_us"].to_numpy()
 
-    def launches(of: "Pass") -> np.ndarray:
-        kernels = Kernel.stack([jax.tree.map(float, of.kernel(m, k)) for m, k in shapes])
-        narrow = jax.tree.map(lambda x: np.asarray(x, np.float32), (kernels, rows.gpus))
-        return np.asarray(timings(model, *narrow).microseconds) + overhead
+    def launches(one: Pass) -> np.ndarray:
+        return np.asarray(pass_timings(model, rows, every, one).microseconds)[: len(every)] + overhead
 
-    static, token, largest = (launches(p) for p in (Pass(0, 1), Pass(1, 1), Pass(1, 0)))
+    static, token, largest = (launches(one) for one in (STATIC, BY_TOKEN, LARGEST))
     return rows.table.assign(**{
         "product alone": whole,
         "product and a static quantisation": whole + static,
@@ -98,27 +94,6 @@ def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
         "product without split-K and a static quantisation": unsplit + static,
         "product without split-K, largest value and quantisation": unsplit + largest + static,
     })  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Pass:
-    """A kernel over the activations: 1 where it reduces over a row, 1 where it writes them in fp8."""
-
-    reductions: int
-    writes: int
-
-    def kernel(self, rows: float, columns: float) -> Kernel:
-        """The kernel of static quantisation, as measured, with a reduction, or without results.
-
-        By token, the row stays on the SM between the reduction and the scaling: it passes twice, but not from memory.
-        """
-        what = replace(vector_ops()[QUANTISE], reductions=float(self.reductions), writes=float(self.writes))
-        both = self.reductions and self.writes
-        counts = counts_of("quantise", QUANTISE)
-        counts = replace(counts, passes=2.0, rereads=0.0) if both else counts
-        touched = (2.0 + self.writes) * rows * columns
-        index = implementation_index("quantise")
-        return vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched, 0.0), index)
 
 
 def llmcompass_products(path: Path) -> None:
