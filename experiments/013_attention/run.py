@@ -121,12 +121,27 @@ def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) 
         rewrite(shipped_implementations()[name], found)
 
 
+def pooled(costs: list[dict[str, float]]) -> dict[str, float]:
+    """Return the geometric mean of several implementations' costs, the mean where one of them is 0."""
+    found = {}
+    for name in costs[0]:
+        values = np.array([cost[name] for cost in costs])
+        found[name] = float(np.exp(np.log(values).mean()) if (values > 0).all() else values.mean())
+    return found
+
+
 def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dict[str, TimingAnswer]) -> None:
     """Print errors on devices and implementations that a fit has not seen."""
     print("\n### Unseen")
     for mine, theirs in UNSEEN:
         if mine in rows and theirs in answers:
             print(f"{mine} with the costs of {theirs}: {error_of(rows[mine], answers[theirs]):.1f} %")
+    for kind in (kind for kind in (PREFILL, DECODE) if set(kind) <= set(answers)):
+        for name in kind:
+            others = [answers[other].fit.values for other in kind if other != name]
+            ratio = with_costs(rows[name], name, pooled(others)) / rows[name].table["latency_us"].to_numpy()
+            off, bias = 100 * np.abs(ratio - 1).mean(), np.exp(np.log(ratio).mean())
+            print(f"{name} with the mean costs of the others: {off:.1f} %, bias {bias:.2f}")
     for name in ONE_DEVICE:
         if name in answers:
             on = rows[name].table["device"].astype(str).to_numpy() == "H100-SXM5-80GB"
