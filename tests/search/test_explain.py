@@ -21,6 +21,7 @@ from dse.report.figures import plotly_script
 from dse.report.findings_explain import kernel_stacks, tornado
 from dse.report.page_explain import explain_page_html
 from dse.report.terminal_explain import print_found
+from dse.search.compare import compare as side_by_side
 from dse.search.explain import Explanation, covered, explain, explained
 from dse.search.moved import TOLERANCE, TOLERANCE_SHARE, agrees
 from dse.search.moves import moves, quantities
@@ -30,6 +31,7 @@ from dse.search.roofline_points import TOTAL, bandwidth_gbs
 from dse.search.top import shortened
 from dse.sweep.run import run
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.timing.roofline import Roofline
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.parse import load_workload
@@ -220,11 +222,11 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
     assert page.read_text().count("only dram_bandwidth_gbs 3350 to 2039") == 1
 
 
-def test_a_comparison_tells_units_and_where_differences_lie(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     """Under an engine both carry its interval; that of the ratio is of independent errors, and the host is told."""
-    command = ["explain", "h100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", "--against", "a100"]
-    assert run_command([*command, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    model = load_timing_calibration("shared").model
+    found = side_by_side("h100", "a100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model)
+    document = found.document()
     metrics = {row["metric"]: row for row in document["metrics"]}
     low, high = (end / metrics["tbt_ms"]["ratio"] for end in metrics["tbt_ms"]["ratio_80"])
     alone = document["first"]["metrics"]["tbt_ms"]
@@ -234,8 +236,9 @@ def test_a_comparison_tells_units_and_where_differences_lie(capsys: pytest.Captu
     assert "independent" in document["ratio_80_of"]
     (note,) = document["host"]
     assert f"{document['first']['stack_ms']['decode']['host']:.4g} ms of" in note
-    assert run_command(command) == 0
-    text = " ".join(capsys.readouterr().out.split())
+    printed = io.StringIO()
+    print_found(found, Console(file=printed, width=160))
+    text = " ".join(printed.getvalue().split())
     for name in ("time between tokens [ms]", "energy of all boards [J]", "DRAM needed per GPU [GB]"):
         assert name in text
     assert "are independent" in text and "the GPU waits for the host of vLLM 0.12" in text
