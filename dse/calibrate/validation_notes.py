@@ -27,6 +27,7 @@ def validation_notes(
         notes += _notes_of_device(rows[rows["device"] == found.device], models[found.device], found)
     whole = rows["op"].isin(RUNS)
     notes += _notes_of_runs(rows[whole]) if whole.any() else []
+    notes += _notes_of_quantised(rows[~whole]) if not whole.all() else []
     notes += roofline_notes(rows)
     layers = rows[rows[LAYER_COLUMN] != ""]
     if len(layers):
@@ -55,9 +56,24 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
                      "its clock may be held back, and their interval is what a T4 was off by")  # fmt: skip
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
-    if found.fitted_on_it and len(part):  # runs are judged by their engine
+    if found.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine
         notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     return notes
+
+
+QUANTISES = {
+    "static": "a pass over the activations that scales them",
+    "token": "a pass over the activations that finds each token's largest value and scales by it",
+    "tensor": "a pass that finds the activations' largest value, one that scales by it, and no split-K",
+}
+"""Way of quantising (:data:`dse.calibrate.quantised.PASSES`) -> what a row's time then holds beside its product."""
+
+
+def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
+    """What was predicted with products whose activations are quantised in the same time."""
+    found = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
+    return [f"{row.dtype} products as {row.harness} times them: with {QUANTISES[str(row.quantises)]}"
+            for row in found.itertuples(index=False) if row.quantises]  # fmt: skip
 
 
 def _fitted(engine: str) -> bool:

@@ -10,6 +10,7 @@ from dse.calibrate.harness import find_harness, harnesses
 from dse.calibrate.launches import operator
 from dse.calibrate.quantised import PASSES, Pass, quantises
 from dse.calibrate.validate_time import validate_time
+from dse.calibrate.validation_notes import QUANTISES
 from dse.workload.library import TUNED
 
 ROW = {"source": "aiconfigurator", "device": "H100-SXM5-80GB", "op": "gemm", "dtype": "fp8", "m": 64, "n": 512,
@@ -55,6 +56,12 @@ def test_passes_read_16_bits_and_write_8():
     assert float(static.warm_bytes) == pytest.approx(2 * rows * columns)
     assert float(static.write_bytes) == pytest.approx(rows * columns)
     assert float(largest.write_bytes) == 0
+
+
+def test_a_note_tells_what_was_timed_with_the_product(table):
+    (note,) = (note for note in validate_time(table).notes if "no split-K" in note)
+    assert note.startswith("fp8 products as aiconfigurator times them: with a pass that finds the activations' largest")
+    assert set(QUANTISES) == set(PASSES) - {""}
 
 
 def test_a_row_takes_its_product_and_its_passes(table):
