@@ -245,3 +245,27 @@ def test_help_imports_nothing_heavy() -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dse ")
+
+
+@pytest.mark.parametrize("command", [["show", "schema"], ["show", "schema", "--json"], ["--help"]])
+def test_a_reader_that_leaves_is_no_error(command: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "dse.cli", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        assert process.stderr.read() == ""
+        assert process.wait() == 0
+
+
+def test_a_wrong_second_gpu_is_told_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = refused(["explain", "h100_sxm", "llama3_8b", "--against", "h200x"], capsys)
+    assert sentence.startswith("dse: --against: no GPU is called 'h200x'; did you mean 'h200'")
+
+
+def test_a_workload_that_cannot_run_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "workload '': is empty" in refused(["run", "h100_sxm", ""], capsys)
+    sentence = refused(["run", "v100_sxm2_32gb", "llama3_8b:batch=1,dtype=bf16"], capsys)
+    assert "computes in bf16, in which Tesla V100 SXM2 32GB cannot" in sentence
+    sentence = refused(["explain", "p100_pcie_16gb", "gpt2_xl", "--against", "v100_sxm2_32gb"], capsys)
+    assert "Tesla P100 PCIe 16GB can in fp32; Tesla V100 SXM2 32GB can in fp32, fp16" in sentence

@@ -5,7 +5,7 @@ import sys
 from cyclopts import CycloptsError
 
 from dse.cli import designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
-from dse.cli.app import app
+from dse.cli.app import app, reader_left, say_no_more
 from dse.errors import DseError
 
 
@@ -18,8 +18,11 @@ def run_command(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors become a sentence on stderr."""
     try:
         app(arguments, exit_on_error=False, print_error=False)
-    except BrokenPipeError:  # the reader, such as head, has seen enough
-        sys.stderr.close()
+        sys.stdout.flush()  # a pipe that is closed by now is told here, not when the interpreter ends
+    except (BrokenPipeError, SystemExit) as stop:
+        if not reader_left(stop):
+            raise
+        say_no_more()
     except (DseError, CycloptsError, OSError) as error:
         print("dse:", " ".join(str(error).split()), file=sys.stderr)
         return 2

@@ -1,6 +1,8 @@
 """What every command stands on: the app and its groups, shared options, and JSON on stdout."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +36,23 @@ def made(path: Path) -> Path:
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror}); give another path with -o") from None
     return path
+
+
+def reader_left(error: BaseException) -> bool:
+    """Tell whether an error means that a reader of the output, such as head, has seen enough.
+
+    A terminal of rich's turns the closed pipe into an exit of its own.
+    """
+    return isinstance(error, BrokenPipeError) or (
+        isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError)
+    )
+
+
+def say_no_more() -> None:
+    """Send what is still to be flushed nowhere, so that the interpreter ends without a complaint."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(nowhere, stream.fileno())
 
 
 def print_json(document: Any) -> None:

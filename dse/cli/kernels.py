@@ -110,6 +110,7 @@ def explain(
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
     """
+    from dse.hardware.presets import load_sheet
     from dse.report.page_parts import check_writable
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
@@ -120,10 +121,11 @@ def explain(
 
     check_top(top)
     check_writable(out)
+    other = None if against is None else load_sheet(against, "--against")
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")
-    found = explain_one(gpu, workload, model) if against is None else compare(gpu, against, workload, model)
+    found = explain_one(gpu, workload, model) if other is None else compare(gpu, other, workload, model)
     if out is not None:
         from dse.report.page_explain import write_explain_page
 

@@ -183,12 +183,15 @@ def _given(content: dict, where: str) -> dict[str, Entry]:
     return {key: Entry(attr, attr.encode(content[key], where), where, "user") for key, attr in attributes.items()}
 
 
-def load_sheet(name_or_path: str | Path) -> GpuSheet:
-    """Return the sheet of a preset (by any of its names) or of a GPU TOML file; raises InputError."""
+def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
+    """Return the sheet of a preset (by any of its names) or of a GPU TOML file; raises InputError.
+
+    ``where`` opens the sentence about a name that means no GPU.
+    """
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return gpu_from_mapping(read_toml(path), str(path), path.stem)
-    return preset_sheet(resolve(str(name_or_path)))
+    return preset_sheet(resolve(str(name_or_path), where))
 
 
 def load_gpu(name_or_path: str | Path) -> "Gpu":

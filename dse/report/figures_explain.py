@@ -9,6 +9,7 @@ from plotly.subplots import make_subplots
 
 from dse.report.figures import BASELINE, EFFECT, GREY, INK, layout
 from dse.report.ticks import log_axis
+from dse.units import signed
 
 
 def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: float) -> go.Figure:
@@ -67,7 +68,7 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
         names, change = [escape(text) for text in part["text"]], part["change"].to_numpy(dtype=float)
         bars = go.Bar(
             x=change, y=names, orientation="h", marker={"color": np.where(change > 0, BASELINE, EFFECT)},
-            text=[f"{value:+.1f}" if abs(value) >= 0.05 else "" for value in change],
+            text=[signed(value, 1) if abs(value) >= 0.05 else "" for value in change],
             hovertemplate="%{y}: %{x:+.2f} %<extra></extra>",
         )  # fmt: skip
         figure.add_trace(bars, row=1, col=column)

@@ -82,7 +82,7 @@ def _columns(result: SweepResult, front: pd.DataFrame) -> list[_Column]:
 
 def _cell(value: float, before: float, sign: float) -> tuple[str, Text]:
     """A number, and its difference to the baseline coloured by whether that is better."""
-    percent = signed_percent(value, before).replace(" %", "%").replace("−", "-")
+    percent = signed_percent(value, before).replace(" %", "%")
     better = sign * (value - before) < 0
     return number(value), Text(percent, style="" if percent == "0.0%" else "green" if better else "red")
 

@@ -14,6 +14,7 @@ from dse.search.explain import METHOD, Explanation
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
 from dse.search.top import heaviest
 from dse.timing.timing import CAUSES, PHASE_CAUSES
+from dse.units import signed
 
 MOST_SENTENCES = 20
 """Moves told in the terminal where nobody says how many; ``--json`` holds all."""
@@ -171,7 +172,7 @@ def _steepest(found: Explanation, place: int) -> str:
     """The attribute on which a kernel's time depends most, with its elasticity."""
     rows = found.kernel_elasticities
     rows = rows[rows["operator"] == place]
-    return "" if rows.empty else f"{rows['name'].iloc[0]} {rows['time'].iloc[0]:+.2f}"
+    return "" if rows.empty else f"{rows['name'].iloc[0]} {signed(rows['time'].iloc[0], 2)}"
 
 
 def _sum(part: pd.DataFrame) -> tuple[str, float, float]:

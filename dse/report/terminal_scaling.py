@@ -7,6 +7,7 @@ from dse.report.findings_scaling import error_table, speed_ups
 from dse.report.words import number
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 from dse.scaling.scale_model import METHODS
+from dse.units import signed
 
 
 def print_scaling(answer: ScaleAnswer, console: Console) -> None:
@@ -52,7 +53,7 @@ def _predictions(answer: SheetAnswer) -> Table:
     last = ""
     for point in (p for p in answer.points if p.method == "recursion" and p.interval):
         low, high = point.interval or (0.0, 0.0)
-        off = "" if point.truth is None else f"{100 * (point.ipc / point.truth - 1):+.1f} %"
+        off = "" if point.truth is None else f"{signed(100 * (point.ipc / point.truth - 1), 1)} %"
         name = point.benchmark + (" (cliff)" if answer.cliffs[point.benchmark] else "")
         cells = [f"{point.size:g}", number(point.ipc), f"{number(low)} to {number(high)}", off]
         table.add_row("" if name == last else name, *cells)

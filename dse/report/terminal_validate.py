@@ -12,6 +12,7 @@ from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import worst_shape
 from dse.report.time_units import row_unit
+from dse.units import signed
 
 WORST = 10
 
@@ -59,8 +60,8 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
         out = f", of runs left out {answer.left_out:.1f} % (kernels alone {answer.alone_left_out:.1f} %)"
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
     alone = f"mean error of kernels alone {answer.kernels_alone:.1f} % (all runs)"
-    console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {low:+.0f} to {high:+.0f} % "
-                  "from predicted", highlight=False)  # fmt: skip
+    console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {signed(low)} to "
+                  f"{signed(high)} % from predicted", highlight=False)  # fmt: skip
     for warning in answer.warnings:
         console.print(f"warning: {warning}", markup=False, highlight=False, style="bold red")
     _lines(answer.skipped, (), console)

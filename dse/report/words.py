@@ -10,6 +10,7 @@ from dse.space.axis import Axis
 from dse.space.metrics import design_metrics
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
+from dse.units import signed
 
 MISSING = "–"
 
@@ -121,9 +122,7 @@ def signed_percent(value: float, base: float) -> str:
     if not (math.isfinite(value) and math.isfinite(base) and base > 0):
         return ""
     percent = 100 * (value / base - 1)
-    digits = 0 if abs(percent) >= 9.95 else 1
-    text = f"{abs(percent):,.{digits}f} %"
-    return text if float(f"{abs(percent):.{digits}f}") == 0 else f"{'−' if percent < 0 else '+'}{text}"
+    return f"{signed(percent, 0 if abs(percent) >= 9.95 else 1)} %"
 
 
 def span_text(ratios: tuple[float, float] | None) -> str:

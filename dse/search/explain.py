@@ -122,7 +122,8 @@ def load_for(
         return traced_workload(text, [*numbers, *near, *changed])
     capabilities = [n["compute_capability"] for n in numbers]
     warpgroup = any(n["warpgroup_mma"] > 0 for n in numbers)
-    return load_workload(text, Target((min(capabilities), max(capabilities)), warpgroup, library))
+    target = Target((min(capabilities), max(capabilities)), warpgroup, library)
+    return load_workload(text, target, gpus=sheets)
 
 
 def explained(

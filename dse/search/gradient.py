@@ -18,6 +18,7 @@ from dse.search.smoothed import Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space
 from dse.sweep.pareto import pareto_mask
+from dse.units import signed
 
 STEPS = 32
 """Steps from every member."""
@@ -93,7 +94,7 @@ class Refinement:
         if not self.members:
             return "refinement: the front is empty, so there is nothing to begin from; gain 0"
         began = "" if self.began == self.members else f" ({self.began:,} were tried)"
-        share = f" ({100 * self.gain / self.before:+.2f} %)" if self.before > 0 else ""
+        share = f" ({signed(100 * self.gain / self.before, 2)} %)" if self.before > 0 else ""
         return (
             f"refinement: {self.improved:,} of {self.members:,} members{began} are dominated by a design between the "
             f"grid's values; hypervolume {self.before:.4f} to {self.after:.4f}{share}, {self.off_grid:,} designs off "

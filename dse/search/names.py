@@ -2,6 +2,7 @@
 
 from dse.hardware.schema import Attribute
 from dse.search.moves import Move
+from dse.units import signed
 
 METRIC_WORDS = {"ttft_ms": "TTFT", "tbt_ms": "TBT", "time_ms": "time", "energy_j": "energy"}
 """Metric -> its word in a sentence."""
@@ -95,6 +96,5 @@ def after_number(unit: str) -> str:
 
 
 def percent(change: float) -> str:
-    """Return a relative change as "-6.1 %"."""
-    text = f"{100 * change:+.1f}"
-    return f"{'0.0' if float(text) == 0 else text} %"
+    """Return a relative change as "−6.1 %"."""
+    return f"{signed(100 * change, 1)} %"

@@ -49,6 +49,13 @@ class Expression:
         with np.errstate(all="ignore"):
             return _evaluate(self.tree, values, array_module)
 
+    def divisors(self) -> list["Expression"]:
+        """Return what the expression divides by, each as an expression of its own."""
+        found = [
+            n.right for n in ast.walk(self.tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div | ast.Mod)
+        ]
+        return [_part(tree) for tree in found]
+
     def __hash__(self) -> int:
         return hash(self.text)
 
@@ -63,7 +70,9 @@ def parse_expression(text: str, where: str, known: Iterable[str] | None = None) 
     ``where``, the part that is not allowed, or the name that is not among ``known``.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
-        raise InputError(f"{where}: {text!r} is not an expression; give a text such as 'die_mm2 <= 814'")
+        raise InputError(
+            f"{where}: {text!r} is not an expression; give a text such as '2 * sm_count' (condition: 'die_mm2 <= 814')"
+        )
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -76,6 +85,13 @@ def parse_expression(text: str, where: str, known: Iterable[str] | None = None) 
             if name not in pool:
                 raise InputError(f"{where}: {name!r} in {text!r} is not known here; {accepted(name, pool)}")
     return Expression(text.strip(), tree, tuple(dict.fromkeys(names)), _is_condition(tree))
+
+
+def _part(tree: ast.expr) -> Expression:
+    """Return a part of a checked expression."""
+    text, names = ast.unparse(tree), []
+    _check(tree, text, "", names)
+    return Expression(text, tree, tuple(dict.fromkeys(names)), _is_condition(tree))
 
 
 def _is_condition(tree: ast.expr) -> bool:

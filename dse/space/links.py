@@ -34,6 +34,26 @@ def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Column
     return columns
 
 
+def deciding(axes: Iterable[Axis], links: Links, attributes: Iterable[str]) -> list[Axis]:
+    """Return the axes that decide ``attributes``, through links too."""
+    needed = set(attributes)
+    for name, expression in reversed(links):
+        if name in needed:
+            needed |= {part for part in expression.names if not part.startswith("base.")}
+    return [axis for axis in axes if axis.name in needed]
+
+
+def count_of(axes: Sequence[Axis]) -> int:
+    """Return how many combinations the values of ``axes`` have."""
+    return int(np.prod([len(axis) for axis in axes], dtype=object)) if axes else 1
+
+
+def combinations(base: Mapping[str, float], links: Links, axes: Sequence[Axis]) -> Columns:
+    """Return the columns of every combination of ``axes`` and of every link around a ``base``."""
+    grids = np.meshgrid(*(np.asarray(axis.numbers, float) for axis in axes), indexing="ij")
+    return with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(axes, grids, strict=True)})
+
+
 def variants(
     base: Mapping[str, float], axes: Iterable[Axis], links: Links, attributes: Sequence[str], most: int, where: str
 ) -> list[dict[str, float]]:
@@ -41,18 +61,13 @@ def variants(
 
     Raises InputError where they are more than ``most``.
     """
-    needed = set(attributes)
-    for name, expression in reversed(links):
-        if name in needed:
-            needed |= {part.removeprefix("base.") for part in expression.names}
-    deciding = [axis for axis in axes if axis.name in needed]
-    count = int(np.prod([len(axis) for axis in deciding], dtype=object)) if deciding else 1
-    names = ", ".join(axis.name for axis in deciding)
+    varied = deciding(axes, links, attributes)
+    count = count_of(varied)
+    names = ", ".join(axis.name for axis in varied)
     refusal = f"{where}: {{:,}} GPUs differ in {names}; at most {most} may, since each needs its own cache simulation"
     if count > MOST_COMBINATIONS:
         raise InputError(refusal.format(count))
-    grids = np.meshgrid(*(np.asarray(axis.numbers, float) for axis in deciding), indexing="ij")
-    columns = with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(deciding, grids, strict=True)})
+    columns = combinations(base, links, varied)
     table = np.stack([np.broadcast_to(columns.get(name, base[name]), (count,)) for name in attributes], axis=1)
     rows = np.unique(np.concatenate([[[base[name] for name in attributes]], table]), axis=0)
     if len(rows) > most:

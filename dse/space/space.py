@@ -18,6 +18,7 @@ from dse.hardware.schema import attribute, gpu_schema
 from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
+from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.space.traces import compiled
@@ -129,22 +130,23 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     base = _base(content, where, folder)
     axes = _axes(_table(content, "axes", where), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
+    refuse_links(base.numbers(), axes, links, where)
     target = _target(base, axes, links)
     model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
-    around = Around(base.numbers(), axes, links, target, folder, model)
+    around = Around(base, axes, links, target, folder, model)
     workloads, weights = _workloads(_table(content, "workloads", where), where, around)
     _check_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
     space = Space(
-        name=_text(content, "name", where, name),
+        name=_name(content, where, name),
         question=_text(content, "question", where, ""),
         base=base,
         axes=axes,
         links=links,
-        constraints=_constraints(content.get("constraints", []), where, known),
+        constraints=_constraints(content.get("constraints", []), where, around, known),
         workloads=workloads,
         weights=weights,
-        objectives=_objectives(content.get("objectives"), where, known),
+        objectives=_objectives(content.get("objectives"), where, around, known),
         model=model,
         power=power_choice(content.get("power", "board"), f"{where}: power"),
         yield_model=_yield_model(content, where),
@@ -161,6 +163,13 @@ def _text(content: dict, key: str, where: str, default: str) -> str:
     if not isinstance(value, str):
         raise InputError(f"{where}: {key} = {value!r} is not accepted; give a text")
     return value
+
+
+def _name(content: dict, where: str, default: str) -> str:
+    name = _text(content, "name", where, default)
+    if "name" in content and not name.strip():
+        raise InputError(f"{where}: name = {name!r} is empty; give a text, or leave it out ({default!r} then)")
+    return name
 
 
 def _yield_model(content: dict, where: str) -> str:
@@ -181,7 +190,11 @@ def _table(content: dict, key: str, where: str, required: bool = True) -> dict[s
 
 def _base(content: dict, where: str, folder: Path) -> GpuSheet:
     base = content.get("base")
-    if not isinstance(base, str):
+    if base is not None and not isinstance(base, str):
+        raise InputError(
+            f'{where}: base = {base!r} is not accepted; give the name or the TOML of a GPU, as base = "h100_sxm"'
+        )
+    if base is None:
         raise InputError(f'{where}: base is missing; give the GPU to start from, as base = "h100_sxm"')
     overrides = _table(content, "gpu", where, required=False)
     for key in ("base", "name"):
@@ -232,18 +245,23 @@ def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expr
 class Around:
     """What a workload may need of the space that it stands in."""
 
-    base: dict[str, float]
+    sheet: GpuSheet
     axes: tuple[Axis, ...]
     links: tuple[tuple[str, Expression], ...]
     target: Target
     folder: Path
     model: TimingModel
 
+    @property
+    def base(self) -> dict[str, float]:
+        """The base GPU's attributes as numbers."""
+        return self.sheet.numbers()
+
     def load(self, use: str, name: str, where: str) -> Workload:
         """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
         use = _resolve(use, self.folder)
         if not is_trace(use):
-            return load_workload(use, self.target, name=name)
+            return load_workload(use, self.target, name=name, gpus=[self.sheet])
         gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
         return compiled(traced_workload(use, gpus, name), self.model, self.base, self.axes, self.links)
 
@@ -302,7 +320,7 @@ def _known_names(workloads: tuple[Workload, ...]) -> set[str]:
     return known | {"total.time_ms"}
 
 
-def _constraints(items: Any, where: str, known: set[str]) -> tuple[Expression, ...]:
+def _constraints(items: Any, where: str, around: Around, known: set[str]) -> tuple[Expression, ...]:
     if not isinstance(items, list):
         raise InputError(f'{where}: constraints = {items!r} is not accepted; give a list, as ["die_mm2 <= 814"]')
     constraints = []
@@ -311,6 +329,7 @@ def _constraints(items: Any, where: str, known: set[str]) -> tuple[Expression, .
         expression = parse_expression(text, here, known)
         if not expression.condition:
             raise InputError(f"{here}: {text!r} is not a condition; give a comparison, as 'die_mm2 <= 814'")
+        refuse_expression(expression, around.base, around.axes, around.links, here)
         constraints.append(expression)
     return tuple(constraints)
 
@@ -321,7 +340,7 @@ RESERVED = ("feasible", "reason", "code")
 _DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
 
 
-def _objectives(items: Any, where: str, known: set[str]) -> tuple[Objective, ...]:
+def _objectives(items: Any, where: str, around: Around, known: set[str]) -> tuple[Objective, ...]:
     form = 'give [[objectives]] tables with value = "decode.tbt_ms" and goal = "min"'
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise InputError(f"{where}: objectives are missing; {form}")
@@ -338,7 +357,8 @@ def _objectives(items: Any, where: str, known: set[str]) -> tuple[Objective, ...
         expression = parse_expression(item.get("value", ""), f"{here}: value", known)
         if expression.condition:
             raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
-        name = _text(item, "name", here, expression.text)
+        refuse_expression(expression, around.base, around.axes, around.links, f"{here}: value")
+        name = _name(item, here, expression.text)
         unit = _text(item, "unit", here, metric_unit(expression.text))
         if name != expression.text and (name in known or name in RESERVED):
             raise InputError(f"{here}: name = {name!r} means something else already; give a name of its own")

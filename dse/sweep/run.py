@@ -133,7 +133,8 @@ def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
         return traced_workload(workload, [sheet.numbers()])
     record = sheet.record()
     capability = float(record.compute_capability)
-    return load_workload(workload, Target((capability, capability), bool(record.warpgroup_mma > 0), model.library))
+    target = Target((capability, capability), bool(record.warpgroup_mma > 0), model.library)
+    return load_workload(workload, target, gpus=[sheet])
 
 
 def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu) -> tuple[Timing, Power]:

@@ -69,7 +69,7 @@ class TraceQuestion:
         if gpu is None:
             gpu = _made_for(traces)
             notes.append(f"no --gpu is given: {gpu}, by the trace's binary version")
-        record = read_gcom_config(gpu) if gpu.endswith(".config") else load_sheet(gpu)
+        record = read_gcom_config(gpu) if gpu.endswith(".config") else load_sheet(gpu, "--gpu")
         if isinstance(record, GcomConfig):
             notes += _config_notes(record)
         timing = timing or ("gcom" if isinstance(record, GcomConfig) else "amali")

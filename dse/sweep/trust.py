@@ -12,6 +12,7 @@ from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
+from dse.units import signed
 from dse.workload.engine import interval_of
 from dse.workload.workload import Workload
 
@@ -59,7 +60,7 @@ class Trust:
         if self.uncertainty is None:
             return "uncalibrated"
         low, high = (100 * (x - 1) for x in (self.uncertainty.low, self.uncertainty.high))
-        return f"{low:+.0f} to {high:+.0f} %".replace("-", "−")
+        return f"{signed(low)} to {signed(high)} %"
 
     def interval(self, value: float) -> tuple[float, float] | None:
         """Return where the measured value would lie in 80 % of cases, in the metric's unit."""

@@ -6,13 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dse.errors import InputError
 from dse.units import KIB
 from dse.workload.attention_library import DEFAULTS, AttentionLibrary, Block, attention_libraries
 from dse.workload.dtypes import element_bytes
 from dse.workload.gemm import VECTOR_BYTES
 from dse.workload.implementation import implementation_index
-from dse.workload.instructions import MatrixInstruction, instruction_fma, instructions_for
+from dse.workload.instructions import MatrixInstruction, NoInstructionError, instruction_fma, instructions_for
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
 
@@ -112,7 +111,7 @@ def attention_operator(
     library: AttentionLibrary | None = None,
     elsewhere: bool = False,
 ) -> Operator:
-    """Return the operator of an attention layer; raises InputError when no instruction computes in its type.
+    """Return the operator of an attention layer; raises NoInstructionError when none computes in its type.
 
     ``library`` whose kernels run; None: FlashAttention 3 where a GPU has warpgroup instructions, version 2 elsewhere.
     With ``elsewhere`` these run, too, on GPUs where the library has no kernel that does.
@@ -125,8 +124,7 @@ def attention_operator(
     if elsewhere and not instructions:
         instructions, library = of_any, None
     if not instructions:
-        words = f" of {library.title}" if library else ""
-        raise InputError(f"{name}: no matrix instruction{words} of these GPUs computes in {attention.dtype}")
+        raise NoInstructionError(name, attention.dtype, library.title if library else "")
     splits = SPLITS if library is None else FINE_SPLITS
     runs = [_Run(attention, i, library or attention_libraries()[DEFAULTS[i.warpgroup]], splits) for i in instructions]
     if library is not None and elsewhere and all(i.warpgroup for i in instructions):

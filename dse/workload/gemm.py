@@ -8,11 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 from math import ceil
 
-from dse.errors import InputError
 from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.implementation import implementation_index
-from dse.workload.instructions import MMA_884, TCGEN05, MatrixInstruction, instruction_fma, instructions_for
+from dse.workload.instructions import (
+    MMA_884,
+    TCGEN05,
+    MatrixInstruction,
+    NoInstructionError,
+    instruction_fma,
+    instructions_for,
+)
 from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
@@ -107,7 +113,7 @@ def gemm_operator(
     repeats: float = 1.0,
     library: Library = REPRESENTATIVE,
 ) -> Operator:
-    """Return the operator of a matrix product; raises InputError when no instruction computes in its type.
+    """Return the operator of a matrix product; raises NoInstructionError when none computes in its type.
 
     ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
     the tiles and splits.
@@ -120,7 +126,7 @@ def gemm_operator(
         for split in _splits(gemm, instruction, tile, library)
     ]
     if not candidates:
-        raise InputError(f"{name}: no matrix instruction of these GPUs computes in {gemm.compute}")
+        raise NoInstructionError(name, gemm.compute)
     batch = f"{gemm.batch:g} x " if gemm.batch != 1 else ""
     shape = f"{batch}{gemm.m:g} x {gemm.n:g} x {gemm.k:g} {gemm.compute}"
     return Operator(name, "gemm", tuple(candidates), repeats, phase, shape, frozenset({gemm.a, gemm.b, gemm.compute}))

@@ -1,7 +1,10 @@
 """Classes of matrix instructions: what a warp instruction does, and on which GPUs it exists."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from dse.errors import InputError
+from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import BITS
 
 
@@ -33,6 +36,21 @@ _WARPGROUP_DTYPES = ("tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 def _warpgroup_fma(rows: int) -> dict[str, float]:
     """FMAs a warp does per instruction and column of the second operand: rows x 32 bytes of k over four warps."""
     return {dtype: rows * (32 * 8 / BITS[dtype]) / 4 for dtype in _WARPGROUP_DTYPES}
+
+
+class NoInstructionError(InputError):
+    """No matrix instruction of the GPUs in question computes in ``dtype``, as ``operator`` does."""
+
+    def __init__(self, operator: str, dtype: str, library: str = "") -> None:
+        of = f" of {library}" if library else ""
+        super().__init__(f"{operator}: no matrix instruction{of} of these GPUs computes in {dtype}")
+        self.operator, self.dtype = operator, dtype
+
+    def on(self, sheets: Iterable[GpuSheet]) -> str:
+        """Return the sentence that names the GPUs and the types that they have."""
+        have = {sheet.title: ", ".join(["fp32", *_tensor_types(sheet)]) for sheet in sheets}
+        can = "; ".join(f"{title} can in {types}" for title, types in have.items())
+        return f"{self.operator} computes in {self.dtype}, in which {' and '.join(have)} cannot; {can}"
 
 
 CUDA_CORE = MatrixInstruction("ffma", 0.0, {"fp32": 32.0}, stages=2)
@@ -80,3 +98,10 @@ def instructions_for(capabilities: tuple[float, float] | None, warpgroup: bool, 
     oldest = max((i.compute_capability for i in warp_level if i.compute_capability <= low), default=0.0)
     kept = [i for i in warp_level if i.compute_capability >= oldest]
     return kept + [i for i in usable if i.warpgroup and warpgroup]
+
+
+def _tensor_types(sheet: GpuSheet) -> list[str]:
+    """Return the data types that a GPU's tensor cores compute in and that an instruction of it names."""
+    numbers = sheet.numbers()
+    capability, warpgroup = numbers["compute_capability"], numbers["warpgroup_mma"] > 0
+    return [dtype for dtype in sheet.tensor_types() if instructions_for((capability, capability), warpgroup, dtype)]

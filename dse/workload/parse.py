@@ -1,18 +1,20 @@
 """Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
 
 import csv
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import read_toml
+from dse.hardware.presets import GpuSheet, read_toml
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import BITS, precision
 from dse.workload.engine import Engine, find_engine
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.instructions import NoInstructionError
 from dse.workload.llm import Serving, Target, llm_workload
 from dse.workload.network import load_network, networks
-from dse.workload.operator import FOREVER
+from dse.workload.operator import FOREVER, Operator
 from dse.workload.workload import Phase, Workload
 
 KEYS = {
@@ -39,36 +41,58 @@ MAX_CTAS = 2**23
 """Largest grid that the 32-bit batch counts exactly (:func:`dse.numerics.floor_div`)."""
 
 
-def load_workload(text: str | Path, target: Target | None = None, name: str | None = None) -> Workload:
+def load_workload(
+    text: str | Path, target: Target | None = None, name: str | None = None, gpus: Iterable[GpuSheet] = ()
+) -> Workload:
     """Return the workload that ``text`` states.
 
     ``text`` is ``NETWORK:key=value,...`` (a network's name or the path of a Hugging Face config.json), the path of a
-    workload TOML, or the path of a CSV of GEMMs. ``target`` limits the kernel candidates to GPUs that matter. Raises
-    InputError naming what is wrong and what would be accepted.
+    workload TOML, or the path of a CSV of GEMMs. ``target`` limits the kernel candidates to GPUs that matter; ``gpus``
+    are those that are named where none of them computes in a data type. Raises InputError naming what is wrong and what
+    would be accepted.
     """
     text = str(text)
+    try:
+        return _checked(_loaded(text, target), name)
+    except NoInstructionError as error:
+        if not (sheets := list(gpus)):
+            raise
+        raise InputError(f"{text}: {error.on(sheets)}") from None
+
+
+FORMS = (
+    "give a network with its settings, as llama3_8b:phase=decode,batch=32,context=2048 (see 'dse show networks'), "
+    "or the path of a workload TOML, of a CSV of GEMMs, or of a trace directory"
+)
+"""How a workload is written."""
+
+
+def _loaded(text: str, target: Target | None) -> Workload:
     network, _, settings = text.partition(":")
+    if not network.strip():
+        raise InputError(f"workload {text!r}: is empty or names no network; {FORMS}")
     path = Path(network if "=" in settings else text)
     if path.suffix == ".csv":
-        workload = gemm_list(path, target)
-    elif path.suffix == ".toml":
-        workload = _from_toml(path, target)
-    elif path.is_dir() and not (path / "config.json").exists():
+        return gemm_list(path, target)
+    if path.suffix == ".toml":
+        return _from_toml(path, target)
+    if path.is_dir() and not (path / "config.json").exists():
         raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
-    else:
-        workload = _llm(network, _settings(settings, text), text, target)
-    return _checked(workload, name)
+    return _llm(network, _settings(settings, text), text, target)
 
 
 def _checked(workload: Workload, name: str | None) -> Workload:
     for operator in workload.operators:
-        ctas = min(float(c.kernel.ctas) for c in operator.candidates)
-        if ctas >= MAX_CTAS:
-            raise InputError(
-                f"{workload.name}: {operator.name} launches {ctas:.3g} CTAs, more than the {MAX_CTAS} that are "
-                "counted exactly; give a smaller batch or prompt"
-            )
+        _check_ctas(operator, f"{workload.name}: {operator.name}", "a smaller batch or prompt")
     return workload if name is None else replace(workload, name=name)
+
+
+def _check_ctas(operator: Operator, what: str, remedy: str) -> None:
+    ctas = min(float(c.kernel.ctas) for c in operator.candidates)
+    if ctas >= MAX_CTAS:
+        raise InputError(
+            f"{what} launches {ctas:.3g} CTAs, more than the {MAX_CTAS} that are counted exactly; give {remedy}"
+        )
 
 
 def _settings(text: str, where: str) -> dict[str, str]:
@@ -87,7 +111,9 @@ def _settings(text: str, where: str) -> dict[str, str]:
 def _from_toml(path: Path, target: Target | None) -> Workload:
     content = read_toml(path)
     network = content.pop("network", None)
-    if not isinstance(network, str):
+    if network is not None and (not isinstance(network, str) or not network.strip()):
+        raise InputError(f"{path}: network = {network!r} is not accepted; give a network's name or config.json")
+    if network is None:
         raise InputError(
             f'{path}: network is missing; give network = "llama3_8b" (one of {", ".join(networks())}) '
             "or the path of a Hugging Face config.json"
@@ -214,7 +240,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel"),))
 
 
-def _gemm_row(row: dict[str, str], where: str, target: Target):
+def _gemm_row(row: dict[str, str], where: str, target: Target) -> Operator:
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
     dtype = (row.get("dtype") or "bf16").strip()
@@ -223,7 +249,10 @@ def _gemm_row(row: dict[str, str], where: str, target: Target):
     wide = dtype if BITS[dtype] >= 16 else "bf16"
     gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, wide, FOREVER, FOREVER, FOREVER)
     name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
-    return gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
+    operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
+    given = f"{where}: m = {m}, n = {n}, k = {k}" + (f", batch = {batch}" if batch > 1 else "")
+    _check_ctas(operator, given, "a smaller m or n" + (", or a smaller batch" if batch > 1 else ""))
+    return operator
 
 
 def _cell(row: dict[str, str], key: str, where: str, default: int | None = None) -> int:

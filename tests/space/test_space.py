@@ -77,6 +77,8 @@ def _set(path: str, value: Any):
 WRONG = [
     (_set("bse", "h100"), ["'bse'", "did you mean 'base'"]),
     (_set("base", None), ["base is missing", 'base = "h100_sxm"']),
+    (_set("base", 3), ["base = 3 is not accepted", "name or the TOML of a GPU"]),
+    (_set("name", ""), ["name = '' is empty"]),
     (_set("base", "h100_smx"), ["h100_smx", "h100_sxm"]),
     (_set("base", "mi300x"), ["MI300X", "cannot be evaluated"]),
     (_set("gpu", {"sm_cnt": 3}), ["[gpu]", "'sm_cnt'", "sm_count"]),
@@ -87,6 +89,12 @@ WRONG = [
     (_set("links/sm_count", "3"), ["[links] sm_count", "axis already"]),
     (_set("links/l2_mib", "open('x')"), ["[links] l2_mib", "not allowed"]),
     (_set("links/l2_mib", "sm_cuont"), ["'sm_cuont'", "sm_count"]),
+    (_set("links/l2_mib", 60), ["[links] l2_mib", "60 is not an expression", "2 * sm_count"]),
+    (_set("links/l2_mib", "-sm_count"), ["[links] l2_mib = '-sm_count' is -144 to -96 in every design", "4096 MiB"]),
+    (_set("links/l2_mib", "1e6"), ["[links] l2_mib = '1e6' is 1e+06 in every design", "4096 MiB"]),
+    (_set("links/l2_mib", "sm_count / (base.l2_mib - 50)"), ["[links] l2_mib", "'base.l2_mib - 50', which is 0"]),
+    (_set("links/l2_mib", "sqrt(-sm_count)"), ["[links] l2_mib", "no finite number in any design"]),
+    (_set("links/warpgroup_mma", "0.5"), ["[links] warpgroup_mma = '0.5' is 0.5 in every", "true or false"]),
     (_set("workloads", None), ["[workloads] is missing"]),
     (_set("workloads/decode", "llama3_9b"), ["llama3_9b", "llama3_8b"]),
     (_set("workloads/decode", "llama3_8b:batc=3"), ["'batc'", "batch"]),
@@ -100,6 +108,14 @@ WRONG = [
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "less"}]), ["goal = 'less'", '"min"']),
     (_set("objectives", [{"value": "prefill.tbt_ms", "goal": "min"}]), ["'prefill.tbt_ms'"]),
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "min", "name": "die_mm2"}]), ["die_mm2", "something else"]),
+    (_set("objectives", [{"value": "3", "goal": "min"}]), ["entry 1: value: '3' is the same in every design"]),
+    (_set("objectives", [{"value": "2 * base.tdp_w", "goal": "min"}]), ["is the same in every design", "die_mm2"]),
+    (_set("objectives", [{"value": "die_mm2 / 0", "goal": "min"}]), ["entry 1: value:", "divides by '0'"]),
+    (_set("objectives", [{"value": "log(sm_count - 500)", "goal": "min"}]), ["value:", "no finite number"]),
+    (_set("objectives", [{"value": "decode.tbt_ms", "goal": "min", "name": " "}]), ["entry 1: name = ' ' is empty"]),
+    (_set("constraints", ["die_mm2 / (sm_count - sm_count) <= 3"]), ["entry 1", "'sm_count - sm_count', which is 0"]),
+    (_set("constraints", ["1 <= 2"]), ["constraints, entry 1", "the same in every design"]),
+    (_set("workloads/decode", ""), ["[workloads] decode: workload '': is empty", "llama3_8b:phase=decode"]),
     (_set("gpu", {"peaks": {"bf16": 1979}}), ["sparsity"]),
     (_set("constraints", ["die_mm2"]), ["not a condition", "die_mm2 <= 814"]),
     (_set("constraints", ["area <= 3"]), ["'area'"]),
@@ -151,3 +167,34 @@ def test_yield_and_power_models_are_chosen_by_name(small: dict[str, Any]) -> Non
         space_from_mapping(small | {"yield_model": "poisson"}, "s.toml", "s")
     with pytest.raises(InputError, match="no power model is called 'watts'"):
         space_from_mapping(small | {"power": "watts"}, "s.toml", "s")
+
+
+POSSIBLE = [
+    _set("links/l2_mib", "(sm_count - 120) * 2"),  # outside its range in some designs only
+    _set("links/l2_mib", "6000 / (sm_count - 96)"),  # divides by 0 in some designs only
+    _set("links/l2_mib", "60"),
+    _set("links/sm_enabled_fraction", "base.sm_count / base.sm_count"),
+    _set("constraints", ["die_mm2 / (sm_count - 96) <= 800"]),
+    _set("objectives", [{"value": "-1 * prefill.ttft_ms / dram_bandwidth_gbs", "goal": "max"}]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(POSSIBLE)))
+def test_what_some_designs_can_have_is_accepted(number: int, small: dict[str, Any]) -> None:
+    POSSIBLE[number](small)
+    assert space_from_mapping(small, "here", "small").size == 45
+
+
+def test_a_data_type_that_the_base_lacks_is_told_with_its_types(small: dict[str, Any]) -> None:
+    small |= {"base": "v100_sxm2_32gb", "axes": {"sm_count": [80, 96]}, "links": {}}
+    with pytest.raises(InputError, match=r"^here: \[workloads\] prefill: .*bf16, in which .* can in fp32, fp16$"):
+        space_from_mapping(small, "here", "small")
+
+
+def test_a_grid_too_large_to_look_through_is_not_judged(small: dict[str, Any]) -> None:
+    small["axes"] |= {
+        "boost_clock_mhz": {"from": 500, "to": 1999, "step": 0.1},
+        "l2_clock_mhz": {"from": 500, "to": 1999, "step": 0.1},
+    }
+    small["links"]["l2_mib"] = "-boost_clock_mhz - l2_clock_mhz"
+    assert space_from_mapping(small, "here", "small").size > 1e9

@@ -3,6 +3,7 @@
 import pytest
 
 from dse.errors import InputError
+from dse.hardware.presets import preset_sheet
 from dse.workload.llm import Target
 from dse.workload.parse import load_workload
 
@@ -99,6 +100,11 @@ def test_a_csv_lists_gemms(tmp_path):
         ("m,n,k,dtype\n1,2,3,int4\n", "line 2: dtype 'int4' is not accepted"),
         ("m,n,k\n1,2,3,4\n", "a row with more cells than the header"),
         ("m,n,k,k\n1,2,3,4\n", "has a column twice"),
+        (
+            "m,n,k\n1,2,3\n1000000,1000000,1000000\n",
+            r"x\.csv, line 3: m = 1000000, n = 1000000, k = 1000000 launches .* give a smaller m or n$",
+        ),
+        ("m,n,k,batch\n64,64,64,9999999\n", r"x\.csv, line 2: .*, batch = 9999999 .* or a smaller batch$"),
     ],
 )
 def test_a_wrong_csv_is_refused(tmp_path, text, sentence):
@@ -114,3 +120,29 @@ def test_files_that_are_absent_and_folders_are_refused(tmp_path):
             load(tmp_path / name)
     with pytest.raises(InputError, match="neither kernelslist"):
         load(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", " ", ":", ":batch=2"])
+def test_an_empty_workload_is_refused_with_how_one_is_written(text):
+    with pytest.raises(InputError, match=r"^workload .* is empty .*llama3_8b:phase=decode.*TOML.*CSV.*trace"):
+        load(text)
+
+
+@pytest.mark.parametrize("value", ['""', "3"])
+def test_a_file_that_names_no_network_is_refused(tmp_path, value):
+    path = tmp_path / "x.toml"
+    path.write_text(f"network = {value}\n")
+    with pytest.raises(InputError, match=r"x\.toml: network = .* is not accepted; give a network's name"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("preset", "types"),
+    [("v100_sxm2_32gb", "Tesla V100.* can in fp32, fp16$"), ("p100_pcie_16gb", "Tesla P100.* can in fp32$")],
+)
+def test_a_data_type_that_a_gpu_lacks_is_refused_with_the_types_that_it_has(preset, types):
+    sheet = preset_sheet(preset)
+    capability = sheet.numbers()["compute_capability"]
+    target = Target((capability, capability), False)
+    with pytest.raises(InputError, match=f"^gpt2_xl:dtype=bf16: qkv_projection computes in bf16, in which .*{types}"):
+        load_workload("gpt2_xl:dtype=bf16", target, gpus=[sheet])
