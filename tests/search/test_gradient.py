@@ -236,6 +236,7 @@ def test_the_command_marks_what_is_off_the_grid(write_space, tmp_path, capsys):
     assert (out / "pareto.parquet").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_a_sweep_s_front_is_refined_the_same_way_and_its_page_drawn(space, found, write_space, tmp_path, capsys):
     out = tmp_path / "out"
     assert run_command(["sweep", str(write_space(COARSE)), "--refine", "-o", str(out), "--json"]) == 0
