@@ -146,7 +146,9 @@ class AxisStatistics:
         first, width = histograms.low * _OCTAVE >> shift, 1 << (_SHIFT + shift)
         place = first + int(np.searchsorted(cumulative, cumulative[-1] / 2))
         middle = _LOWEST + place * width + width // 2
-        return float(np.int32(middle).view(np.float32)), best
+        median = float(np.int32(middle).view(np.float32))
+        # Half a bin of error must not put it beyond the best, which is exact.
+        return (max if sign > 0 else min)(median, best), best
 
 
 def _restored(lengths: tuple[int, ...], objectives: int, arrays: Mapping[str, np.ndarray]) -> AxisStatistics:

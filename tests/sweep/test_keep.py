@@ -206,6 +206,18 @@ def test_medians_of_axes_of_very_many_values_are_coarser() -> None:
     assert sum(histograms.counts.size for histograms in many.histograms) <= 2**22
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_median_lies_never_beyond_the_best(sign: float) -> None:
+    for equal in np.geomspace(1.0, 2.0, 50):
+        statistics = AxisStatistics((1,), 1)
+        values = np.full((1, 3), equal)
+        statistics.add(0, np.ones(3, bool), values, sign * values)
+        median, best = statistics._figures(0, 0, 0, sign)
+        assert best == equal
+        assert sign * median >= sign * best
+        assert median == pytest.approx(best, rel=0.008)
+
+
 def test_a_front_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dse.sweep.fold.LARGEST_FRONT", 10)
     equal, total = Fold((20,), (1.0,)), Fold((20,), (1.0,))
