@@ -25,7 +25,7 @@ class Harness:
     them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
     ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured;
     ``quantises``: how the activations of products in 8 bits are quantised in the time of the product, "" where they
-    are not (:data:`dse.calibrate.quantised.PASSES`).
+    are not (:data:`dse.calibrate.quantised.WAYS`).
     """
 
     name: str

@@ -37,17 +37,32 @@ class Pass:
 
 STATIC, BY_TOKEN, LARGEST = Pass(0, 1), Pass(1, 1), Pass(1, 0)
 
-PASSES: dict[str, tuple[Pass, ...]] = {
-    "": (), "static": (STATIC,), "token": (BY_TOKEN,), "tensor": (LARGEST, STATIC),
+
+@dataclass(frozen=True)
+class Way:
+    """How activations are quantised: the kernels before the product, whether the product may split k, and in words what
+    a row's time then holds beside it."""
+
+    passes: tuple[Pass, ...] = ()
+    splits: bool = True
+    words: str = ""
+
+
+WAYS = {
+    "": Way(),
+    "static": Way((STATIC,), words="a pass over the activations that scales them"),
+    "token": Way((BY_TOKEN,), words="a pass that finds each token's largest value and scales by it"),
+    "tensor": Way((LARGEST, STATIC), splits=False, words="a pass that finds the activations' largest value, one that "
+                  "scales by it, and no split-K"),
 }  # fmt: skip
-"""Way of quantising -> its kernels: by a known scale, by the largest value of each token, or by that of the tensor."""
+"""Name of a way -> what it does: nothing, by a known scale, by the largest value of each token or of the tensor."""
 
 
 def quantises(row: Any, harness: Harness) -> str:
-    """Return how the harness quantises the activations of a row, "" where it does not: one of PASSES."""
+    """Return how the harness quantises the activations of a row, "" where it does not: one of WAYS."""
     return harness.quantises if row.op == "gemm" and row.dtype == QUANTISED else ""
 
 
 def library_for(quantising: str, library: Library) -> Library:
-    """Return the library of the product: one whose scale waits for the tensor's largest value does not split k."""
-    return replace(library, splits=(1,), warpgroup_splits=()) if quantising == "tensor" else library
+    """Return the library of the product, without its splits where the way of quantising allows none."""
+    return library if WAYS[quantising].splits else replace(library, splits=(1,), warpgroup_splits=())

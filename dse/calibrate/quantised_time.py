@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 
-from dse.calibrate.quantised import PASSES, Pass
+from dse.calibrate.quantised import WAYS, Pass
 from dse.calibrate.timed import ROWS, TimedRows, timings, us_of
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
@@ -29,5 +29,5 @@ def pass_timings(model: TimingModel, rows: TimedRows, places: np.ndarray, one: P
 
 def _passes(rows: TimedRows) -> list[tuple[np.ndarray, Pass]]:
     """The passes of each way of quantising with the rows that have them."""
-    places = {how: np.flatnonzero(rows.table["quantises"] == how) for how in PASSES}
-    return [(places[how], one) for how, passes in PASSES.items() for one in passes if len(places[how])]
+    places = {how: np.flatnonzero(rows.table["quantises"] == how) for how in WAYS}
+    return [(places[how], one) for how, way in WAYS.items() for one in way.passes if len(places[how])]

@@ -9,6 +9,7 @@ from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.group_errors import held_back
 from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
+from dse.calibrate.quantised import WAYS
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.vector_rows import VECTOR
 from dse.tables import read_table
@@ -61,18 +62,10 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     return notes
 
 
-QUANTISES = {
-    "static": "a pass over the activations that scales them",
-    "token": "a pass over the activations that finds each token's largest value and scales by it",
-    "tensor": "a pass that finds the activations' largest value, one that scales by it, and no split-K",
-}
-"""Way of quantising (:data:`dse.calibrate.quantised.PASSES`) -> what a row's time then holds beside its product."""
-
-
 def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
     """What was predicted with products whose activations are quantised in the same time."""
     found = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
-    return [f"{row.dtype} products as {row.harness} times them: with {QUANTISES[str(row.quantises)]}"
+    return [f"{row.dtype} products as {row.harness} times them: with {WAYS[str(row.quantises)].words}"
             for row in found.itertuples(index=False) if row.quantises]  # fmt: skip
 
 

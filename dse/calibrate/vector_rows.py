@@ -93,7 +93,7 @@ def vector_family(row: Any) -> str:
 def _overheads() -> dict[tuple[str, str, str], tuple[float, float]]:
     return {
         (row["harness"], row["device"], row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
-        for table in ("vector_overheads", "product_overheads")
+        for table in ("vector_overheads", "operator_overheads")
         for row in read_table(f"calibration/{table}.csv")
     }
 

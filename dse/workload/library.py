@@ -95,8 +95,9 @@ EARLY = replace(
     warpgroup_splits=(1, 2, 4, 8, 16),
 )
 """The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256), launched in
-whole clusters: an odd number of tiles along m took up to 13 % longer than an even one, which today's library shows
-nowhere (experiments/012_timing_calibration)."""
+whole clusters, and splits of its warpgroup tiles by powers of two: against a model without clusters an odd number of
+tiles along m took up to a tenth longer than an even one, which today's library shows nowhere
+(experiments/012_timing_calibration)."""
 
 LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}
 """Name -> library."""

@@ -121,6 +121,23 @@ def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) 
         rewrite(shipped_implementations()[name], found)
 
 
+def powered(rows: pd.DataFrame) -> None:
+    """Print what loops that read the power add to attention [us], fitted to families that may be, and what it is worth.
+
+    ``rows``: of :func:`judged_rows`, whose kernels hold no cache write.
+    """
+    for op, part in rows[rows["op"].isin(("attn_prefill", "attn_decode"))].groupby("op"):
+        measured, out = part["latency_us"].to_numpy(), part["out"].to_numpy()
+        alone = (part["predicted_us"] - part["overhead_us"]).to_numpy()
+
+        def off(overhead: float, some: np.ndarray, alone: np.ndarray = alone, measured: np.ndarray = measured) -> float:
+            return float(np.abs(np.log((alone + overhead) / measured))[some].mean())
+
+        best_us = min(np.arange(0.0, 10.0, 0.1), key=lambda overhead: off(overhead, ~out))
+        error = 100 * np.abs((alone + best_us) / measured - 1)
+        print(f"{op}: {best_us:.1f} us; fitted families {error[~out].mean():.1f} %, left out {error[out].mean():.1f}")
+
+
 def pooled(costs: list[dict[str, float]]) -> dict[str, float]:
     """Return the geometric mean of several implementations' costs, the mean where one of them is 0."""
     found = {}
@@ -155,8 +172,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--power", action="store_true", help="only what loops that read the power add")
     parser.add_argument("-i", "--implementation", action="append", choices=IMPLEMENTATIONS)
     arguments = parser.parse_args()
+    if arguments.power:
+        powered(judged_rows(arguments.folder, ("aiconfigurator__power",)))
+        return
     tables = [read_times(arguments.folder / name) for name in TABLES]
     frame = pd.concat([t.frame for t in tables], ignore_index=True)
     skipped: dict[str, int] = {}

@@ -126,8 +126,8 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
 def write(answer: TimingAnswer, rows: TimedRows) -> None:
     """Write the calibration and the overheads."""
     answer.write(DATA / "implementations" / f"{NAME}.toml")
-    others = [row for row in read_table("calibration/product_overheads.csv") if row["harness"] != "neusight"]
-    with (DATA / "product_overheads.csv").open("w", newline="", encoding="utf-8") as file:
+    others = [row for row in read_table("calibration/operator_overheads.csv") if row["harness"] != "neusight"]
+    with (DATA / "operator_overheads.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["harness", "device", "op", "overhead_us", "shadow_us", "unit", "source", "status"])
         for (device, op), part in rows.table.groupby(["device", "op"]):

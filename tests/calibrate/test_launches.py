@@ -44,7 +44,7 @@ def test_the_host_of_an_eager_product_is_a_devices_own_where_it_was_fitted():
     fitted = overhead_of(product(""), harness)
     assert fitted != (harness.overhead_us, 0.0)
     unknown = overhead_of(SimpleNamespace(**vars(product("")) | {"device": "L4"}), harness)
-    known = [row for row in read_table("calibration/product_overheads.csv") if row["op"] == "bmm"]
+    known = [row for row in read_table("calibration/operator_overheads.csv") if row["op"] == "bmm"]
     mine = [float(row["overhead_us"]) for row in known if row["device"] != ANY]
     assert len(mine) == 5
     assert unknown[0] == pytest.approx(np.exp(np.mean(np.log(mine))), rel=1e-4)  # the mean of the known hosts

@@ -123,7 +123,9 @@ def test_the_grid_is_the_spaces_grid(small: dict[str, Any], start: int, stop: in
 
 
 def test_a_link_of_many_axes_has_no_table(small: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Grid(linked(small))._tables
     monkeypatch.setattr("dse.sweep.grid.TABLE", 4)
+    assert not Grid(linked(small))._tables
     test_the_grid_is_the_spaces_grid(small, 3, 31)
 
 
