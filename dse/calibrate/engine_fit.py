@@ -14,7 +14,7 @@ from dse.calibrate.fit import quasi_newton
 from dse.calibrate.implementations import FEW_FAMILIES
 from dse.calibrate.loss import robust, weighted_mean
 from dse.calibrate.measured import OperatorTable, tensor_parallel
-from dse.calibrate.network_rows import RUNS, WHY_NOT, Passes, fastest, network_rows, passes_of
+from dse.calibrate.network_rows import RUNS, WHY_NOT, Passes, network_rows, passes_of
 from dse.calibrate.timing import left_out
 from dse.workload.engine import COSTS, Engine
 
@@ -85,7 +85,7 @@ def measured_runs(
         used = models[str(device)]
         rows = network_rows(mine, used.sheet, skipped, engine)
         if rows is not None:
-            yield rows.table, passes_of(rows, fastest(used.model, rows)[0])
+            yield rows.table, passes_of(used.model, rows)[0]
 
 
 def _count(skipped: dict[str, int], reason: str, rows: int) -> None:

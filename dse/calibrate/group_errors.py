@@ -12,11 +12,7 @@ from dse.calibrate.network_rows import RUNS
 from dse.calibrate.noise_floor import group_noise
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.residuals import errors_of
-from dse.hardware.presets import GpuSheet
-from dse.timing.calibration import HELD_BACK, UNSEEN, TimingCalibration
-
-LEAST_WATTS = 10.0
-"""Watts a TFLOP/s of fp32 at boost, just below the least of the GPUs that fp32 products were fitted on (H100: 10.5)."""
+from dse.timing.calibration import TimingCalibration
 
 
 def group_errors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> list[dict[str, Any]]:
@@ -48,36 +44,27 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def held_back(sheet: GpuSheet) -> bool:
-    """Whether a board has so few watts for its fp32 rate that products on CUDA cores hold its clock back."""
-    gpu = sheet.numbers()
-    rate = 2 * gpu["sm_count"] * gpu["fp32_lanes"] * gpu["boost_clock_mhz"] * 1e-6
-    return gpu["tdp_w"] < LEAST_WATTS * rate
-
-
 def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.ndarray | None:
     """Whether each measured time lies within its 80 % interval; None where any has none."""
     if used.calibration is None:
         return None
     judged = errors_of(rows, rows["predicted_us"].to_numpy(), used.sheet.name)
-    held = dtype == "fp32" and op in PRODUCTS and held_back(used.sheet)
-    other = HELD_BACK if held else UNSEEN
     if op in RUNS:  # an engine brings its own
         low, high = judged[["low", "high"]].to_numpy().T
     else:
-        low, high = interval_of(judged, used.calibration, used.sheet.name, op, dtype, other)
+        low, high = interval_of(judged, used.calibration, used.sheet.name, op, dtype)
     error = judged["error"].to_numpy()
     return None if np.isnan(low).any() else (error >= low) & (error <= high)
 
 
 def interval_of(
-    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str, other: str = UNSEEN
+    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
     is known: by implementation, way of measuring and regime of the predicted time."""
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
-        asked = (dtype, str(where), gpu, str(way), other)
+        asked = (dtype, str(where), gpu, str(way))
         known = calibration.residual(str(name), op, *asked)
         if known is None and op in PRODUCTS:
             known = calibration.residual(str(name), "gemm", *asked)

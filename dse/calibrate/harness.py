@@ -13,7 +13,7 @@ from dse.workload.library import LIBRARIES, Library
 from dse.workload.operator import FOREVER
 
 CLOCKS = ("boost", "sheet")
-"""Tensor clock of a harness: short runs stand at boost, long ones at the clock that the sheet states for them."""
+"""Clock that a harness asks for: short runs stand at boost, long ones at the clock that the sheet states for them."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Harness:
 
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
-    them; ``clock``: one of CLOCKS; ``library`` whose kernels were measured; ``source``: where the facts come from;
+    them; ``clock``: one of CLOCKS; ``launches`` [1] follow each other in a reading (inf: until the board has settled),
+    for ``run_us`` [us] at least; ``library`` whose kernels were measured; ``source``: where the facts come from;
     ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured;
     ``quantises``: how the activations of products in 8 bits are quantised in the time of the product, "" where they
     are not (:data:`dse.calibrate.quantised.WAYS`).
@@ -34,8 +35,10 @@ class Harness:
     weight_copies: float
     warm_activations: bool
     clock: str
+    launches: float
     library: Library
     source: str
+    run_us: float = 0.0
     fitted: bool = False
     vector: str = "vllm_vector"
     quantises: str = ""
@@ -46,15 +49,22 @@ class Harness:
         activations = passing + a + c if self.warm_activations else FOREVER
         return activations, FOREVER if isinf(self.weight_copies) else passing + a + c, activations
 
-    def clocked(self, gpu: Gpu) -> Gpu:
-        """Return the GPU at the tensor clock of these measurements."""
+    def clocked(self, gpu: Gpu, preset: str = "") -> Gpu:
+        """Return the GPU at the clock that these measurements ask for."""
         if self.clock == "sheet":
             return gpu
-        return replace(gpu, tensor_clock_mhz=jnp.asarray(gpu.boost_clock_mhz))
+        highest = jnp.asarray(highest_clocks().get(preset, gpu.boost_clock_mhz))
+        return replace(gpu, boost_clock_mhz=highest, tensor_clock_mhz=highest)
 
     def with_overhead(self, microseconds: float) -> "Harness":
         """Return the same way of measuring with another overhead."""
         return replace(self, overhead_us=microseconds)
+
+
+@cache
+def highest_clocks() -> dict[str, float]:
+    """Return preset -> clock of short runs [MHz], of cards whose sheet states a lower one as boost."""
+    return {row["preset"]: float(row["clock_mhz"]) for row in read_table("calibration/highest_clocks.csv")}
 
 
 @cache
@@ -74,6 +84,8 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         weight_copies=float(rows["weight_copies"]["value"]),
         warm_activations=rows["warm_activations"]["value"] == "1",
         clock=rows["clock"]["value"],
+        launches=float(rows["launches"]["value"]),
+        run_us=float(rows["run_us"]["value"]) if "run_us" in rows else 0.0,
         library=LIBRARIES[rows["library"]["value"]],
         source=rows["sources"]["source"],
         fitted=rows["overhead_us"]["status"] == "fitted",

@@ -8,6 +8,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.held import pass_slowdowns
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.timed import NEVER_US, TimedRows, can_run, candidate_us, timings
 from dse.errors import InputError, accepted
@@ -139,18 +140,21 @@ def network_rows(
     return NetworkRows(table, tuple(engines), made.operators(), tuple(steps))
 
 
-def passes_of(rows: NetworkRows, operator_us: np.ndarray) -> Passes:
-    """Return every step of the rows, kernels taking ``operator_us`` (operators,) each."""
+def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray]:
+    """Return every step of the rows, its kernels in the board's power limit, and each operator's fastest candidate."""
+    operator_us, places = fastest(model, rows)
     every = [(i, step) for i, steps in enumerate(rows.steps) for step in steps]
+    kernels = jax.tree.map(lambda x: x[places], rows.operators.kernels)
+    slower = pass_slowdowns(model, kernels, rows.operators.gpus, [(s.places, s.repeats) for _, s in every])
     columns = zip(
         *(
-            (i, float(s.repeats @ operator_us[s.places]), float(s.repeats.sum()), s.requests, s.prompts, s.reductions,
-             s.runs, s.others)
-            for i, s in every
+            (i, held * float(s.repeats @ operator_us[s.places]), float(s.repeats.sum()), s.requests, s.prompts,
+             s.reductions, s.runs, s.others)
+            for (i, s), held in zip(every, slower, strict=True)
         ),
         strict=True,
     )  # fmt: skip
-    return Passes(*(np.asarray(column) for column in columns))
+    return Passes(*(np.asarray(column) for column in columns)), places
 
 
 def fastest(model: TimingModel, rows: NetworkRows) -> tuple[np.ndarray, np.ndarray]:
@@ -166,8 +170,7 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
 
     A run with an operator that no kernel of the GPU can carry out takes NEVER_US.
     """
-    operator_us, places = fastest(model, rows)
-    passes = passes_of(rows, operator_us)
+    passes, places = passes_of(model, rows)
     costs = {name: np.array([getattr(e, name) for e in rows.engines])[passes.row] for name in COSTS}
     total = np.bincount(passes.row, passes.total_us(costs))
     kernels = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | {"turn": costs["turn"]}))
@@ -179,7 +182,7 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
 
 
 def run_stack(model: TimingModel, rows: NetworkRows, places: np.ndarray, row: int) -> dict[str, float]:
-    """Return the kernels' time of one run by cause [us], causes that cost nothing left out."""
+    """Return the kernels' time of one run at the asked clock by cause [us], causes that cost nothing left out."""
     turn = rows.engines[row].turn
     every = [(s.places, s.repeats * s.runs * (turn if s.others else 1.0)) for s in rows.steps[row]]
     used, weights = (np.concatenate(x) for x in zip(*every, strict=True))

@@ -86,7 +86,7 @@ def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[s
 
 
 def unseen(transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtype: str, way: str = "",
-           gpu: str = UNSEEN, fitted: bool = True) -> tuple[Residual, ...]:  # fmt: skip
+           fitted: bool = True) -> tuple[Residual, ...]:  # fmt: skip
     """Return the intervals of GPUs that no fit has seen, from the errors on each of several (``transfers``)."""
     regimes = [_regimes(transfer["where"].to_numpy()) for transfer in transfers]
     parts: dict[str, list[np.ndarray]] = {}
@@ -95,7 +95,7 @@ def unseen(transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtyp
             parts.setdefault(name, []).append(transfer["error"].to_numpy()[mask])
     enough = min(len(transfers), 2)  # GPUs that a regime of its own must have been seen on
     return tuple(
-        Residual(implementation, op, dtype, name, sum(map(len, errors)), *_of_another(errors), gpu, way, fitted)
+        Residual(implementation, op, dtype, name, sum(map(len, errors)), *_of_another(errors), UNSEEN, way, fitted)
         for name, errors in parts.items()
         if len(errors) >= enough
     )

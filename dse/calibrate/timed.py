@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.harness import Harness, harness_of
+from dse.calibrate.held import slowdowns
 from dse.calibrate.launches import family, operator
 from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
 from dse.calibrate.quantised import quantises
@@ -44,9 +45,9 @@ def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us`` and the data sheet's
-    ``compute_us`` and ``memory_us`` [us];
-    ``gpus`` (rows,) are at the clock of the measurement.
+    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches`` and ``run_us``
+    of its readings, and the data sheet's ``compute_us`` and ``memory_us`` [us]; ``gpus`` (rows,) are at the clock that
+    the measurement asks for.
     """
 
     table: pd.DataFrame
@@ -69,10 +70,12 @@ class TimedRows:
         numbers = np.cumsum(rows) - 1
         return TimedRows(self.table[rows].reset_index(drop=True), gpus, kernels, numbers[self.row[mine]], labels)
 
-    def take(self, places: np.ndarray) -> "Chosen":
-        """Return the candidates at ``places`` (rows, n)."""
+    def take(self, places: np.ndarray, model: TimingModel) -> "Chosen":
+        """Return the candidates at ``places`` (rows, n), the first of each row the one that ``model`` finds fastest."""
+        first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
+        slower = slowdowns(model, first, self.gpus, self.table["launches"].to_numpy(), self.table["run_us"].to_numpy())
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
-        return Chosen(self.table, self.gpus, kernels, places)
+        return Chosen(self.table, self.gpus, kernels, places, slower)
 
     def shortlist(self, model: TimingModel, count: int) -> "Chosen":
         """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
@@ -83,17 +86,22 @@ class TimedRows:
         for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
             order = np.argsort(time[start:end], kind="stable")[:count] + start
             places[i] = np.resize(order, count)
-        return self.take(places)
+        return self.take(places, model)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """Rows with equally many candidates each: ``kernels`` (rows, n), which stand at ``places`` (rows, n) of the set."""
+    """Rows with equally many candidates each: ``kernels`` (rows, n), which stand at ``places`` (rows, n) of the set.
+
+    ``slower`` (rows,): how many times as long the first of each takes in the board's power limit
+    (:func:`dse.calibrate.held.slowdowns`).
+    """
 
     table: pd.DataFrame
     gpus: Gpu
     kernels: Kernel
     places: np.ndarray
+    slower: np.ndarray
 
 
 def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
@@ -130,11 +138,13 @@ def us_of(timing: Timing) -> jax.Array:
 
 
 def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
-    """Return the predicted time of each row with its overhead [us], and the kernel that is fastest, (rows, 1)."""
+    """Return the predicted time of each row [us], with its overhead and in the board's power limit, and the kernel
+    that is fastest, (rows, 1)."""
     time = candidate_us(model, rows)
     ends = np.r_[rows.starts[1:], len(rows.row)]
     places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.starts, ends, strict=True)])
-    return harnessed(time[places], rows.table), rows.take(places[:, None])
+    chosen = rows.take(places[:, None], model)
+    return harnessed(time[places] * chosen.slower, rows.table), chosen
 
 
 def harnessed(time: np.ndarray, table: pd.DataFrame) -> np.ndarray:
@@ -181,12 +191,15 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), arithmetic, memory))
+        launches = np.inf if getattr(row, "power_w", 0.0) > 0 else way.launches  # such a loop settles
+        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), launches, way.run_us,
+                        arithmetic, memory))  # fmt: skip
         gpus.append(_record(sheet, way))
         groups.append(candidates)
     if not kept:
         return None
-    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "compute_us", "memory_us"]
+    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "compute_us",
+             "memory_us"]  # fmt: skip
     table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(
@@ -205,7 +218,7 @@ def _record(sheet: GpuSheet, harness: Harness) -> Any:
     """The GPU of a sheet at a harness's clock, in plain numbers."""
     key = (id(sheet), harness.clock)
     if key not in _RECORDS:
-        _RECORDS[key] = (sheet, jax.tree.map(float, harness.clocked(sheet.record())))
+        _RECORDS[key] = (sheet, jax.tree.map(float, harness.clocked(sheet.record(), sheet.name)))
     return _RECORDS[key][1]
 
 

@@ -122,7 +122,8 @@ class FitRows(NamedTuple):
     """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
 
     ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
-    numbers of shape families; ``shadow`` [us] of :func:`dse.calibrate.timed.harnessed`.
+    numbers of shape families; ``shadow`` [us] of :func:`dse.calibrate.timed.harnessed`; ``slower`` [1] of
+    :class:`dse.calibrate.timed.Chosen`, held until candidates are drawn anew.
     """
 
     kernels: Kernel
@@ -133,6 +134,7 @@ class FitRows(NamedTuple):
     free_overhead: Array
     family: Array
     shadow: Array
+    slower: Array
 
 
 def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool, size: int = 128) -> FitRows:
@@ -149,7 +151,8 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool, size: int 
     kernels, gpus = jax.tree.map(lambda x: jnp.asarray(x)[place], (chosen.kernels, chosen.gpus))
     family = np.unique(table["family"], return_inverse=True)[1]
     free = jnp.full(len(place), float(fit_overhead))
-    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family), shadow)
+    slower = jnp.asarray(chosen.slower[place], float)
+    return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family), shadow, slower)
 
 
 def predicted_us(values: Array, rows: FitRows) -> Array:
@@ -158,7 +161,7 @@ def predicted_us(values: Array, rows: FitRows) -> Array:
     model = model_of(named)
     times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
-    time = jnp.min(times(rows.kernels, rows.gpus), axis=1)
+    time = jnp.min(times(rows.kernels, rows.gpus), axis=1) * rows.slower
     return overhead + jnp.maximum(time - rows.shadow, SEEN * time)
 
 

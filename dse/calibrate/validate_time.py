@@ -20,7 +20,7 @@ from dse.calibrate.quantised_time import quantising_us
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import validation_notes
-from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, worst_rows
+from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, with_limit, worst_rows
 from dse.errors import InputError
 from dse.workload.engine import Engine, find_engine
 from dse.workload.engine import interval_of as interval_of_run
@@ -117,7 +117,7 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
         kernels = jax.tree.map(lambda x: np.asarray(x)[places, 0], chosen.kernels)
         found = kernel_stacks(used.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
         more = [{QUANTISING: float(us)} if us > 0 else {} for us in quantising[places]]
-        return [stack | own for stack, own in zip(found, more, strict=True)]
+        return [with_limit(stack, s) | own for stack, own, s in zip(found, more, chosen.slower[places], strict=True)]
 
     table = block.table.assign(predicted_us=predicted + quantising, kernel=labels, implementation=names)
     return PredictedRows(table, stacks)
@@ -133,4 +133,10 @@ def _predicted_runs(
     table, places = predicted_runs(used.model, rows)
     ends = [interval_of_run(ran, op) for ran, op in zip(rows.engines, table["op"], strict=True)]
     table[["low", "high"]] = np.array(ends)
-    return [PredictedRows(table, lambda some: [run_stack(used.model, rows, places, int(i)) for i in some])]
+
+    def stacks(some: np.ndarray) -> list[dict[str, float]]:
+        kernels = (table["predicted_us"] - table["overhead_us"]).to_numpy()
+        found = [run_stack(used.model, rows, places, int(i)) for i in some]
+        return [with_limit(stack, kernels[i] / sum(stack.values())) for i, stack in zip(some, found, strict=True)]
+
+    return [PredictedRows(table, stacks)]

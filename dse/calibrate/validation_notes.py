@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
-from dse.calibrate.group_errors import held_back
 from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.quantised import WAYS
 from dse.calibrate.rooflines import roofline_notes
-from dse.calibrate.vector_rows import VECTOR
 from dse.tables import read_table
 from dse.workload.engine import COSTS, SHARED, engines
 
@@ -52,9 +50,6 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     part = rows[~rows["op"].isin(RUNS)]
     kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
-    if held_back(used.sheet) and ((part["dtype"] == "fp32") & ~part["op"].isin(VECTOR)).any():
-        notes.append(f"{device}: fewer watts for its fp32 rate than any GPU that fp32 products were fitted on: "
-                     "its clock may be held back, and their interval is what a T4 was off by")  # fmt: skip
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
     if found.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine

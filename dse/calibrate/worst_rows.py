@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import SHAPES
+from dse.calibrate.held import HELD
 from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.timed import timings
@@ -19,6 +20,9 @@ WORST = 20
 OVERHEAD = "overhead"
 """Part of a kernel's measured time that is its way of measuring: launch path, events. A run of a whole network has none
 of it: there the GPU waits for the engine's host, HOST."""
+
+SHOWN = 1e-4
+"""Share of a kernel's time below which what the power limit adds is no part of its stack."""
 
 QUANTISING = "quantisation"
 """Part of a product's measured time that goes to quantising its activations: kernels and launches of their own."""
@@ -70,3 +74,9 @@ def kernel_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str,
     timing = timings(model, kernels, gpus)  # always WORST rows, for one compiled program
     us = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
     return [{cause: float(x[i]) for cause, x in us.items() if x[i] > 0} for i in range(count)]
+
+
+def with_limit(stack: dict[str, float], slower: float) -> dict[str, float]:
+    """Return a stack at the asked clock [us] with what the power limit adds that makes it ``slower`` times as long."""
+    added = (slower - 1.0) * sum(stack.values())
+    return stack | {HELD: float(added)} if slower > 1.0 + SHOWN else stack

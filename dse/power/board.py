@@ -33,6 +33,7 @@ SM_PARTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "t
 """Parts of the die that the clock of the SMs drives."""
 
 REFERENCE_DIE_MM2 = 814.0
+REFERENCE_TDP_W = 700.0
 REFERENCE_SLICE_KIB = 640.0
 REFERENCE_L1_KIB = 256.0
 REFERENCE_REGISTERS = 65536.0
@@ -137,8 +138,8 @@ class BoardPower(PowerModel):
         clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
-            # Regulators and fans are sized for the die that they serve: a card of 75 W has no 50 W of them.
-            constant=zero + self.board * die / REFERENCE_DIE_MM2 + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
+            # Regulators and fans are sized for the watts that they serve: a card of 70 W has no 50 W of them.
+            constant=zero + self.board * gpu.tdp_w / REFERENCE_TDP_W + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
             static=zero + self._static(die, gpu) * voltage,
             idle_sm=clocked * self.idle_sm * (1 - counts.busy),
             pipeline=clocked * counts.busy,

@@ -8,7 +8,8 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dse.calibrate.worst_rows import OVERHEAD
+from dse.calibrate.held import HELD
+from dse.calibrate.worst_rows import OVERHEAD, QUANTISING
 from dse.report.figures import BASELINE, BEST, CAUSE_COLOURS, EFFECT, GREY, INK, LIGHT, layout
 from dse.report.ticks import axis_range
 from dse.report.time_units import TimeUnit, fitting_unit, row_unit
@@ -18,7 +19,7 @@ COLOURS = (EFFECT, BASELINE, BEST, "#CC79A7", "#E69F00", "#56B4E9", "#882255", "
            "#117733", "#AA4499")  # fmt: skip
 """Colours of operators, then of devices, in order of their names."""
 
-PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#4F4F4F"}
+PART_COLOURS = CAUSE_COLOURS | {OVERHEAD: "#4F4F4F", QUANTISING: "#B5651D", HELD: "#C00000"}
 
 MOST_COLUMNS = 3
 """Panels in a row."""

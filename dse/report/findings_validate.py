@@ -4,10 +4,11 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import ATTENTION, SHAPES
+from dse.calibrate.held import HELD
 from dse.calibrate.layer_rows import ALL_REDUCE
 from dse.calibrate.network_rows import FORWARD, RUNS
 from dse.calibrate.validate_time import TimeValidation
-from dse.calibrate.worst_rows import OVERHEAD
+from dse.calibrate.worst_rows import OVERHEAD, QUANTISING
 from dse.timing.timing import PHASE_CAUSES
 from dse.workload.measured_row import PRODUCTS
 
@@ -20,7 +21,11 @@ FEWEST, MOST_BINS = 8, 12
 FEWEST_BINNED = 2 * FEWEST
 """Rows of a series that are put into bins; of fewer each stands for itself."""
 
-MEANINGS = {OVERHEAD: "the way of measuring a kernel: its launch path"} | PHASE_CAUSES
+MEANINGS = PHASE_CAUSES | {
+    OVERHEAD: "the way of measuring a kernel: its launch path",
+    HELD: "the clock falls in the board's power limit",
+    QUANTISING: "kernels of their own that quantise the activations",
+}
 """Part of a predicted time -> what it is."""
 
 FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION,

@@ -80,11 +80,11 @@ class Amali(TimingModel):
 
     def _generated(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """The timing of a generated kernel, with the coefficients of its implementation."""
-        sheet, gpu = gpu, self.sustained.derated(gpu)
+        gpu = self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem, grid, stalls, after, slower = self._on_sm(kernel, sheet, gpu, clock, interval_cycles)
+        mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
-        fair = slower * fair / (gpu.sm_count * gpu.subcores_per_sm)
+        fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
         return self._timing(
             kernel,
             gpu,
@@ -106,9 +106,9 @@ class Amali(TimingModel):
 
     def _total(self, kernel: Kernel, gpu: Gpu) -> Array:
         """The causes of :meth:`_generated` together, in :meth:`_floor` too."""
-        sheet, gpu = gpu, self.sustained.derated(gpu)
+        gpu = self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
-        mem, grid, stalls, after, _ = self._on_sm(kernel, sheet, gpu, clock, interval_total)
+        mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_total)
         dram, l2 = self._bytes_cycles(mem, jnp.asarray(kernel.l2_bytes))
         floor, total = jnp.maximum(dram, l2), stalls.total
         executed = jnp.maximum(total, floor)
@@ -119,10 +119,9 @@ class Amali(TimingModel):
         return jnp.where(runs, cycles / clock, INFEASIBLE)
 
     def _on_sm(
-        self, kernel: Kernel, sheet: Gpu, gpu: Gpu, clock: Array, of_interval: Callable[..., Cycles]
-    ) -> tuple[Memory, Waves, Cycles, Array, Array]:
-        """Return memory and waves, the cycles of the busiest SM, those that nothing overlaps, and by how much both
-        follow a clock that falls; ``sheet``: the GPU before its rates were derated."""
+        self, kernel: Kernel, gpu: Gpu, clock: Array, of_interval: Callable[..., Cycles]
+    ) -> tuple[Memory, Waves, Cycles, Array]:
+        """Return memory and waves, the cycles of the busiest SM, and those that nothing overlaps."""
         mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
         grid = waves(kernel, gpu)
         uneven = rounds(kernel, gpu, grid, self.sustained.tail)
@@ -133,10 +132,7 @@ class Amali(TimingModel):
         # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
         ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
         beside = (1.0 - self.sustained.exposed) * ctas
-        on_sm, after = on_sm.later(drain + beside), ctas - beside
-        # By the SMs' own time alone, before the bytes' floor: more bandwidth never slows the clock.
-        slower = self.sustained.slowed(kernel, sheet, clock, on_sm.total + after)
-        return mem, grid, on_sm.scaled(slower), slower * after, slower
+        return mem, grid, on_sm.later(drain + beside), ctas - beside
 
     def anonymous(self) -> "Amali":
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""

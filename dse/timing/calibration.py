@@ -24,7 +24,7 @@ from dse.timing.sustained import Sustained
 from dse.uncertainty import Uncertainty
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
-FORMAT = "dse timing calibration 1"
+FORMAT = "dse timing calibration 2"
 
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
@@ -38,7 +38,7 @@ TWINS = {"bf16": "fp16", "fp16": "bf16"}
 LEAST_ROWS = 20
 """Left-out rows that an interval must rest on; with fewer, a wider group of rows serves."""
 
-UNSEEN, HELD_BACK = "unseen", "held back"
+UNSEEN = "unseen"
 """In place of a GPU: one that no fit has seen in this way of measuring; such a one with few watts for its fp32 rate."""
 
 POWERED = "+power"
@@ -49,7 +49,7 @@ POWERED = "+power"
 class Residual:
     """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows.
 
-    ``gpu``: the preset that was measured, UNSEEN or HELD_BACK for others, "" for the measured ones together; ``way`` of
+    ``gpu``: the preset that was measured, UNSEEN for others, "" for the measured ones together; ``way`` of
     measuring, "" for any; ``fitted``: whether rows of this type, GPU and way were fitted, or only judged.
     """
 
@@ -101,18 +101,18 @@ class TimingCalibration:
         return any(r.dtype in (dtype, TWINS.get(dtype)) for r in mine)
 
     def residual(
-        self, implementation: str, op: str, dtype: str, regime: str, gpu: str = "", way: str = "", other: str = UNSEEN
+        self, implementation: str, op: str, dtype: str, regime: str, gpu: str = "", way: str = ""
     ) -> Residual | None:
         """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known.
 
         Of ``gpu`` in this ``way`` of measuring, where it was measured so; with too few rows, of all that were; else of
-        GPUs that no fit has seen (``other``: UNSEEN, or HELD_BACK where known).
+        GPUs that no fit has seen.
         """
         mine = [r for r in self.residuals if (r.implementation, r.op) == (implementation, op)]
         mine = [r for r in mine if r.dtype in (dtype, TWINS.get(dtype))]
         measured = any((r.gpu, r.way) == (gpu, way) for r in mine)
         places = [(gpu, way), ("", way)] if measured else []
-        places += [(kind, there) for kind in (other, UNSEEN) for there in (way, "")]
+        places += [(UNSEEN, there) for there in (way, "")]
         known = {(r.gpu, r.way, r.dtype, r.regime): r for r in mine if r.n >= LEAST_ROWS}
         choices = [(*place, kind, wanted) for place in places for wanted in (regime, "all") for kind in _kinds(dtype)]
         return next((known[choice] for choice in choices if choice in known), None)

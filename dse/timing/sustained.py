@@ -9,10 +9,7 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
 from dse.workload.implementation import of_implementation
-from dse.workload.kernel import Kernel, Number
-
-HEATING_US = 300.0
-"""Duration from which the clock of a busy GPU has begun to fall [us] (spec/operators.md, clock drop)."""
+from dse.workload.kernel import Number
 
 
 class Sustained(eqx.Module):
@@ -33,9 +30,6 @@ class Sustained(eqx.Module):
     are equal; ``write`` [1], share of the results' DRAM time that follows the products instead of running beside them;
     ``kept`` [1], share of the L2 that survives between launches (None: :func:`dse.workload.reuse.miss_fraction`);
     ``split`` [ns] of each kernel after the first, which adds up partial results.
-
-    ``throttle`` [1]: SMs that use the share u of the tensor peak for t us take 1 + throttle u^2 ln(1 + t/300 us) of
-    that time, since the clock falls in the power limit; the bytes' time, which is a floor, stays.
 
     ``streams`` [1], above 0.5 the exponent of what a stream through all buffers finds in the L2, 0: as products
     (:func:`dse.workload.reuse.between_launches`). ``queued`` [1], share of the queueing behind other SMs that shows;
@@ -62,7 +56,6 @@ class Sustained(eqx.Module):
     write: Array | float = 0.0
     kept: Array | float | None = None
     split: Array | float = 0.0
-    throttle: Array | float = 0.0
     streams: Array | float = 0.0
     queued: Array | float = 1.0
     turnaround: Array | float = 0.0
@@ -112,18 +105,3 @@ class Sustained(eqx.Module):
         shorter, longer = jnp.minimum(bytes_time, on_sm), jnp.maximum(bytes_time, on_sm)
         excess = self.overlap * shorter * shorter / jnp.maximum(longer, 1.0)
         return excess + self.write * jnp.minimum(writes, on_sm)
-
-    def slowed(self, kernel: Kernel, gpu: Gpu, clock_ghz: Array, cycles: Array) -> Array:
-        """Return by what factor SM time of ``cycles`` at ``clock_ghz`` takes longer.
-
-        u: useful multiply-adds over the tensor peak of the type at that clock; 0 for kernels on CUDA cores, whose power
-        is far from the limit.
-        """
-        index = jnp.asarray(kernel.tensor_dtype)
-        rate = sum((jnp.where(index == i, x, 0.0) for i, x in enumerate(gpu.tensor_fma)), jnp.zeros_like(cycles))
-        rate = rate * gpu.tensor_cores_per_sm * gpu.sm_count
-        peak = jnp.maximum(rate * cycles, 1.0)
-        busy = jnp.where(jnp.asarray(kernel.uses_tensor) > 0, jnp.asarray(kernel.fma) / peak, 0.0)
-        microseconds = cycles / clock_ghz / 1e3
-        # log(1 + x) and not log1p(x): a few ulp of 1, but in whole vectors where log1p goes number by number.
-        return 1.0 + self.throttle * jnp.minimum(busy, 1.0) ** 2 * jnp.log(1.0 + microseconds / HEATING_US)

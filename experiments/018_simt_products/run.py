@@ -1,4 +1,4 @@
-"""Calibration of matrix products in fp32 on CUDA cores, from PyTorch's on four GPUs, and what it is worth elsewhere.
+"""Calibration of matrix products in fp32 on CUDA cores, from PyTorch's on five GPUs, and what it is worth elsewhere.
 
 Run with ``python experiments/018_simt_products/run.py FOLDER [--write]`` (ten minutes on two cores); FOLDER holds the
 measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write``
@@ -24,7 +24,7 @@ from dse.calibrate.timing_fit import model_of, prior_values
 from dse.calibrate.vector_rows import ANY
 from dse.hardware.presets import load_sheet
 from dse.tables import read_table
-from dse.timing.calibration import HELD_BACK, implementation_calibration, shipped_implementations
+from dse.timing.calibration import implementation_calibration, shipped_implementations
 
 NAME = "matrix_simt"
 DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"
@@ -32,9 +32,6 @@ DEVICES = {
     "A100-PCIE-40GB": "a100_pcie_40gb", "H100-SXM5-80GB": "h100_sxm", "P100-PCIE-16GB": "p100_pcie_16gb",
     "V100-PCIE-32GB": "v100_pcie_32gb", "T4": "t4",
 }  # fmt: skip
-LIMITED = "T4"
-"""Never fitted: its 70 W hold it far below its boost clock, which the model of a kernel's time does not know."""
-
 MOST = 150
 """Rows of a device and operator that are used at most, fitted and left-out ones each."""
 
@@ -99,7 +96,7 @@ def transfers(rows: TimedRows, gpus: tuple[str, ...], tables: list) -> dict[str,
     device = rows.table["device"].astype(str).to_numpy()
     found = {}
     for d in sorted(DEVICES):
-        others, floored = fitted(rows, gpus, tables, (device != d) & (device != LIMITED))
+        others, floored = fitted(rows, gpus, tables, device != d)
         mine = with_mean_floors(rows, floored.table[device != d]).keep(device == d)
         found[d] = errors_of(mine.table, best(model_of(others.fit.values), mine)[0])
     return found
@@ -108,8 +105,8 @@ def transfers(rows: TimedRows, gpus: tuple[str, ...], tables: list) -> dict[str,
 def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     """Rewrite the intervals of the shipped calibration; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``left``: of :func:`transfers`. Boards with few watts for their rate are told by
-    the one that was measured; DeepBench's six cards by each other, since none of its rows was ever fitted.
+    ``rows``: of :func:`judged_rows`; ``left``: of :func:`transfers`. DeepBench's six cards are told by each other,
+    since none of its rows was ever fitted.
     """
     own = implementation_calibration(NAME)
     rows = rows[rows["implementation"] == NAME]
@@ -117,7 +114,6 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     for op in ("bmm", "gemm_bias"):
         parts = {d: part[part["op"] == op] for d, part in left.items()}
         found += of_unseen(list(parts.values()), NAME, op, "fp32")
-        found += of_unseen([parts[LIMITED]], NAME, op, "fp32", gpu=HELD_BACK)
     cards = [part for _, part in rows[rows["table"] == "deepbench__gemm"].groupby("gpu")]
     found += of_unseen(cards, NAME, "gemm", "fp32", fitted=False)
     rewrite(shipped_implementations()[NAME], found)
@@ -150,12 +146,12 @@ def main() -> None:
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     rows = load_implementations(tables[0].frame, sheets, {}, MOST)[NAME]
     device, op = rows.table["device"].astype(str).to_numpy(), rows.table["op"].astype(str).to_numpy()
-    gpus = tuple(sorted(preset for d, preset in DEVICES.items() if d != LIMITED))
+    gpus = tuple(sorted(DEVICES.values()))
     if arguments.intervals:
         judged = judged_rows(arguments.folder, ("neusight__gemm_fp32", "deepbench__gemm"))
         write_intervals(judged, transfers(rows, gpus, tables))
         return
-    answer, floored = fitted(rows, gpus, tables, device != LIMITED)
+    answer, floored = fitted(rows, gpus, tables, np.ones(len(device), bool))
     for stage in answer.fit.stages:
         print(
             f"{stage.name}: {stage.rows} rows, fitted {stage.fitted or 0:.1f} %, left out {stage.left_out or 0:.1f} %"
@@ -170,11 +166,10 @@ def main() -> None:
     if arguments.write:
         write(answer, floored)
     print("\n| device never seen | all | from 100 us | bias |\n|---|---|---|---|")
-    for d in sorted(set(DEVICES) - {LIMITED}):
-        others, _ = fitted(rows, gpus, tables, (device != d) & (device != LIMITED))
+    for d in sorted(DEVICES):
+        others, _ = fitted(rows, gpus, tables, device != d)
         theirs = with_floors(rows, kernel_us(others.fit.values, rows), out)
         print(f"| {d} |", errors(theirs, others.fit.values, device == d), flush=True)
-    print(f"| {LIMITED} |", errors(floored, answer.fit.values, device == LIMITED), flush=True)
 
 
 if __name__ == "__main__":

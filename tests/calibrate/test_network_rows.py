@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.network_rows import fastest, network_rows, passes_of, predicted_runs, run_stack
+from dse.calibrate.network_rows import network_rows, passes_of, predicted_runs, run_stack
 from dse.calibrate.validate_time import validate_time
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
@@ -46,7 +46,7 @@ def test_the_host_is_what_the_engine_says(four):
     table, _ = predicted_runs(MODEL, four)
     engine = engines()["vllm_2024"]
     assert table["overhead_us"][1] == pytest.approx(engine.step_us + 8 * engine.request_us)
-    passes = passes_of(four, fastest(MODEL, four)[0])
+    passes, _ = passes_of(MODEL, four)
     costs = dict.fromkeys(COSTS, 3.0)
     np.testing.assert_allclose(passes.total_us(costs), passes.total_us(costs, jnp), rtol=1e-6)
     columns = (passes.launches, passes.reductions, passes.requests, passes.prompts, passes.gpu_us)
@@ -55,11 +55,14 @@ def test_the_host_is_what_the_engine_says(four):
     np.testing.assert_allclose(passes.total_us(own), passes.runs * np.array(idle))
 
 
-def test_a_stack_adds_up_to_the_kernels(four):
+def test_a_stack_adds_up_to_the_kernels_but_for_the_power_limit(four):
     table, places = predicted_runs(MODEL, four)
-    for row in range(4):
-        stack = run_stack(MODEL, four, places, row)
-        assert sum(stack.values()) == pytest.approx(table["predicted_us"][row] - table["overhead_us"][row], rel=1e-4)
+    kernels = (table["predicted_us"] - table["overhead_us"]).to_numpy()
+    stacks = np.array([sum(run_stack(MODEL, four, places, row).values()) for row in range(4)])
+    slower = kernels / stacks
+    assert slower[1] == pytest.approx(1.0, abs=1e-4)  # a decode waits for bytes
+    assert 1.005 < slower[0] < 1.2
+    assert 1.0 <= slower[2] < slower[0]
 
 
 def test_requests_beyond_the_memory_wait_for_their_turn():

@@ -7,13 +7,7 @@ import pytest
 from dse.calibrate.group_errors import interval_of
 from dse.calibrate.residuals import LEAST_OF_REGIME, errors_of, quantiles, rewrite, seen, unseen, ways
 from dse.errors import InputError
-from dse.timing.calibration import (
-    HELD_BACK,
-    UNSEEN,
-    load_timing_calibration,
-    shipped_calibrations,
-    shipped_implementations,
-)
+from dse.timing.calibration import UNSEEN, load_timing_calibration, shipped_calibrations, shipped_implementations
 
 
 def errors(error: np.ndarray, gpu: str = "h100_sxm", where: str = "under_10us", family: str = "f") -> pd.DataFrame:
@@ -81,8 +75,6 @@ def test_every_shipped_implementation_has_an_interval_for_a_gpu_that_nobody_meas
         for op, dtype in mine:
             found = shared.residual(name, op, dtype, "all", "nobody's", "nobody's")
             assert (found is not None and found.gpu == UNSEEN) or dtype == "fp8", (name, op, dtype)
-    held = shared.residual("matrix_simt", "bmm", "fp32", "all", "l4", "neusight", HELD_BACK)
-    assert held is not None and held.gpu == HELD_BACK
 
 
 def test_rows_with_power_are_another_way_of_measuring():

@@ -10,7 +10,6 @@ from dse.calibrate.sheet_roofline import fitted_roofline
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError
-from dse.timing.calibration import HELD_BACK, load_timing_calibration
 from tests.calibrate.test_timing_fit import DEVICE, products
 
 KEYS = {"device", "op", "dtype", "regime", "n", "mape", "bias", "log_ratio", "inlier_10", "inlier_20", "roofline_mape",
@@ -173,23 +172,3 @@ def test_refusals(table, tmp_path):
     assert run_command(["validate", str(none)]) == 2
     assert run_command(["validate", str(table), "--quantity", "power", "--gpu", "h100_sxm"]) == 2
     assert run_command(["validate", str(table), "--quantity", "time", "--time", "model"]) == 2
-
-
-def test_fp32_products_of_a_board_with_few_watts_have_the_interval_of_such_boards(tmp_path):
-    columns = "source,device,op,dtype,batch,m,n,k,rows,cols,heads,kv_heads,head_dim,seq_q,seq_kv,latency_us"
-    rows = [
-        f"neusight,{d},bmm,fp32,64,512,512,64,,,,,,,,{us}" for d in ("T4", "V100-PCIE-32GB", "L4") for us in (900, 950)
-    ]
-    table = tmp_path / "t.csv"
-    table.write_text("\n".join([columns, *rows]) + "\n")
-    found = validate_time(table)
-    covered = {g["device"]: g["interval_80_coverage"] for g in found.document["groups"] if g["regime"] == "all"}
-    assert all(share is not None for share in covered.values())
-    assert {note.split(":")[0] for note in found.notes if "fewer watts" in note} == {"T4", "L4"}
-    known = load_timing_calibration("shared")
-    asked = ("matrix_simt", "bmm", "fp32", "compute_above_50us")
-    l4 = known.residual(*asked, "l4", "neusight", HELD_BACK)
-    t4, v100 = (known.residual(*asked, gpu, "neusight") for gpu in ("t4", "v100_pcie_32gb"))
-    assert l4 is not None and t4 is not None and v100 is not None
-    assert (l4.gpu, t4.gpu, v100.gpu) == (HELD_BACK, "t4", "v100_pcie_32gb")
-    assert l4.q50 < v100.q50  # measured times are longer

@@ -67,7 +67,7 @@ def test_what_a_component_costs_by_hand():
     assert float(found.tensor) == pytest.approx(expected, rel=1e-5)
     memory = next(row for row in read_table("process/memory_power.csv") if row["dram_type"] == "hbm3e")
     assert float(found.constant) == pytest.approx(
-        value["board"] * float(MODEL.area.total(gpu())) / 814 + 141 * float(memory["idle_w_per_gb"]), rel=1e-5
+        value["board"] * float(gpu().tdp_w) / 700 + 141 * float(memory["idle_w_per_gb"]), rel=1e-5
     )
     assert float(MODEL.uncapped(counts(dram_bytes=4e12, nanoseconds=1e9), gpu()).dram) == pytest.approx(
         4 * (value["dram_path"] + 8 * float(memory["access_pj_per_bit"])), rel=1e-5

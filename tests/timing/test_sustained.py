@@ -66,16 +66,9 @@ def test_more_of_a_rate_is_never_slower(attribute):
         last = now
 
 
-def test_causes_still_add_up_and_the_clock_drop_grows_with_duration():
-    gpu, batch = load_gpu("h100_sxm"), kernels()
-    timing = timed(floats(Amali(sustained=FITTED)), floats(gpu), batch)
+def test_causes_still_add_up():
+    timing = timed(floats(Amali(sustained=FITTED)), floats(load_gpu("h100_sxm")), kernels())
     np.testing.assert_allclose(sum(timing.stack().values(), 0.0), timing.cycles, rtol=1e-5)
-    busy = gemm_operator("g", Gemm(8192, 8192, 8192), (9.0, 9.0)).candidates[0].kernel
-    short, long = (FITTED.slowed(busy, gpu, jnp.asarray(1.9), jnp.asarray(c)) for c in (1.5e6, 3e6))
-    half = FITTED.slowed(eqx.tree_at(lambda k: k.fma, busy, busy.fma / 2), gpu, jnp.asarray(1.9), jnp.asarray(1.5e6))
-    assert 1.0 < float(half) < float(short)
-    assert float(long) > 1.0
-    assert float(Sustained().slowed(busy, gpu, jnp.asarray(1.9), jnp.asarray(1.5e6))) == 1.0
 
 
 def test_libraries_differ_in_what_they_offer():
@@ -113,9 +106,10 @@ def test_broken_files_are_refused(tmp_path):
     path = tmp_path / "c.toml"
     for text, words in (
         ("format = 'x'", "give a file that 'dse calibrate timing -o' wrote"),
-        ("format = 'dse timing calibration 1'\nname = 'a'", r"no table \[parameters.launch_k\]"),
-        ("format = 'dse timing calibration 1'\nname = 'a'\n[parameters.dramm]\nvalue = 1", "did you mean 'dram'"),
-        ("format = 'dse timing calibration 1'", "name is None; give a text"),
+        ("format = 'dse timing calibration 1'", "give a file that 'dse calibrate timing -o' wrote"),
+        ("format = 'dse timing calibration 2'\nname = 'a'", r"no table \[parameters.launch_k\]"),
+        ("format = 'dse timing calibration 2'\nname = 'a'\n[parameters.dramm]\nvalue = 1", "did you mean 'dram'"),
+        ("format = 'dse timing calibration 2'", "name is None; give a text"),
     ):
         path.write_text(text)
         with pytest.raises(InputError, match=words):

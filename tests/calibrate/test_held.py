@@ -1,0 +1,73 @@
+"""The board's power limit in measured times: none in short runs, the steady clock in long ones, and who feels it."""
+
+import jax
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.calibrate.harness import harnesses, highest_clocks
+from dse.calibrate.held import GOVERNOR_US, slowdowns
+from dse.calibrate.timed import best, blocks
+from dse.calibrate.validate_time import validate_time
+from dse.calibrate.worst_rows import with_limit
+from dse.hardware.presets import load_sheet
+from dse.timing.calibration import calibration_for, load_timing_calibration
+
+LARGE = {"op": "gemm", "m": 8192.0, "n": 8192.0, "k": 8192.0, "latency_us": 1.0}
+
+
+def chosen(preset: str, dtype: str = "fp16", source: str = "neusight", **shape: float):
+    """The kernel of one product, and the model that chose it."""
+    frame = pd.DataFrame([LARGE | shape | {"device": preset, "dtype": dtype, "source": source}])
+    (rows,) = blocks(frame, {preset: load_sheet(preset)}, None, {})
+    model = load_timing_calibration(calibration_for(preset)).model
+    return model, best(model, rows)[1]
+
+
+def slower(preset: str, launches: float, run_us: float = 0.0, dtype: str = "fp16", **shape: float) -> float:
+    model, one = chosen(preset, dtype, **shape)
+    kernels = jax.tree.map(lambda x: np.asarray(x)[:, 0], one.kernels)
+    return float(slowdowns(model, kernels, one.gpus, np.array([launches]), np.array([run_us]))[0])
+
+
+def test_a_t4_at_its_70_watts():
+    """24 TFLOP/s in a hundred products of 4096 (forums.developer.nvidia.com 264462), of 65 on the sheet."""
+    frame = pd.DataFrame([LARGE | dict.fromkeys("mnk", 4096.0) | {"device": "T4", "dtype": "fp16", "source": ""}])
+    (rows,) = blocks(frame, {"T4": load_sheet("t4")}, harnesses()["unknown"], {})
+    time, _ = best(load_timing_calibration("shared").model, rows)
+    assert 2e-6 * 4096**3 / time[0] == pytest.approx(24.0, rel=0.15)
+
+
+def test_a_run_shorter_than_the_governor_looks_back_is_not_held():
+    whole = slower("t4", np.inf)
+    assert whole > 2.0
+    assert slower("t4", 1.0, m=128.0, n=128.0, k=128.0) == pytest.approx(1.0, abs=1e-3)
+    assert slower("t4", 0.0, GOVERNOR_US) - 1 == pytest.approx((whole - 1) / 2, rel=1e-4)
+    assert 1 < slower("t4", 1.0) < slower("t4", 25.0) < whole
+
+
+def test_a_board_with_watts_to_spare_is_not_held():
+    """A GeForce's tensor cores work at half the rate with accumulators of 32 bits."""
+    assert slower("rtx_3090", np.inf, dtype="bf16") == pytest.approx(1.0, abs=1e-3)
+    assert slower("h100_sxm", np.inf, m=16.0) == pytest.approx(1.0, abs=1e-3)  # bytes bind
+    assert 1.02 < slower("h100_sxm", np.inf) < 1.2
+
+
+def test_short_runs_of_a_geforce_stand_above_its_boost_clock():
+    for preset, clock in highest_clocks().items():
+        gpu = load_sheet(preset).record()
+        short, long = harnesses()["llmservingsim"].clocked(gpu, preset), harnesses()["unknown"].clocked(gpu, preset)
+        assert float(short.tensor_clock_ghz) == float(short.boost_clock_ghz) == pytest.approx(clock / 1e3)
+        assert clock > 1.05 * float(gpu.boost_clock_mhz)
+        assert float(long.tensor_clock_mhz) == float(gpu.tensor_clock_mhz)
+
+
+def test_a_stack_holds_what_the_limit_adds(tmp_path):
+    path = tmp_path / "t4.csv"
+    row = LARGE | {"device": "T4", "dtype": "fp16", "source": "deepbench", "latency_us": 40e3}
+    pd.DataFrame([row, row | {"m": 16.0}]).to_csv(path, index=False)
+    held = {row["m"]: row for row in validate_time(path).document["worst"]}
+    assert held[8192.0]["stack_us"]["power_limit"] > 0.4 * held[8192.0]["predicted_us"]
+    for one in held.values():
+        assert sum(one["stack_us"].values()) == pytest.approx(one["predicted_us"], rel=1e-3)
+    assert with_limit({"selected": 2.0}, 1.0) == {"selected": 2.0}
