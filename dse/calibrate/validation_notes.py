@@ -74,8 +74,8 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
     """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
     names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
     own = sorted(set(runs["engine"]) - engines().keys())
-    notes = [f"whole networks: kernels at the sheet's clock, and what an engine's host adds ({', '.join(names)})"
-             if names else "whole networks: kernels at the sheet's clock, and what an engine's host adds"]  # fmt: skip
+    which = f" ({', '.join(names)})" if names else ""
+    notes = [f"whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds{which}"]
     fitted = [name for name in names if _fitted(name)]
     if fitted:
         which = "" if fitted == names else f" of {', '.join(fitted)}"
