@@ -42,8 +42,8 @@ def test_steps_of_an_engine_that_launches_eagerly(tmp_path):
 
 
 def test_forward_passes_in_fp32(tmp_path):
-    """No run was fitted. The T4's 70 W hold it back: 24.8 % off without the limit, 12.1 with it; costs of CUDA cores that
-    serve the T4's products, too, leave the V100 at 12.6 % (10.5 before)."""
+    """No run was fitted. The T4's 70 W hold it back: 24.8 % off without the limit, 12.1 with it; costs that serve its
+    products, too, leave the V100 at 12.6 % (10.5 before)."""
     devices = ["A100-PCIE-40GB", "H100-SXM5-80GB", "P100-PCIE-16GB", "V100-PCIE-32GB", "T4"]
     groups = drawn("neusight__e2e_fp32", tmp_path, device=devices, op=["model_inf"])
     assert len(groups) == 5
