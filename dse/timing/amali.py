@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE, few_ceil_div, safe_div
+from dse.numerics import INFEASIBLE, few_ceil_div
 from dse.timing.interval import (
     Cycles,
     Hiding,
@@ -280,21 +280,21 @@ class Amali(TimingModel):
         kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
         listed = jnp.asarray(kernel.longest) > 0
         in_flight = jnp.where(listed, kernel.ctas / jnp.maximum(uneven, 1e-6), grid.full_ctas)  # a mean over the rounds
-        full, full_end = self._wave(kernel, gpu, grid.resident, in_flight, mem, of_interval)
-        full = full + full_end.scaled(_end_share(kernel, grid, full.total, full_end.total))
+        full = self._wave(kernel, gpu, grid.resident, in_flight, mem, of_interval)
         last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
         ctas = jnp.where(listed, 1.0, grid.rest)
         all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
-        rest, rest_end = self._wave(last, gpu, ctas, all_ctas, mem, of_interval)
-        rest = (rest + rest_end).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
+        rest = self._wave(last, gpu, ctas, all_ctas, mem, of_interval).scaled(
+            jnp.where(grid.rest > 0, 1.0, listed * 1.0)
+        )
         full = full.scaled(jnp.where(listed, uneven, grid.full))
         even = listed & (full.total >= rest.total)
         return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
 
     def _wave(
         self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory, of_interval: Callable[..., Cycles]
-    ) -> tuple[Cycles, Cycles]:
-        """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU: until its end, and of its end."""
+    ) -> Cycles:
+        """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
         latencies = self._latencies(kernel, gpu, rate)
@@ -302,15 +302,14 @@ class Amali(TimingModel):
         shared = resident.subcore * gpu.subcores_per_sm / kernel.warps
         hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(shared))
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
-        start, loop, end = (
+        return add_up(
             of_interval(
                 interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
                 gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
                 queued=self.sustained.queued,
-            )
+            ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
             for interval, pipelined in _with_pipelining(kernel)
         )  # fmt: skip
-        return start + loop, end.scaled(self.sustained.epilogue)
 
     def _latencies(self, kernel: Kernel, gpu: Gpu, rate: Array) -> Latencies:
         fma = jnp.asarray(kernel.tensor_instruction_fma)
@@ -363,16 +362,6 @@ class Amali(TimingModel):
             return jnp.zeros(())
         rows = self.sustained.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
         return rows + self.sustained.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
-
-
-def _end_share(kernel: Kernel, grid: Waves, work: Array, end: Array) -> Array:
-    """Share of the full waves' ends that shows where a wave's end may run beside the next wave's work [1].
-
-    The longer of the two counts; the end of the last wave shows whole. Ours: no paper of the model has such kernels.
-    """
-    followed = jnp.maximum(grid.full + jnp.where(grid.rest > 0, 1.0, 0.0) - 1.0, 0.0)
-    hidden = jnp.asarray(kernel.end_beside) * safe_div(followed, grid.full) * jnp.minimum(safe_div(work, end), 1.0)
-    return 1.0 - hidden
 
 
 def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:

@@ -193,8 +193,6 @@ def _candidate(
         compute_capability=instruction.compute_capability,
         capability_end=instruction.capability_end,
         warpgroup=float(instruction.warpgroup),
-        # tcgen05 accumulates in tensor memory, which holds two tiles: one is stored while the next is computed.
-        end_beside=float(instruction.warpgroup and instruction.compute_capability >= 10.0),
         tensor_dtype=TENSOR_DTYPES.index(gemm.compute) if gemm.compute in TENSOR_DTYPES else 0,
         uses_tensor=float(gemm.compute != "fp32"),
         tensor_instruction_fma=instruction_fma(instruction, gemm.compute, _n_side(tile)),

@@ -49,8 +49,7 @@ class Kernel:
     """What one kernel launch demands; every field a scalar, or an array of shape (kernels,) in a batch.
 
     Grid and resources: ``ctas``; ``warps`` [warp/CTA]; ``registers`` [register/thread]; ``shared_kib`` [KiB/CTA];
-    ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows);
-    ``end_beside`` (1: the end of a CTA runs beside the loop of the SM's next).
+    ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
 
     Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
     warpgroup-level tensor instructions); ``unless_warpgroup_kib`` and ``unless_kib`` [KiB]: does not run where
@@ -93,7 +92,6 @@ class Kernel:
     compute_capability: Number = 0.0
     capability_end: Number = 99.0
     warpgroup: Number = 0.0
-    end_beside: Number = 0.0
     tensor_dtype: Number = 0.0
     uses_tensor: Number = 0.0
     tensor_instruction_fma: Number = 1.0

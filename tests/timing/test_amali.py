@@ -1,7 +1,5 @@
 """Kernels checked by hand, and each switch of the model."""
 
-from dataclasses import replace
-
 import equinox as eqx
 import pytest
 
@@ -141,16 +139,3 @@ def test_a_partly_filled_wave_shows_as_divergence():
     odd = single(gemm_operator("g", Gemm(128 * 109, 128, 4096)), "hmma_16816 128x128")
     assert cycles(kernel=even)["divergence"] == pytest.approx(0, abs=1)
     assert cycles(kernel=odd)["divergence"] > 0.4 * cycles(kernel=odd)["selected"]
-
-
-def test_tensor_memory_stores_a_tile_beside_the_next_ones_loop():
-    """The last wave's end shows whole, of every other only what outlasts the work beside it."""
-    gpu, (few, many) = load_gpu("b200"), (Gemm(4096, 18432, 1024), Gemm(12288, 18432, 1024))
-    for gemm, least, most in ((few, 0.0, 0.2), (many, 0.05, 0.4)):
-        candidates = {c.label: c.kernel for c in gemm_operator("g", gemm, (10.0, 10.0)).candidates}
-        kernel = candidates["tcgen05 128x256"]
-        beside, after = (Amali()(replace(kernel, end_beside=x), gpu).microseconds for x in (1.0, 0.0))
-        assert kernel.end_beside == 1.0
-        assert least <= 1 - float(beside / after) < most
-    hopper = gemm_operator("g", many, (9.0, 9.0)).candidates
-    assert all(c.kernel.end_beside == 0 for c in hopper)
