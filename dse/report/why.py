@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from dse.compiling import quick_to_compile
 from dse.hardware.presets import GpuSheet, changed
 from dse.power.sequence import in_sequence
 from dse.report.design_toml import plain
@@ -22,7 +23,7 @@ from dse.search.explain import covered
 from dse.search.moved import Trial, moved_table
 from dse.search.moves import Move, moves, quantities
 from dse.search.names import METRIC_WORDS, words
-from dse.search.neighbourhood import QUICK_TO_COMPILE, Judged, Neighbourhood
+from dse.search.neighbourhood import Judged, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
 from dse.space.designs import with_links
 from dse.space.space import Space
@@ -151,8 +152,7 @@ class _Workload:
         """Mean watts of every phase by component, of all designs with the candidates ``chosen`` on them."""
         numbers = [sheet.numbers() for sheet in self.sheets]
         columns = {name: np.array([n[name] for n in numbers], float_type()) for name in numbers[0]}
-        options = QUICK_TO_COMPILE if jax.default_backend() == "cpu" else None
-        phases = jax.jit(self._power, compiler_options=options)(columns, chosen)
+        phases = jax.jit(self._power, compiler_options=quick_to_compile())(columns, chosen)
         rows = [
             (design, self._bar(phase), component, float(watts[design]))
             for phase, power in phases.items()

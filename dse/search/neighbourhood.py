@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.compiling import derivatives_quick_to_compile, quick_to_compile
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
 from dse.power.cap import OFF_CLOCK
@@ -27,9 +28,6 @@ from dse.workload.workload import Workload
 
 BATCH = 64
 """Designs are evaluated in multiples of this, so that one program does for two GPUs."""
-
-QUICK_TO_COMPILE = {"xla_backend_optimization_level": 0}
-"""The programs run for milliseconds and take seconds to compile."""
 
 NUMERIC = tuple(name for name, attr in gpu_schema().items() if attr.type in ("int", "float"))
 """Attributes that autodiff can move."""
@@ -82,9 +80,8 @@ class Neighbourhood:
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload = workload
         self._models = Models(model, power)
-        options = QUICK_TO_COMPILE if jax.default_backend() == "cpu" else None
-        self._evaluate = jax.jit(self._judged, compiler_options=options)
-        self._differentiate = jax.jit(self._slopes, compiler_options=options)
+        self._evaluate = jax.jit(self._judged, compiler_options=quick_to_compile())
+        self._differentiate = jax.jit(self._slopes, compiler_options=derivatives_quick_to_compile())
 
     def evaluate(self, gpus: Sequence[Mapping[str, float]]) -> Judged:
         """Return ``gpus`` with the kernels that are fastest on each, NumPy arrays."""

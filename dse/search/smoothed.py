@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.compiling import derivatives_quick_to_compile
 from dse.hardware.schema import gpu_schema
 from dse.numerics import smooth_steps
 from dse.search.moves import IDENTITY
@@ -93,7 +94,7 @@ class Smoothed:
         self.coordinates = Coordinates(continuous_axes(space))
         self._evaluator = Evaluator(space, Reasons(space), BLOCK)
         self._base = space.base.numbers()
-        self._program = jax.jit(self._slopes)
+        self._program = jax.jit(self._slopes, compiler_options=derivatives_quick_to_compile())
 
     def __call__(self, places: np.ndarray, columns: Mapping[str, np.ndarray]) -> Slopes:
         """Return values and slopes at ``places`` (designs, continuous axes).

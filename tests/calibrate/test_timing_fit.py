@@ -19,6 +19,7 @@ from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import UNSEEN, load_timing_calibration
+from tests.programs import quick_jit
 
 DEVICE = "H100-SXM5-80GB"
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data" / "measured"
@@ -78,8 +79,11 @@ def test_gradient_equals_finite_differences(measured):
         data = jax.tree.map(lambda x: jnp.asarray(x, float), fit_rows(chosen, np.ones(40), True))
         prior = jax.tree.map(lambda x: jnp.asarray(x, float), priors())
         z = jnp.asarray(0.3 * np.random.default_rng(0).standard_normal(len(parameters())))
-        loss = jax.jit(lambda z: objective(z, prior, data, 1e-3))
-        slope = np.asarray(jax.jit(jax.grad(loss))(z))
+
+        def objective_at(z):
+            return objective(z, prior, data, 1e-3)
+
+        loss, slope = quick_jit(objective_at), np.asarray(quick_jit(jax.grad(objective_at))(z))
         step = 1e-5
         for i in range(len(slope)):
             move = step * np.eye(len(slope))[i]

@@ -24,6 +24,7 @@ from dse.power.power import COMPONENTS
 from dse.power.static import READINGS, StaticPower
 from dse.tables import read_table
 from tests.power.launches import EVERYTHING, FP, MEMORY, batch, launch
+from tests.programs import quick_jit
 
 MODELS = {
     **{reading: {"reading": reading} for reading in READINGS},
@@ -134,7 +135,7 @@ def test_finite_with_finite_gradients_where_nothing_runs(name):
 @pytest.mark.parametrize("name", MODELS)
 def test_batch_is_loop_and_jit_is_no_jit(name):
     launches = [launch(), launch(EVERYTHING), launch({}, lanes=0.0), launch(MEMORY, lanes=0.0)]
-    together = jax.jit(jax.vmap(model(name).power))(batch(launches)).watts
+    together = quick_jit(jax.vmap(model(name).power))(batch(launches)).watts
     np.testing.assert_allclose(together, [model(name).power(one).watts for one in launches], rtol=1e-12)
 
 

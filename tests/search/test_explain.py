@@ -201,9 +201,15 @@ def test_the_tornado_and_the_stacks_are_those_of_the_explanation(found: Explanat
         np.testing.assert_allclose(part.groupby("name")["share"].sum(), 1.0)
 
 
+def products(folder: Path) -> str:
+    """Path of a list of products: what comparisons share, to be compiled once."""
+    path = folder / "g.csv"
+    path.write_text("m,n,k\n4096,4096,4096\n32,4096,4096\n64,2048,8192\n512,512,1024\n")
+    return str(path)
+
+
 def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "g.csv").write_text("m,n,k\n4096,4096,4096\n32,4096,4096\n")
-    command = ["explain", "h100", str(tmp_path / "g.csv"), "--timing", "roofline", "--against", "a100"]
+    command = ["explain", "h100", products(tmp_path), "--timing", "roofline", "--against", "a100"]
     page = tmp_path / "page.html"
     assert run_command([*command, "--json", "-o", str(page)]) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
@@ -269,8 +275,8 @@ def test_top_cuts_every_list_to_what_matters_most(found: Explanation, capsys: py
     assert len(bars) == 3  # the phase, too
 
 
-def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["explain", "h100", "gpt2_xl:phase=decode,batch=8,context=512", "--timing", "roofline"]
+def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["explain", "h100", products(tmp_path), "--timing", "roofline"]
     assert run_command([*command, "--against", "a100", "--top", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert len(document["sentences"]) == 4  # the first is on the two designs

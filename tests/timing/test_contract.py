@@ -13,6 +13,7 @@ from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.vector import vector_operator
+from tests.programs import quick_jit
 from tests.timing.designs import (
     DESIGNS,
     DRAWN,
@@ -165,9 +166,9 @@ def test_gradients_are_finite_differences_away_from_kinks(model):
             return MODELS[model](kernel, Gpu(**{name: getattr(gpu, name) for name in base} | scaled)).nanoseconds
 
         ones = jnp.ones(len(SMOOTH))
-        gradient = jax.jit(jax.vmap(jax.grad(nanoseconds), (None, 0)))(ones, batch)
+        gradient = quick_jit(jax.vmap(jax.grad(nanoseconds), (None, 0)))(ones, batch)
         points = jnp.concatenate([ones + step * jnp.eye(len(SMOOTH)), ones - step * jnp.eye(len(SMOOTH)), ones[None]])
-        value = jax.jit(jax.vmap(jax.vmap(nanoseconds, (None, 0)), (0, None)))(points, batch)
+        value = quick_jit(jax.vmap(jax.vmap(nanoseconds, (None, 0)), (0, None)))(points, batch)
         gradient, (above, below) = np.asarray(gradient), np.split(np.asarray(value[:-1]), 2)
         total = np.asarray(value[-1])
     difference = ((above - below) / (2 * step)).T
@@ -185,7 +186,7 @@ def test_gradients_stay_finite_on_extreme_designs(model):
     base = preset_sheet("h100_sxm").numbers()
     gpu = jax.tree.map(lambda x: x[0], gpu_batch([base | design]))
     kernels = kernel_arrays(some_kernels())
-    gradient = jax.jit(jax.vmap(jax.grad(lambda g, k: MODELS[model](k, g).cycles), (None, 0)))(gpu, kernels)
+    gradient = quick_jit(jax.vmap(jax.grad(lambda g, k: MODELS[model](k, g).cycles), (None, 0)))(gpu, kernels)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(gradient))
 
 

@@ -14,6 +14,7 @@ from dse.timing.mdm import Mdm
 from dse.timing.scoreboard import lone_warp
 from dse.timing.timing import CAUSES, TimingModel
 from dse.workload.traced import TracedKernel, with_forms
+from tests.programs import quick_jit
 from tests.timing.test_traced import A100, designs, kernel, line, mixed_ctas
 
 models = pytest.mark.parametrize("model", [Amali(), Mdm()], ids=["amali", "mdm"])
@@ -50,7 +51,7 @@ def test_equal_the_recurrence(tmp_path: Path, model: TimingModel, ctas) -> None:
     assert by_form.compiled.forms is not None
     with jax.enable_x64(True):
         batch = designs(1000, 13)
-        found, expected = (jax.jit(lambda g, k=k: model.on_trace(k, g))(batch) for k in (by_form, record))
+        found, expected = (quick_jit(lambda g, k=k: model.on_trace(k, g))(batch) for k in (by_form, record))
         for cause in CAUSES:
             assert np.allclose(getattr(found, cause), getattr(expected, cause), rtol=1e-9, atol=1e-6), cause
         latency = model.trace_latencies(record, batch)
@@ -67,7 +68,7 @@ def test_32_bits_are_as_good_as_64(tmp_path: Path, model: TimingModel) -> None:
     found = []
     for x64 in (False, True):
         with jax.enable_x64(x64):
-            found.append(np.asarray(jax.jit(lambda g: model.on_trace(record, g).cycles)(designs(2000, 14)), float))
+            found.append(np.asarray(quick_jit(lambda g: model.on_trace(record, g).cycles)(designs(2000, 14)), float))
     assert (np.abs(found[0] / found[1] - 1) < 1e-5).mean() > 0.999  # the rest is ready to a thousandth of a cycle
 
 
@@ -102,9 +103,9 @@ def test_a_design_in_no_pattern_gets_the_recurrence_and_its_neighbours_do_not_no
         exact = np.asarray(by_forms(narrow.compiled.forms, model.trace_latencies(record, among)).exact)
         assert exact[-1]
         assert 10 < exact.sum() < 300
-        found, expected = (jax.jit(lambda g, k=k: model.on_trace(k, g).cycles)(among) for k in (narrow, record))
+        found, expected = (quick_jit(lambda g, k=k: model.on_trace(k, g).cycles)(among) for k in (narrow, record))
         assert np.allclose(found, expected, rtol=1e-9)
-        alone = jax.jit(lambda g: model.on_trace(narrow, g).cycles)(Gpu.from_numbers(A100))
+        alone = quick_jit(lambda g: model.on_trace(narrow, g).cycles)(Gpu.from_numbers(A100))
         assert float(alone) == float(found[-1])
 
 
@@ -115,7 +116,7 @@ def test_gradients_are_those_of_the_recurrence(tmp_path: Path) -> None:
         batch = designs(50, 16)
 
         def total(k):
-            return jax.jit(jax.grad(lambda g: model.on_trace(k, g).cycles.sum()))(batch)
+            return quick_jit(jax.grad(lambda g: model.on_trace(k, g).cycles.sum()))(batch)
 
         for a, b in zip(jax.tree.leaves(total(by_form)), jax.tree.leaves(total(record)), strict=True):
             assert np.allclose(a, b, rtol=1e-6, atol=1e-6 * (1 + np.abs(b).max()))

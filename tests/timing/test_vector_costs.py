@@ -15,6 +15,7 @@ from dse.timing.timing import CAUSES
 from dse.workload.kernel import Kernel
 from dse.workload.reuse import between_launches
 from dse.workload.vector import vector_counts, vector_operator, vector_ops
+from tests.programs import quick_jit
 
 SHAPES = ((1, 28672), (64, 4096), (4096, 5120), (32768, 512))
 GPUS = ("t4", "p100_pcie_16gb", "a100_pcie_40gb", "h100_sxm", "rtx_pro_6000")
@@ -89,7 +90,7 @@ def test_gradients_are_finite(batch, model):
     def sum_of(model, gpu):
         return jnp.sum(jax.vmap(lambda kernel: model(kernel, gpu).cycles)(batch))
 
-    slope, costs = jax.jit(jax.grad(total, argnums=(0, 1)))(gpu.dram_bandwidth_gbs, model.sustained)
+    slope, costs = quick_jit(jax.grad(total, argnums=(0, 1)))(gpu.dram_bandwidth_gbs, model.sustained)
     assert np.isfinite(slope)
     assert slope < 0
     assert all(np.isfinite(np.asarray(leaf)).all() for leaf in jax.tree.leaves(costs))
