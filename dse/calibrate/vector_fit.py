@@ -17,6 +17,7 @@ from jax import Array
 
 from dse.calibrate.fit import descend
 from dse.calibrate.harness import harness_of
+from dse.calibrate.held import slowdowns
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import SEEN, us_of
 from dse.calibrate.timing_fit import (
@@ -33,6 +34,7 @@ from dse.calibrate.vector_rows import ANY, distances_of, keys_of, vector_family
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
+from dse.timing.amali import Amali
 from dse.workload.dtypes import element_bytes
 from dse.workload.implementation import KINDS
 from dse.workload.kernel import Kernel
@@ -48,7 +50,10 @@ NO_SHADOW = (1e-3, 0.99e-3, 1.01e-3, 1e-4)
 
 
 class Problem(NamedTuple):
-    """Rows as one batch: the operators' numbers (rows,) and, by ``place`` (rows,), which fitted count is whose."""
+    """Rows as one batch: the operators' numbers (rows,) and, by ``place`` (rows,), which fitted count is whose.
+
+    ``slower`` (rows,): how many times as long they take in the board's power limit, at the priors.
+    """
 
     what: Any
     counts: Any
@@ -61,6 +66,7 @@ class Problem(NamedTuple):
     floor: np.ndarray
     host: np.ndarray
     gpus: Gpu
+    slower: np.ndarray
     measured: Array
     weights: Array
 
@@ -85,10 +91,11 @@ def fit_vector(
     """
     kernels = sorted({_kernel(implementation, r, sheets) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
-    problem = _problem(frame, sheets, implementation, weights, kernels, floors)
     known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
     prior = _priors(known)
     shape = (len(kernels), len(floors), tuple(p.name for p in _shares(implementation)))
+    problem = _problem(frame, sheets, implementation, weights, kernels, floors)
+    problem = problem._replace(slower=_slowdowns(np.array([p.prior for p in known]), problem, frame, shape))
     strength = _prior_strength(frame, weights)
 
     def loss(z: Array) -> Array:
@@ -143,6 +150,7 @@ def _problem(
         np.array([floors.index(_floor(r)) for r in rows]),
         np.array([_hosts(floors).index(_host(_floor(r))) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
+        np.ones(len(rows)),
         jnp.asarray(frame["latency_us"].to_numpy(float)), jnp.asarray(weights, float),
     )  # fmt: skip
 
@@ -218,12 +226,26 @@ def built(problem: Problem, counts: Any) -> Kernel:
     return jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x, float), problem.rows.shape), kernel)
 
 
+def _model(shares: Any, names: tuple[str, ...]) -> Amali:
+    """The model of an implementation's shares, all other parameters neutral."""
+    neutral = {p.name: p.prior for p in parameters("vector")}
+    return model_of(neutral | dict(zip(names, shares, strict=True)))
+
+
+def _slowdowns(
+    values: np.ndarray, problem: Problem, frame: pd.DataFrame, shape: tuple[int, int, tuple[str, ...]]
+) -> np.ndarray:
+    """How many times as long each row takes in the board's power limit, by counts and shares of ``values``."""
+    shares, counts, _, _ = _parts(values, shape)
+    ways = [harness_of(str(source)) for source in frame["source"]]
+    launches, run_us = (np.array([getattr(way, name) for way in ways], float) for name in ("launches", "run_us"))
+    return slowdowns(_model(shares, shape[2]), built(problem, counts), problem.gpus, launches, run_us)
+
+
 def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str, ...]]) -> Array:
     shares, counts, overheads, shadows = _parts(values, shape)
-    neutral = {p.name: p.prior for p in parameters("vector")}
-    model = model_of(neutral | dict(zip(shape[2], shares, strict=True)))
-    kernels = built(problem, counts)
-    time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus)
+    model, kernels = _model(shares, shape[2]), built(problem, counts)
+    time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus) * problem.slower
     shadow = shadows[problem.host]
     return overheads[problem.floor] + jnp.maximum(time - shadow, SEEN * time)
 
