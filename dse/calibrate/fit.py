@@ -15,7 +15,6 @@ import optax
 from jax import Array
 
 from dse.calibrate.loss import relative_error, robust, weighted_mean
-from dse.compiling import OLDER_LOOPS
 
 MOST_STEPS = 1000
 TOLERANCE = 1e-9
@@ -112,7 +111,7 @@ class Fitted(NamedTuple):
     steps: Array
 
 
-@partial(jax.jit, static_argnames=("bend", "parent"), compiler_options=OLDER_LOOPS)
+@partial(jax.jit, static_argnames=("bend", "parent"))
 def _solve(
     problem: Linear, start: Array, weights: Array, strength: Array, bend: float | None, parent: tuple[int, ...]
 ) -> Fitted:

@@ -6,7 +6,7 @@ through the timing model; each row takes the fastest of its shortlisted candidat
 """
 
 from dataclasses import dataclass, fields
-from functools import cache, partial
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -17,7 +17,6 @@ from jax import Array
 from dse.calibrate.fit import descend
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import SEEN, Chosen, us_of
-from dse.compiling import OLDER_LOOPS
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -183,7 +182,7 @@ def prior_strength(rows: FitRows) -> float:
     return PRIOR_WEIGHT / min(max(families, 1), MOST_FAMILIES)
 
 
-@partial(jax.jit, compiler_options=OLDER_LOOPS)
+@jax.jit
 def _stage(start: Array, free: Array, prior: Priors, rows: FitRows, strength: Array) -> Array:
     """Standard deviations (parameters,) after a stage in which only those of mask ``free`` may move from ``start``."""
 
@@ -211,7 +210,7 @@ class Known(NamedTuple):
     bound: np.ndarray
 
 
-@partial(jax.jit, compiler_options=OLDER_LOOPS)
+@jax.jit
 def _slopes(z: Array, prior: Priors, rows: FitRows) -> tuple[Array, Array]:
     def error(z: Array) -> Array:
         return log_error(prior.values(z), rows)

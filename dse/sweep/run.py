@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from dse.compiling import OLDER_LOOPS, quickly_jitted
+from dse.compiling import quick_to_compile, quickly_jitted
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
@@ -146,7 +146,9 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
             return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
 
         with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
-            judged = [jax.jit(partial(traced, trace), compiler_options=OLDER_LOOPS)(gpu) for trace in workload.traces]
+            judged = [
+                jax.jit(partial(traced, trace), compiler_options=quick_to_compile())(gpu) for trace in workload.traces
+            ]
         return jax.tree.map(lambda *values: np.stack(values), *judged)
 
     judged = _judged(model.anonymous(), power.model, workload.kernels.as_arrays(), gpu)
