@@ -9,12 +9,12 @@ T alone (``launches`` and ``run_us`` of :class:`dse.calibrate.harness.Harness`).
 from collections.abc import Sequence
 from functools import cache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.compiling import quickly_jitted
 from dse.hardware.gpu import Gpu
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -86,7 +86,7 @@ def _board() -> BoardPower:
     return BoardPower.from_table()
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _slowdowns(
     model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array
 ) -> Array:
@@ -101,7 +101,7 @@ def _slowdowns(
     return jax.vmap(of)(kernels, gpus, launches, run_us)
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _pass_slowdowns(model: TimingModel, board: BoardPower, kernels: Kernel, gpu: Gpu, repeats: Array) -> Array:
     def of(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,7 +17,6 @@ from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
 from dse.calibrate.quantised import quantises
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.vector_rows import VECTOR, overhead_of
-from dse.compiling import quickly_jitted
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
@@ -117,7 +117,7 @@ def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
     return np.concatenate(found)
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
     return jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, gpus)
 
@@ -127,7 +127,7 @@ def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     return _timings(model.anonymous(), kernels, gpus)
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     return jax.vmap(model)(kernels, gpus)
 

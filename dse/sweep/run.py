@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import Array
 
-from dse.compiling import quick_to_compile, quickly_jitted
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
@@ -146,16 +146,14 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
             return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
 
         with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
-            judged = [
-                jax.jit(partial(traced, trace), compiler_options=quick_to_compile())(gpu) for trace in workload.traces
-            ]
+            judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
         return jax.tree.map(lambda *values: np.stack(values), *judged)
 
     judged = _judged(model.anonymous(), power.model, workload.kernels.as_arrays(), gpu)
     return jax.tree.map(np.asarray, judged)
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
     """One program for every GPU and calibration."""
 
@@ -176,7 +174,7 @@ def _phase(
     return _settled(power.model, power.limit, timing, watts, repeats, sheet.record(), times)
 
 
-@quickly_jitted
+@eqx.filter_jit
 def _settled(
     model: BoardPower,
     limit: bool,
