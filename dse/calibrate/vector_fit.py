@@ -50,9 +50,10 @@ NO_SHADOW = (1e-3, 0.99e-3, 1.01e-3, 1e-4)
 
 
 class Problem(NamedTuple):
-    """Rows as one batch: the operators' numbers (rows,) and, by ``place`` (rows,), which fitted count is whose.
+    """Rows as one batch: the operators' numbers (rows,) and whose fitted counts, overhead and shadow they have.
 
-    ``slower`` (rows,): how many times as long they take in the board's power limit, at the priors.
+    ``kernel``, ``floor`` and ``host`` (rows,) are places among them; ``slower`` (rows,): how many times as long a row
+    takes in the board's power limit, at the priors.
     """
 
     what: Any
