@@ -15,11 +15,10 @@ from dse.calibrate.launches import Rows, taken
 from dse.calibrate.loss import weighted_mean
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity
-from dse.power.board import BoardPower
+from dse.power.board import FREE, BoardPower
 from dse.power.cap import sustain
 from dse.tables import read_table
 from dse.timing.timing import Timing
-from dse.workload.kernel import TENSOR_DTYPES
 
 LONG_US = 200.0
 """Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
@@ -27,9 +26,6 @@ LONG_US = 200.0
 PRIOR_WEIGHT = 3e-3
 """A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
 independent rows, since hundreds of rows share a hidden state of their operands."""
-
-FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap_width")
-"""Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
 
 CORNER = 1e-4
 """Added under the root of a squared error, so that an absolute error has no corner at zero [1]."""
@@ -54,19 +50,7 @@ def units() -> dict[str, str]:
 def prior_model() -> BoardPower:
     """The model before any fit."""
     values = {row["coefficient"]: jnp.asarray(float(row["prior"])) for row in read_table("power/board.csv")}
-    return with_values(BoardPower.from_table(), values)
-
-
-def with_values(model: BoardPower, values: dict[str, Array]) -> BoardPower:
-    """The model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``."""
-    fields = {name: getattr(model, name) for name in BoardPower.__dataclass_fields__}
-    bf16 = TENSOR_DTYPES.index("bf16")
-    for name, value in values.items():
-        if name in fields:
-            fields[name] = value
-        elif name == "tensor_bf16":
-            fields["tensor"] = fields["tensor"] * value / fields["tensor"][bf16]
-    return BoardPower(**fields)
+    return BoardPower.from_table().with_values(values)
 
 
 def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> tuple[Array, Array]:
@@ -95,7 +79,7 @@ def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weig
         weights, strength, pair_weights = fit
 
         def loss(theta: Array) -> Array:
-            candidate = with_values(model, dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+            candidate = model.with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
             power, _ = predicted(candidate, rows[0], rows[1], gpu)
             total = weighted_mean(jnp.sqrt((power / watts - 1) ** 2 + CORNER), weights)
             if pairs is not None:
@@ -151,7 +135,7 @@ def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str,
     center, spread = jnp.asarray([known[name] for name in free]).T
 
     def error(theta: Array) -> Array:
-        model = with_values(prior_model(), dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+        model = prior_model().with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
         return predicted(model, rows.measured, rows.measured_timing, rows.gpu)[0] / rows.table["power_w"].to_numpy() - 1
 
     at = (jnp.log(jnp.asarray(values)) - center) / spread

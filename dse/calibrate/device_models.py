@@ -7,7 +7,7 @@ import pandas as pd
 
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
-from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
+from dse.timing.calibration import TimingCalibration, calibration_of, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 
@@ -70,7 +70,7 @@ def _model_of(sheet: GpuSheet, timing: str, calibration: str | None) -> DeviceMo
         if calibration:
             raise InputError(f"--calibration: {timing} cannot be calibrated; give --timing amali")
         return DeviceModel(sheet, timing_model(timing, "--timing"), None)
-    name = calibration or calibration_for(sheet.name)
+    name = calibration or calibration_of(sheet)
     loaded = load_timing_calibration(name, "--calibration")
     return DeviceModel(sheet, loaded.model, loaded)
 

@@ -10,6 +10,7 @@ from dse.errors import InputError, accepted
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, Library
+from dse.workload.measured_row import PRODUCTS
 from dse.workload.operator import FOREVER
 
 CLOCKS = ("boost", "sheet")
@@ -23,7 +24,8 @@ class Harness:
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock``: one of CLOCKS; ``launches`` [1] follow each other in a reading (inf: until the board has settled),
-    for ``run_us`` [us] at least; ``library`` whose kernels were measured; ``source``: where the facts come from;
+    for ``run_us`` [us] at least, of products ``product_launches`` where those differ; ``library`` whose kernels were
+    measured; ``source``: where the facts come from;
     ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured;
     ``quantises``: how the activations of products in 8 bits are quantised in the time of the product, "" where they
     are not (:data:`dse.calibrate.quantised.WAYS`).
@@ -42,6 +44,12 @@ class Harness:
     fitted: bool = False
     vector: str = "vllm_vector"
     quantises: str = ""
+    product_launches: float | None = None
+
+    def back_to_back(self, op: str) -> float:
+        """Return how many launches of an operator follow each other in a reading [1]."""
+        products = self.product_launches if op in PRODUCTS else None
+        return self.launches if products is None else products
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -91,6 +99,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         fitted=rows["overhead_us"]["status"] == "fitted",
         vector=rows["vector"]["value"],
         quantises=rows["quantises"]["value"] if "quantises" in rows else "",
+        product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
     )
 
 

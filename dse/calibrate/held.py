@@ -1,9 +1,14 @@
 """How a board's power limit slows what is measured: not at all in a short run, to its steady clock in a long one.
 
-The governor of a board follows the mean watts of tens of milliseconds. A reading that keeps the GPU busy for T us
-takes 1 + (F - 1) T / (T + GOVERNOR_US) times as long as at the requested clock; F is what the limit costs a run without
-end, by :class:`dse.power.board.BoardPower`: time and power as one fixed point. What belongs to the way of measuring is
-T alone (``launches`` and ``run_us`` of :class:`dse.calibrate.harness.Harness`).
+The governor of a board follows a mean of its watts that forgets with the time constant G (GOVERNOR_US). From rest, P0,
+a kernel of P watts at the requested clock brings that mean to the limit after
+
+    tau = G ln((P - P0) / (P - limit)),
+
+later the less it exceeds the limit. From then on the kernel takes F times as long, what the limit costs a run without
+end, by :class:`dse.power.board.BoardPower`: time and power as one fixed point. So a reading that keeps the GPU busy for
+T us takes 1 + (F - 1) max(0, 1 - tau / T) of its time at the requested clock. What belongs to the way of measuring is T
+alone (``launches`` and ``run_us`` of :class:`dse.calibrate.harness.Harness`).
 """
 
 from collections.abc import Sequence
@@ -24,9 +29,12 @@ from dse.power.sequence import in_sequence
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 
-GOVERNOR_US = 30e3
-"""Time after which half of the limit shows [us]. From the fp32 products of a T4 (25 calls each, 70 W): half of their
-slowdown shows at 0.7 to 1.5 ms a call. GPUs of no fit are predicted as well with 10 ms as with 100 ms."""
+GOVERNOR_US = 20e3
+"""Time constant of the mean that a board's governor holds to the limit [us]. Read off fitted families of
+aiconfigurator's products on A100, H100 and H200 (15 ms: 0.1 points worse, 30 ms: 0.1)."""
+
+EXCESS = 1e-3
+"""Watts above the limit as a share of it, at least: where there are fewer, the limit costs nothing [1]."""
 
 BLOCK = 256
 """Rows of one call: one compiled program whatever the table."""
@@ -94,11 +102,19 @@ def _slowdowns(
         timing = model(kernel, gpu)
         settled = board.sustained(kernel, timing, gpu).timing
         busy = jnp.maximum(launches * timing.microseconds, run_us)
-        shown = 1.0 / (1.0 + GOVERNOR_US / jnp.maximum(busy, 1e-3))
+        shown = jnp.maximum(1.0 - _reached_us(board, kernel, timing, gpu) / jnp.maximum(busy, 1e-3), 0.0)
         slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
         return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
 
     return jax.vmap(of)(kernels, gpus, launches, run_us)
+
+
+def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu) -> Array:
+    """When the mean of the watts reaches the limit, from rest [us]."""
+    watts, limit = board.uncapped(activity(kernel, timing, gpu), gpu).watts, board.limit(gpu)
+    excess = jnp.maximum(watts - limit, EXCESS * limit)
+    rest = board.idle(timing.clock_ghz, gpu).watts
+    return GOVERNOR_US * jnp.log(jnp.maximum((watts - rest) / excess, 1.0))
 
 
 @eqx.filter_jit

@@ -188,7 +188,10 @@ def _number(where: str, value: str) -> float:
 
 def _from_table(path: Path, beside: Path, launches: Sequence[Launch]) -> list[dict[str, object]]:
     """Rows by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
-    table = pd.read_csv(beside, dtype={"ID": str} | dict.fromkeys(WORDS, str))
+    try:
+        table = pd.read_csv(beside, dtype={"ID": str} | dict.fromkeys(WORDS, str))
+    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{beside}: is no CSV table: {error}") from None
     unknown = [name for name in table.columns if name not in (*SHAPED, "ID")]
     if unknown or "op" not in table.columns:
         wrong = f"column {unknown[0]!r} is unknown" if unknown else "no column op"

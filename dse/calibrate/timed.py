@@ -191,7 +191,7 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        launches = np.inf if getattr(row, "power_w", 0.0) > 0 else way.launches  # such a loop settles
+        launches = np.inf if getattr(row, "power_w", 0.0) > 0 else way.back_to_back(str(row.op))  # such a loop settles
         columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), launches, way.run_us,
                         arithmetic, memory))  # fmt: skip
         gpus.append(_record(sheet, way))

@@ -143,8 +143,8 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
     mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
     if not mine.any():
         raise InputError(f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}")
-    skipped = {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in devices}
-    return frame[mine], {r: n for r, n in skipped.items() if find_preset(r.split("'")[1]) != sheet.name}
+    others = [d for d in devices if find_preset(d) != sheet.name]
+    return frame[mine], {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others}
 
 
 def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, sheets: Mapping[str, GpuSheet],

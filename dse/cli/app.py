@@ -19,7 +19,7 @@ app = App(
     suppress_keyboard_interrupt=False,
     result_action="return_value",
 )
-show = App(name="show", help="Print what is shipped: GPUs, networks, spaces, attributes, metrics.")
+show = App(name="show", help="Print what is shipped: GPUs, networks, engines, spaces, attributes, metrics.")
 app.command(show)
 calibrate = App(name="calibrate", help="Fit coefficients to measurements.")
 app.command(calibrate)

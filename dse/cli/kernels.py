@@ -2,18 +2,22 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, app, print_json
 
+if TYPE_CHECKING:
+    from dse.power.models import PowerChoice
+
 
 @app.command
 def run(
-    gpu: str, workload: str, /, *, timing: str = "amali", calibration: str | None = None, json_: Json = False
-) -> None:
+    gpu: str, workload: str, /, *, timing: str = "amali", calibration: str | None = None, power: Path | None = None,
+    json_: Json = False,
+) -> None:  # fmt: skip
     """Time one workload on one GPU, kernel by kernel.
 
     Parameters
@@ -21,18 +25,22 @@ def run(
     gpu:
         Name of a GPU ('dse show gpus') or path of a GPU TOML.
     workload:
-        As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; or a CSV of GEMMs.
+        As llama3_8b:phase=decode,batch=32,context=2048,dtype=bf16; a workload TOML; a CSV of GEMMs; or a trace
+        directory.
     timing:
         Timing model: amali, mdm or roofline.
     calibration:
         Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
         'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
+    power:
+        Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
     from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
     from dse.timing.models import timing_model
 
-    result = run_one(gpu, workload, timing_model(_timing(timing, calibration, [gpu], workload), "--timing"))
+    model = timing_model(_timing(timing, calibration, [gpu], workload), "--timing")
+    result = run_one(gpu, workload, model, _power(power))
     if json_:
         print_json(result.summary())
     else:
@@ -88,6 +96,7 @@ def explain(
     against: str | None = None,
     timing: str = "amali",
     calibration: str | None = None,
+    power: Path | None = None,
     top: int | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
@@ -106,6 +115,8 @@ def explain(
         Timing model: amali, mdm or roofline.
     calibration:
         Calibration of the timing model, as for 'dse run'.
+    power:
+        Coefficients of the board's power, as for 'dse run'.
     top:
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
@@ -125,7 +136,8 @@ def explain(
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")
-    found = explain_one(gpu, workload, model) if other is None else compare(gpu, other, workload, model)
+    watts = _power(power)
+    found = explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
     if out is not None:
         from dse.report.page_explain import write_explain_page
 
@@ -137,14 +149,21 @@ def explain(
 
 
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> dict[str, str]:
-    """The table of a timing model, as a space's TOML would state it; two GPUs are compared by one calibration."""
-    from dse.timing.calibration import SHARED, calibration_for, load_timing_calibration
+    """The table of a timing model, as a space's TOML would state it."""
+    from dse.hardware.presets import load_sheet
+    from dse.timing.calibration import calibration_of, load_timing_calibration
     from dse.timing.trace_profile import is_trace
 
     if calibration is None and timing == "amali" and not is_trace(workload):
-        own = {calibration_for(gpu) for gpu in gpus}
-        calibration = own.pop() if len(own) == 1 else SHARED
+        calibration = calibration_of(*map(load_sheet, gpus))
     if calibration in (None, "none"):
         return {"model": timing}
     load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
     return {"model": timing, "calibration": calibration}
+
+
+def _power(path: Path | None) -> "PowerChoice | None":
+    """The power model with the coefficients of a file; None: the shipped ones."""
+    from dse.power.models import power_choice
+
+    return None if path is None else power_choice({"calibration": str(path)}, "--power")

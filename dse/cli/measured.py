@@ -196,7 +196,8 @@ def validate(
     harness:
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
-        Name or path of a timing calibration; without it the device's shipped one, else shared.
+        Name or path of a timing calibration; without it the device's shipped one, else shared. Of --quantity power:
+        TOML of 'dse calibrate power'; without it the shipped coefficients.
     engine:
         Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
         engine'; without it by the column notes, else shared.
@@ -211,15 +212,17 @@ def validate(
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
         _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
         return
-    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--calibration": calibration,
-             "--engine": engine, "-o": out}  # fmt: skip
+    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--engine": engine,
+             "-o": out}  # fmt: skip
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
     from dse.calibrate.validate import validate as answer
+    from dse.power.calibration import calibrated_board
     from dse.report.terminal_calibrate import print_validation
 
-    document = answer(table, quantity or "power", time)
+    model = None if calibration is None else calibrated_board(Path(calibration))
+    document = answer(table, quantity or "power", time, model)
     if json_:
         print_json(document)
     else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.tables import read_table
@@ -41,16 +42,19 @@ class PeakCheck:
         return abs(self.sheet - 2.0 * self.record) <= TOLERANCE * self.sheet
 
 
-def peak_tflops(numbers: Mapping[str, float], unit: str, dtype: str) -> float:
+def peak_tflops(numbers: Mapping[str, Any], unit: str, dtype: str) -> Any:
     """Return the dense peak [TFLOPS] of ``unit`` (``tensor`` or ``vector``) for ``dtype`` from attribute numbers.
 
-    Tensor rates run at the tensor clock, FP64 and vector rates at the boost clock.
+    Tensor rates run at the tensor clock, which is never above the boost clock; FP64 and vector rates at the boost
+    clock. ``numbers`` may be arrays of designs.
     """
+    clock = numbers["boost_clock_mhz"]
     if unit == "tensor":
         rate = numbers[f"tensor_fma_{dtype}"] * numbers["tensor_cores_per_sm"]
-        clock = numbers["boost_clock_mhz" if dtype == "fp64" else "tensor_clock_mhz"]
+        tensor = numbers["tensor_clock_mhz"]
+        clock = clock if dtype == "fp64" else tensor * (tensor <= clock) + clock * (tensor > clock)
     else:
-        rate, clock = numbers[f"{dtype}_lanes"], numbers["boost_clock_mhz"]
+        rate = numbers[f"{dtype}_lanes"]
     return numbers["sm_count"] * rate * 2 * clock * 1e-6
 
 

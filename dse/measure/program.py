@@ -43,12 +43,7 @@ def compiled(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]], rounds
     options: dict[str, Any] = {}
     if jax.tree.leaves(sets)[0].devices().pop().platform == "gpu":
         options = GRAPH if graphs else EAGER
-    try:
-        return jax.jit(program, compiler_options=options).lower(sets).compile()
-    except jax.errors.JaxRuntimeError as error:
-        if "No such compile option" not in str(error) or not graphs:
-            raise
-        return jax.jit(program).lower(sets).compile()
+    return jax.jit(program, compiler_options=options).lower(sets).compile()
 
 
 def _launches(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]]) -> list[Any]:

@@ -6,13 +6,17 @@ fewer free numbers: measured board power does not identify more (experiments/006
 unit, range and source stand in ``data/power/board.csv``.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
-from dse.hardware.process import node_names, value_at
+from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
 from dse.power.cap import Draw, Sustained, sustain
 from dse.power.power import Power, PowerModel
@@ -28,6 +32,9 @@ ERRORS = "power/board_error.csv"
 MEASURED = "watts of single kernels on an H200, shape families left out of the fit"
 MEASURED_GPUS = ("h200", "h100_sxm", "a100_sxm_80gb", "a100_sxm_40gb")
 """What the model was held against (experiments/006_board_power): fitted to the first, checked on the others."""
+
+FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap_width")
+"""Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
 
 SM_PARTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "tensor_core")
 """Parts of the die that the clock of the SMs drives."""
@@ -85,6 +92,8 @@ class BoardPower(PowerModel):
     voltage_floor: Array
     cap_share: Array
     cap_width: Array
+    fitted_on: str = eqx.field(static=True, default="board power of an H200 (data/power/board.csv)")
+    left_out: Uncertainty | None = eqx.field(static=True, default=None)
 
     @classmethod
     def from_table(cls) -> "BoardPower":
@@ -98,13 +107,27 @@ class BoardPower(PowerModel):
     @property
     def calibration(self) -> str:
         """Name of the calibration that the coefficients come from."""
-        return "board power of an H200 (data/power/board.csv)"
+        return self.fitted_on
 
     @property
     def uncertainty(self) -> Uncertainty:
-        """Left-out shape families of single kernels on an H200; A100 and H100 boards in service stand within it."""
+        """Errors on shape families that its fit left out; those of single kernels on an H200, within which A100 and
+        H100 boards in service stand, for the shipped coefficients."""
+        if self.left_out is not None:
+            return self.left_out
         off = left_out_errors()
         return Uncertainty(off["low"], off["high"], MEASURED, MEASURED_GPUS)
+
+    def with_values(self, values: Mapping[str, Array]) -> "BoardPower":
+        """Return the model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``."""
+        changed = {name: value for name, value in values.items() if name in self.__dataclass_fields__}
+        if "tensor_bf16" in values:
+            changed["tensor"] = self.tensor * values["tensor_bf16"] / self.tensor[TENSOR_DTYPES.index("bf16")]
+        return replace(self, **changed)
+
+    def fitted_to(self, what: str, left_out: Uncertainty) -> "BoardPower":
+        """Return the model that tells what it was fitted to, and how far off it is on what that fit left out."""
+        return replace(self, fitted_on=what, left_out=left_out)
 
     def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
         """Return the watts by component that the board draws while the kernel repeats, the power limit held."""
@@ -126,8 +149,7 @@ class BoardPower(PowerModel):
     def uncapped(self, counts: Activity, gpu: Gpu) -> Power:
         """Return the watts of an activity by component if nothing limited them (scalars)."""
         voltage = self.draw(counts.clock_ghz, gpu).voltage(1.0)
-        parts = self.area(gpu)
-        die = sum(parts.values(), jnp.zeros(()))
+        die = self.area.total(gpu)
         on_chip = self.nodes.switching_energy(gpu.process) * voltage**2
         energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
         energies |= {
@@ -135,7 +157,7 @@ class BoardPower(PowerModel):
             "interconnect": self.link * counts.link_bytes,
         }
         watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
-        clocked = self._clocked(parts, gpu) * on_chip * counts.clock_ghz * MILLI
+        clocked = self._clocked(gpu) * on_chip * counts.clock_ghz * MILLI
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
             # Regulators and fans are sized for the watts that they serve: a card of 70 W has no 50 W of them.
@@ -179,11 +201,11 @@ class BoardPower(PowerModel):
         """Energy of an access to an array, relative to that of the reference's size: word and bit lines lengthen."""
         return (size / reference) ** self.capacity_exponent
 
-    def _clocked(self, parts: dict[str, Array], gpu: Gpu) -> Array:
+    def _clocked(self, gpu: Gpu) -> Array:
         """Energy of a cycle of all SMs [pJ], before node and voltage: by the area they would take at tsmc_n7."""
-        density = value_at(self.area.nodes.logic_density, gpu.process)
-        at_n7 = sum((parts[name] for name in SM_PARTS), jnp.zeros(())) * density * gpu.sm_enabled_fraction
-        return self.pipeline * at_n7
+        parts = self.area(replace(gpu, process=jnp.full_like(gpu.process, node_index("tsmc_n7"))))
+        at_n7 = sum((parts[name] for name in SM_PARTS), jnp.zeros(()))
+        return self.pipeline * at_n7 * gpu.sm_enabled_fraction
 
     def _static(self, die: Array, gpu: Gpu) -> Array:
         """Leakage of the die at nominal voltage [W]."""

@@ -1,10 +1,12 @@
 """Power models by name: the one table through which TOML files choose code."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.power.board import BoardPower
+from dse.power.calibration import calibrated_board
 
 POWER_MODELS = {"board": BoardPower.from_table}
 """Name -> what makes the model."""
@@ -18,13 +20,22 @@ class PowerChoice:
     limit: bool = True
 
 
-def power_choice(spec: Any, where: str) -> PowerChoice:
-    """Return what ``spec`` says: a model's name, or a table with ``model`` and ``limit``; raises InputError."""
+def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
+    """Return what ``spec`` says: a model's name, or a table with ``model``, ``limit`` and ``calibration``.
+
+    ``calibration``: path of a TOML of ``dse calibrate power``, which stands relative to ``folder``. Raises InputError.
+    """
     table = {"model": spec} if isinstance(spec, str) else spec
-    form = 'give power = "board", or power = { model = "board", limit = false } for clocks that no limit lowers'
-    if not isinstance(table, dict) or set(table) - {"model", "limit"} or not isinstance(table.get("limit", True), bool):
+    form = (
+        'give power = "board", or power = { model = "board", limit = false } for clocks that no limit lowers, or '
+        'power = { model = "board", calibration = "mine.toml" } for coefficients of \'dse calibrate power\''
+    )
+    known = {"model": str, "limit": bool, "calibration": str}
+    if not isinstance(table, dict) or any(not isinstance(v, known.get(k, ())) for k, v in table.items()):
         raise InputError(f"{where}: {spec!r} is not accepted; {form}")
     name = table.get("model", "board")
     if name not in POWER_MODELS:
-        raise InputError(f"{where}: no power model is called {name!r}; {accepted(str(name), POWER_MODELS)}")
-    return PowerChoice(POWER_MODELS[name](), bool(table.get("limit", True)))
+        raise InputError(f"{where}: no power model is called {name!r}; {accepted(name, POWER_MODELS)}")
+    calibration = table.get("calibration")
+    model = POWER_MODELS[name]() if calibration is None else calibrated_board(folder / calibration)
+    return PowerChoice(model, table.get("limit", True))

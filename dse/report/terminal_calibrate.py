@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dse.calibrate.coefficients import Coefficient
-from dse.calibrate.power import Answer
+from dse.calibrate.power_answer import Answer
 
 
 def print_power_fit(answer: Answer, console: Console) -> None:

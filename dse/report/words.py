@@ -145,12 +145,14 @@ def timing_calibration(model: TimingModel) -> str:
 
 def power_calibration(choice: PowerChoice) -> str:
     """Return where the power model was fitted and how far off it is, with what holds of the power limit."""
-    off = left_out_errors()
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
-    return (
-        f"{choice.model.calibration}; on kernels left out of the fit {100 * off['q50']:.0f} % off in the median, "
-        f"within {100 * off['q90']:.0f} % for nine of ten; other GPUs are scaled; {limit}"
+    known, off = choice.model.left_out, left_out_errors()
+    errors = (
+        f"{100 * off['q50']:.0f} % off in the median, within {100 * off['q90']:.0f} % for nine of ten"
+        if known is None
+        else f"eight of ten draw {signed(100 * (known.low - 1))} to {signed(100 * (known.high - 1))} %"
     )
+    return f"{choice.model.calibration}; on kernels left out of the fit {errors}; other GPUs are scaled; {limit}"
 
 
 def gpu_name(space: Space) -> str:

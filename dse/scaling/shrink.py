@@ -14,7 +14,8 @@ SHARED = ("sm_count", "l2_mib", "l2_slices", "dram_bandwidth_gbs", "dram_bus_bit
 their capacity, links, power."""
 
 APART = ("pcie_gbs", "sm_enabled_fraction", "l2_enabled_fraction")
-"""What belongs neither to an SM nor to its share of the chip: no timing follows from it."""
+"""What belongs neither to an SM nor to its share of the chip: a host's link, which only GPUs without NVLink reduce
+over, and shares of the die, from which no timing follows."""
 
 TOLERANCE = 0.01
 """Largest relative departure from proportion that is accepted: data sheets round."""

@@ -82,4 +82,5 @@ class BatchModel:
     def table(self, evaluated: Evaluated) -> pa.Table:
         """Return designs as the table that a sweep writes."""
         reasons = self.reasons.texts(evaluated.code, evaluated.columns)
-        return design_table(self.space, evaluated.columns, evaluated.results, reasons, evaluated.blank)
+        return design_table(self.space, evaluated.columns, evaluated.results, reasons,
+                            self.reasons.empty(evaluated.code, evaluated.results))  # fmt: skip

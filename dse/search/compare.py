@@ -13,7 +13,7 @@ from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, after_number, percent, words
 from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
 from dse.sweep.run import run
-from dse.timing.amali import Amali
+from dse.timing.models import default_model
 from dse.timing.timing import PHASE_CAUSES, TimingModel
 from dse.uncertainty import SHARE
 from dse.units import GIGA
@@ -91,12 +91,16 @@ def compare(
     model: TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> Comparison:
-    """Return a design and another one side by side (names, paths or records); InputError where one cannot run."""
+    """Return a design and another one side by side (names, paths or records); InputError where one cannot run.
+
+    ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`, one model for both.
+    """
     sheets = [sheet if isinstance(sheet, GpuSheet) else load_sheet(sheet) for sheet in (gpu, against)]
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
-    model, power = model or Amali(), power or power_choice("board", "power")
+    model = model or default_model(sheets, workload)
+    power = power or power_choice("board", "power")
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped, model.library)
     runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
     near = Neighbourhood(loaded, model, power)

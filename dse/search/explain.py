@@ -21,7 +21,7 @@ from dse.search.names import words
 from dse.search.neighbourhood import Elasticities, Neighbourhood, told_metrics
 from dse.search.roofline_points import roofline_points
 from dse.sweep.run import RunResult, run
-from dse.timing.amali import Amali
+from dse.timing.models import default_model
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, is_trace, traced_workload
 from dse.workload.library import REPRESENTATIVE, Library
@@ -99,9 +99,12 @@ def explain(
     model: TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> Explanation:
-    """Return the explanation of one workload on one GPU (names, paths or records); InputError where it cannot run."""
+    """Return the explanation of one workload on one GPU (names, paths or records); InputError where it cannot run.
+
+    ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`.
+    """
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    model = model or Amali()
+    model = model or default_model([sheet], workload)
     loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload, library=model.library)
     return explained(sheet, loaded, model, power or power_choice("board", "power"))
 

@@ -9,7 +9,7 @@ import pandas as pd
 from dse.search.gradient import Refinement, refine
 from dse.space.axis import Axis
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, write_json
+from dse.sweep.store import provenance, write_json, write_table
 
 
 def refined(result: SweepResult) -> tuple[SweepResult, Refinement]:
@@ -21,9 +21,7 @@ def refined(result: SweepResult) -> tuple[SweepResult, Refinement]:
     space = result.space
     found = refine(space, {axis.name: _numbers(axis, result.front[axis.name]) for axis in space.axes})
     if result.folder is not None:
-        writer = TableWriter(result.folder / "pareto.parquet", {"dse.space": space.name, "dse.digest": space.digest})
-        writer.write(found.table)
-        writer.finish()
+        write_table(result.folder / "pareto.parquet", found.table, provenance(space))
         path = result.folder / "run.json"
         document = json.loads(path.read_text(encoding="utf-8"))
         write_json(path, document | {"n_pareto": len(found.table), "refinement": found.record()})

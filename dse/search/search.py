@@ -22,7 +22,7 @@ from dse.space.designs import SAMPLE
 from dse.space.space import Space, load_space
 from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, discard_record, open_folder, write_json
+from dse.sweep.store import TableWriter, discard_record, open_folder, provenance, write_json, write_table
 
 CHUNK = 512
 """Designs the model takes at once: a generation."""
@@ -154,8 +154,7 @@ class _Points:
 
     def __init__(self, model: BatchModel, folder: Path | None) -> None:
         self._model = model
-        metadata = {"dse.space": model.space.name, "dse.digest": model.space.digest}
-        self._writer = TableWriter(folder / "points.parquet", metadata) if folder else None
+        self._writer = TableWriter(folder / "points.parquet", provenance(model.space)) if folder else None
         self._waiting: list[pa.Table] = []
         self.tables: list[pa.Table] = []
         self.reasons: Counter[str] = Counter()
@@ -264,10 +263,7 @@ class _Search:
         refinement = refine_front(self.space, self.space.at(index), self.model) if refining else None
         table = refinement.table if refinement else table
         if self.folder is not None:
-            metadata = {"dse.space": self.space.name, "dse.digest": self.space.digest}
-            writer = TableWriter(self.folder / "pareto.parquet", metadata)
-            writer.write(table)
-            writer.finish()
+            write_table(self.folder / "pareto.parquet", table, provenance(self.space))
         return table, refinement
 
     def _result(self, front: pd.DataFrame) -> SweepResult:

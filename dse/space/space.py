@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
 import dse
@@ -77,8 +79,8 @@ class Space:
         state = {
             "space": self.content,
             "base": self.base.numbers(),
-            "model": repr(self.model),
-            "power": repr(self.power),
+            "model": fingerprint(self.model),
+            "power": [fingerprint(self.power.model), self.power.limit],
             "yield_model": self.yield_model,
             "workloads": [
                 [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators], *_served(w)]
@@ -103,6 +105,14 @@ class Space:
             index, digit = np.divmod(index, len(axis))
             columns[axis.name] = np.asarray(axis.numbers)[digit]
         return {axis.name: columns[axis.name] for axis in self.axes}
+
+
+def fingerprint(record: Any) -> str:
+    """Return a model in words with a hash of its numbers, of which the words show no more than shapes."""
+    digest = hashlib.sha256()
+    for leaf in jax.tree.leaves(eqx.filter(record, eqx.is_array_like)):
+        digest.update(np.asarray(leaf, float).tobytes())
+    return f"{record!r} {digest.hexdigest()[:16]}"
 
 
 def _served(workload: Workload) -> list[Any]:
@@ -148,7 +158,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         weights=weights,
         objectives=_objectives(content.get("objectives"), where, around, known),
         model=model,
-        power=power_choice(content.get("power", "board"), f"{where}: power"),
+        power=power_choice(content.get("power", "board"), f"{where}: power", folder),
         yield_model=_yield_model(content, where),
         content=content,
         folder=folder,

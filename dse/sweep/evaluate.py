@@ -178,7 +178,7 @@ class Evaluator:
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
         kept = {name: results[name] for name in result_columns(self.space)}
-        # A design without a kernel has no time: its columns hold 0 here and are empty in files.
+        # A design without a kernel has no time, one beyond a link's range no meaning: 0 here, empty in files.
         blank = self._reasons.is_blank(code)
         outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
         return outputs | {"code": code}

@@ -112,11 +112,9 @@ class SpaceEvaluator:
     def table(self, chunk: Chunk) -> pa.Table:
         """Return designs as a table: axes, results, ``feasible`` and ``reason``."""
         reasons = self.reasons.texts(chunk.code, chunk.columns)
-        return design_table(self.space, chunk.columns, chunk.results, reasons, self.blank(chunk))
-
-    def blank(self, chunk: Chunk) -> np.ndarray:
-        """Whether designs have no results at all."""
-        return np.asarray(self.reasons.is_blank(chunk.code))
+        return design_table(
+            self.space, chunk.columns, chunk.results, reasons, self.reasons.empty(chunk.code, chunk.results)
+        )
 
     def chunks(self, columns: designs.Columns) -> Iterator[Chunk]:
         """Evaluate any number of designs that are given by their columns."""

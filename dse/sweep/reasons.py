@@ -1,7 +1,7 @@
 """Why a design cannot be had: numbered reasons inside the batch, sentences outside it."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import jax.numpy as jnp
@@ -32,8 +32,8 @@ class Reasons:
         kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
         constraints = [Reason("constraint", c.text) for c in space.constraints]
         objectives = [Reason("objective", o.name) for o in space.objectives]
-        self.all = (Reason("feasible", ""), *links, *memory, *kernels, *constraints, *objectives)
-        self._kernels = range(1 + len(links) + len(memory), 1 + len(links) + len(memory) + len(kernels))
+        self.all = (Reason("feasible", ""), *links, *kernels, *memory, *constraints, *objectives)
+        self._blank = len(links) + len(kernels)
 
     def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
         """Return the number of each design's first reason, shape (designs,).
@@ -46,10 +46,10 @@ class Reasons:
         for name, _ in self.space.links:
             value = results[name]
             failed.append((value < schema[name].low) | (value > schema[name].high))
-        for workload in self.space.workloads:
-            failed.append(results["dram_gb"] < workload.memory.total / GIGA)
         for can_run in runs:
             failed += [can_run[:, number] <= 0 for number in range(can_run.shape[1])]
+        for workload in self.space.workloads:
+            failed.append(results["dram_gb"] < workload.memory.total / GIGA)
         for constraint in self.space.constraints:
             failed.append(jnp.logical_not(constraint(results, jnp)))
         code = jnp.zeros(results["total.time_ms"].shape, dtype=jnp.int32)
@@ -72,8 +72,15 @@ class Reasons:
         return code
 
     def is_blank(self, code: Array | np.ndarray) -> Array | np.ndarray:
-        """Whether designs of these codes have no results at all: an operator has no kernel that runs."""
-        return (code >= self._kernels.start) & (code < self._kernels.stop)
+        """Whether designs of these codes have no results: a link leaves its range, or an operator has no kernel."""
+        return (code > 0) & (code <= self._blank)
+
+    def empty(self, code: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """Return for each result whether designs of these codes lack it: blank ones, and objectives not finite."""
+        blank = np.asarray(self.is_blank(code))
+        first = len(self.all) - len(self.space.objectives)
+        failed = {o.name: first + i for i, o in enumerate(self.space.objectives)} if (code >= first).any() else {}
+        return {name: blank | (code == failed[name]) if name in failed else blank for name in names}
 
     def counts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> Counter[str]:
         """Return how many designs fall to each sentence of :meth:`texts`, those that can be had left out."""

@@ -23,7 +23,7 @@ from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.candidates import EQUAL
 from dse.sweep.trust import Trust, run_trust
-from dse.timing.amali import Amali
+from dse.timing.models import default_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA, MEGA
@@ -103,9 +103,13 @@ def run(
     model: TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> RunResult:
-    """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run."""
+    """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
+
+    ``model``: :func:`dse.timing.models.default_model` of the GPU by default, the board's power for ``power``.
+    """
     sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    model, power = model or Amali(), power or power_choice("board", "power")
+    model = model or default_model([sheet], workload)
+    power = power or power_choice("board", "power")
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)

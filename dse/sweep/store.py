@@ -74,15 +74,15 @@ def discard_record(folder: Path) -> None:
 
 
 def design_table(space: Space, columns: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
-                 reasons: np.ndarray, blank: np.ndarray) -> pa.Table:  # fmt: skip
-    """Return designs as a table: axes, results (empty where ``blank``), ``feasible`` and ``reason``, a row a design."""
+                 reasons: np.ndarray, empty: Mapping[str, np.ndarray]) -> pa.Table:  # fmt: skip
+    """Return designs as a table: axes, results (none where ``empty``), ``feasible`` and ``reason``, a row a design."""
     arrays: dict[str, pa.Array] = {}
     for axis in space.axes:
         arrays[axis.name] = _axis_array(axis.attribute, columns[axis.name])
     for name, values in results.items():
         if name in arrays:  # an axis that is an objective too keeps its own type
             continue
-        arrays[name] = pa.array(values.astype(np.float32), mask=blank if blank.any() else None)
+        arrays[name] = pa.array(values.astype(np.float32), mask=empty[name] if empty[name].any() else None)
     arrays["feasible"] = pa.array(reasons == "")
     arrays["reason"] = pa.array(reasons.tolist(), type=pa.string()).dictionary_encode()
     return pa.table(arrays)
@@ -132,6 +132,11 @@ class TableWriter:
             with suppress(OSError):  # a full disk does not take the end of the file either
                 self._writer.close()
         self._partial.unlink(missing_ok=True)
+
+
+def provenance(space: Space) -> dict[str, str]:
+    """Return what a table says of where it comes from."""
+    return {"dse.space": space.name, "dse.digest": space.digest}
 
 
 def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> None:

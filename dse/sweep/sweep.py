@@ -25,7 +25,7 @@ from dse.sweep.local import on_this_machine
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
 from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, discard_record, open_folder, unpacked, write_table, writing
+from dse.sweep.store import TableWriter, discard_record, open_folder, provenance, unpacked, write_table, writing
 from dse.sweep.unfinished import GO_ON, InMemory, Unfinished, identity, leftovers
 from dse.units import GIGA
 
@@ -174,7 +174,7 @@ class _Sweep:
 
     def _every_design(self) -> tuple[pa.Table | None, pa.Table]:
         """Put the rows of all portions together, in grid order; return them, if in memory, and the sample of them."""
-        writer = TableWriter(self.folder / "points.parquet", self._metadata) if self.folder else None
+        writer = TableWriter(self.folder / "points.parquet", provenance(self.space)) if self.folder else None
         tables, sample, start = [], [], 0
         try:
             for portion in self.portions:
@@ -202,14 +202,14 @@ class _Sweep:
         table = self.evaluator.designs(np.arange(0, self.space.size, designs.sample_step(self.space.size)))
         table = table.filter(table["feasible"])
         if self.folder is not None:
-            write_table(self.folder / "sample.parquet", table, self._metadata)
+            write_table(self.folder / "sample.parquet", table, provenance(self.space))
         return table
 
     def _found(self, fold: Fold) -> tuple[pa.Table, pd.DataFrame]:
         """Evaluate the front's designs and the best of each objective (they were not kept); write the front."""
         front = self.evaluator.designs(fold.front.index)
         if self.folder is not None:
-            write_table(self.folder / "pareto.parquet", front, self._metadata)
+            write_table(self.folder / "pareto.parquet", front, provenance(self.space))
         best = [fold.top(number) for number in range(len(self.space.objectives))]
         top = self.evaluator.designs(np.concatenate(best)).to_pandas()
         top.insert(0, "best_in", np.repeat([o.name for o in self.space.objectives], [len(b) for b in best]))
@@ -220,14 +220,10 @@ class _Sweep:
         around, columns = designs.one_axis_at_a_time(self.space)
         rows = []
         for chunk in self.evaluator.chunks(columns) if around else ():
-            blank = self.evaluator.blank(chunk)
-            for number in range(len(blank)):
+            empty = self.evaluator.reasons.empty(chunk.code, [o.name for o in self.space.objectives])
+            for number in range(len(chunk.code)):
                 axis, value = around[len(rows) // len(self.space.objectives)]
                 for o in self.space.objectives:
-                    result = None if blank[number] else float(chunk.results[o.name][number])
+                    result = None if empty[o.name][number] else float(chunk.results[o.name][number])
                     rows.append((axis, value, o.name, result))
         return pd.DataFrame(rows, columns=["axis", "number", "objective", "at_baseline"])
-
-    @property
-    def _metadata(self) -> dict[str, str]:
-        return {"dse.space": self.space.name, "dse.digest": self.space.digest}

@@ -20,7 +20,7 @@ import numpy as np
 
 import dse
 from dse.errors import InputError
-from dse.space.space import Space
+from dse.space.space import Space, fingerprint
 from dse.sweep.evaluate import float_type
 from dse.sweep.fold import Fold
 from dse.sweep.machine import machine, unlike
@@ -50,8 +50,8 @@ def identity(space: Space, keep: str, chunk: int, portion: int) -> dict[str, Any
         "portion": portion,
         "space": space.content,
         "base": space.base.numbers(),
-        "timing": repr(space.model),
-        "power": repr(space.power),
+        "timing": fingerprint(space.model),
+        "power": [fingerprint(space.power.model), space.power.limit],
         "digest": space.digest,
         "machine": machine(),
     }

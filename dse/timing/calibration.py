@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import find_preset, gpu_index, preset_sheet, read_toml
+from dse.hardware.presets import GpuSheet, find_preset, gpu_index, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -131,6 +131,18 @@ def calibration_for(gpu: str) -> str:
     """Return the name of the shipped calibration of a GPU (a preset, or anything else): its own, else SHARED."""
     preset = find_preset(gpu)
     return preset if preset is not None and preset in shipped_calibrations() else SHARED
+
+
+def calibration_of(*sheets: GpuSheet) -> str:
+    """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's, else SHARED; of several
+    GPUs, which are compared by one calibration, SHARED unless they have the same."""
+
+    def own(sheet: GpuSheet) -> str:
+        name = calibration_for(sheet.name)
+        return name if name != SHARED and sheet.numbers() == preset_sheet(name).numbers() else SHARED
+
+    names = {own(sheet) for sheet in sheets}
+    return names.pop() if len(names) == 1 else SHARED
 
 
 def shipped_implementations() -> dict[str, Path]:

@@ -1,19 +1,30 @@
 """Timing models by name: the one table through which the command line and TOML files choose code."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError, accepted
+from dse.hardware.presets import GpuSheet
 from dse.timing.amali import Amali
-from dse.timing.calibration import load_timing_calibration
+from dse.timing.calibration import calibration_of, load_timing_calibration
 from dse.timing.launch import LaunchLatency
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import TimingModel
+from dse.timing.trace_profile import is_trace
+from dse.workload.workload import Workload
 
 TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}
 """Name -> model."""
+
+
+def default_model(sheets: Sequence[GpuSheet], workload: str | Workload) -> Amali:
+    """Return AMALI with the shipped calibration of the GPUs (:func:`dse.timing.calibration.calibration_of`); for a
+    trace, which has dependences and misses of its own, as the paper has it: nothing is fitted to traces."""
+    traced = workload.traced if isinstance(workload, Workload) else is_trace(workload)
+    return Amali() if traced else load_timing_calibration(calibration_of(*sheets)).model
 
 
 def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:

@@ -17,6 +17,9 @@ from dse.workload.operator import Operator
 from dse.workload.vector import vector_operator, vector_ops
 from dse.workload.workload import Memory, Phase, Workload
 
+WHOLE = 1e-9
+"""What a quotient of whole numbers may be too large by, from rounding [1]: 8 of 40 experts are 7.999999999999998."""
+
 
 @dataclass(frozen=True)
 class Serving:
@@ -114,7 +117,7 @@ def memory_needed(network: Network, serving: Serving) -> Memory:
     weights = (network.layers * layer * element_bytes(p.weights) + embeddings * element_bytes(p.output)) / serving.gpus
     longest = {
         "prefill": serving.prompt,
-        "decode": serving.context,
+        "decode": max(serving.context, serving.prompt + serving.output if serving.output else 0),
         "generate": serving.prompt + serving.output,
     }[serving.phase]
     tokens = serving.batch * (min(longest, network.window) if network.window else longest)
@@ -241,7 +244,7 @@ class _Step:
         """Mixture of experts: the expected number of distinct experts is read, each with its share of the tokens."""
         net = self.network
         distinct = distinct_experts(net.experts, net.experts_per_token, self.rows)
-        rows = ceil(self.rows * net.experts_per_token / distinct)
+        rows = ceil(self.rows * net.experts_per_token / distinct - WHOLE)
         yield from self._gemm("router", self.rows, net.experts, net.hidden)
         yield from self._mlp("expert_", rows, distinct)
         yield self._vector("combine_experts", "add", self.rows, net.hidden, inputs=net.experts_per_token)

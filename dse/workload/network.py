@@ -101,10 +101,9 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     """Return a shipped network by any of its names, or the one that a Hugging Face config.json describes."""
     if not name_or_path.strip():
         raise InputError(f"{where}: names no network; give one of 'dse show networks' or a Hugging Face config.json")
-    path = Path(name_or_path)
-    if path.suffix == ".json" or path.is_dir():
+    path, found = Path(name_or_path), _by_alias().get(_key(name_or_path))
+    if path.suffix == ".json" or (found is None and path.is_dir()):
         return _from_config(path / "config.json" if path.is_dir() else path)
-    found = _by_alias().get(_key(name_or_path))
     if found is None:
         hint = accepted(name_or_path, networks())
         raise InputError(

@@ -109,7 +109,8 @@ class TracedKernel:
         """Return every array that decides its results, for a hash."""
         for part in (self.segments, self.counts.values(), (self.tensor_counts, self.made_for), self.profiles):
             yield from map(np.asarray, part)
-        yield np.array([self.ctas, self.warps, self.registers, self.shared_kib])
+        yield np.array([self.ctas, self.warps, self.registers, self.shared_kib, self.launches, self.compute_capability])
+        yield np.array([str(kind) for kind in self.tensor], "U")
 
     @property
     def fma(self) -> float:

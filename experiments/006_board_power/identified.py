@@ -6,7 +6,7 @@ import pandas as pd
 from judged import arrays, scores
 from rows import masks, pair_rows, power_rows, seen
 
-from dse.calibrate.board_fit import FREE, fit, prior_model, watts_of, with_values
+from dse.calibrate.board_fit import FREE, fit, prior_model, watts_of
 from dse.tables import read_table
 
 
@@ -36,8 +36,8 @@ def profile(names: tuple[str, ...]) -> dict[str, tuple[float, float]]:
         free = tuple(x for x in FREE if x != name)
         errors = []
         for end in ("low", "high"):
-            held = with_values(prior_model(), {name: jnp.asarray(float(ranges[name][end]))})
+            held = prior_model().with_values({name: jnp.asarray(float(ranges[name][end]))})
             values = fit(rows, train, pairs, pair_train, free, held)
-            errors.append(scores(rows, watts_of(with_values(held, arrays(values)), rows), train)["mean"])
+            errors.append(scores(rows, watts_of(held.with_values(arrays(values)), rows), train)["mean"])
         found[name] = (errors[0], errors[1])
     return found

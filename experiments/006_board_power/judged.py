@@ -7,7 +7,7 @@ import pandas as pd
 from rows import folds, masks, pair_rows, power_rows, seen
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from dse.calibrate.board_fit import FREE, LONG_US, fit, predicted, prior_model, watts_of, with_values
+from dse.calibrate.board_fit import FREE, LONG_US, fit, predicted, prior_model, watts_of
 from dse.calibrate.fit import descend
 from dse.calibrate.launches import Rows
 from dse.power.board import BoardPower
@@ -34,7 +34,7 @@ def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.
     watts = np.ones(len(use))
     for k in np.unique(fold):
         values = fit(rows, use & (fold != k), pairs, pair_use & (pair_fold != k), free)
-        watts[fold == k] = watts_of(with_values(prior_model(), arrays(values)), rows)[fold == k]
+        watts[fold == k] = watts_of(prior_model().with_values(arrays(values)), rows)[fold == k]
     return watts
 
 

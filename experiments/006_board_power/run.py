@@ -15,7 +15,7 @@ from identified import bootstrap, profile
 from judged import ape, arrays, baselines, cross_validated, gradient_boosting, interval, scores, slowdowns
 from rows import load_rows, masks, pair_rows, power_rows, seen
 
-from dse.calibrate.board_fit import FREE, LONG_US, fit, prior_model, watts_of, with_values
+from dse.calibrate.board_fit import FREE, LONG_US, fit, prior_model, watts_of
 from dse.calibrate.launches import Rows
 from dse.power.board import BoardPower
 from dse.tables import read_table
@@ -69,7 +69,7 @@ def show(name: str, found: dict[str, float]) -> None:
 def report_fit(values: dict[str, float]) -> BoardPower:
     """Print errors by split, operator and regime, baselines, own time, the limit's law."""
     rows, pairs = power_rows(), pair_rows()
-    model, kinds, op = with_values(prior_model(), arrays(values)), masks(rows), rows.table.op.to_numpy()
+    model, kinds, op = prior_model().with_values(arrays(values)), masks(rows), rows.table.op.to_numpy()
     watts = watts_of(model, rows)
     print("| what | rows | mean | median | bias |")
     for kind, keep in kinds.items():

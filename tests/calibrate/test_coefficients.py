@@ -1,20 +1,26 @@
 """Calibrations as files: what is written is read back as a model, other files are refused with a sentence."""
 
+import json
+
 import jax
 import numpy as np
 import pytest
 
 from dse.calibrate.coefficients import load_power_calibration, with_multipliers, write_calibration
 from dse.calibrate.power_fit import Coefficient
+from dse.cli import run_command
 from dse.errors import InputError
 from dse.power.accelwattch import AccelWattch, sheet_columns
 from dse.power.board import BoardPower
 from dse.power.counters import AccelWattchActivity
+from dse.space.space import space_from_mapping
+from dse.uncertainty import Uncertainty
 
 
 def written(path, kind="accelwattch_hw", fitted=(("DRAMP", 0.8), ("L2CP", 1.5))):
     rows = [Coefficient(name, value, "1", 0.5 * value, 2 * value, 0.7) for name, value in fitted]
-    write_calibration(path, kind, "refit", "folder/t.csv", "abc", rows, {"leave_one_benchmark_out": 7.5})
+    left_out = Uncertainty(0.9, 1.2, "kernels", ("h200",)) if kind == "board" else None
+    write_calibration(path, kind, "refit", "folder/t.csv", "abc", rows, {"leave_one_benchmark_out": 7.5}, left_out)
     return path
 
 
@@ -48,6 +54,25 @@ def test_a_board_comes_back(tmp_path):
     assert float(model.pipeline) == 101.0
     np.testing.assert_allclose(np.max(model.tensor / shipped.tensor), np.min(model.tensor / shipped.tensor), rtol=1e-6)
     assert float(model.dram_path) == 50.0 != float(shipped.dram_path)
+    assert model.calibration == "refit (c.toml)"
+    assert model.uncertainty == Uncertainty(0.9, 1.2, model.uncertainty.source, ("h200",))
+
+
+def test_a_board_s_coefficients_reach_runs_and_spaces(tmp_path, small, capsys):
+    written(tmp_path / "c.toml", "board", (("dram_path", 50.0),))
+    watts = []
+    for options in ([], ["--power", str(tmp_path / "c.toml")]):
+        assert run_command(["run", "h200", "gpt2_xl", "--json", *options]) == 0
+        ran = json.loads(capsys.readouterr().out)
+        watts.append(ran["metrics"]["power_w"]["value"])
+    assert watts[1] > watts[0] and ran["power_calibration"] == "refit (c.toml)"
+    table = {"model": "board", "calibration": "c.toml"}
+    space = space_from_mapping(small | {"power": table}, "here", "small", tmp_path)
+    assert float(space.power.model.dram_path) == 50.0
+    assert space.digest != space_from_mapping(small, "here", "small").digest
+    path = str(written(tmp_path / "a.toml"))
+    assert run_command(["run", "h200", "gpt2_xl", "--power", path]) == 2
+    assert "a.toml: model is 'accelwattch_hw'" in capsys.readouterr().err
 
 
 def test_the_same_fit_gives_the_same_bytes(tmp_path):
@@ -57,7 +82,7 @@ def test_the_same_fit_gives_the_same_bytes(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ('format = "dse power calibration 1"', 'format = "other"', "format is 'other'; give a file that"),
+        ('format = "dse power calibration 2"', 'format = "other"', "format is 'other'; give a file that"),
         ('model = "accelwattch_hw"', 'model = "accelwatch_hw"', "model is 'accelwatch_hw'; did you mean"),
         ("[coefficients.DRAMP]", "[coefficients.DRAM]", "has no fitted coefficient 'DRAM'; did you mean 'DRAMP'"),
         ("value = 0.8", "value = -0.8", r"coefficients.DRAMP.value is -0.8; give a number"),

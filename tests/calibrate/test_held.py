@@ -38,12 +38,25 @@ def test_a_t4_at_its_70_watts():
     assert 2e-6 * 4096**3 / time[0] == pytest.approx(24.0, rel=0.15)
 
 
-def test_a_run_shorter_than_the_governor_looks_back_is_not_held():
-    whole = slower("t4", np.inf)
+def reached_us(preset: str, **shape: float) -> float:
+    """When a board's mean watts reach its limit, as a run of twice the governor's time constant tells it."""
+    whole, run_us = slower(preset, np.inf, **shape), 4 * GOVERNOR_US
+    return run_us * (1 - (slower(preset, 0.0, run_us, **shape) - 1) / (whole - 1))
+
+
+def test_a_run_that_ends_before_the_mean_reaches_the_limit_is_not_held():
+    small = dict.fromkeys("mnk", 2048.0)
+    whole, reached = slower("t4", np.inf, **small), reached_us("t4", **small)
     assert whole > 2.0
-    assert slower("t4", 1.0, m=128.0, n=128.0, k=128.0) == pytest.approx(1.0, abs=1e-3)
-    assert slower("t4", 0.0, GOVERNOR_US) - 1 == pytest.approx((whole - 1) / 2, rel=1e-4)
-    assert 1 < slower("t4", 1.0) < slower("t4", 25.0) < whole
+    assert slower("t4", 0.0, 0.99 * reached, **small) == 1.0
+    assert slower("t4", 0.0, 3 * reached, **small) == pytest.approx(1 + (whole - 1) * 2 / 3, rel=1e-4)
+    assert 1 < slower("t4", 10.0) < slower("t4", 25.0) < slower("t4", np.inf)
+
+
+def test_the_mean_reaches_the_limit_the_later_the_less_is_too_much():
+    """An H100's products draw a fifth too much, a T4's several times what it may."""
+    assert 0.1 * GOVERNOR_US < reached_us("t4") < 0.5 * GOVERNOR_US
+    assert 1.0 * GOVERNOR_US < reached_us("h100_sxm") < 3 * GOVERNOR_US
 
 
 def test_a_board_with_watts_to_spare_is_not_held():

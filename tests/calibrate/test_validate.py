@@ -86,4 +86,14 @@ def test_calibrate_a_board(tmp_path, capsys):
     assert document["model"] == "board"
     assert document["n"] == 8
     assert "dram_path" in document["not_identified"]  # products at the limit say nothing of DRAM
-    assert float(load_power_calibration(tmp_path / "c.toml").model.pipeline) > 0  # pyright: ignore
+    model = load_power_calibration(tmp_path / "c.toml").model
+    assert float(model.pipeline) > 0  # pyright: ignore
+    assert run_command(["run", "h200", "gpt2_xl", "--power", str(tmp_path / "c.toml"), "--json"]) == 0
+    ran = json.loads(capsys.readouterr().out)
+    assert ran["power_calibration"] == model.calibration == f"{document['calibration']} (c.toml)"
+    assert (
+        run_command(["validate", str(path), "--quantity", "power", "--calibration", str(tmp_path / "c.toml"), "--json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["calibration"] == model.calibration
+    assert 0 < model.uncertainty.low < model.uncertainty.high and model.uncertainty.gpus == ("h200",)  # pyright: ignore

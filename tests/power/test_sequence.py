@@ -145,19 +145,25 @@ def test_without_a_host_nothing_is_added() -> None:
 @pytest.mark.parametrize("share", [0.5, 2.0])
 def test_waiting_is_differentiable(share: float) -> None:
     beside = share * float(sequence([3.0, 3.0]).nanoseconds) / 1e3
-
-    def both(clock: Array) -> Array:
-        gpu = replace(record(H200), tensor_clock_mhz=clock)
-        found = in_sequence(CHOICE, *program(gpu), jnp.asarray([3.0, 3.0]), gpu, Host(beside, 100.0))
-        return jnp.stack([found.nanoseconds * 1e-3, found.joules])
-
     with jax.enable_x64(True):
         at, step = jnp.asarray(H200["tensor_clock_mhz"], float), 0.1
-        slope = jax.jacfwd(both)(at)
-        middle = (both(at + step) - both(at - step)) / (2 * step)
+        slope = slopes_of_a_wait(at, beside)
+        middle = (a_wait(at + step, beside) - a_wait(at - step, beside)) / (2 * step)
     assert np.isfinite(np.asarray(slope)).all()
     assert np.asarray(slope) == pytest.approx(np.asarray(middle), rel=1e-3, abs=1e-9)
     assert (float(slope[0]) == pytest.approx(0.0, abs=1e-9)) == (share > 1)  # the host's time hides the kernels'
+
+
+def _a_wait(clock: Array, beside: Array) -> Array:
+    gpu = replace(record(H200), tensor_clock_mhz=clock)
+    found = in_sequence(CHOICE, *program(gpu), jnp.asarray([3.0, 3.0]), gpu, Host(beside, 100.0))
+    return jnp.stack([found.nanoseconds * 1e-3, found.joules])
+
+
+a_wait = jax.jit(_a_wait)
+"""Time [us] and energy [J] of a sequence that runs beside ``beside`` us of its host."""
+
+slopes_of_a_wait = jax.jit(jax.jacfwd(_a_wait))
 
 
 def test_power_of_a_trace(tmp_path) -> None:

@@ -10,6 +10,7 @@ from dse.errors import InputError
 from dse.space import designs
 from dse.space.shipped import shipped_spaces
 from dse.space.space import load_space, space_from_mapping
+from dse.timing.calibration import shipped_calibrations
 
 
 def test_grid_runs_through_the_last_axis_first(small: dict[str, Any]) -> None:
@@ -144,6 +145,16 @@ def test_the_digest_covers_what_a_file_holds(small: dict[str, Any], tmp_path) ->
         (tmp_path / "gemms.csv").write_text(f"m,n,k\n{size},512,512\n")
         small["workloads"] = {"list": "gemms.csv"}
         small["objectives"] = [{"value": "list.time_ms", "goal": "min"}]
+        digests.append(space_from_mapping(small, "here", "small", tmp_path).digest)
+    assert digests[0] != digests[1]
+
+
+def test_the_digest_covers_every_number_of_a_calibration(small: dict[str, Any], tmp_path) -> None:
+    digests, shipped = [], shipped_calibrations()["h100_sxm"].read_text()
+    for value in ("0.8", "0.800001"):
+        text = re.sub(r"(?<=\[parameters\.dram\]\nvalue = )[\d.]+", value, shipped)
+        (tmp_path / "mine.toml").write_text(text)
+        small["timing"] = {"model": "amali", "calibration": "mine.toml"}
         digests.append(space_from_mapping(small, "here", "small", tmp_path).digest)
     assert digests[0] != digests[1]
 

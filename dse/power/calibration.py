@@ -1,0 +1,66 @@
+"""Fitted power coefficients as a TOML file of ``dse calibrate power``: its form, and the board model that one holds."""
+
+from pathlib import Path
+from typing import Any
+
+import jax.numpy as jnp
+
+from dse.errors import InputError, accepted
+from dse.hardware.presets import read_toml
+from dse.power.board import FREE, BoardPower
+from dse.uncertainty import Uncertainty
+
+FORMAT = "dse power calibration 2"
+
+BOARD = "board"
+"""``model`` of a file whose coefficients are the board model's."""
+
+
+def read_calibration(path: Path) -> tuple[dict[str, Any], dict[str, float]]:
+    """Return the head of a calibration and its coefficients; raises InputError for any other file."""
+    content = read_toml(path)
+    if content.get("format") != FORMAT:
+        found = content.get("format")
+        raise InputError(f"{path}: format is {found!r}; give a file that 'dse calibrate power -o' wrote ({FORMAT!r})")
+    for key in ("model", "calibration", "table", "table_sha256"):
+        if not isinstance(content.get(key), str):
+            raise InputError(f"{path}: {key} is {content.get(key)!r}; give a text")
+    return content, _values(path, content.get("coefficients"))
+
+
+def refuse_unknown(path: Path, kind: str, values: dict[str, float], names: set[str]) -> None:
+    """Raise InputError where a coefficient is none of a model's ``names``."""
+    for name in values:
+        if name not in names:
+            raise InputError(f"{path}: {kind} has no fitted coefficient {name!r}; {accepted(name, names)}")
+
+
+def calibrated_board(path: Path) -> BoardPower:
+    """Return the board model with the coefficients of a file, and its errors on what that fit left out."""
+    content, values = read_calibration(path)
+    if content["model"] != BOARD:
+        raise InputError(
+            f"{path}: model is {content['model']!r}, whose coefficients are a launch's counters'; give one of "
+            f"{BOARD!r} (of a table with shapes and power_w)"
+        )
+    refuse_unknown(path, BOARD, values, set(FREE))
+    model = BoardPower.from_table().with_values({name: jnp.asarray(value) for name, value in values.items()})
+    return model.fitted_to(f"{content['calibration']} ({path.name})", _left_out(path, content.get("left_out")))
+
+
+def _left_out(path: Path, errors: Any) -> Uncertainty:
+    numbers = [errors.get(end) if isinstance(errors, dict) else None for end in ("low", "high")]
+    if not all(isinstance(x, float) and x > 0 for x in numbers) or not isinstance(errors.get("gpus"), list):
+        raise InputError(f"{path}: left_out is {errors!r}; give low, high (measured over predicted) and gpus")
+    low, high = map(float, numbers)
+    return Uncertainty(low, high, "watts of single kernels, shape families left out of the fit", tuple(errors["gpus"]))
+
+
+def _values(path: Path, rows: Any) -> dict[str, float]:
+    if not isinstance(rows, dict) or not rows:
+        raise InputError(f"{path}: no table [coefficients]; each needs a value")
+    for name, row in rows.items():
+        value = row.get("value") if isinstance(row, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+            raise InputError(f"{path}: coefficients.{name}.value is {value!r}; give a number from 0 to 1e6")
+    return {name: float(row["value"]) for name, row in rows.items()}
