@@ -5,7 +5,7 @@ of the prior, all in one call (:func:`solve`).
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache
 from typing import NamedTuple
 
 import jax
@@ -15,6 +15,7 @@ import optax
 from jax import Array
 
 from dse.calibrate.loss import relative_error, robust, weighted_mean
+from dse.compiling import quick_to_compile
 
 MOST_STEPS = 1000
 TOLERANCE = 1e-9
@@ -111,7 +112,12 @@ class Fitted(NamedTuple):
     steps: Array
 
 
-@partial(jax.jit, static_argnames=("bend", "parent"))
+@cache
+def _compiled() -> Callable[..., Fitted]:
+    """Return :func:`_solve` compiled: every shape of a problem compiles anew, and longer than its fits take to run."""
+    return jax.jit(_solve, static_argnames=("bend", "parent"), compiler_options=quick_to_compile())
+
+
 def _solve(
     problem: Linear, start: Array, weights: Array, strength: Array, bend: float | None, parent: tuple[int, ...]
 ) -> Fitted:
@@ -134,7 +140,7 @@ def solve(problem: Linear, start: Array, weights: Array, strength: Array, bend: 
     held = problem._replace(ranges=problem.ranges._replace(parent=()))  # integers are no operands of a gradient
     count = len(strength)
     whole = np.arange(-(-count // CHUNK) * CHUNK if count > CHUNK else count) % count  # a rest would be compiled apart
-    fitted = _solve(held, start, weights[whole], strength[whole], bend, problem.ranges.parent)
+    fitted = _compiled()(held, start, weights[whole], strength[whole], bend, problem.ranges.parent)
     return jax.tree.map(lambda x: x[:count], fitted)
 
 

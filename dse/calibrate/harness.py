@@ -64,10 +64,6 @@ class Harness:
         highest = jnp.asarray(highest_clocks().get(preset, gpu.boost_clock_mhz))
         return replace(gpu, boost_clock_mhz=highest, tensor_clock_mhz=highest)
 
-    def with_overhead(self, microseconds: float) -> "Harness":
-        """Return the same way of measuring with another overhead."""
-        return replace(self, overhead_us=microseconds)
-
 
 @cache
 def highest_clocks() -> dict[str, float]:

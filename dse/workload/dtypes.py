@@ -40,11 +40,6 @@ class Precision:
             return self.activations
         return "fp16" if self.kv == "fp16" else "bf16"
 
-    @property
-    def widens(self) -> bool:
-        """Whether weights are widened to the activations' type before the product."""
-        return self.weights != self.activations
-
 
 _ACTIVATIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
 _WEIGHTS = (*_ACTIVATIONS, "int4")

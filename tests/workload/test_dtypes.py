@@ -32,7 +32,6 @@ def test_one_type_is_the_default_of_all_three(asked, weights, activations, kv, o
     found = precision("x", **asked)
     assert (found.weights, found.activations, found.kv, found.output) == (weights, activations, kv, output)
     assert found.compute == activations
-    assert found.widens == (weights != activations)
 
 
 @pytest.mark.parametrize(
