@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.regimes import by_regime, compute_bound, regime
+from dse.calibrate.regimes import REGIMES, by_regime, compute_bound, regime
 from dse.errors import InputError
 from dse.hardware.presets import find_preset
 from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN, Residual, line_of
@@ -99,6 +99,19 @@ def unseen(transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtyp
         for name, errors in parts.items()
         if len(errors) >= enough
     )
+
+
+def held_by_others(transfers: Sequence[pd.DataFrame]) -> dict[str, float]:
+    """Return what share of each GPU's rows [%] lies within the interval that the other GPUs' errors give it: what an
+    interval of :func:`unseen` is worth. ``transfers``: rows of one GPU each, of :func:`errors_of`."""
+    shares = {}
+    for i, transfer in enumerate(transfers):
+        known = {r.regime: r for r in unseen([t for j, t in enumerate(transfers) if j != i], "", "", "")}
+        told = [known.get(where, known[REGIMES[0]]) for where in transfer["where"]]
+        low, high = np.array([(r.q10, r.q90) for r in told]).T
+        error = transfer["error"].to_numpy()
+        shares[str(transfer["gpu"].iloc[0])] = 100 * float(((error >= low) & (error <= high)).mean())
+    return shares
 
 
 def _of_another(parts: Sequence[np.ndarray]) -> tuple[float, float, float]:

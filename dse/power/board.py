@@ -149,7 +149,7 @@ class BoardPower(PowerModel):
     def uncapped(self, counts: Activity, gpu: Gpu) -> Power:
         """Return the watts of an activity by component if nothing limited them (scalars)."""
         voltage = self.draw(counts.clock_ghz, gpu).voltage(1.0)
-        die = self.area.total(gpu)
+        die = sum(self.area(gpu).values(), jnp.zeros(()))
         on_chip = self.nodes.switching_energy(gpu.process) * voltage**2
         energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
         energies |= {

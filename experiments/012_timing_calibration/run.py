@@ -19,7 +19,7 @@ from dse.calibrate.harness import find_harness
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.regimes import LONG_US
-from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, best, joined
@@ -141,6 +141,7 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
         fitted = load_timing_calibration(preset).overheads
         rewrite(shipped_calibrations()[preset], seen(ours[ours["gpu"] == preset], fitted, (preset,), ("fp8",)))
     found = of_unseen(list(left.values()), "matrix", "gemm", "bf16")
+    print("products of a GPU never seen, within the others' interval [%]:", held_by_others(list(left.values())))
     fp8 = [part for _, part in ours[ours["dtype"] == "fp8"].groupby("gpu")]
     found += of_unseen(fp8, "matrix", "gemm", "fp8", "aiconfigurator", fitted=False)
     rewrite(shipped_calibrations()["shared"], found)

@@ -15,7 +15,7 @@ import pandas as pd
 from dse.calibrate.implementations import fit_implementation, load_implementations
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, best
@@ -185,6 +185,8 @@ def main() -> None:
     print("skipped:", skipped)
     if arguments.intervals:
         between = {kind: transfers(tables, rows, kind) for kind in ("prefill", "decode")}
+        for kind, found in between.items():
+            print(f"{kind} on a GPU never seen, within the others' interval [%]:", held_by_others(found))
         write_intervals(judged_rows(arguments.folder, INTERVALS), between)
         return
     chosen = arguments.implementation or list(rows)

@@ -18,7 +18,7 @@ from dse import tables
 from dse.calibrate.harness import harness_of
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
@@ -202,6 +202,9 @@ def main() -> None:
     if arguments.intervals:
         names = [table.removesuffix(".csv") for source in SOURCES.values() for table in source]
         between = {name: transfers(arguments.folder, name) for name in SOURCES if name != "vllm_0_19_vector"}
+        eager = [part[part["dtype"] == "fp32"] for part in between["pytorch_vector"].values()]
+        held = held_by_others([part for part in eager if len(part)])
+        print("PyTorch's kernels on a GPU never seen, within the others' interval [%]:", held)
         write_intervals(judged_rows(arguments.folder, names), between)
         return
     wanted = [name for name in SOURCES if arguments.only in ("", name)]

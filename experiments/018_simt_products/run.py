@@ -16,7 +16,7 @@ import pandas as pd
 from dse.calibrate.implementations import load_implementations
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import read_times
-from dse.calibrate.residuals import errors_of, rewrite, seen
+from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
@@ -114,7 +114,9 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     for op in ("bmm", "gemm_bias"):
         parts = {d: part[part["op"] == op] for d, part in left.items()}
         found += of_unseen(list(parts.values()), NAME, op, "fp32")
+        print(f"{op} on a GPU never seen, within the others' interval [%]:", held_by_others(list(parts.values())))
     cards = [part for _, part in rows[rows["table"] == "deepbench__gemm"].groupby("gpu")]
+    print("DeepBench's cards, within the others' interval [%]:", held_by_others(cards))
     found += of_unseen(cards, NAME, "gemm", "fp32", fitted=False)
     rewrite(shipped_implementations()[NAME], found)
 

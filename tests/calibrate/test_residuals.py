@@ -5,7 +5,16 @@ import pandas as pd
 import pytest
 
 from dse.calibrate.group_errors import interval_of
-from dse.calibrate.residuals import LEAST_OF_REGIME, errors_of, quantiles, rewrite, seen, unseen, ways
+from dse.calibrate.residuals import (
+    LEAST_OF_REGIME,
+    errors_of,
+    held_by_others,
+    quantiles,
+    rewrite,
+    seen,
+    unseen,
+    ways,
+)
 from dse.errors import InputError
 from dse.timing.calibration import UNSEEN, load_timing_calibration, shipped_calibrations, shipped_implementations
 
@@ -107,3 +116,16 @@ def test_rewriting_intervals_changes_nothing_else(tmp_path):
     (tmp_path / "no.toml").write_text("format = 1\n")
     with pytest.raises(InputError, match=r"no.toml: no table \[harnesses\]"):
         rewrite(tmp_path / "no.toml", found)
+
+
+def test_a_gpu_lies_within_the_interval_of_others_like_it_and_not_of_others_unlike_it():
+    rng = np.random.default_rng(0)
+    names, middles = ("a", "b", "c", "d"), (0.0, 0.0, 0.0, 1.0)
+    parts = [
+        pd.DataFrame({"gpu": name, "where": "compute_above_50us", "error": rng.normal(middle, 0.1, 400)})
+        for name, middle in zip(names, middles, strict=True)
+    ]
+    held = held_by_others(parts[:3])
+    assert held.keys() == {"a", "b", "c"}
+    assert all(70 < share < 90 for share in held.values())
+    assert held_by_others(parts)["d"] < 5

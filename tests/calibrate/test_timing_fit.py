@@ -90,7 +90,9 @@ def test_gradient_equals_finite_differences(measured):
         slope, step = np.asarray(both(z)[1]), 1e-5
         for i in range(len(slope)):
             move = step * np.eye(len(slope))[i]
-            assert slope[i] == pytest.approx(float(both(z + move)[0] - both(z - move)[0]) / (2 * step), rel=1e-3, abs=1e-7)
+            assert slope[i] == pytest.approx(
+                float(both(z + move)[0] - both(z - move)[0]) / (2 * step), rel=1e-3, abs=1e-7
+            )
 
 
 def test_known_parameters_are_recovered_within_their_intervals(measured):
