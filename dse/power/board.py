@@ -8,6 +8,7 @@ unit, range and source stand in ``data/power/board.csv``.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -100,7 +101,7 @@ class BoardPower(PowerModel):
         """Return the fitted model, from ``data/power/board.csv``."""
         values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
         tables = {name: jnp.stack([values[f"{name}_{key}"] for key in keys()]) for name, keys in PER_TABLE.items()}
-        plain = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        plain: dict[str, Any] = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
         nodes, memory = NodePower.from_table(REFERENCE_NODE), MemoryPower.from_table()
         return cls(area=DieArea.from_table(), nodes=nodes, memory=memory, **tables, **plain)
 

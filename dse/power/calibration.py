@@ -49,11 +49,10 @@ def calibrated_board(path: Path) -> BoardPower:
 
 
 def _left_out(path: Path, errors: Any) -> Uncertainty:
-    numbers = [errors.get(end) if isinstance(errors, dict) else None for end in ("low", "high")]
-    if not all(isinstance(x, float) and x > 0 for x in numbers) or not isinstance(errors.get("gpus"), list):
-        raise InputError(f"{path}: left_out is {errors!r}; give low, high (measured over predicted) and gpus")
-    low, high = map(float, numbers)
-    return Uncertainty(low, high, "watts of single kernels, shape families left out of the fit", tuple(errors["gpus"]))
+    match errors:
+        case {"low": float(low), "high": float(high), "gpus": list(gpus)} if 0 < low <= high:
+            return Uncertainty(low, high, "watts of single kernels, shape families left out of the fit", tuple(gpus))
+    raise InputError(f"{path}: left_out is {errors!r}; give low and high (measured over predicted) and gpus")
 
 
 def _values(path: Path, rows: Any) -> dict[str, float]:

@@ -38,4 +38,4 @@ def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
         raise InputError(f"{where}: no power model is called {name!r}; {accepted(name, POWER_MODELS)}")
     calibration = table.get("calibration")
     model = POWER_MODELS[name]() if calibration is None else calibrated_board(folder / calibration)
-    return PowerChoice(model, table.get("limit", True))
+    return PowerChoice(model, bool(table.get("limit", True)))

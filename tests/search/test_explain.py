@@ -105,7 +105,9 @@ def test_sentences_agree_with_running_the_changed_gpu(found: Explanation, name: 
     rows = found.moves[found.moves["attribute"] == name].set_index("metric")
     attr = gpu_schema()[name]
     with jax.enable_x64(True):
-        other = run(changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test"), found.run.workload, found.run.model)
+        other = run(
+            changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test"), found.run.workload, found.run.model
+        )
     told = [s for s in found.sentences() if s.startswith(rows["text"].iloc[0])]
     for metric in found.metrics:
         exact = other.metrics[metric][0] / found.run.metrics[metric][0] - 1
