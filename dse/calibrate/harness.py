@@ -25,10 +25,9 @@ class Harness:
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock``: one of CLOCKS; ``launches`` [1] follow each other in a reading (inf: until the board has settled),
     for ``run_us`` [us] at least, of products ``product_launches`` where those differ; ``library`` whose kernels were
-    measured; ``source``: where the facts come from;
-    ``fitted``: the overhead is fitted; ``vector``: implementation of the vector kernels that were measured;
-    ``quantises``: how the activations of products in 8 bits are quantised in the time of the product, "" where they
-    are not (:data:`dse.calibrate.quantised.WAYS`).
+    measured; ``source``: where the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementation of
+    the vector kernels that were measured; ``quantises``: how the activations of products in 8 bits are quantised in
+    the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`).
     """
 
     name: str

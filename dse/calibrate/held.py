@@ -31,7 +31,7 @@ from dse.workload.kernel import Kernel
 
 GOVERNOR_US = 20e3
 """Time constant of the mean that a board's governor holds to the limit [us]. Read off fitted families of
-aiconfigurator's products on A100, H100 and H200 (15 ms: 0.1 points worse, 30 ms: 0.1)."""
+aiconfigurator's products on A100, H100 and H200 (10 ms: 0.2 points worse, 40 ms: 0.1)."""
 
 EXCESS = 1e-3
 """Watts above the limit as a share of it, at least: where there are fewer, the limit costs nothing [1]."""

@@ -43,7 +43,12 @@ def compiled(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]], rounds
     options: dict[str, Any] = {}
     if jax.tree.leaves(sets)[0].devices().pop().platform == "gpu":
         options = GRAPH if graphs else EAGER
-    return jax.jit(program, compiler_options=options).lower(sets).compile()
+    try:
+        return jax.jit(program, compiler_options=options).lower(sets).compile()
+    except jax.errors.JaxRuntimeError as error:
+        if graphs and "No such compile option" in str(error):
+            raise NotMeasurableError("this XLA cannot be asked for a CUDA graph; give --no-graphs") from error
+        raise
 
 
 def _launches(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]]) -> list[Any]:

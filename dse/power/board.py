@@ -62,6 +62,9 @@ class BoardPower(PowerModel):
 
     Energies hold for the operand values of the measured rows, which nobody recorded: values change board power by a
     third, so a single kernel may be off by that much (``left_out_errors``).
+
+    ``fitted_on``: what the coefficients were fitted to; ``left_out``: errors on what that fit left out, None for the
+    shipped coefficients, whose errors stand in ``data/power/board_error.csv``.
     """
 
     area: DieArea

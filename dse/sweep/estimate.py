@@ -6,13 +6,23 @@ from typing import Any
 
 from dse.space.space import Space
 from dse.sweep.evaluate import CHUNK, result_columns
-from dse.units import GIGA, MEGA
+from dse.units import GIGA
 
-PAIRS_PER_CORE_SECOND = 25e6
-"""Pairs (design, kernel candidate) a core evaluates in a second (measured on 2 cores of an AMD EPYC, Zen 5)."""
+PAIRS_PER_CORE_SECOND = 88e6
+"""Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for the 325 of the main space
+(benchmarks/README.md, Intel Xeon with AVX-512)."""
 
-STARTUP_SECONDS = 15.0
-"""Imports and compilation, on the same machine, when no compilation is cached."""
+CORES = 2
+"""Processors that are counted on at most: more have not been measured."""
+
+STARTUP_SECONDS = 60.0
+"""Imports, compilation and the page's figures, nothing cached, on two such cores (the main space)."""
+
+CELLS_PER_SECOND = 30e6
+"""Numbers written to points.parquet in a second, on the same machine."""
+
+CHUNKS_HELD = 6
+"""Chunks of results in memory at once: in evaluation, being sorted, waiting to be written."""
 
 BYTES_PER_CELL = 1.3
 """Bytes a number takes in points.parquet, compressed (measured: 100 MB for 1.36 million designs of 57 columns)."""
@@ -42,14 +52,14 @@ class Estimate:
 
 
 def estimate(space: Space) -> Estimate:
-    """Return the estimate for one sweep on this machine's processors."""
+    """Return the estimate for one sweep on this machine's processors (CORES at most)."""
     kernels = sum(workload.candidate_count for workload in space.workloads)
-    cores = min(os.cpu_count() or 1, 2)
+    cores = min(os.cpu_count() or 1, CORES)
     columns = len(result_columns(space)) + len(space.axes) + 2
     evaluate = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
-    write = rows * columns / (30 * MEGA)
-    chunks = 6 * CHUNK * columns * 8 / GIGA
+    write = rows * columns / CELLS_PER_SECOND
+    chunks = CHUNKS_HELD * CHUNK * columns * 8 / GIGA
     return Estimate(
         n=space.size,
         kernels=kernels,

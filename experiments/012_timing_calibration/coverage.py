@@ -75,11 +75,9 @@ def show(rows: pd.DataFrame) -> None:
     rows = rows.assign(inside=inside(rows, calibrations))
     out = rows[never_fitted(rows, calibrations)]
     halves = by_halves(out, calibrations)
-    table = share(out, ["table", "op", "dtype"]).join(
-        share(halves, ["table", "op", "dtype"])["within"].rename("by halves"), how="left"
-    )
-    table = table.join(share(rows, ["table", "op", "dtype"])["within"].rename("all rows"))
-    print(table.round(1).to_string())
+    for columns in (["table", "op", "dtype"], ["op", "dtype"]):
+        table = share(out, columns).join(share(halves, columns)["within"].rename("by halves"), how="left")
+        print(table.join(share(rows, columns)["within"].rename("all rows")).round(1).to_string())
     for name, part in (("left out", out), ("by halves", halves), ("all rows", rows)):
         for columns in (["op", "dtype"], ["table", "gpu", "op", "dtype"], ["table", "gpu", "op", "dtype", "where"]):
             found = share(part, columns)
