@@ -9,13 +9,13 @@ from dse.sweep.evaluate import CHUNK, result_columns
 from dse.units import GIGA
 
 PAIRS_PER_CORE_SECOND = 88e6
-"""Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for the 325 of the main space
+"""Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for 325 of them
 (benchmarks/README.md, Intel Xeon with AVX-512)."""
 
 CORES = 2
 """Processors that are counted on at most: more have not been measured."""
 
-STARTUP_SECONDS = 60.0
+STARTUP_SECONDS = 55.0
 """Imports, compilation and the page's figures, nothing cached, on two such cores (the main space)."""
 
 CELLS_PER_SECOND = 30e6

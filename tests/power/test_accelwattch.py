@@ -101,7 +101,7 @@ def numerical_gradient(f, x: np.ndarray, entries: np.ndarray) -> np.ndarray:
     ends = np.repeat(x[None], 2 * len(entries), axis=0)
     ends[np.arange(len(entries)), entries] += steps
     ends[np.arange(len(entries)) + len(entries), entries] -= steps
-    high, low = np.split(np.asarray(jax.vmap(f)(jnp.asarray(ends))), 2)
+    high, low = np.split(np.asarray(quick_jit(jax.vmap(f))(jnp.asarray(ends))), 2)
     return (high - low) / (2 * steps)
 
 
@@ -119,7 +119,7 @@ def test_gradients_equal_finite_differences(name, counts):
         entries = np.flatnonzero(x) if record is not arrays else np.arange(x.size)
         assert entries.size > 14
         theirs = numerical_gradient(lambda v, draws=draws, unravel=unravel: draws(unravel(v)), x, entries)
-        ours = np.asarray(jax.grad(lambda v, draws=draws, unravel=unravel: draws(unravel(v)))(flat))[entries]
+        ours = np.asarray(quick_jit(jax.grad(lambda v, draws=draws, unravel=unravel: draws(unravel(v))))(flat))[entries]
         of_each = np.maximum(np.abs(x[entries]), 1e-3)  # compared in watts, or counts would vanish beside lanes
         np.testing.assert_allclose(ours * of_each, theirs * of_each, rtol=1e-5, atol=1e-7)
 
