@@ -14,9 +14,11 @@ from dse.space.shipped import find_space
 from dse.space.space import load_space
 
 RUN = (
-    "import resource, sys; from dse.cli import run_command; code = run_command(sys.argv[1:]); "
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr); sys.exit(code)"
+    "import re, sys; from pathlib import Path; from dse.cli import run_command; code = run_command(sys.argv[1:]); "
+    "peak = re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text()); "
+    "print(peak[1], file=sys.stderr); sys.exit(code)"
 )
+"""Prints the peak memory [KiB]; ``ru_maxrss`` would hold that of the process which started this one, too."""
 
 
 def swept(folder: Path) -> tuple[dict, float]:
