@@ -107,6 +107,7 @@ def test_shapes_by_id_leave_other_kernels_unsaid(tmp_path):
         ("ID,op,rowz\n1,gemm,1\n", "'rowz' is unknown; accepted are: ID, op, dtype"),
         ("ID,m\n1,1\n", "no column op"),
         ("ID,op,m\n1,gemm,many\n", "m: give numbers"),
+        ("", "is no CSV table"),
     ],
 )
 def test_wrong_tables_of_shapes_are_refused(shapes, words, tmp_path):

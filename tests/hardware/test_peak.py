@@ -66,3 +66,12 @@ def test_a_file_with_right_peaks_is_accepted(tmp_path):
 def test_a_file_whose_peaks_contradict_its_attributes_is_refused(peaks, sentence):
     with pytest.raises(InputError, match=f"mine.toml: {sentence}"):
         gpu_from_mapping({"base": "h100_sxm", "peaks": peaks}, "mine.toml", "mine")
+
+
+def test_tensor_cores_never_run_above_the_boost_clock():
+    numbers = preset_sheet("h100_sxm").numbers()
+    slow = numbers | {"boost_clock_mhz": 1000.0}
+    assert numbers["tensor_clock_mhz"] > 1000
+    assert peak_tflops(slow, "tensor", "bf16") == pytest.approx(
+        peak_tflops(numbers, "tensor", "bf16") * 1000 / numbers["tensor_clock_mhz"]
+    )

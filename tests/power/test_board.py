@@ -57,6 +57,13 @@ def test_the_breakdown_adds_up_to_the_board():
     assert float(found.watts) == pytest.approx(0.99 * 700, rel=0.01)  # a large GEMM stands at the limit
 
 
+def test_clocked_sms_are_charged_by_their_area_at_one_node():
+    """Registers and L1 shrink less than logic: their area at a node says nothing of what they switch."""
+    nodes = [gpu(process=float(number)) for number in range(len(node_names()))]
+    clocked = [float(MODEL._clocked(node)) for node in nodes]
+    assert clocked == pytest.approx([clocked[0]] * len(clocked), rel=1e-6)
+
+
 def test_what_a_component_costs_by_hand():
     """An H200's tensor cores: FMAs a second times the table's energy, at voltage 1 (the node's nominal clock)."""
     value = {row["coefficient"]: float(row["value"]) for row in TABLE}

@@ -202,6 +202,9 @@ def test_an_objective_without_a_value_is_a_reason(quick: dict[str, Any]) -> None
     quick["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
     found = sweep(space_from_mapping(quick, "here", "small"))
     assert found.infeasible == {"objective: odd is not a finite number": 9}
+    points = found.points()
+    assert points["odd"].isna().equals(points["sm_count"] == 132)  # not drawn as 0
+    assert points["decode.tbt_ms"].notna().all()
 
 
 def test_objectives_off_the_scale_have_no_median(quick: dict[str, Any]) -> None:

@@ -51,6 +51,7 @@ def test_memory_holds_the_cache_at_its_longest():
     assert workload("llama3_8b", "decode", prompt=2048, context=128).memory.kv == 128 * token
     assert workload("llama3_8b", "prefill", prompt=512, context=512).memory.kv == 512 * token
     assert workload("llama3_8b", "generate", prompt=512, context=640, output=256).memory.kv == 768 * token
+    assert workload("llama3_8b", "decode", prompt=512, context=640, output=256).memory.kv == 768 * token
     windowed = workload("mistral_7b", "decode", context=32768)
     assert windowed.memory.kv == 4096 * token
 
@@ -125,6 +126,16 @@ def test_a_mixture_reads_the_experts_its_tokens_use():
         done = sum(o.repeats * o.candidates[0].kernel.fma for o in experts)
         assert done >= 0.999 * batch * 2 * network.layers * network.expert_parameters
     assert "router" in names(found) and "combine_experts" in names(found)
+
+
+@pytest.mark.parametrize(("experts", "per_token"), [(8, 2), (40, 8), (60, 4), (60, 8), (160, 6), (10, 2)])
+def test_one_token_is_one_row_of_each_of_its_experts(experts, per_token):
+    network = replace(load_network("mixtral_8x7b"), experts=experts, experts_per_token=per_token)
+    serving = Serving("decode", 1, 2048, 2048, 0, precision("x"))
+    found = llm_workload(network, serving, "x", H100)
+    done = sum(o.repeats * o.candidates[0].kernel.fma for o in found.operators
+               if o.kind == "gemm" and o.name.startswith("expert_"))  # fmt: skip
+    assert done == pytest.approx(per_token * network.layers * network.expert_parameters)
 
 
 def test_a_sliding_window_bounds_what_is_attended():

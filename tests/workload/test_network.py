@@ -46,6 +46,13 @@ def test_names_are_forgiving_and_typos_helped():
         load_network("lama3_8b")
 
 
+def test_a_folder_of_the_same_name_does_not_replace_a_shipped_network(tmp_path, monkeypatch):
+    (tmp_path / "llama3_8b").mkdir()
+    (tmp_path / "llama3_8b" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert load_network("llama3_8b") == networks()["llama3_8b"]
+
+
 def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
     found, shipped = load_network(str(config(tmp_path))), networks()["llama3_8b"]
     same = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "norm", "activation", "tied")
