@@ -20,6 +20,7 @@ from dse.calibrate.validate import uncovered
 from dse.errors import InputError
 from dse.hardware.presets import find_preset, resolve
 from dse.power.board import FREE
+from dse.power.calibration import LEFT_OUT
 from dse.uncertainty import SHARE, Uncertainty
 
 STRENGTHS = (PRIOR_WEIGHT / 3, PRIOR_WEIGHT, PRIOR_WEIGHT * 3)
@@ -83,7 +84,7 @@ def _left_out(found: _Fit, used: pd.DataFrame) -> Uncertainty:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
     low, high = np.quantile(1 / found.ratios["board"][1], [(1 - SHARE) / 2, (1 + SHARE) / 2])
     gpus = sorted({find_preset(str(device)) or str(device) for device in used["device"]})
-    return Uncertainty(float(low), float(high), "watts of single kernels left out of the fit", tuple(gpus))
+    return Uncertainty(float(low), float(high), LEFT_OUT, tuple(gpus))
 
 
 def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:

@@ -11,6 +11,7 @@ from dse.cli.app import Json, app, print_json
 
 if TYPE_CHECKING:
     from dse.power.models import PowerChoice
+    from dse.timing.timing import TimingModel
 
 
 @app.command
@@ -37,10 +38,8 @@ def run(
     """
     from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
-    from dse.timing.models import timing_model
 
-    model = timing_model(_timing(timing, calibration, [gpu], workload), "--timing")
-    result = run_one(gpu, workload, model, _power(power))
+    result = run_one(gpu, workload, _timing(timing, calibration, [gpu], workload), _power(power))
     if json_:
         print_json(result.summary())
     else:
@@ -128,15 +127,13 @@ def explain(
     from dse.search.explain import explain as explain_one
     from dse.search.top import check_top, shortened
     from dse.sweep.evaluate import cache_compilations
-    from dse.timing.models import timing_model
 
     check_top(top)
     check_writable(out)
     other = None if against is None else load_sheet(against, "--against")
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
-    model = timing_model(_timing(timing, calibration, gpus, workload), "--timing")
-    watts = _power(power)
+    model, watts = _timing(timing, calibration, gpus, workload), _power(power)
     found = explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
     if out is not None:
         from dse.report.page_explain import write_explain_page
@@ -148,18 +145,18 @@ def explain(
         print_found(found, Console(), top)
 
 
-def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> dict[str, str]:
-    """The table of a timing model, as a space's TOML would state it."""
+def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":
+    """The timing model that the options name."""
     from dse.hardware.presets import load_sheet
-    from dse.timing.calibration import calibration_of, load_timing_calibration
-    from dse.timing.trace_profile import is_trace
+    from dse.timing.calibration import load_timing_calibration
+    from dse.timing.models import default_model, timing_model
 
-    if calibration is None and timing == "amali" and not is_trace(workload):
-        calibration = calibration_of(*map(load_sheet, gpus))
+    if calibration is None and timing == "amali":
+        return default_model([load_sheet(gpu) for gpu in gpus], workload)
     if calibration in (None, "none"):
-        return {"model": timing}
+        return timing_model(timing, "--timing")
     load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
-    return {"model": timing, "calibration": calibration}
+    return timing_model({"model": timing, "calibration": calibration}, "--timing")
 
 
 def _power(path: Path | None) -> "PowerChoice | None":

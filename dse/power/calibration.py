@@ -12,6 +12,9 @@ from dse.uncertainty import Uncertainty
 
 FORMAT = "dse power calibration 2"
 
+LEFT_OUT = "watts of single kernels, shape families left out of the fit"
+"""What the interval of a file is of."""
+
 BOARD = "board"
 """``model`` of a file whose coefficients are the board model's."""
 
@@ -51,7 +54,7 @@ def calibrated_board(path: Path) -> BoardPower:
 def _left_out(path: Path, errors: Any) -> Uncertainty:
     match errors:
         case {"low": float(low), "high": float(high), "gpus": list(gpus)} if 0 < low <= high:
-            return Uncertainty(low, high, "watts of single kernels, shape families left out of the fit", tuple(gpus))
+            return Uncertainty(low, high, LEFT_OUT, tuple(gpus))
     raise InputError(f"{path}: left_out is {errors!r}; give low and high (measured over predicted) and gpus")
 
 

@@ -1,7 +1,7 @@
 """Best products that others found on whole GPUs, most of them never fitted.
 
-MAMF: stas00/ml-engineering, compute/accelerator/README.md @744d01e1: the best of a hundred launches, which runs before
-the board is held to its limit. BEST: zzc0721/torch-performance-test-data,
+MAMF: stas00/ml-engineering, compute/accelerator/README.md @744d01e1: the fastest of a hundred launches
+after fifty, taken as at the asked clock. BEST: zzc0721/torch-performance-test-data,
 database.md @07858687: the best of square products of 1024 to 10240, 36 launches back to back, operands drawn from a
 normal distribution; medians where several cards were measured.
 """

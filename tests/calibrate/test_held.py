@@ -39,7 +39,7 @@ def test_a_t4_at_its_70_watts():
 
 
 def reached_us(preset: str, **shape: float) -> float:
-    """When a board's mean watts reach its limit, as a run of twice the governor's time constant tells it."""
+    """When a board's mean watts reach its limit, as a run of four times the governor's time constant tells it."""
     whole, run_us = slower(preset, np.inf, **shape), 4 * GOVERNOR_US
     return run_us * (1 - (slower(preset, 0.0, run_us, **shape) - 1) / (whole - 1))
 
