@@ -9,13 +9,14 @@ import numpy as np
 from jax import Array
 
 from dse.hardware.schema import gpu_schema
+from dse.power.cap import NO_LOWER, SLOWEST
 from dse.space.space import Space
 from dse.units import GIGA
 
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason: its ``kind`` (link, memory, kernel, constraint, objective) and the name of what it concerns."""
+    """One reason: its ``kind`` (link, kernel, memory, power, constraint, objective) and the name of its subject."""
 
     kind: str
     subject: str
@@ -30,9 +31,10 @@ class Reasons:
         links = [Reason("link", name) for name, _ in space.links]
         memory = [Reason("memory", w.name) for w in space.workloads]
         kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
+        power = [Reason("power", w.name) for w in space.workloads if space.power.limit]
         constraints = [Reason("constraint", c.text) for c in space.constraints]
         objectives = [Reason("objective", o.name) for o in space.objectives]
-        self.all = (Reason("feasible", ""), *links, *kernels, *memory, *constraints, *objectives)
+        self.all = (Reason("feasible", ""), *links, *kernels, *memory, *power, *constraints, *objectives)
         self._blank = len(links) + len(kernels)
 
     def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
@@ -50,6 +52,8 @@ class Reasons:
             failed += [can_run[:, number] <= 0 for number in range(can_run.shape[1])]
         for workload in self.space.workloads:
             failed.append(results["dram_gb"] < workload.memory.total / GIGA)
+        for workload in self.space.workloads if self.space.power.limit else ():
+            failed.append(results[f"{workload.name}.clock_share"] <= NO_LOWER)
         for constraint in self.space.constraints:
             failed.append(jnp.logical_not(constraint(results, jnp)))
         code = jnp.zeros(results["total.time_ms"].shape, dtype=jnp.int32)
@@ -114,6 +118,10 @@ class Reasons:
             return (
                 f"kernel: {reason.subject} has no kernel for {reason.detail} that runs "
                 "(data type, instructions, or a CTA that does not fit an SM)"
+            )
+        if reason.kind == "power":
+            return (
+                f"power: {reason.subject} draws more than tdp_w at the lowest clock, {SLOWEST:g} of what is asked for"
             )
         if reason.kind == "objective":
             return f"objective: {reason.subject} is not a finite number"

@@ -1,6 +1,6 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.activity import activity, traced_activity
 from dse.power.board import BoardPower
-from dse.power.cap import OFF_CLOCK
+from dse.power.cap import NO_LOWER, SLOWEST, at_clock, in_shadow
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
@@ -70,8 +70,12 @@ class RunResult:
         return {cause: value for cause, value in sums.items() if value > 0}
 
     def trust(self, metric: str) -> Trust:
-        """Return how far a metric can be trusted."""
-        return run_trust(metric, self.workload, self.model, self.power.model)
+        """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error."""
+        known = run_trust(metric, self.workload, self.model, self.power.model)
+        if metric != "power_w" or known.uncertainty is None or not self.power.limit:
+            return known
+        most = max(self.gpu.numbers()["tdp_w"] / self.metrics[metric][0], 1.0)
+        return replace(known, uncertainty=replace(known.uncertainty, high=min(known.uncertainty.high, most)))
 
     def summary(self) -> dict[str, Any]:
         """Return the JSON document of ``dse run --json``.
@@ -117,6 +121,7 @@ def run(
     best = [_chosen(sheet, o, judged[0], part) for o, part in zip(workload.operators, workload.slices, strict=True)]
     timing, watts = jax.tree.map(lambda x: x[np.array([index for index, _ in best])], judged)
     phases = {p.name: _phase(power, workload, p.name, timing, watts, sheet) for p in workload.phases}
+    _check_power(sheet, workload, phases, power)
     rows = [
         _row(operator, best[k][1], k, timing, watts, float(phases[operator.phase].clock))
         for k, operator in enumerate(workload.operators)
@@ -204,6 +209,16 @@ def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
         )
 
 
+def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, Sequence], power: PowerChoice) -> None:
+    for name, phase in phases.items() if power.limit else ():
+        if float(phase.clock) <= NO_LOWER:
+            raise InputError(
+                f"{workload.name}: {sheet.title} draws {float(phase.power.watts):.0f} W in {name} at its lowest clock "
+                f"({SLOWEST:g} of the requested one), above tdp_w = {sheet.numbers()['tdp_w']:g} W; give a larger "
+                "tdp_w or a smaller GPU"
+            )
+
+
 def _chosen(sheet: GpuSheet, operator: Operator, timing: Timing, part: slice) -> tuple[int, str]:
     """Return the position and the label of the fastest candidate that runs."""
     runs = np.asarray(timing.feasible)[part] > 0
@@ -234,11 +249,9 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
 
 def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, clock: float) -> dict[str, Any]:
     """Return launch ``k`` at the ``clock`` that its phase holds: a share of the requested one."""
-    ghz = float(timing.clock_ghz[k])
-    us = {
-        cause: float(cycles[k]) / ghz / 1e3 / (1.0 if cause in OFF_CLOCK else clock)
-        for cause, cycles in timing.stack().items()
-    }
+    asked = jax.tree.map(lambda x: jnp.asarray(x[k]), timing)
+    held = at_clock(asked, jnp.asarray(clock), in_shadow(asked))
+    us = {cause: float(cycles) / float(held.clock_ghz) / 1e3 for cause, cycles in held.stack().items()}
     total = sum(us.values())
     kernel = operator.candidates[0].kernel
     return {

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, clock_share, sustain
+from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, in_shadow, sustain
 from dse.power.power import COMPONENTS, Power
 from dse.timing.timing import CAUSES, Timing
 
@@ -73,13 +73,30 @@ def test_a_board_that_leaks_more_than_its_limit_runs_at_the_lowest_clock():
 def test_bytes_from_dram_keep_their_pace():
     with jax.enable_x64(True):
         stack = timing(selected=2e5, dram_bandwidth=8e5)
-        assert float(clock_share(stack)) == pytest.approx(0.2)
-        slower = at_clock(stack, jnp.asarray(0.8))
-        assert float(slower.nanoseconds) == pytest.approx((2e5 / 0.8 + 8e5) / 1.8)
+        slower = at_clock(stack, jnp.asarray(0.8), in_shadow(stack))
+        assert float(slower.nanoseconds) == pytest.approx(1e6 / 1.8)  # what the SMs do grows in the bytes' shadow
+        assert float(slower.selected / slower.clock_ghz) == pytest.approx(2e5 / 0.8 / 1.8)
         assert float(slower.dram_bytes) == float(stack.dram_bytes)
         # The same power held costs a memory-bound launch less time.
         held = [run(500.0, stack=s).timing.nanoseconds / s.nanoseconds for s in (stack, timing(selected=1e6))]
-        assert 1 < float(held[0]) < float(held[1])
+        assert 1 <= float(held[0]) < float(held[1])
+
+
+def test_work_in_the_shadow_of_dram_shows_where_it_outlasts_the_bytes():
+    """No clock computes faster than it can: below its crossing a launch takes as long as the SMs' cycles."""
+    with jax.enable_x64(True):
+        stack, watts = timing(selected=8e5, launch=5e4, dram_bandwidth=2e5, interconnect=1e5), WATTS | {"tensor": 900.0}
+        crossing = 8e5 / 1e6
+        clocks = []
+        for limit in np.linspace(1400, 180, 60):
+            found = run(limit, watts, stack, width=1e-4)
+            clock = float(found.clock)
+            by_hand = (5e4 / clock + 1e5 + max(8e5 / clock, 1e6)) / 1.8
+            assert float(found.timing.nanoseconds) == pytest.approx(by_hand, rel=1e-9)
+            assert float(found.power.watts) == pytest.approx(min(limit, sum(watts.values())), rel=1e-3)
+            clocks.append(clock)
+        assert clocks[0] == 1 > crossing > clocks[-1] > SLOWEST
+        assert (np.diff(clocks) <= 1e-9).all()
 
 
 def test_more_demand_is_never_faster_nor_draws_less():

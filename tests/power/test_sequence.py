@@ -13,6 +13,7 @@ from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.power.activity import activity, traced_activity
+from dse.power.cap import at_clock, in_shadow, still_longer
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
@@ -82,8 +83,26 @@ def test_the_limit_holds_for_the_mean_and_slows_what_follows_the_clock() -> None
     share = float(found.clock)
     assert 0.15 < share < 1
     for cause, cycles in found.stack.items():
-        factor = 1.0 if cause == "dram_bandwidth" else 1 / share
-        assert float(cycles) == pytest.approx(float(free.stack[cause]) * factor, rel=1e-4, abs=1e-3)
+        if cause != "dram_bandwidth":
+            assert float(cycles) == pytest.approx(float(free.stack[cause]) / share, rel=1e-4, abs=1e-3)
+    timing, _ = judged(low)  # the bytes keep their pace, each launch's own work grows in their shadow
+    longer = [still_longer(t.dram_bandwidth, in_shadow(t), share) / t.clock_ghz / share for t in each(timing)]
+    assert float(found.stack["dram_bandwidth"]) == pytest.approx(3 * float(sum(longer)), rel=1e-4)
+
+
+def each(timing: Timing) -> list[Timing]:
+    """The launches one by one."""
+    return [jax.tree.map(lambda x, k=k: x[k], timing) for k in range(len(timing.cycles))]
+
+
+def test_launches_in_the_shadow_of_dram_add_up_one_by_one() -> None:
+    """Far below the clock that was asked for, too: the time is each launch's own, and the board draws no more."""
+    for watts in (350.0, 250.0, 180.0):
+        low = H200 | {"tdp_w": watts}
+        found, (timing, _) = sequence([1.0, 200.0], low), judged(low)
+        held = [at_clock(t, found.clock, in_shadow(t)).nanoseconds for t in each(timing)]
+        assert float(found.nanoseconds) == pytest.approx(float(held[0] + 200 * held[1]), rel=1e-4)
+        assert 0.9 * watts < float(found.power.watts) <= 0.99 * watts * 1.001
 
 
 def test_what_one_kernel_leaves_its_neighbours_may_draw() -> None:
