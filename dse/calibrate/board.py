@@ -1,7 +1,7 @@
 """The board model fitted to a measured table: shape families left out, strengths of the prior, bootstrap draws."""
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,10 +48,12 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int) -> Answ
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     used = measured.frame[reason == ""]
     if used.empty:
-        raise InputError(f"{path}: no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
+        raise InputError(_nothing_left(path, skipped))
     if used["device"].nunique() > 1:
         raise InputError(f"{path}: rows of {', '.join(sorted(used['device'].unique()))}; give a table of one device")
-    rows = load_rows(used, resolve(str(used["device"].iloc[0]), str(path)))
+    rows = load_rows(used, resolve(str(used["device"].iloc[0]), str(path)), skipped)
+    if rows is None:
+        raise InputError(_nothing_left(path, skipped))
     refuse_one_family(str(path), rows.table["family"])
     told(1)
     found, drawn = _fits(rows)
@@ -71,8 +73,12 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int) -> Answ
         f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times",
         "away from the power limit a constant does as well: operands, which nobody recorded, decide (experiment 006)",
     ]
-    return Answer("board", f"board_refit_{measured.sha256[:8]}", measured.path, measured.sha256, len(used), skipped,
-                  found.strength, models, fitted, None, notes, _left_out(found, used))  # fmt: skip
+    return Answer("board", f"board_refit_{measured.sha256[:8]}", measured.path, measured.sha256, len(rows.table),
+                  skipped, found.strength, models, fitted, None, notes, _left_out(found, rows.table))  # fmt: skip
+
+
+def _nothing_left(path: Path, skipped: Mapping[str, int]) -> str:
+    return f"{path}: no row can be fitted: " + "; ".join(f"{reason} ({n})" for reason, n in skipped.items())
 
 
 def _off(*ratios: np.ndarray) -> list[np.ndarray]:

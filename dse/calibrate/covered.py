@@ -8,11 +8,14 @@ from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.layer_rows import ALL_REDUCE, LAYER, why_no_operator
 from dse.calibrate.network_rows import DTYPES as RUN_DTYPES
 from dse.calibrate.network_rows import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
+from dse.calibrate.nsight import NO_SHAPE
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
+from dse.errors import accepted
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "fp8", "int8")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "tf32", "fp8", "int8", "fp4")),
+    **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)), FORWARD: ("fp32",),
 }  # fmt: skip
 """Operator -> the data types that kernels are made in."""
@@ -27,6 +30,13 @@ SHAPES: dict[str, tuple[str, ...]] = {
 
 GPUS = tuple(range(2, MOST["tp"] + 1))
 """GPUs that an all-reduce may join: those of a layer."""
+
+
+def _no_operator(op: str) -> str:
+    if op == NO_SHAPE:
+        return f"no kernel is made yet for operator {op!r}"
+    near = accepted(op.lower(), [known for known in SHAPES if known not in RUNS])
+    return f"no kernel is made yet for operator {op!r}; {near}"
 
 
 def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
@@ -44,11 +54,16 @@ def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
         mark(op == known, why)
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
-    mark(~op.isin(SHAPES), "no kernel is made yet for operator '" + op + "'")
+    mark(~op.isin(SHAPES), op.map(_no_operator))
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
-        mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype)
-        lacking = ~(frame[list(SHAPES[known])] > 0).all(axis=1)
-        mark((op == known) & lacking, f"{known} without its {', '.join(SHAPES[known])}")
+        types = f" (accepted are {', '.join(DTYPES[known])})"
+        mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
+        shape = frame[list(SHAPES[known])]
+        mark((op == known) & ~(shape > 0).all(axis=1), f"{known} without its {', '.join(SHAPES[known])}")
+        mark((op == known) & (shape % 1 != 0).any(axis=1), f"{known} whose {', '.join(SHAPES[known])} are not whole")
+    mark((op == "bmm") & (frame["batch"] < 1), "bmm whose batch is below 1")
+    shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
+    mark(op.isin(ATTENTION) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(
         (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
     )

@@ -42,7 +42,8 @@ def device_models(
     """Return what predicts each device of a table, and why others cannot be predicted.
 
     ``gpu``: a preset or TOML for devices without a preset, or for all where every device has one. ``calibration``:
-    None takes the GPU's shipped one, else ``shared``. Raises InputError for names that nothing has.
+    None takes the GPU's shipped one, else ``shared``; "none" leaves the model uncalibrated. Raises InputError for names
+    that nothing has.
     """
     given = load_sheet(gpu) if gpu else None
     devices = [str(device) for device in frame["device"].unique()]
@@ -69,6 +70,8 @@ def _model_of(sheet: GpuSheet, timing: str, calibration: str | None) -> DeviceMo
     if timing != "amali":
         if calibration:
             raise InputError(f"--calibration: {timing} cannot be calibrated; give --timing amali")
+        return DeviceModel(sheet, timing_model(timing, "--timing"), None)
+    if calibration == "none":
         return DeviceModel(sheet, timing_model(timing, "--timing"), None)
     name = calibration or calibration_of(sheet)
     loaded = load_timing_calibration(name, "--calibration")

@@ -119,7 +119,7 @@ def fits(
 
         def fitted(weight: Array) -> dict[str, Array]:
             def objective(theta: Array) -> Array:
-                total = jax.ops.segment_sum(passes.total_us(costs(theta), jnp), passes.row, len(measured_us))
+                total = jax.ops.segment_sum(passes.total_us(costs(theta)), passes.row, len(measured_us))
                 return weighted_mean(robust(jnp.log(total) - log), weight)
 
             return costs(quasi_newton(objective, jnp.ones(len(free)))[0])

@@ -1,8 +1,10 @@
 """The way of measuring as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import cache
-from math import isinf
+from math import inf, isinf
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -10,11 +12,15 @@ from dse.errors import InputError, accepted
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, Library
-from dse.workload.measured_row import PRODUCTS
+from dse.workload.measured_row import PRODUCTS, notes_of
 from dse.workload.operator import FOREVER
 
 CLOCKS = ("boost", "sheet")
 """Clock that a harness asks for: short runs stand at boost, long ones at the clock that the sheet states for them."""
+
+
+BUSY = re.compile(r"\bbusy_us=([0-9.]+)")
+"""What the notes of a row may say of its reading: the microseconds that the board was kept busy."""
 
 
 @dataclass(frozen=True)
@@ -24,10 +30,11 @@ class Harness:
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock``: one of CLOCKS; ``launches`` [1] follow each other in a reading (inf: until the board has settled),
-    for ``run_us`` [us] at least, of products ``product_launches`` where those differ; ``library`` whose kernels were
-    measured; ``source``: where the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementation of
-    the vector kernels that were measured; ``quantises``: how the activations of products in 8 bits are quantised in
-    the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`).
+    for ``run_us`` [us] at least, of products ``product_launches`` where those differ; ``powered_loop``: a row with
+    watts was timed in the long loop that they were read in; ``library`` whose kernels were measured; ``source``: where
+    the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
+    measured (of several, where nobody knows which, the fastest); ``quantises``: how the activations of products in 8
+    bits are quantised in the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`).
     """
 
     name: str
@@ -41,14 +48,23 @@ class Harness:
     source: str
     run_us: float = 0.0
     fitted: bool = False
-    vector: str = "vllm_vector"
+    vector: tuple[str, ...] = ("vllm_vector",)
     quantises: str = ""
     product_launches: float | None = None
+    powered_loop: bool = False
 
-    def back_to_back(self, op: str) -> float:
-        """Return how many launches of an operator follow each other in a reading [1]."""
-        products = self.product_launches if op in PRODUCTS else None
+    def back_to_back(self, row: Any) -> float:
+        """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
+        settled."""
+        if self.powered_loop and getattr(row, "power_w", 0.0) > 0:
+            return inf
+        products = self.product_launches if row.op in PRODUCTS else None
         return self.launches if products is None else products
+
+    def busy_us(self, row: Any) -> float:
+        """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual."""
+        said = BUSY.search(notes_of(row))
+        return float(said[1]) if said else self.run_us
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -92,8 +108,9 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         library=LIBRARIES[rows["library"]["value"]],
         source=rows["sources"]["source"],
         fitted=rows["overhead_us"]["status"] == "fitted",
-        vector=rows["vector"]["value"],
+        vector=tuple(rows["vector"]["value"].split(";")),
         quantises=rows["quantises"]["value"] if "quantises" in rows else "",
+        powered_loop="powered_loop" in rows and rows["powered_loop"]["value"] == "1",
         product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
     )
 

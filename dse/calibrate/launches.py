@@ -8,17 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jax import Array
 
-from dse.calibrate.harness import Harness, harnesses
+from dse.calibrate.harness import Harness, harness_of, harnesses
 from dse.calibrate.layer_rows import ALL_REDUCE, reduction_of
 from dse.calibrate.quantised import library_for, quantises
 from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
+from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
 from dse.timing.amali import Amali
-from dse.timing.timing import CAUSES, Timing
+from dse.timing.timing import Timing
 from dse.workload.attention import attention_operator
 from dse.workload.attention_library import library_of
 from dse.workload.gemm import gemm_operator
@@ -26,11 +26,6 @@ from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.measured_row import PRODUCTS, attention_of, notes_of, product_of
 from dse.workload.operator import Operator
-
-OPERATORS = ("gemm", "attn_prefill", "attn_decode")
-DTYPES = ("bf16", "fp16")
-"""What :func:`operator` makes kernels of; rows of another kind are to be skipped, and counted."""
-
 
 KERNEL_TILE = re.compile(r"kernel=\S*?(?:sgemm_|tilesize)(\d+)x(\d+)")
 """Tile of a product on CUDA cores in the notes of its row."""
@@ -93,11 +88,25 @@ def family(row: Any) -> str:
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 
 
-def load_rows(table: pd.DataFrame, preset: str, us: str = "latency_us") -> Rows:
-    """Rows of a measured table on a preset: the candidate that the timing model finds fastest stands for each."""
+def load_rows(table: pd.DataFrame, preset: str, skipped: dict[str, int]) -> Rows | None:
+    """Rows of a measured table on a preset: the candidate that the timing model finds fastest stands for each.
+
+    Rows without a kernel on this GPU count in ``skipped``; None where no row is left.
+    """
     gpu = load_sheet(preset).record()
-    table = table.reset_index(drop=True)
-    groups = [operator(row, float(gpu.compute_capability)).candidates for row in table.itertuples()]
+    made, groups = [], []
+    for place, row in enumerate(table.itertuples()):
+        way = harness_of(str(getattr(row, "source", "")))
+        try:
+            found = operator(row, float(gpu.compute_capability), way, warpgroup=bool(gpu.warpgroup_mma > 0))
+        except InputError as error:
+            skipped[f"{row.op}: {error}"] = skipped.get(f"{row.op}: {error}", 0) + 1
+            continue
+        made.append(place)
+        groups.append(found.candidates)
+    if not made:
+        return None
+    table = table.iloc[made].reset_index(drop=True)
     kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))  # pyright: ignore[reportArgumentType]
     timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
@@ -105,15 +114,9 @@ def load_rows(table: pd.DataFrame, preset: str, us: str = "latency_us") -> Rows:
     best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
     kernels, timing = jax.tree.map(lambda x: x[best], (kernels, timing))
     table["family"] = [family(row) for row in table.itertuples()]
-    at_measured = stretched(timing, jnp.asarray(table[us].to_numpy()) / timing.microseconds)
+    at_measured = timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / timing.microseconds)
     counted = jax.vmap(lambda kernel, timing: activity(kernel, timing, gpu))
     return Rows(table, gpu, counted(kernels, at_measured), at_measured, counted(kernels, timing), timing)
-
-
-def stretched(timing: Timing, factor: Array) -> Timing:
-    """The same stack at another total."""
-    fields = {name: getattr(timing, name) for name in Timing.__dataclass_fields__}
-    return Timing(**(fields | {cause: getattr(timing, cause) * factor for cause in CAUSES}))
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

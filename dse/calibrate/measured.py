@@ -102,13 +102,9 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
 
 def read_operators(path: Path) -> OperatorTable:
     """Read operators with measured power; rows without are counted. Raises InputError when no row is left."""
-    frame = _read(path)
-    _refuse_units(path, frame.columns)
-    frame = _with_shapes(path, frame, (*OPERATOR_COLUMNS, "power_w"))
-    watts, time = _numbers(path, frame, "power_w"), _numbers(path, frame, "latency_us")
+    frame, time = _timed(path, (*OPERATOR_COLUMNS, "power_w"))
+    watts = _numbers(path, frame, "power_w")
     _refuse_watts(path, "power_w", watts)
-    if (time <= 0).any():
-        raise InputError(f"{path}: row {_row(time <= 0)}: latency_us is {time[time <= 0][0]:g}; give a positive time")
     reasons = {
         "no power_w": np.isnan(watts),
         "power_w is 0: not measured": watts == 0,
@@ -123,20 +119,26 @@ def read_operators(path: Path) -> OperatorTable:
 
 def read_times(path: Path) -> OperatorTable:
     """Read operators with measured time; rows without are counted. Raises InputError when no row is left."""
-    frame = _read(path)
-    _refuse_units(path, frame.columns)
-    frame = _with_shapes(path, frame, OPERATOR_COLUMNS)
-    for column in SHAPE_COLUMNS:
-        frame[column] = _numbers(path, frame, column)
-    time = _numbers(path, frame, "latency_us")
-    if (time <= 0).any() or np.isinf(time).any():
-        wrong = (time <= 0) | np.isinf(time)
-        raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
+    frame, time = _timed(path, OPERATOR_COLUMNS)
     keep = ~np.isnan(time)
     if not keep.any():
         raise InputError(f"{path}: no row of {len(frame)} has latency_us; nothing to compare with")
     skipped = {} if keep.all() else {"no latency_us": int((~keep).sum())}
     return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
+
+
+def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a table of operators with ``columns``, its shapes as numbers, and its times [us] (nan: none)."""
+    frame = _read(path)
+    _refuse_units(path, frame.columns)
+    frame = _with_shapes(path, frame, columns)
+    for column in SHAPE_COLUMNS:
+        frame[column] = _numbers(path, frame, column)
+    time = _numbers(path, frame, "latency_us")
+    wrong = (time <= 0) | np.isinf(time)
+    if wrong.any():
+        raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
+    return frame, time
 
 
 def tensor_parallel(table: OperatorTable) -> np.ndarray:

@@ -17,7 +17,7 @@ from dse.timing.timing import TimingModel
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import Precision, precision
 from dse.workload.eager import find_forward, forward_operators
-from dse.workload.engine import COSTS, Engine, engine_of
+from dse.workload.engine import COSTS, Engine, engine_of, host_of
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, Target, llm_workload, memory_needed
 from dse.workload.measured_row import notes_of
@@ -103,15 +103,11 @@ class Passes:
     runs: np.ndarray
     others: np.ndarray
 
-    def total_us(self, costs: Mapping[str, Any], numpy: Any = np) -> Any:
-        """Return each step's time in its row [us] with an engine's ``costs`` (COSTS, scalars or of shape (steps,)).
-
-        The same as :meth:`dse.workload.engine.Host.idle_us` beside the kernels; ``numpy``: or jax.numpy.
-        """
-        busy = numpy.maximum(self.gpu_us, costs["launch_us"] * self.launches)
-        each = costs["request_us"] * self.requests + costs["prompt_us"] * self.prompts
-        waits = costs["step_us"] + each + costs["reduce_us"] * self.reductions
-        return self.runs * numpy.where(self.others, costs["turn"], 1.0) * (busy + waits)
+    def total_us(self, costs: Mapping[str, Any]) -> Any:
+        """Return each step's time in its row [us] with an engine's ``costs`` (COSTS, scalars or of shape (steps,))."""
+        host = host_of(costs, self.launches, self.reductions, self.requests, self.prompts)
+        turn = 1.0 + self.others * (costs["turn"] - 1.0)
+        return self.runs * turn * (self.gpu_us + host.idle_us(self.gpu_us))
 
 
 def network_rows(

@@ -10,7 +10,6 @@ import pandas as pd
 from jax import Array
 
 from dse.calibrate.device_models import device_models
-from dse.calibrate.launches import stretched
 from dse.calibrate.network_rows import SHAPES as FILLED
 from dse.calibrate.network_rows import NetworkRows, Step, network_rows, predicted_runs
 from dse.calibrate.timed import can_run, timings
@@ -39,7 +38,8 @@ def run_watts(frame: pd.DataFrame, model: BoardPower, own_time: bool, skipped: d
         table, places = predicted_runs(used.model, rows)
         runs = can_run(table["predicted_us"])
         if not runs.all():
-            skipped[f"{used.sheet.title} runs none of the kernels of a run"] = int((~runs).sum())
+            reason = f"{used.sheet.title} runs none of the kernels of a run"
+            skipped[reason] = skipped.get(reason, 0) + int((~runs).sum())
         board = _Board(rows, places, used.model, model, used.sheet.record())
         ratio = np.ones(len(table)) if own_time else (table["latency_us"] / table["predicted_us"]).to_numpy()
         watts = [board.watts(int(i), float(ratio[i])) for i in np.flatnonzero(runs)]
@@ -85,7 +85,7 @@ def _settled(
     host: tuple[Array, Array],
 ) -> tuple[Array, Array]:  # fmt: skip
     """Energy [J] and time [ns] of launches (launches,) one after another where the board settles."""
-    longer = stretched(timing, stretch)
+    longer = timing.stretched(stretch)
     watts = jax.vmap(lambda kernel, timing: power.uncapped(activity(kernel, timing, gpu), gpu))(kernels, longer)
     found = in_sequence(PowerChoice(power), longer, watts, repeats, gpu, Host(*host))  # pyright: ignore[reportArgumentType]
     return found.joules, found.nanoseconds

@@ -21,6 +21,7 @@ from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.timing.timing import Timing, TimingModel
+from dse.units import GIGA
 from dse.workload.kernel import Kernel
 
 ROWS = 256
@@ -144,12 +145,16 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     ends = np.r_[rows.starts[1:], len(rows.row)]
     places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.starts, ends, strict=True)])
     chosen = rows.take(places[:, None], model)
-    return harnessed(time[places] * chosen.slower, rows.table), chosen
+    overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
+    return harnessed(time[places] * chosen.slower, overhead, shadow), chosen
 
 
-def harnessed(time: np.ndarray, table: pd.DataFrame) -> np.ndarray:
-    """Return what the harness sees of kernels' times [us]: its overhead, and what of them outlasts its shadow."""
-    return table["overhead_us"].to_numpy() + np.maximum(time - table["shadow_us"].to_numpy(), SEEN * time)
+def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
+    """Return what a harness sees of kernels' times [us]: its overhead, and what of them outlasts its shadow.
+
+    Arrays of one shape, NumPy's or JAX's, as are the times.
+    """
+    return overhead + time.__array_namespace__().maximum(time - shadow, SEEN * time)
 
 
 def blocks(
@@ -191,9 +196,8 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        launches = np.inf if getattr(row, "power_w", 0.0) > 0 else way.back_to_back(str(row.op))  # such a loop settles
-        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), launches, way.run_us,
-                        arithmetic, memory))  # fmt: skip
+        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), way.back_to_back(row),
+                        way.busy_us(row), arithmetic, memory))  # fmt: skip
         gpus.append(_record(sheet, way))
         groups.append(candidates)
     if not kept:
@@ -232,4 +236,8 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
         found = operator(row, numbers["compute_capability"], harness, harness.library, numbers["warpgroup_mma"] > 0)
     except InputError as error:
         return (), f"{row.op}: {error}"
+    kernel = found.candidates[0].kernel
+    assert isinstance(kernel, Kernel)
+    if kernel.cold_bytes + kernel.warm_bytes + kernel.write_bytes > numbers["dram_gb"] * GIGA:
+        return (), f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
     return found.candidates, ""

@@ -16,7 +16,7 @@ from jax import Array
 
 from dse.calibrate.fit import descend
 from dse.calibrate.loss import weighted_mean
-from dse.calibrate.timed import SEEN, Chosen, us_of
+from dse.calibrate.timed import Chosen, harnessed, us_of
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -162,7 +162,7 @@ def predicted_us(values: Array, rows: FitRows) -> Array:
     times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
     time = jnp.min(times(rows.kernels, rows.gpus), axis=1) * rows.slower
-    return overhead + jnp.maximum(time - rows.shadow, SEEN * time)
+    return harnessed(time, overhead, rows.shadow)
 
 
 def log_error(values: Array, rows: FitRows) -> Array:

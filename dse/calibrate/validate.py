@@ -7,14 +7,19 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.board_fit import LONG_US, watts_of
+from dse.calibrate.covered import ATTENTION, SHAPES
 from dse.calibrate.device_models import device_names
-from dse.calibrate.launches import DTYPES, OPERATORS, load_rows
+from dse.calibrate.launches import load_rows
 from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT
 from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, resolve
 from dse.power.board import BoardPower
+
+OPERATORS = ("gemm", *ATTENTION)
+DTYPES = ("bf16", "fp16")
+"""What the board's power was fitted to: rows of another kind are skipped, and counted."""
 
 QUANTITIES = ("power", "time")
 """What can be validated; time is :mod:`dse.calibrate.validate_time`'s."""
@@ -67,8 +72,9 @@ def compared(measured: OperatorTable, time: str, model: BoardPower) -> tuple[pd.
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
     for device, group in covered[~runs].groupby("device", sort=True):
-        rows = load_rows(group, resolve(str(device), measured.path))
-        parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
+        rows = load_rows(group, resolve(str(device), measured.path), skipped)
+        if rows is not None:
+            parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
     if runs.any():
         parts.append(run_watts(covered[runs], model, time == "model", skipped))
     if not sum(map(len, parts)):
@@ -92,11 +98,9 @@ def uncovered(frame: pd.DataFrame) -> pd.Series:
     other = frame["op"].isin(OPERATORS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
     types = "no kernel is made for data type " + frame["dtype"].map(repr).astype(str)
     reason = reason.where((reason != "") | ~other, types)
-    needed = {"gemm": ["m", "n", "k"]}
-    attention = ["batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
     for op in OPERATORS:
-        empty = frame[needed.get(op, attention)].isna().any(axis=1) & (frame["op"] == op)
-        reason = reason.where((reason != "") | ~empty, f"{op} without its {', '.join(needed.get(op, attention))}")
+        lacking = ~(frame[list(SHAPES[op])] > 0).all(axis=1) & (frame["op"] == op)
+        reason = reason.where((reason != "") | ~lacking, f"{op} without its {', '.join(SHAPES[op])}")
     return reason
 
 

@@ -19,7 +19,7 @@ from dse.calibrate.fit import descend
 from dse.calibrate.harness import harness_of
 from dse.calibrate.held import slowdowns
 from dse.calibrate.loss import weighted_mean
-from dse.calibrate.timed import SEEN, us_of
+from dse.calibrate.timed import harnessed, us_of
 from dse.calibrate.timing_fit import (
     CORNER,
     FIXED,
@@ -139,7 +139,7 @@ def _problem(
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
     pairs = {(str(r.device), str(r.source)) for r in rows}
-    record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record())) for d, s in pairs}
+    record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record(), sheets[d].name)) for d, s in pairs}
     return Problem(
         VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),  # pyright: ignore[reportArgumentType]
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
@@ -238,8 +238,9 @@ def _slowdowns(
 ) -> np.ndarray:
     """How many times as long each row takes in the board's power limit, by counts and shares of ``values``."""
     shares, counts, _, _ = _parts(values, shape)
-    ways = [harness_of(str(source)) for source in frame["source"]]
-    launches, run_us = (np.array([getattr(way, name) for way in ways], float) for name in ("launches", "run_us"))
+    rows = [(harness_of(str(row.source)), row) for row in frame.itertuples()]
+    launches = np.array([way.back_to_back(row) for way, row in rows], float)
+    run_us = np.array([way.busy_us(row) for way, row in rows], float)
     return slowdowns(_model(shares, shape[2]), built(problem, counts), problem.gpus, launches, run_us)
 
 
@@ -247,8 +248,7 @@ def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str
     shares, counts, overheads, shadows = _parts(values, shape)
     model, kernels = _model(shares, shape[2]), built(problem, counts)
     time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus) * problem.slower
-    shadow = shadows[problem.host]
-    return overheads[problem.floor] + jnp.maximum(time - shadow, SEEN * time)
+    return harnessed(time, overheads[problem.floor], shadows[problem.host])
 
 
 def _told(

@@ -1,5 +1,6 @@
 """Measured rows of vector kernels: the operator, its cache state, what the way of measuring adds, its shape family."""
 
+from dataclasses import replace
 from functools import cache
 from math import log2
 from typing import Any
@@ -11,7 +12,7 @@ from dse.timing.calibration import POWERED
 from dse.workload.dtypes import element_bytes
 from dse.workload.network import load_network
 from dse.workload.operator import FOREVER, Operator
-from dse.workload.vector import vector_operator, vector_ops
+from dse.workload.vector import has_kernel, vector_operator, vector_ops
 
 VECTOR = tuple(vector_ops())
 """Operators of a table's column ``op`` that are vector kernels."""
@@ -29,13 +30,18 @@ def vector_of(row: Any, harness: Harness) -> Operator:
     """Return the operator of a row in the cache state of its harness, with the kernels that it measured.
 
     Inputs and results were last touched one launch ago where the harness keeps them warm; a table of embeddings is
-    cold. Raises InputError where the library has no such kernel.
+    cold. Raises InputError where no library of the harness has such a kernel.
     """
     inputs, results, residual = distances_of(row, harness)
-    return vector_operator(
-        row.op, row.op, row.rows, row.cols, row.dtype, harness.vector, second=keys_of(row),
-        input_distance=inputs, out_distance=results, residual_distance=residual,
-    )  # fmt: skip
+    known = [name for name in harness.vector if has_kernel(name, row.op)] or list(harness.vector[:1])
+    made = [
+        vector_operator(
+            row.op, row.op, row.rows, row.cols, row.dtype, name, second=keys_of(row), input_distance=inputs,
+            out_distance=results, residual_distance=residual,
+        )
+        for name in known
+    ]  # fmt: skip
+    return replace(made[0], candidates=tuple(c for operator in made for c in operator.candidates))
 
 
 def distances_of(row: Any, harness: Harness) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from dse.measure.board import Board, Draw, find_board
 from dse.measure.grid import Task, tasks
 from dse.measure.kernels import Measured, measured
 from dse.measure.program import NotMeasurableError, check_launches, compiled
-from dse.measure.stopwatch import Times, busy, times
+from dse.measure.stopwatch import WARM_UP, Times, busy, times
 from dse.measure.table import Table
 
 STAYS, ROTATES, COLD = "dse_measure_warm", "dse_measure", "dse_measure_cold"
@@ -180,7 +180,7 @@ def rows_of(task: Task, session: Session, has: Callable[[dict[str, Any]], bool])
         dispatched = times(lambda given=given: one(given[:1]), 1, session.care.repeats)
         took = times(run, sized.launches * sized.rounds, session.care.repeats)
         draw = session.board.during(lambda s, run=run: busy(run, s)) if session.board else None
-        notes = {"notes": _notes(what, sized, dispatched, draw, extra, session)}
+        notes = {"notes": _notes(what, sized, (dispatched, took), draw, extra, session)}
         yield _head(task, what.op, source, session) | _numbers(took, draw) | notes
 
 
@@ -208,11 +208,17 @@ def _numbers(took: Times, draw: Draw | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _notes(what: Measured, sized: _Sized, dispatched: Times, draw: Draw | None, extra: int, session: Session) -> str:
+def _notes(
+    what: Measured, sized: _Sized, timed: tuple[Times, Times], draw: Draw | None, extra: int, session: Session
+) -> str:
+    """What else is known of a row; ``timed``: a launch with its dispatch, and the row's own time."""
+    dispatched, took = timed
+    runs = WARM_UP + (took.repeats + 1) / 2  # those up to the median
     notes = {
         "impl": what.implementation, "jax": jax.__version__, "launches": sized.launches, "rounds": sized.rounds,
         "buffers": sized.sets, "extra_launches": extra, "graph": int(session.graphs),
         "dispatch_us": f"{dispatched.middle:.2f}",
+        "busy_us": f"{runs * sized.launches * sized.rounds * took.middle:.0f}",
     }  # fmt: skip
     if draw and session.board:
         notes |= {"sm_mhz": f"{draw.sm_mhz:.0f}", "power": "instant" if session.board.instant else "mean of a second"}

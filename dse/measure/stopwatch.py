@@ -8,6 +8,9 @@ from typing import Any
 
 import jax
 
+WARM_UP = 2
+"""Runs of a program before the first that is timed."""
+
 
 @dataclass(frozen=True)
 class Times:
@@ -19,7 +22,7 @@ class Times:
     repeats: int
 
 
-def times(run: Callable[[], Any], launches: int, repeats: int, warm_up: int = 2) -> Times:
+def times(run: Callable[[], Any], launches: int, repeats: int, warm_up: int = WARM_UP) -> Times:
     """Return the time of one of the ``launches`` that ``run`` makes, synchronised with the host [us]."""
     for _ in range(warm_up):
         jax.block_until_ready(run())

@@ -1,7 +1,6 @@
 """A fitted predictor as a timing model: the same call as any other, so that it can be swept and compared."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -10,7 +9,7 @@ from dse.numerics import safe_div
 from dse.predict.features import features
 from dse.predict.predictors import Fitted
 from dse.timing.amali import Amali
-from dse.timing.timing import CAUSES, Timing, TimingModel
+from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 
 KINDS = {"gemm": 0, "gemm_bias": 0, "bmm": 0, "attn_prefill": 1, "attn_decode": 2}
@@ -51,17 +50,9 @@ class Predicted(TimingModel):
         x, kind, total = features(kernel, gpu, timing), kernel_kind(kernel), timing.cycles
         for predictor, of, with_base in zip(self.predictors, self.kinds, self.with_base, strict=True):
             total = jnp.where(kind == of, predictor(x if with_base else x[:-1]), total)
-        return stretched(timing, total)
+        return timing.stretched(safe_div(total, timing.cycles))
 
     @property
     def calibration(self) -> str:
         """What was learned from."""
         return f"learned on {self.learned_on}" if self.learned_on else "uncalibrated"
-
-
-def stretched(timing: Timing, cycles: Array) -> Timing:
-    """Return the same stack at another total [cycle]."""
-    factor = safe_div(cycles, timing.cycles)
-    causes = {cause: getattr(timing, cause) * factor for cause in CAUSES}
-    others = {name: getattr(timing, name) for name in ("clock_ghz", "feasible", "dram_bytes")}
-    return jax.tree.map(jnp.asarray, Timing(**causes, **others))

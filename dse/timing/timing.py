@@ -1,7 +1,7 @@
 """The contract of every timing model: cycles of a kernel by cause, which add up to its total."""
 
 from abc import abstractmethod
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Self
 
 import equinox as eqx
@@ -86,6 +86,10 @@ class Timing(eqx.Module):
     def microseconds(self) -> Array:
         """Time of the launch [us]."""
         return self.nanoseconds / KILO
+
+    def stretched(self, factor: Array) -> "Timing":
+        """Return the same stack at ``factor`` times the total."""
+        return replace(self, **{cause: cycles * factor for cause, cycles in self.stack().items()})
 
 
 def causes_of(workload: Workload) -> dict[str, str]:

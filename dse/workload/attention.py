@@ -8,7 +8,7 @@ import numpy as np
 
 from dse.units import KIB
 from dse.workload.attention_library import DEFAULTS, AttentionLibrary, Block, attention_libraries
-from dse.workload.dtypes import element_bytes
+from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.gemm import VECTOR_BYTES
 from dse.workload.implementation import implementation_index
 from dse.workload.instructions import MatrixInstruction, NoInstructionError, instruction_fma, instructions_for
@@ -314,7 +314,8 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
     fma = 2 * block.rows * block.columns * attention.head_dim / block.warps
     # Whole bytes, so that counts of misses are the same in 32 and 64 bits.
     load_bytes = float(ceil(2 * block.columns * attention.head_dim * element_bytes(attention.kv) / block.warps))
-    widened = 0.0 if attention.kv == attention.dtype else 1.5 * load_bytes / element_bytes(attention.kv) / 32
+    narrow = BITS[attention.kv] < BITS[attention.dtype]
+    widened = 0.0 if not narrow else 1.5 * load_bytes / element_bytes(attention.kv) / 32
     rescale = block.rows * attention.head_dim / (32 * block.warps)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, attention.dtype, block.columns)

@@ -1,9 +1,11 @@
 """Serving engines: what launching, scheduling and sampling on the host add to the kernels of a step."""
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.tables import read_table
@@ -21,17 +23,32 @@ COSTS = ("launch_us", "step_us", "request_us", "prompt_us", "reduce_us", "turn")
 NUMBERS = (*COSTS, "low", "high")
 """Attributes of an engine that are numbers."""
 
+TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "tables")
+"""Keys of an engine's TOML beside its numbers."""
+
 
 @dataclass(frozen=True)
 class Host:
-    """What the host does in one run of a phase [us]: ``beside_us`` while the GPU works, ``waits_us`` while it waits."""
+    """What the host does in one run of a phase [us]: ``beside_us`` while the GPU works, ``waits_us`` while it waits.
 
-    beside_us: float = 0.0
-    waits_us: float = 0.0
+    Numbers, or arrays of one shape.
+    """
 
-    def idle_us(self, gpu_us: float) -> float:
+    beside_us: Any = 0.0
+    waits_us: Any = 0.0
+
+    def idle_us(self, gpu_us: Any) -> Any:
         """Return how long the GPU has nothing to do [us], in a phase whose kernels take ``gpu_us``."""
-        return max(self.beside_us - gpu_us, 0.0) + self.waits_us
+        late = self.beside_us - gpu_us
+        return (late + abs(late)) / 2 + self.waits_us  # the positive part, of numbers and arrays alike
+
+
+def host_of(costs: Mapping[str, Any], launches: Any, reductions: Any, requests: Any = 0.0, prompts: Any = 0.0) -> Host:
+    """Return what a host of ``costs`` (COSTS) does in a step of ``launches`` kernels, ``reductions`` of them
+    all-reduces, in which so many ``requests`` decode and so many ``prompts`` are read; numbers, or arrays."""
+    each = costs["request_us"] * requests + costs["prompt_us"] * prompts
+    waits = costs["step_us"] + each + costs["reduce_us"] * reductions
+    return Host(costs["launch_us"] * launches, waits)
 
 
 @dataclass(frozen=True)
@@ -66,11 +83,8 @@ class Engine:
     like: str = ""
 
     def host(self, launches: float, reductions: float, requests: float = 0.0, prompts: float = 0.0) -> Host:
-        """Return what the host does in a step of ``launches`` kernels, ``reductions`` of them all-reduces, in which so
-        many ``requests`` decode and so many ``prompts`` are read."""
-        each = self.request_us * requests + self.prompt_us * prompts
-        waits = self.step_us + each + self.reduce_us * reductions
-        return Host(self.launch_us * launches, waits)
+        """Return what the host does in a step (:func:`host_of`)."""
+        return host_of({name: getattr(self, name) for name in COSTS}, launches, reductions, requests, prompts)
 
     def attention_for(self, warpgroup: bool) -> str:
         """Return the attention library on GPUs with ``warpgroup`` instructions or without; "" for the default."""
@@ -136,6 +150,9 @@ def _from_toml(path: Path) -> Engine:
         raise InputError(
             f"{path}: format = {content.get('format')!r}; give a file of 'dse calibrate engine' ({FORMAT!r})"
         )
+    unknown = [key for key in content if key not in (*TOLD, *NUMBERS)]
+    if unknown:
+        raise InputError(f"{path}: {unknown[0]!r} is no key of an engine; {accepted(unknown[0], (*TOLD, *NUMBERS))}")
     numbers = {}
     for key in NUMBERS:
         value = content.get(key)

@@ -4,6 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
+
+from dse.errors import InputError
 from dse.workload.attention import Attention
 from dse.workload.gemm import Gemm
 
@@ -17,7 +20,8 @@ Distances = Callable[[float, float, float], tuple[float, float, float]]
 def product_of(row: Any, distances: Distances) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
     kind = row.dtype
-    out = {"int8": "fp32", "fp8": "bf16"}.get(str(kind), str(kind))  # 32-bit sums; fp8's results go on in 16 bits
+    # Sums of int8 are 32 bits, as BLAS returns them; results of narrow floating-point types go on in 16 bits.
+    out = {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(str(kind), str(kind))
     batch = float(row.batch) if row.op == "bmm" and row.batch > 0 else 1.0
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
@@ -27,12 +31,25 @@ def product_of(row: Any, distances: Distances) -> Gemm:
 
 
 def attention_of(row: Any, **kernel: bool) -> Attention:
-    """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel."""
-    keys = max(row.seq_kv, row.seq_q)
+    """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel.
+
+    A row that does not say whether it is ``causal`` is. Raises InputError where the numbers make no attention.
+    """
+    if row.seq_kv < row.seq_q:
+        raise InputError("fewer keys (seq_kv) than queries (seq_q); keys count the queries' own")
     heads = int(row.heads), int(row.kv_heads), int(row.head_dim)
-    bare = Attention(row.batch, *heads, row.seq_q, keys, dtype=row.dtype, kv=row.dtype, **kernel)
+    bare = Attention(
+        row.batch, *heads, row.seq_q, row.seq_kv, causal=_causal(row), dtype=row.dtype, kv=row.dtype, **kernel
+    )
     touched = 2 * bare.q_bytes + bare.kv_bytes
     return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
+
+
+def _causal(row: Any) -> bool:
+    said = getattr(row, "causal", 1.0)
+    if said not in (0, 1) and not pd.isna(said):
+        raise InputError(f"causal is {said!r}; 1 masks later keys, 0 masks none")
+    return said != 0
 
 
 def notes_of(row: Any) -> str:

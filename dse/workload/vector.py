@@ -25,6 +25,9 @@ SHUFFLES = 5
 WARP_ROW = 1024
 """Longest row that one warp takes, where a library's kernel has that variant [element]."""
 
+MOST_CTAS = 2**22
+"""CTAs of a grid of shares at most: half of what 32 bits count exactly to with its waves' fractions."""
+
 MANY_ROWS = 256
 """Rows from which a library may prefer smaller CTAs, several of them an SM."""
 
@@ -122,6 +125,11 @@ def variant(implementation: str, op: str, rows: float, cols: float, dtype: str, 
     """Return the name of the kernel that an implementation runs on a GPU of a compute capability."""
     found = variants(implementation, op, rows, cols, dtype)
     return next(name for name, (low, high) in found.items() if low <= capability < high)
+
+
+def has_kernel(implementation: str, op: str) -> bool:
+    """Whether an implementation has a kernel for an operator."""
+    return (implementation, op) in vector_counts()
 
 
 def counts_of(implementation: str, op: str) -> Counts:
@@ -251,7 +259,7 @@ def _grid(counts: Counts, rows: Number, cols: Number, second: Number) -> tuple[A
 
     A CTA takes a row, with as many threads as it has vectors (``second`` columns of it after the others), or a share
     of all elements. Two variants for few elements: a warp takes a row of WARP_ROW or fewer, padded to a power of two,
-    four warps a CTA; or every CTA takes all rows in turn.
+    four warps a CTA; or every CTA takes all rows in turn. More than MOST_CTAS of shares loop over them.
     """
     by_row = np.asarray(counts.rows) > 0
     short = (np.asarray(counts.warp_rows) > 0) & (np.asarray(cols) <= WARP_ROW)
@@ -261,10 +269,11 @@ def _grid(counts: Counts, rows: Number, cols: Number, second: Number) -> tuple[A
     wanted = first / np.where(np.asarray(counts.idle) > 0, 1.0, counts.vector)
     threads = np.where(by_row, np.minimum(np.ceil(wanted / WARP_SIZE) * WARP_SIZE, most), most)
     each = threads * counts.vector
-    iterations = np.where(by_row, np.ceil(first / each) + np.ceil(second / each), 1.0)
+    shares = np.ceil(np.ceil(rows * cols / each) / MOST_CTAS)
+    iterations = np.where(by_row, np.ceil(first / each) + np.ceil(second / each), shares)
     needed = np.ceil(first / counts.vector / WARP_SIZE) + np.ceil(second / counts.vector / WARP_SIZE)  # warps of a row
     busy = np.where(by_row, needed * WARP_SIZE / (threads * iterations), 1.0)  # a warp without elements issues nothing
-    ctas = np.where(by_row, rows, np.ceil(rows * cols / each))
+    ctas = np.where(by_row, rows, np.ceil(rows * cols / each / shares))
     power = np.exp2(np.ceil(np.log2(np.maximum(cols, 1.0))))  # of a short row
     rows_a_cta = 4.0 * (WARP_SIZE / np.minimum(power, WARP_SIZE)) * np.where(power <= 128, 2.0, 1.0)
     padded = power * rows_a_cta / (4.0 * WARP_SIZE * counts.vector)

@@ -1,15 +1,48 @@
 """Measured rows as operators: what their notes say of the kernel that ran."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from dse.calibrate.harness import harnesses
+from dse.calibrate.harness import harness_of, harnesses
 from dse.calibrate.launches import operator
 from dse.calibrate.vector_rows import ANY, overhead_of
 from dse.tables import read_table
 from dse.workload.library import TUNED
+
+
+def attention(**given: float) -> SimpleNamespace:
+    """A row of a prefill as a table holds it."""
+    shape = {"batch": 1.0, "heads": 8.0, "kv_heads": 8.0, "head_dim": 128.0, "seq_q": 4096.0, "seq_kv": 4096.0}
+    return SimpleNamespace(source="mine", op="attn_prefill", dtype="bf16", notes="", **(shape | given))
+
+
+def test_a_prefill_that_is_not_causal_has_twice_the_work():
+    whole, half, unsaid = (
+        operator(attention(**given), 8.0, warpgroup=False).candidates[0].kernel.fma
+        for given in ({"causal": 0.0}, {"causal": 1.0}, {"causal": float("nan")})
+    )
+    assert whole == pytest.approx(2 * half, rel=1e-3)
+    assert unsaid == half
+
+
+@pytest.mark.parametrize(
+    ("source", "row", "launches", "busy"),
+    [
+        ("aiconfigurator", {"op": "gemm"}, 54, 0.0),
+        ("aiconfigurator", {"op": "attn_decode"}, 9, 0.0),
+        ("aiconfigurator", {"op": "gemm", "power_w": 500.0}, math.inf, 0.0),
+        ("aiconfigurator", {"op": "gemm", "power_w": float("nan")}, 54, 0.0),
+        ("dse_measure", {"op": "gemm", "power_w": 500.0}, 1, 140e3),  # timed apart from the loop of the power
+        ("dse_measure", {"op": "gemm", "notes": "impl=x; busy_us=20000; graph=1"}, 1, 20e3),
+    ],
+)
+def test_how_long_a_reading_keeps_the_board_busy(source, row, launches, busy):
+    way = harness_of(source)
+    found = SimpleNamespace(**({"notes": ""} | row))
+    assert (way.back_to_back(found), way.busy_us(found)) == (launches, busy)
 
 
 def product(notes: str, dtype: str = "fp32") -> SimpleNamespace:

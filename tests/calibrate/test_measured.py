@@ -72,6 +72,8 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"power_w": [np.nan, np.nan, 0.0]}, "no row of 3 has power_w above 0"),
         ({"power_w": [690.0, -1.0, 300.0]}, "row 3: power_w is -1"),
         ({"latency_us": [1.0, 2.0, 0.0]}, "row 4: latency_us is 0; give a positive time"),
+        ({"latency_us": [1.0, np.inf, 3.0]}, "row 3: latency_us is inf; give a positive time"),
+        ({"m": [8192, "4k", 8192]}, "row 3: m is '4k'; give a number"),
         ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is in another unit; give latency_us"),
         ({"power_w": None, "power_mw": 690e3}, "column power_mw is in another unit; give power_w"),
         ({"dtype": None}, "no column dtype"),

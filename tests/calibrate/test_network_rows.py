@@ -48,7 +48,9 @@ def test_the_host_is_what_the_engine_says(four):
     assert table["overhead_us"][1] == pytest.approx(engine.step_us + 8 * engine.request_us)
     passes, _ = passes_of(MODEL, four)
     costs = dict.fromkeys(COSTS, 3.0)
-    np.testing.assert_allclose(passes.total_us(costs), passes.total_us(costs, jnp), rtol=1e-6)
+    np.testing.assert_allclose(
+        passes.total_us(costs), passes.total_us({name: jnp.asarray(cost) for name, cost in costs.items()}), rtol=1e-6
+    )
     columns = (passes.launches, passes.reductions, passes.requests, passes.prompts, passes.gpu_us)
     idle = [g + engine.host(n, r, q, p).idle_us(g) for n, r, q, p, g in zip(*columns, strict=True)]
     own = {name: getattr(engine, name) for name in COSTS} | {"turn": 1.0}

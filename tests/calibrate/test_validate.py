@@ -40,6 +40,29 @@ def test_uncovered_rows_are_counted_with_the_reason(tmp_path, columns, reason):
     assert answer["all"]["n"] == 1
 
 
+ATTENTION = {"op": "attn_prefill", "batch": 4, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 4096,
+             "seq_kv": 4096}  # fmt: skip
+
+
+def test_power_of_attention_is_predicted_without_warpgroup_instructions(tmp_path):
+    answer = validate(operator_table(tmp_path / "t.csv", device="A100-SXM4-80GB", **ATTENTION), "power")
+    assert (answer["all"]["n"], answer["short"]["all"]["n"], answer["skipped"]) == (2, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("columns", "reason"),
+    [
+        ({"seq_kv": [4096, 512, 4096]}, "attn_prefill: fewer keys (seq_kv) than queries (seq_q); keys count the"),
+        ({"causal": [1, 2, 0]}, "attn_prefill: causal is 2; 1 masks later keys, 0 masks none"),
+    ],
+)
+def test_attention_that_makes_no_sense_is_counted(tmp_path, columns, reason):
+    answer = validate(operator_table(tmp_path / "t.csv", **(ATTENTION | columns)), "power")
+    (skipped,) = answer["skipped"]
+    assert skipped["reason"].startswith(reason)
+    assert (skipped["n"], answer["all"]["n"]) == (1, 1)
+
+
 def test_refusals(tmp_path):
     path = operator_table(tmp_path / "t.csv")
     with pytest.raises(InputError, match="no quantity is called 'area'; accepted are: power, time"):
@@ -61,6 +84,7 @@ def test_validate_command(tmp_path, capsys):
     assert "H200-SXM-141GB" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_calibrate_command_writes_what_it_prints(tmp_path, capsys):
     path = kernel_table(tmp_path / "t.csv", noise=0.02, groups=4)
     out = tmp_path / "c.toml"

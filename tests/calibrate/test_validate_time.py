@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.calibrate.covered import RUNS, SHAPES
 from dse.calibrate.sheet_roofline import fitted_roofline
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 from tests.calibrate.test_timing_fit import DEVICE, products
+
+OPERATORS = [op for op in SHAPES if op not in RUNS]
 
 KEYS = {"device", "op", "dtype", "regime", "n", "mape", "bias", "log_ratio", "inlier_10", "inlier_20", "roofline_mape",
         "roofline3_mape", "noise_floor", "interval_80_coverage"}  # fmt: skip
@@ -27,7 +30,11 @@ def table(tmp_path_factory):
         gemm | attention,
         gemm | {"dtype": "fp8"},
         gemm | {"op": "conv", "dtype": "bf16"},
+        gemm | {"op": "GEMM", "dtype": "bf16"},
         gemm | {"dtype": "int3"},
+        gemm | {"dtype": "bf16", "m": 64.5},
+        gemm | {"dtype": "bf16", "m": 1e9, "latency_us": 1e6},
+        gemm | attention | {"kv_heads": 5},
         gemm | {"dtype": "bf16", "k": np.nan},
         gemm | {"dtype": "bf16", "device": "TPU"},
         gemm | {"dtype": "fp8", "device": "A100-SXM4-80GB"},
@@ -57,8 +64,12 @@ def test_document(table, capsys):
     assert document["rows_skipped"] == {
         "no latency_us": 1,
         "device 'TPU' has no preset; give one with --gpu": 1,
-        "no kernel is made yet for operator 'conv'": 1,
-        "no kernel is made for gemm in int3": 1,
+        f"no kernel is made yet for operator 'conv'; {accepted('conv', OPERATORS)}": 1,
+        "no kernel is made yet for operator 'GEMM'; did you mean 'gemm' or 'gemm_bias'?": 1,
+        "no kernel is made for gemm in int3 (accepted are bf16, fp16, fp32, tf32, fp8, int8, fp4)": 1,
+        "gemm whose m, n, k are not whole": 1,
+        "gemm: operands of more than 80 GB, the memory of H100 SXM5 80GB": 1,
+        "attention whose heads are no multiple of its kv_heads": 1,
         "gemm without its m, n, k": 1,
         "A100 SXM4 80GB has no tensor cores for fp8": 1,
         "H100 SXM5 80GB runs none of the kernels of attn_decode bf16 with heads of 512": 1,

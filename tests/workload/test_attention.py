@@ -83,6 +83,8 @@ def test_a_narrow_cache_is_read_narrow_and_widened():
     assert narrow.cold_bytes == wide.cold_bytes / 2
     assert narrow.loop.fp32 > wide.loop.fp32
     assert narrow.loop.tensor_fma == wide.loop.tensor_fma
+    same, cached = (kernels(Attention(1, 8, 8, 128, 1, 4096, dtype="tf32", kv=kv)) for kv in ("tf32", "fp32"))
+    assert [k.loop.fp32 for k in cached.values()] == [k.loop.fp32 for k in same.values()]  # as wide: nothing to widen
 
 
 def test_hopper_adds_warpgroup_candidates():

@@ -51,6 +51,13 @@ def test_rows_find_their_engine():
         engine_of("", "splitwise", "H100-SXM5-80GB-350Wcap")
 
 
+def test_a_key_that_no_engine_has_is_refused(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('format = "gpu-dse engine 1"\nstep_uss = 5.0\n')
+    with pytest.raises(InputError, match=r"mine\.toml: 'step_uss' is no key of an engine; did you mean"):
+        find_engine(str(path))
+
+
 def test_a_wrong_name_is_helped():
     with pytest.raises(InputError, match="no engine is called 'vllm_2025'; did you mean"):
         find_engine("vllm_2025")
