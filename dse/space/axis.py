@@ -76,9 +76,16 @@ def _range(attribute: Attribute, spec: dict, where: str) -> list[float]:
     if ("step" in spec) == ("count" in spec):
         raise InputError(f"{where}: a range needs either step or count; {_FORMS}")
     values = _stepped(spec, low, high, scale, where) if "step" in spec else _counted(spec, low, high, scale, where)
-    if attribute.type == "int":
-        return list(dict.fromkeys(int(v) for v in np.round(values)))
-    return list(dict.fromkeys(_tidy(float(v)) for v in values))
+    whole = attribute.type == "int"
+    if whole and "step" in spec and not np.allclose(values, np.round(values), rtol=0, atol=1e-9):
+        raise InputError(f"{where}: {attribute.name} is a whole number; give whole numbers for from and step")
+    found = list(dict.fromkeys(int(v) if whole else _tidy(float(v)) for v in (np.round(values) if whole else values)))
+    if len(found) < len(values):
+        raise InputError(
+            f"{where}: count = {len(values)} gives only {len(found)} different values of {attribute.name} between "
+            f"{low:g} and {high:g}; give a smaller count, or a list"
+        )
+    return found
 
 
 def _stepped(spec: dict, low: float, high: float, scale: str, where: str) -> np.ndarray:

@@ -95,6 +95,12 @@ class TimingCalibration:
         most = max((s["dram_sustained_fraction"] for s in sheets), default=1.0)
         return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
 
+    def fitted_on(self, sheet: GpuSheet) -> bool:
+        """Whether a GPU is one that it was fitted on, by its numbers; SHARED stands for any."""
+        known = [preset_sheet(gpu) for gpu in self.gpus if gpu in gpu_index()]
+        same = any(sheet.numbers() == one.numbers() for one in known)
+        return self.name == SHARED or sheet.name in self.gpus or same
+
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
         mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.fitted)
@@ -190,8 +196,10 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     known = max(mine, key=lambda r: (r.dtype == "bf16", r.n), default=None)
     if known is None or known.n < LEAST_ROWS:
         return None
-    what = "on GPUs" if calibration.name == SHARED else "in shapes"
-    source = f"matrix products {what} left out of the fit of {calibration.name}"
+    # A fit to a few rows leaves none out: the errors of GPUs that the shared one has not seen stand for its own.
+    unseen = known.gpu == UNSEEN
+    source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
+    source += SHARED if unseen else calibration.name
     return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus)
 
 

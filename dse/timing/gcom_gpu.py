@@ -49,6 +49,8 @@ def sheet_of_config(config: GcomConfig) -> GpuSheet:
         "dram_latency_ns": c["dramLatency"] / f,
         "l1_kib": c["l1DnSet"] * c["l1DAssoc"] * c["l1DLineSize"] / KIB,
         "shared_memory_kib": c["sharedMemSizeOption"][-1] / KIB,
+        "l1_banks": c["l1DnBank"],
+        "l1_bank_bytes": c["l1DBankInterleaveByte"],
         "l1_bytes_per_cycle": c["l1DnBank"] * c["l1DBankInterleaveByte"],
         "l1_mshr_entries": c["nMSHR"],
         "operand_queue_entries": c["operandCollectorQue"],
@@ -70,7 +72,8 @@ def config_of_sheet(sheet: GpuSheet) -> GcomConfig:
     """Return the GCoM configuration of a GPU record; raises InputError where GCoM's L2 hash does not cover its sets.
 
     Whole cycles, as the program reads them. Latencies of the record are end to end: no pipeline stages, and a register
-    read of one cycle is taken off. Tensor cores, branch, texture and uniform units keep the RTX 2060's fixed numbers.
+    read of one cycle is taken off. DRAM has the data sheet's bandwidth, as in GCoM's own configurations, not the share
+    that is sustained. Tensor cores, branch, texture and uniform units keep the RTX 2060's fixed numbers.
     """
     n = sheet.numbers()
     f, slices = n["boost_clock_mhz"] / KILO, round(n["l2_slices"])
@@ -103,6 +106,8 @@ def config_of_sheet(sheet: GpuSheet) -> GcomConfig:
         "l1DLatency": max(round(n["l1_latency_cycles"]) - 1, 0),
         "l1DnSet": 4,
         "l1DAssoc": floor(unified / (4 * 128)),
+        "l1DnBank": round(n["l1_banks"]),
+        "l1DBankInterleaveByte": round(n["l1_bank_bytes"]),
         "nMSHR": min(round(n["l1_mshr_entries"]), _MOST),
         "L2Latency": round(n["l2_latency_ns"] * f),
         "L2nSet": int(sets),

@@ -34,7 +34,6 @@ class Network:
     norm: str = "rmsnorm"
     activation: str = "silu"
     rotary: bool = True
-    bias: bool = False
     tied: bool = False
     source: str = ""
 
@@ -78,7 +77,6 @@ def _from_row(row: dict[str, str]) -> Network:
         norm=row["norm"],
         activation=row["activation"],
         rotary=row["rotary"] == "1",
-        bias=row["bias"] == "1",
         tied=row["tied_embeddings"] == "1",
         source=row["source"],
     )
@@ -120,10 +118,20 @@ _CONFIG_KEYS = {
 }
 """Spellings of the same quantity in Hugging Face configurations."""
 
-_UNSUPPORTED = ("kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder",
-                "n_shared_experts", "shared_expert_intermediate_size", "sliding_window_pattern")  # fmt: skip
+_UNSUPPORTED = (
+    "kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder", "n_shared_experts",
+    "shared_expert_intermediate_size", "sliding_window_pattern", "attn_layer_period", "mamba_d_state", "mamba_d_ssm",
+    "hybrid_override_pattern", "full_attention_interval", "cross_attention_layers", "attention_chunk_size",
+    "first_k_dense_replace", "mlp_only_layers",
+)  # fmt: skip
 """Keys of architectures whose kernels are not described here: latent attention, state space, encoder-decoder, experts
-that every token uses, and layers with and without a window in one network."""
+that every token uses, attention in chunks, and layers of different kinds in one network."""
+
+_EVERY_NTH = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", "expert_layer_period")
+"""Keys of networks whose layers have experts only every so often: covered where that is every layer."""
+
+_ENCODERS = ("bert", "roberta", "xlm-roberta", "distilbert", "albert", "electra", "deberta", "deberta-v2", "clip")
+"""Model types that read a text at once and generate nothing."""
 
 _OLD = ("gpt2", "opt", "gpt_neox", "gpt_bigcode", "bloom", "falcon", "gptj", "phi", "starcoder2")
 """Model types with LayerNorm, biases and an MLP without gate."""
@@ -145,10 +153,15 @@ def _from_config(path: Path) -> Network:
     if not isinstance(config, dict):
         raise InputError(f"{path}: holds {type(config).__name__}, not an object; give a Hugging Face config.json")
     config = config.get("text_config", config)
-    for key in _UNSUPPORTED:
-        if config.get(key):
+    if not isinstance(config, dict):
+        raise InputError(f"{path}: text_config is not an object; give a Hugging Face config.json")
+    said = {key: config.get(key) for key in _UNSUPPORTED}
+    said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
+    said |= {"model_type": config["model_type"]} if config.get("model_type") in _ENCODERS else {}
+    for key, value in said.items():
+        if value:
             raise InputError(
-                f"{path}: {key} = {config[key]!r}: this architecture is not covered; "
+                f"{path}: {key} = {value!r}: this architecture is not covered; "
                 "accepted are decoder-only transformers with multi-head or grouped-query attention"
             )
     if len(set(config.get("layer_types") or [])) > 1 or config.get("model_type") == "gemma2":
@@ -186,7 +199,6 @@ def _network_of(config: dict, path: Path) -> Network:
         norm="layernorm" if old else "rmsnorm",
         activation="silu" if "sil" in activation else "relu" if "relu" in activation else "gelu",
         rotary=model_type not in _ABSOLUTE,
-        bias=old or bool(config.get("attention_bias", False)),
         tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
         source=str(path),
     )

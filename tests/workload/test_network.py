@@ -72,6 +72,7 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
         ({"model_type": "gemma", "hidden_act": "gelu", "tie_word_embeddings": None}, {"gated": True, "tied": True}),
         ({"model_type": "falcon", "multi_query": True, "num_key_value_heads": None}, {"kv_heads": 1, "gated": False}),
         ({"text_config": LLAMA | {"vocab_size": 7}}, {"vocab": 7}),
+        ({"decoder_sparse_step": 1, "mlp_only_layers": []}, {"experts": 1}),
     ],
 )
 def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
@@ -87,6 +88,11 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"num_hidden_layers": 0}, "num_hidden_layers = 0 is not accepted"),
         ({"kv_lora_rank": 512}, "kv_lora_rank = 512: this architecture is not covered"),
         ({"shared_expert_intermediate_size": 5632}, "shared_expert_intermediate_size = 5632: this architecture"),
+        ({"mamba_d_state": 16}, "mamba_d_state = 16: this architecture is not covered"),
+        ({"decoder_sparse_step": 2}, "decoder_sparse_step = 2: this architecture is not covered"),
+        ({"mlp_only_layers": [0, 3]}, "mlp_only_layers = .0, 3.: this architecture is not covered"),
+        ({"model_type": "bert"}, "model_type = 'bert': this architecture is not covered"),
+        ({"text_config": 3}, "text_config is not an object"),
         ({"layer_types": ["sliding_attention", "full_attention"]}, "layers of different kinds"),
         ({"num_key_value_heads": 5}, "5 key-value heads do not go with 32"),
         ({"num_local_experts": 8, "num_experts_per_tok": 9}, "9 experts a token do not go with 8"),
