@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import dse
 from dse.cli import run_command
 from dse.sweep.pareto import pareto_mask
 from dse.workload.engine import find_engine
@@ -74,9 +75,15 @@ def test_run_prints_kernels_and_json(capsys: pytest.CaptureFixture[str]) -> None
     assert "timing model Amali, uncalibrated" in capsys.readouterr().out
     assert run_command(["run", "b200", *command[2:]]) == 0
     assert "timing model Amali, calibration shared" in capsys.readouterr().out
+    assert run_command([*command, "--calibration", "a100_sxm_80gb"]) == 0  # another GPU's: told, and no interval
+    printed = capsys.readouterr()
+    assert "fitted on a100_sxm_80gb, not on H100 SXM5 80GB: no interval" in printed.err
+    assert "uncalibrated" in printed.out
     assert run_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["calibration"] == "h100_sxm"
+    low, high = document["metrics"]["power_w"]["interval_80"]
+    assert low < document["metrics"]["power_w"]["value"] <= high <= 700  # a board that is held to it draws no more
     total = sum(kernel["time_ms"] for kernel in document["kernels"])
     assert document["metrics"]["tbt_ms"]["value"] == pytest.approx(total)
     assert sum(document["stack_ms"]["decode"].values()) == pytest.approx(total, rel=1e-5)
@@ -152,6 +159,15 @@ def test_check_tells_what_a_sweep_takes(capsys: pytest.CaptureFixture[str]) -> N
     assert document["seconds"] < 120
     assert run_command(["check", "h100_tensor_core"]) == 0
     assert "designs" in capsys.readouterr().out
+
+
+def test_check_warns_of_a_space_without_room(small, write_space, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_space(small | {"axes": {"dram_gb": [1, 2]}, "links": {}})
+    assert run_command(["check", str(path), "--json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert [w.partition(":")[0] for w in warnings] == [f"no design has room for {w}" for w in ("prefill", "decode")]
+    assert run_command(["check", str(path)]) == 0
+    assert "dram_gb is 2 at most" in " ".join(capsys.readouterr().out.split())
 
 
 def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -261,6 +277,27 @@ def test_a_reader_that_leaves_is_no_error(command: list[str]) -> None:
 def test_a_wrong_second_gpu_is_told_by_its_option(capsys: pytest.CaptureFixture[str]) -> None:
     sentence = refused(["explain", "h100_sxm", "llama3_8b", "--against", "h200x"], capsys)
     assert sentence.startswith("dse: --against: no GPU is called 'h200x'; did you mean 'h200'")
+
+
+def test_a_board_that_draws_too_much_at_any_clock_is_refused(tmp_path: Path, capsys) -> None:
+    gpu = tmp_path / "weak.toml"
+    gpu.write_text('name = "Weak"\nbase = "h100_sxm"\ntdp_w = 30\n')
+    assert run_command(["run", str(gpu), "llama3_8b:phase=prefill"]) == 2
+    assert "at its lowest clock (0.15 of the requested one), above tdp_w = 30 W" in capsys.readouterr().err
+
+
+def test_a_long_prompt_of_many_requests_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
+    rates = []
+    for batch in (8, 32):  # 8 and 34 million shares of the embedding's elements
+        assert run_command(["run", "h200", f"llama3_8b:phase=prefill,batch={batch},prompt=8192", "--json"]) == 0
+        kernels = json.loads(capsys.readouterr().out)["kernels"]
+        rates += [k["dram_gbs"] for k in kernels if k["kernel"] == "embedding"]
+    assert rates[1] == pytest.approx(rates[0], rel=0.2)
+
+
+def test_the_command_is_a_module_too() -> None:
+    found = subprocess.run([sys.executable, "-m", "dse", "--version"], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == f"dse {dse.__version__}"
 
 
 def test_a_workload_that_cannot_run_is_told_in_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,6 +27,6 @@ def run_command(arguments: list[str]) -> int:
         print("dse:", " ".join(str(error).split()), file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
-        print(f"dse: {stop or 'interrupted'}", file=sys.stderr)
+        print("dse:", str(stop) or "interrupted", file=sys.stderr)
         return 130
     return 0

@@ -136,8 +136,11 @@ def _page(found: Any, result: Any, folder: Path) -> None:
     from dse.report.progress import doing
     from dse.report.why import explain_designs
 
-    with doing("looking into the designs of the page"):
-        write_page(found, folder / "report.html", explain_designs(result))
+    try:
+        with doing("looking into the designs of the page"):
+            write_page(found, folder / "report.html", explain_designs(result))
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
 
 @app.command
@@ -202,8 +205,11 @@ def _searched(space: Any, folder: Path, **options: Any) -> Any:
     from dse.sweep.evaluate import cache_compilations
 
     cache_compilations()
-    with searching(space, options["evaluations"], options["seconds"]) as progress:
-        return run_search(space, folder, **options, progress=progress)
+    try:
+        with searching(space, options["evaluations"], options["seconds"]) as progress:
+            return run_search(space, folder, **options, progress=progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
 def _print_search(found: Any, folder: Path) -> None:

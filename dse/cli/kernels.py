@@ -1,6 +1,7 @@
 """Commands over one GPU: run, trace and explain a workload on it."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -148,6 +149,7 @@ def explain(
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":
     """The timing model that the options name."""
     from dse.hardware.presets import load_sheet
+    from dse.timing.amali import Amali
     from dse.timing.calibration import load_timing_calibration
     from dse.timing.models import default_model, timing_model
 
@@ -155,8 +157,16 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
         return default_model([load_sheet(gpu) for gpu in gpus], workload)
     if calibration in (None, "none"):
         return timing_model(timing, "--timing")
-    load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
-    return timing_model({"model": timing, "calibration": calibration}, "--timing")
+    found = load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
+    model = timing_model({"model": timing, "calibration": calibration}, "--timing")
+    others = [sheet.title for sheet in map(load_sheet, gpus) if not found.fitted_on(sheet)]
+    if not others or not isinstance(model, Amali):
+        return model
+    print(
+        f"dse: calibration {found.name} was fitted on {', '.join(found.gpus)}, not on {', '.join(others)}: no interval",
+        file=sys.stderr,
+    )
+    return replace(model, errors=None)
 
 
 def _power(path: Path | None) -> "PowerChoice | None":

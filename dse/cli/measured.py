@@ -196,7 +196,8 @@ def validate(
     harness:
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
-        Name or path of a timing calibration; without it the device's shipped one, else shared. Of --quantity power:
+        Name or path of a timing calibration, none for the model uncalibrated; without it the device's shipped one,
+        else shared. Of --quantity power:
         TOML of 'dse calibrate power'; without it the shipped coefficients.
     engine:
         Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
@@ -204,8 +205,8 @@ def validate(
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
-    from dse.calibrate.launches import OPERATORS
     from dse.calibrate.measured import has_power
+    from dse.calibrate.validate import OPERATORS
 
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         if time != "measured":

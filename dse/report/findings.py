@@ -173,6 +173,15 @@ def spread_front(result: SweepResult, rows: int, always: list[int] | None = None
     return result.front.iloc[np.asarray(picked)[order]]
 
 
+def lettered_front(result: SweepResult, rows: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return at most ``rows`` spread front designs, the chosen among them, and each one's letter, "" for the others."""
+    chosen = chosen_designs(result)
+    letters = {p: letter for p, letter in zip(chosen["position"], chosen["letter"], strict=True) if p >= 0}
+    by_label = {result.front.index[p]: letter for p, letter in letters.items()}
+    front = spread_front(result, rows, list(letters))
+    return front, [by_label.get(label, "") for label in front.index]
+
+
 def front_table(result: SweepResult, rows: int = 60) -> pd.DataFrame:
     """Return the baseline and at most ``rows`` spread front designs, the chosen among them, a row a design.
 
@@ -180,14 +189,11 @@ def front_table(result: SweepResult, rows: int = 60) -> pd.DataFrame:
     baseline), the axes, the objectives, and for each workload ``WORKLOAD.bound_by``, the cause
     that costs most, with its share.
     """
-    chosen = chosen_designs(result)
-    letters = {p: letter for p, letter in zip(chosen["position"], chosen["letter"], strict=True) if p >= 0}
-    by_label = {result.front.index[p]: letter for p, letter in letters.items()}
-    front = spread_front(result, rows, list(letters))
+    front, letters = lettered_front(result, rows)
     whole = pd.concat([result.baseline, front], ignore_index=True)
     names = [axis.name for axis in varied_axes(result)] + [o.name for o in result.space.objectives]
     table = whole[list(dict.fromkeys(names))].copy()
-    table.insert(0, "letter", ["base", *(by_label.get(label, "") for label in front.index)])
+    table.insert(0, "letter", ["base", *letters])
     table.insert(0, "position", [-1, *result.front.index.get_indexer(front.index)])
     for workload in result.space.workloads:
         table[f"{workload.name}.bound_by"] = [_bound_by(row, workload) for _, row in whole.iterrows()]

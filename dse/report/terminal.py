@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.report.answer import caveats
-from dse.report.findings import measured_baseline, spread_front, varied_axes
+from dse.report.findings import lettered_front, measured_baseline, varied_axes
 from dse.report.words import gpu_name, number, short_values, signed_percent
 from dse.sweep.result import SweepResult
 
@@ -52,8 +52,8 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
         f"base: {gpu_name(result.space)}; differences are to it\n",
         markup=False, highlight=False, style="bold",
     )  # fmt: skip
-    front = spread_front(result, rows)
-    left_out = _print_table(_columns(result, front), console)
+    front, letters = lettered_front(result, rows)
+    left_out = _print_table(_columns(result, front, letters), console)
     if left_out:
         console.print(f"left out to fit: {', '.join(left_out)}", markup=False, highlight=False, style="dim")
     if len(front) < len(result.front):
@@ -65,9 +65,9 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
         console.print(note, markup=False, highlight=False, style="dim")
 
 
-def _columns(result: SweepResult, front: pd.DataFrame) -> list[_Column]:
+def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[_Column]:
     whole = pd.concat([result.baseline, front], ignore_index=True)
-    columns = [_Column("", "", [Text("base"), *(Text("") for _ in range(len(front)))])]
+    columns = [_Column("", "", [Text("base"), *map(Text, letters)])]
     for axis in varied_axes(result):
         cells = [Text(text) for text in short_values(list(whole[axis.name]))]
         columns.append(_Column(axis.name, "" if axis.unit == "1" else axis.unit, cells, optional=True))

@@ -97,7 +97,8 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
     checks = [_peak_row(check) for check in peak_checks() if shipped and check.preset == sheet.name]
     if as_json:
         names = {"name": sheet.name, "title": sheet.title}
-        document = {**index, **names, "attributes": rows, "peaks": checks, "die": die}
+        measures = {key: _number(index[key]) for key in ("die_mm2", "sm_on_die", "transistors_billion") if key in index}
+        document = {**index, **measures, **names, "attributes": rows, "peaks": checks, "die": die}
         print(json.dumps(document, indent=1, allow_nan=False))
         return
     chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
@@ -108,6 +109,10 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
         _print(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock")
     console.print()
     _print(die, console, False, "The die by the area and cost models (PAPERS.md)")
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text else None
 
 
 def _die_rows(sheet: GpuSheet) -> list[dict[str, Any]]:
@@ -150,7 +155,7 @@ def print_schema(console: Console, as_json: bool) -> None:
             "attribute": a.name,
             "unit": a.unit,
             "accepted": a.range_text,
-            "default": "required" if a.default is None else _text(a.decode(a.default)),
+            "default": "required" if a.default is None else a.decode(a.default),
             "description": a.description,
             "source": a.source,
         }
@@ -263,3 +268,5 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
         f"\n{figures.n:,} designs x {figures.kernels} kernel candidates: about {figures.seconds:,.0f} s, "
         f"{figures.memory_gb:.1f} GB of memory, {figures.disk_gb:.2g} GB on disk"
     )
+    for warning in figures.warnings:
+        console.print(f"dse: {warning}", markup=False, highlight=False, style="yellow")

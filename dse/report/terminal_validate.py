@@ -12,6 +12,7 @@ from dse.calibrate.timing import TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import worst_shape
 from dse.report.time_units import row_unit
+from dse.timing.calibration import SHARED
 from dse.units import signed
 
 WORST = 10
@@ -130,7 +131,8 @@ def _parameters(rows: list[dict[str, Any]]) -> Table:
 
 
 def _residuals(answer: TimingAnswer) -> Table:
-    table = _table("log(predicted / measured) of left-out rows, by predicted time", ("operator", "type", "regime"),
+    whose = "left-out rows" if answer.rows_left_out else f"rows that {SHARED} has not seen (none of these is left out)"
+    table = _table(f"log(predicted / measured) of {whose}, by predicted time", ("operator", "type", "regime"),
                    ("rows", "10 %", "median", "90 %"))  # fmt: skip
     for r in answer.residuals:
         table.add_row(r.op, r.dtype, r.regime, str(r.n), f"{r.q10:+.3f}", f"{r.q50:+.3f}", f"{r.q90:+.3f}")

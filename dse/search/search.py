@@ -22,7 +22,15 @@ from dse.space.designs import SAMPLE
 from dse.space.space import Space, load_space
 from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, discard_record, open_folder, provenance, write_json, write_table
+from dse.sweep.store import (
+    TableWriter,
+    discard_record,
+    open_folder,
+    provenance,
+    refuse_other_kind,
+    write_json,
+    write_table,
+)
 
 CHUNK = 512
 """Designs the model takes at once: a generation."""
@@ -114,6 +122,8 @@ def search(
     if evaluations is None and seconds is None:
         evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
     folder = open_folder(Path(out)) if out is not None else None
+    if folder is not None:
+        refuse_other_kind(folder, search=True)
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
     study = make_study(space, url, sampler, seed, evaluations or MOST)
     if folder is not None:

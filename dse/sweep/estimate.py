@@ -8,8 +8,8 @@ from dse.space.space import Space
 from dse.sweep.evaluate import CHUNK, result_columns
 from dse.units import GIGA
 
-PAIRS_PER_CORE_SECOND = 88e6
-"""Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for 325 of them
+PAIRS_PER_CORE_SECOND = 78e6
+"""Pairs (design, kernel candidate) a core evaluates in a second: 3.7 us of it for 289 of them
 (benchmarks/README.md, Intel Xeon with AVX-512)."""
 
 CORES = 2
@@ -43,6 +43,7 @@ class Estimate:
     seconds: float
     memory_gb: float
     disk_gb: float
+    warnings: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the figures as a JSON document."""
@@ -66,4 +67,17 @@ def estimate(space: Space) -> Estimate:
         seconds=STARTUP_SECONDS + evaluate + write,
         memory_gb=RESIDENT_GB + chunks,
         disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
+        warnings=tuple(without_room(space)),
     )
+
+
+def without_room(space: Space) -> list[str]:
+    """Return a sentence for each workload that no design of a space has the memory for; none where links decide it."""
+    if any(name == "dram_gb" for name, _ in space.links):
+        return []
+    most = max((max(a.numbers) for a in space.axes if a.name == "dram_gb"), default=space.base.numbers()["dram_gb"])
+    return [
+        f"no design has room for {w.name}: it needs {w.memory.total / GIGA:.1f} GB a GPU, dram_gb is {most:g} at most"
+        for w in space.workloads
+        if w.memory.total > most * GIGA
+    ]

@@ -29,6 +29,17 @@ def open_folder(path: Path) -> Path:
     return path
 
 
+def refuse_other_kind(folder: Path, search: bool) -> None:
+    """Raise InputError where a folder holds a search and a sweep is to be written, or the reverse."""
+    try:
+        found = "search" in json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        return  # nothing there that a run would go on with
+    if found != search:
+        holds, other = ("search", "sweep") if found else ("sweep", "search")
+        raise InputError(f"{folder}: holds a {holds} (run.json); give -o another folder for the {other}")
+
+
 @contextmanager
 def writing(folder: Path, remedy: str = "") -> Iterator[None]:
     """Turn a disk that is full or does not take a file into a sentence: raises InputError, ending with ``remedy``."""

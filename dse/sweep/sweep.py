@@ -25,7 +25,16 @@ from dse.sweep.local import on_this_machine
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
 from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
-from dse.sweep.store import TableWriter, discard_record, open_folder, provenance, unpacked, write_table, writing
+from dse.sweep.store import (
+    TableWriter,
+    discard_record,
+    open_folder,
+    provenance,
+    refuse_other_kind,
+    unpacked,
+    write_table,
+    writing,
+)
 from dse.sweep.unfinished import GO_ON, InMemory, Unfinished, identity, leftovers
 from dse.units import GIGA
 
@@ -59,6 +68,7 @@ def sweep(
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
     folder = open_folder(Path(out))
+    refuse_other_kind(folder, search=False)
     if resume and (found := finished(folder, space, keep)):
         return found
     with writing(folder, f"; make room, then {GO_ON}"):

@@ -91,6 +91,7 @@ def test_a_gpu_and_a_calibration_for_runs_of_a_device_without_a_preset(table, tm
         calibrate_engine("mine", [table], calibration="mine")
 
 
+@pytest.mark.slow
 def test_a_fit_that_is_worse_than_kernels_alone_says_so(table, tmp_path, capsys):
     assert calibrate_engine("mine", [table], "vllm_2024").warnings == ()
     runs = Runs(measured_runs(read_times(table), {}, LIKE))

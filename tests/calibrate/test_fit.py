@@ -82,6 +82,7 @@ def test_parameters_are_the_way_back():
     np.testing.assert_allclose(ranges.values(ranges.parameters(inside)), inside, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_batch_is_its_fits_one_by_one():
     """More fits than a chunk, so that padding is tested too; weight 0 is a row that is not there."""
     p = problem()

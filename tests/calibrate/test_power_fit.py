@@ -35,6 +35,7 @@ def test_multipliers_come_back(table, judged):
     assert 1 <= condition < 1e4
 
 
+@pytest.mark.slow
 def test_a_component_that_never_runs_is_the_prior(table):
     silent = dataclasses.replace(table, parts=table.parts | {"TEXP": np.zeros(len(table.watts))})
     fitted, condition = coefficients(judge("multipliers", silent), silent, draws=5)

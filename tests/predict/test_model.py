@@ -119,6 +119,7 @@ def test_names_of_features():
     assert isinstance(learned("nnls", True), Fitted)
 
 
+@pytest.mark.slow
 def test_a_grid_is_swept_with_a_fitted_predictor():
     prefill = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
     space = space_from_mapping(SMALL | prefill, "small", "small")

@@ -64,6 +64,7 @@ def same_designs(first, second):
     return first.result.points().equals(second.result.points()) and first.result.front.equals(second.result.front)
 
 
+@pytest.mark.slow
 def test_a_tenth_of_a_small_grid_holds_nearly_all_of_its_hypervolume(space, truth, compiled_once):
     front, box = truth
     share = []

@@ -64,6 +64,7 @@ def same_bytes(one: Path, other: Path) -> None:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_two_workers_one_of_them_killed(workers, tmp_path: Path) -> None:
     size = 20_000
     alone = sweep(trivial(size, tmp_path), tmp_path / "alone")

@@ -90,6 +90,7 @@ def test_a_run_is_the_sweep_s_base(found: SweepResult) -> None:
         assert ran.kernels["share"].sum() + waits == pytest.approx(1.0, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_an_elasticity_shrinks_by_the_share_that_waits() -> None:
     """What waits for a fixed time depends on nothing: d ln(a + b) = a / (a + b) d ln a."""
     spaces = [served(QUICK, hosts) for hosts in ({}, {"decode": Host(waits_us=2000.0)})]

@@ -159,6 +159,22 @@ def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
     assert points["decode.tbt_ms"].isna().equals(kernels)
 
 
+def test_a_limit_that_no_clock_holds_is_a_reason(quick: dict[str, Any]) -> None:
+    quick |= {"axes": {"tdp_w": [30, 700]}, "links": {}}
+    found = sweep(space_from_mapping(quick, "here", "small"))
+    assert found.infeasible == {"power: decode draws more than tdp_w at the lowest clock, 0.15 of what is asked for": 1}
+    assert found.points()["feasible"].tolist() == [False, True]
+    quick["power"] = {"model": "board", "limit": False}
+    assert sweep(space_from_mapping(quick, "here", "small")).n_feasible == 2
+
+
+def test_a_folder_of_a_search_is_not_overwritten(quick: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": 1, "search": {}}')
+    with pytest.raises(InputError, match=r"holds a search \(run.json\); give -o another folder for the sweep"):
+        sweep(space_from_mapping(quick, "here", "small"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
+
+
 def test_nothing_feasible_is_an_answer(quick: dict[str, Any]) -> None:
     quick["constraints"] = ["die_mm2 <= 1"]
     found = sweep(space_from_mapping(quick, "here", "small"))
