@@ -18,9 +18,9 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from dse.compiling import cache_compilations
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.sweep.evaluate import cache_compilations
 from dse.sweep.portion import SpaceEvaluator
 from dse.sweep.sweep import sweep
 

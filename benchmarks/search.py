@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import optuna
 
+from dse.compiling import cache_compilations
 from dse.search.batch import BatchModel
 from dse.search.known import grid_of
 from dse.search.pareto import Box, front
 from dse.search.search import search
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.sweep.evaluate import cache_compilations
 from dse.sweep.pareto import FrontBuilder
 
 SHARE = 0.01

@@ -8,7 +8,16 @@ optimisation it gave derivatives that were wrong by 5 % (JAX 0.10.2; ``tests/tes
 the derivatives of a careful compilation), and JAX 0.12 has it no more.
 """
 
+import os
+from collections.abc import Callable
+from functools import cache, wraps
+from pathlib import Path
+from typing import Any, TypeVar
+
+import equinox as eqx
 import jax
+
+T = TypeVar("T")
 
 Options = dict[str, bool | int | str]
 
@@ -23,3 +32,26 @@ def quick_to_compile() -> Options | None:
 def derivatives_quick_to_compile() -> Options | None:
     """Return the same for derivatives: fused, each of them repeats what they share."""
     return LEAST | {"xla_disable_hlo_passes": "fusion"} if jax.default_backend() == "cpu" else None
+
+
+def quick_filter_jit(function: Callable[..., T]) -> Callable[..., T]:
+    """Return ``equinox.filter_jit`` of a function that runs for milliseconds, with :func:`quick_to_compile`.
+
+    The options are asked for when it is first called: an import starts no device.
+    """
+
+    @cache
+    def program() -> Callable[..., T]:
+        return eqx.filter_jit(function, compiler_options=quick_to_compile())  # pyright: ignore[reportCallIssue]
+
+    @wraps(function)
+    def call(*arguments: Any) -> T:
+        return program()(*arguments)
+
+    return call
+
+
+def cache_compilations() -> None:
+    """Keep programs that took a second to compile in the user's cache folder: a second command starts at once."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))

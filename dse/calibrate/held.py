@@ -14,12 +14,12 @@ alone (``launches`` and ``run_us`` of :class:`dse.calibrate.harness.Harness`).
 from collections.abc import Sequence
 from functools import cache
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.compiling import quick_filter_jit
 from dse.hardware.gpu import Gpu
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -94,7 +94,7 @@ def _board() -> BoardPower:
     return BoardPower.from_table()
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _slowdowns(
     model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array
 ) -> Array:
@@ -117,7 +117,7 @@ def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu) -> 
     return GOVERNOR_US * jnp.log(jnp.maximum((watts - rest) / excess, 1.0))
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _pass_slowdowns(model: TimingModel, board: BoardPower, kernels: Kernel, gpu: Gpu, repeats: Array) -> Array:
     def of(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,7 @@ from dse.calibrate.device_models import device_models
 from dse.calibrate.network_rows import SHAPES as FILLED
 from dse.calibrate.network_rows import NetworkRows, Step, network_rows, predicted_runs
 from dse.calibrate.timed import can_run, timings
+from dse.compiling import quick_filter_jit
 from dse.hardware.gpu import Gpu
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -79,7 +79,7 @@ class _Board:
         return float(found[0]), float(found[1]) * 1e-9
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _settled(
     power: BoardPower, kernels: Kernel, timing: Timing, repeats: Array, gpu: Gpu, stretch: Array,
     host: tuple[Array, Array],

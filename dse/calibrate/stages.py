@@ -99,7 +99,7 @@ class StagedFit:
         return tuple(n for n, at in zip(self.known.names, self.known.bound, strict=True) if at)
 
 
-def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, polish: bool = True,
+def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
                report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
                start: dict[str, float] | None = None) -> StagedFit:  # fmt: skip
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
@@ -131,7 +131,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False, pol
         chosen = rows.shortlist(model_of(_named(z, prior)), count)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
         add(told(stage, free, int((weights > 0).sum()), _named(z, prior)))
-    for again in range((POLISHES if (~out).sum() >= MANY else 1) if polish else 0):
+    for again in range(POLISHES if (~out).sum() >= MANY else 1):
         about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
         chosen = rows.shortlist(model_of(_named(still, about)), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))

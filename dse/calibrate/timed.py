@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +16,7 @@ from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
 from dse.calibrate.quantised import quantises
 from dse.calibrate.sheet_roofline import sheet_times
 from dse.calibrate.vector_rows import VECTOR, overhead_of
+from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
@@ -118,7 +118,7 @@ def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
     return np.concatenate(found)
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
     return jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, gpus)
 
@@ -128,7 +128,7 @@ def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     return _timings(model.anonymous(), kernels, gpus)
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     return jax.vmap(model)(kernels, gpus)
 

@@ -97,8 +97,8 @@ def sweep(
 
 def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool) -> Any:
     """Sweep under a progress bar, then refine if wanted; Ctrl-C tells how to go on."""
+    from dse.compiling import cache_compilations
     from dse.report.progress import counting
-    from dse.sweep.evaluate import cache_compilations
     from dse.sweep.sweep import sweep as run_sweep
 
     cache_compilations()
@@ -200,9 +200,9 @@ def search(
 
 def _searched(space: Any, folder: Path, **options: Any) -> Any:
     """Search under a progress line."""
+    from dse.compiling import cache_compilations
     from dse.report.terminal_search import searching
     from dse.search.search import search as run_search
-    from dse.sweep.evaluate import cache_compilations
 
     cache_compilations()
     try:
@@ -230,8 +230,8 @@ def report(folder: Path, /) -> None:
     folder:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
+    from dse.compiling import cache_compilations
     from dse.report.searched import Searched, load_page
-    from dse.sweep.evaluate import cache_compilations
 
     cache_compilations()
     found = load_page(folder)

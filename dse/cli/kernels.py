@@ -37,9 +37,11 @@ def run(
     power:
         Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
+    from dse.compiling import cache_compilations
     from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
 
+    cache_compilations()
     result = run_one(gpu, workload, _timing(timing, calibration, [gpu], workload), _power(power))
     if json_:
         print_json(result.summary())
@@ -121,13 +123,13 @@ def explain(
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
     """
+    from dse.compiling import cache_compilations
     from dse.hardware.presets import load_sheet
     from dse.report.page_parts import check_writable
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
     from dse.search.explain import explain as explain_one
     from dse.search.top import check_top, shortened
-    from dse.sweep.evaluate import cache_compilations
 
     check_top(top)
     check_writable(out)

@@ -35,9 +35,11 @@ def calibrate_power(
         Components of a table of kernels: hw, sass, ptx or hybrid.
     """
     from dse.calibrate.power import PARTS, calibrate_power
+    from dse.compiling import cache_compilations
     from dse.report.progress import counting
     from dse.report.terminal_calibrate import print_power_fit
 
+    cache_compilations()
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress)
     if out:
@@ -69,7 +71,10 @@ def calibrate_timing(
         dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
     """
     from dse.calibrate.timing import calibrate_timing as fit
+    from dse.compiling import cache_compilations
     from dse.report.terminal_validate import print_timing_fit
+
+    cache_compilations()
 
     def report(stage) -> None:
         print(f"dse: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
@@ -110,9 +115,11 @@ def calibrate_engine(
         Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
     from dse.calibrate.engine import calibrate_engine as fit
+    from dse.compiling import cache_compilations
     from dse.report.progress import doing
     from dse.report.terminal_validate import print_engine
 
+    cache_compilations()
     if out and out.suffix != ".toml":
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
     path = _file(out)
@@ -207,7 +214,9 @@ def validate(
     """
     from dse.calibrate.measured import has_power
     from dse.calibrate.validate import OPERATORS
+    from dse.compiling import cache_compilations
 
+    cache_compilations()
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         if time != "measured":
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")

@@ -37,12 +37,14 @@ def predict(
     predictors:
         Names with commas between, as nnls,forest; by default all.
     """
+    from dse.compiling import cache_compilations
     from dse.predict.predict import predict as answer_predict
     from dse.predict.predictors import PREDICTORS
     from dse.report.page_predict import write_predict_page
     from dse.report.progress import counting
     from dse.report.terminal_predict import print_predict
 
+    cache_compilations()
     names = tuple(predictors.split(",")) if predictors else PREDICTORS
     with counting(20, "fitting and leaving out") as progress:
         answer = answer_predict(table, target, host, progress=progress, predictors=names)

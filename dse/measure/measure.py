@@ -221,7 +221,8 @@ def _notes(
         "busy_us": f"{runs * sized.launches * sized.rounds * took.middle:.0f}",
     }  # fmt: skip
     if draw and session.board:
-        notes |= {"sm_mhz": f"{draw.sm_mhz:.0f}", "power": "instant" if session.board.instant else "mean of a second"}
+        kind = "instant" if session.board.instant else "mean of a second"
+        notes |= {"sm_mhz": f"{draw.sm_mhz:.0f}", "power": kind, "power_samples": draw.samples}
     return "; ".join(f"{key}={value}" for key, value in notes.items())
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.predict.features import DEMANDS, demands, feature_names, operand_bytes
+from dse.predict.features import DEMANDS, demands, operand_bytes
 from dse.predict.kernels import Launches, load_launches
 from dse.predict.predictors import Rows
 from dse.predict.table import MeasuredTable
@@ -56,9 +56,6 @@ class Learnable:
     def analytical(self) -> np.ndarray:
         """The analytical model's cycles."""
         return self.x[:, -1]
-
-
-FEATURES = feature_names("analytical")
 
 
 def learnable(launches: Launches) -> Learnable:

@@ -16,9 +16,6 @@ import numpy as np
 from jax import Array
 from scipy.optimize import nnls
 
-SIGNIFICANT = 0.05
-"""A coefficient with a smaller p-value counts as a feature that matters (O'Neal)."""
-
 ELASTIC_NET_L1 = 1.0 / 3.0
 """scikit-learn's mixing that weighs b^2 and |b| equally, as the dissertation does: it halves the squares."""
 

@@ -16,6 +16,9 @@ from dse.report.words import axis_value, label, short_value, short_values, unit_
 from dse.space.axis import Axis
 from dse.space.space import Objective
 
+PANEL_LETTERS = 14
+"""Letters of an axis's words that stand side by side under a small panel; of longer ones the first and the last do."""
+
 MOST_COLUMNS = 6
 """Small multiples in a row."""
 
@@ -155,7 +158,8 @@ def _places(figure: go.Figure, part: pd.DataFrame, axis: Axis, baseline: pd.Data
             marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
             showlegend=column == 1, hovertemplate=f"baseline {axis.name} {escape(here)} {unit}<extra></extra>",
         ), row=1, col=column)  # fmt: skip
-    ticks = [0, len(part) - 1] if len(part) > 4 or (is_words(axis) and len(part) > 3) else list(range(len(part)))
+    room = len(part) <= (3 if is_words(axis) else 4) and (not is_words(axis) or sum(map(len, texts)) <= PANEL_LETTERS)
+    ticks = list(range(len(part))) if room else [0, len(part) - 1]
     title = f"{axis.name}<br><span style='color:{GREY}'>[{unit}]</span>" if unit else axis.name
     figure.update_xaxes(
         title_text=title, title_font_size=11, tickvals=ticks, ticktext=[escape(texts[i]) for i in ticks], tickangle=0,

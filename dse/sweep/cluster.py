@@ -15,9 +15,9 @@ from typing import Any
 
 import jax
 
+from dse.compiling import cache_compilations
 from dse.errors import InputError
 from dse.sweep.candidates import float_type
-from dse.sweep.evaluate import cache_compilations
 from dse.sweep.machine import machine, unlike
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
 from dse.sweep.unfinished import GO_ON

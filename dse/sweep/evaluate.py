@@ -4,12 +4,10 @@ The models are mapped over (designs, kernels) in :mod:`dse.sweep.candidates`; a 
 kernels) arrays fit a core's cache, inside one jitted program (spec speed, section 8).
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -216,10 +214,3 @@ CPU_OPTIONS = {
 }
 """Fast-math lets the reductions over kernels vectorise, and a minimum that need not heed NaN is one instruction; every
 value is finite, and whole numbers survive it (:func:`dse.numerics.floor_div`)."""
-
-
-def cache_compilations() -> None:
-    """Keep compiled programs in the user's cache folder, so that a second sweep starts at once."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 1.0)

@@ -4,13 +4,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 from jax import Array
 
+from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
@@ -162,7 +162,7 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
     return jax.tree.map(np.asarray, judged)
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
     """One program for every GPU and calibration."""
 
@@ -183,7 +183,7 @@ def _phase(
     return _settled(power.model, power.limit, timing, watts, repeats, sheet.record(), times)
 
 
-@eqx.filter_jit
+@quick_filter_jit
 def _settled(
     model: BoardPower,
     limit: bool,
