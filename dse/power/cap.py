@@ -10,7 +10,7 @@ with the clock's share s, the stack's cycles C that follow it, of them H in the 
 and N of messages.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jax
@@ -27,6 +27,10 @@ SLOWEST = 0.15
 
 NO_LOWER = 1.001 * SLOWEST
 """At this share of the clock, or below, nothing is left to lower: the board draws more than its limit."""
+
+PACES = (SLOWEST, 0.2, 0.26, 0.33, 0.41, 0.5, 0.58, 0.66, 0.74, 0.82, 0.9, 0.96, 1.0)
+"""Shares of the clock at which launches that run together are added up; between two of them what each one hides goes
+in a line, which makes a launch whose work comes out of the shadow there 2 % longer at most."""
 
 STEPS = 5
 """Newton's steps: watts over clock is nearly convex, so that they close in from above."""
@@ -61,20 +65,33 @@ class Draw(NamedTuple):
         return jnp.maximum(1.0 + self.slope * (self.requested * clock - 1.0), self.floor)
 
 
-class Paces(NamedTuple):
-    """How long a launch takes at a share of its clock, relative to the requested one, on one side of :attr:`crossing`.
+class Shadow(NamedTuple):
+    """By how many cycles the bytes of DRAM outlast the SMs' work at a share of the clock: the highest of some lines.
 
-    ``follows``: share of the time that follows the clock; ``gain``: what it would gain at the requested clock on this
-    side of the crossing [1]; ``crossing``: share of the clock at which the SMs become as slow as the DRAM.
+    ``start`` and ``slope`` (..., lines): their values at clock 0 and slopes [cycle of the lowered clock], from that of
+    the lowest clocks on; ``knots`` (..., lines - 1): shares of the clock at which the next one takes over.
     """
 
-    follows: Array
-    gain: Array
-    crossing: Array
+    start: Array
+    slope: Array
+    knots: Array
 
-    def rate(self, clock: Array) -> Array:
+    def longer(self, clock: Array) -> Array:
+        """Return the cycles at ``clock``."""
+        return jnp.max(self.start + self.slope * clock[..., None], axis=-1)
+
+
+class Pace(NamedTuple):
+    """How often a launch runs at a share of its clock: ``total`` cycles at the requested one, at a lower one ``work``
+    and ``fixed`` times the clock [cycle of the lowered clock]."""
+
+    total: Array
+    work: Array
+    fixed: Array
+
+    def rate(self, clock: ArrayLike) -> Array:
         """Return the launches a second at ``clock``, relative to those at the requested one."""
-        return self.gain * clock / (self.follows + (1 - self.follows) * clock)
+        return safe_div(self.total * clock, self.work + self.fixed * clock)
 
 
 class Sustained(NamedTuple):
@@ -86,27 +103,59 @@ class Sustained(NamedTuple):
 
 
 def sustain(
-    draw: Draw, uncapped: Power, timing: Timing, limit: Array, width: Array, hidden: Array | None = None
+    draw: Draw, uncapped: Power, timing: Timing, limit: Array, width: Array, shadow: Shadow | None = None
 ) -> Sustained:
     """Return the operating point of a launch whose board draws ``uncapped`` at the requested clock (scalars).
 
     The power is the lesser of that and ``limit`` [W], rounded within ``width`` of the limit; the clock is the one that
-    gives this power. At the lowest clock a board may draw more than the limit. ``hidden`` [cycle]: H of several
-    launches together, the sum of each one's :func:`in_shadow` (None: of this launch).
+    gives this power. At the lowest clock a board may draw more than the limit. ``shadow``: of several launches whose
+    sums ``timing`` holds (None: of this launch).
     """
-    fixed, static, clocked, on_rail, off_rail = _sums(uncapped)
-    hidden = in_shadow(timing) if hidden is None else hidden
+    shadow = shadow_of(timing) if shadow is None else shadow
+    parts, target = _sums(uncapped), uncapped.watts - _excess(uncapped.watts - limit, width * limit)
+    each = _pace(jax.tree.map(_wide, timing), shadow.start[..., :-1], shadow.slope[..., :-1])
+    over = _wide(target) >= _watts(jax.tree.map(_wide, draw), jax.tree.map(_wide, parts), shadow.knots, each)
+    mine = jnp.arange(shadow.start.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
 
-    def watts(clock: Array, pace: Paces) -> Array:
-        volts = draw.voltage(clock) / draw.voltage(1.0)
-        return fixed + static * volts + clocked * clock * volts**2 + (on_rail * volts**2 + off_rail) * pace.rate(clock)
+    def of_mine(values: Array) -> Array:
+        return jnp.sum(jnp.where(mine, values, 0.0), axis=-1)
 
-    target = uncapped.watts - _excess(uncapped.watts - limit, width * limit)
-    above, below = paces(timing, hidden)
-    under = target < watts(above.crossing, above)
-    pace = jax.tree.map(lambda one, other: jnp.where(under, one, other), below, above)
-    clock = _clock(lambda clock: watts(clock, pace), target, jnp.where(under, pace.crossing, 1.0))
-    return Sustained(clock, at_clock(timing, clock, hidden), _scaled(uncapped, draw, clock, pace))
+    pace = _pace(timing, of_mine(shadow.start), of_mine(shadow.slope))
+    highest = of_mine(jnp.concatenate([shadow.knots, jnp.ones_like(shadow.knots[..., :1])], axis=-1))
+    clock = _clock(lambda clock: _watts(draw, parts, clock, pace), target, highest)
+    return Sustained(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
+
+
+def _wide(values: Array) -> Array:
+    return jnp.asarray(values)[..., None]
+
+
+def _watts(draw: Draw, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Array:
+    """Watts at ``clock`` of what :func:`_sums` returns."""
+    fixed, static, clocked, on_rail, off_rail = parts
+    volts = draw.voltage(clock) / draw.voltage(1.0)
+    return fixed + static * volts + clocked * clock * volts**2 + (on_rail * volts**2 + off_rail) * pace.rate(clock)
+
+
+def shadow_of(timing: Timing) -> Shadow:
+    """Return the shadow of one launch: all of its work but starting it, where its bytes take longer, grows in it."""
+    dram, hidden = timing.dram_bandwidth, in_shadow(timing)
+    crossing = jnp.where(dram > 0, safe_div(hidden, hidden + dram), 1.0)
+    none = jnp.zeros_like(dram)
+    return Shadow(jnp.stack([none, -hidden], -1), jnp.stack([none, dram + hidden], -1), _wide(crossing))
+
+
+def shadow_between(longer: Sequence[Array]) -> Shadow:
+    """Return the shadow that takes the values ``longer`` [cycle of the lowered clock] at PACES, linear between them."""
+    clocks, values = jnp.asarray(PACES), jnp.stack(longer, axis=-1)
+    slope = jnp.diff(values, axis=-1) / jnp.diff(clocks)
+    return Shadow(values[..., :-1] - slope * clocks[:-1], slope, clocks[1:-1])
+
+
+def at_paces(timing: Timing) -> list[Array]:
+    """Return by how many cycles the bytes of DRAM outlast a launch's work at each of PACES."""
+    hidden = in_shadow(timing)
+    return [jnp.maximum(timing.dram_bandwidth * pace - hidden * (1.0 - pace), 0.0) for pace in PACES]
 
 
 def in_shadow(timing: Timing) -> Array:
@@ -115,29 +164,15 @@ def in_shadow(timing: Timing) -> Array:
     return jnp.where(timing.dram_bandwidth > 0, timing.cycles - _off_clock(timing) - timing.launch, 0.0)
 
 
-def paces(timing: Timing, hidden: Array) -> tuple[Paces, Paces]:
-    """Return the paces of a launch above its crossing, where DRAM decides, and below, where the SMs do."""
-    total, dram = timing.cycles, timing.dram_bandwidth
-    off, without = _off_clock(timing), jnp.maximum(timing.cycles - dram, 1e-3 * timing.cycles)
-    crossing = jnp.where(dram > 0, safe_div(hidden, hidden + dram), 1.0)
-    above = jnp.clip(1.0 - safe_div(off + hidden, total), 0.0, 1.0)
-    below = jnp.clip(1.0 - safe_div(off - dram, without), 0.0, 1.0)
-    return Paces(above, jnp.ones_like(total), crossing), Paces(below, safe_div(total, without), crossing)
-
-
-def at_clock(timing: Timing, clock: Array, hidden: Array) -> Timing:
-    """Return the stack at ``clock`` relative to the stack's own, ``hidden`` cycles in the shadow of DRAM bandwidth."""
-    others = {
-        "dram_bandwidth": still_longer(timing.dram_bandwidth, hidden, clock),
-        "interconnect": timing.interconnect * clock,
-    }
+def at_clock(timing: Timing, clock: Array, shadow: Shadow) -> Timing:
+    """Return the stack at ``clock`` relative to the stack's own."""
+    others = {"dram_bandwidth": shadow.longer(clock), "interconnect": timing.interconnect * clock}
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 
-def still_longer(dram: Array, hidden: Array, clock: Array) -> Array:
-    """Return the cycles, of ``clock`` relative to the stack's own, by which the bytes of DRAM outlast the SMs' work:
-    ``dram`` cycles of the stack, with ``hidden`` ones in their shadow."""
-    return jnp.maximum(dram * clock - hidden * (1.0 - clock), 0.0)
+def _pace(timing: Timing, start: Array, slope: Array) -> Pace:
+    """The pace where the bytes of DRAM outlast the work by a line of :class:`Shadow`."""
+    return Pace(timing.cycles, timing.cycles - _off_clock(timing) + start, timing.interconnect + slope)
 
 
 def _off_clock(timing: Timing) -> Array:
@@ -172,7 +207,7 @@ def _sums(power: Power) -> tuple[Array, Array, Array, Array, Array]:
     return power.constant, power.static, groups[0], groups[1], groups[2]
 
 
-def _scaled(power: Power, draw: Draw, clock: Array, pace: Paces) -> Power:
+def _scaled(power: Power, draw: Draw, clock: Array, pace: Pace) -> Power:
     """The components at ``clock`` relative to the requested one."""
     volts = draw.voltage(clock) / draw.voltage(1.0)
     rate = pace.rate(clock)

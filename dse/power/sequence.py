@@ -13,7 +13,7 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import sums
-from dse.power.cap import OFF_RAIL, ON_RAIL, Sustained, in_shadow, still_longer, sustain
+from dse.power.cap import PACES, at_paces, shadow_between, sustain
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.timing.timing import HOST, Timing
@@ -52,15 +52,15 @@ def in_sequence(
     """
     times, weights = repeats * timing.nanoseconds, repeats / timing.clock_ghz
     watts, cycles = power.breakdown(), timing.stack()
-    hidden = in_shadow(timing)
     terms = [
         times,
         times * timing.clock_ghz,
-        hidden * weights,
+        *(cycles * weights for cycles in at_paces(timing)),
         *(w * times for w in watts.values()),
         *(c * weights for c in cycles.values()),
     ]
-    total, clocked, shadow, *rest = sums(tuple(jnp.broadcast_arrays(*terms)))
+    total, clocked, *rest = sums(tuple(jnp.broadcast_arrays(*terms)))
+    longer, rest = rest[: len(PACES)], rest[len(PACES) :]
     total = jnp.maximum(total, 1.0)
     mean = Power(**{name: value / total for name, value in zip(watts, rest, strict=False)})
     stack = dict(zip(cycles, rest[len(watts) :], strict=True))
@@ -69,23 +69,11 @@ def in_sequence(
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one)  # nanoseconds: cycles at 1 GHz
     run, model = Sequence(stack, mean, one), choice.model
     if choice.limit:
+        shadow = shadow_between(longer)
         held = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)
-        share = held.clock[..., None]
-        (longer,) = sums((still_longer(timing.dram_bandwidth, hidden, share) * weights,))
-        run = _each_by_itself(held, longer)
+        slowed = {cause: cycles / held.timing.clock_ghz for cause, cycles in held.timing.stack().items()}
+        run = Sequence(slowed, held.power, held.clock)
     return run if host is None else waiting(run, host, model.idle(clock * run.clock, gpu))
-
-
-def _each_by_itself(held: Sustained, longer: Array) -> Sequence:
-    """Return a sequence that was ``held`` as if it were one launch, at the same clock, each launch in its own shadow.
-
-    ``longer`` [cycle]: by which the bytes of DRAM outlast each launch's work, all together; never less than in one
-    shadow. The operations take that much longer, so that the board draws a little less than its limit.
-    """
-    stack = held.timing.stack() | {"dram_bandwidth": longer}
-    slower = held.timing.cycles / sum(stack.values(), jnp.zeros_like(longer))
-    watts = {n: w * slower if n in (*ON_RAIL, *OFF_RAIL) else w for n, w in held.power.breakdown().items()}
-    return Sequence({cause: cycles / held.clock for cause, cycles in stack.items()}, Power(**watts), held.clock)
 
 
 def waiting(run: Sequence, host: Host, idle: Power) -> Sequence:

@@ -16,7 +16,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.power.activity import activity, traced_activity
 from dse.power.board import BoardPower
-from dse.power.cap import NO_LOWER, SLOWEST, at_clock, in_shadow
+from dse.power.cap import NO_LOWER, SLOWEST, at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
@@ -250,7 +250,7 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
 def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, clock: float) -> dict[str, Any]:
     """Return launch ``k`` at the ``clock`` that its phase holds: a share of the requested one."""
     asked = jax.tree.map(lambda x: jnp.asarray(x[k]), timing)
-    held = at_clock(asked, jnp.asarray(clock), in_shadow(asked))
+    held = at_clock(asked, jnp.asarray(clock), shadow_between(at_paces(asked)))  # as the phase adds them up
     us = {cause: float(cycles) / float(held.clock_ghz) / 1e3 for cause, cycles in held.stack().items()}
     total = sum(us.values())
     kernel = operator.candidates[0].kernel

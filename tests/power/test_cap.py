@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, in_shadow, sustain
+from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, shadow_of, sustain
 from dse.power.power import COMPONENTS, Power
 from dse.timing.timing import CAUSES, Timing
 
@@ -73,7 +73,7 @@ def test_a_board_that_leaks_more_than_its_limit_runs_at_the_lowest_clock():
 def test_bytes_from_dram_keep_their_pace():
     with jax.enable_x64(True):
         stack = timing(selected=2e5, dram_bandwidth=8e5)
-        slower = at_clock(stack, jnp.asarray(0.8), in_shadow(stack))
+        slower = at_clock(stack, jnp.asarray(0.8), shadow_of(stack))
         assert float(slower.nanoseconds) == pytest.approx(1e6 / 1.8)  # what the SMs do grows in the bytes' shadow
         assert float(slower.selected / slower.clock_ghz) == pytest.approx(2e5 / 0.8 / 1.8)
         assert float(slower.dram_bytes) == float(stack.dram_bytes)

@@ -13,7 +13,7 @@ from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.power.activity import activity, traced_activity
-from dse.power.cap import at_clock, in_shadow, still_longer
+from dse.power.cap import at_clock, at_paces, shadow_between, shadow_of
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
@@ -86,8 +86,9 @@ def test_the_limit_holds_for_the_mean_and_slows_what_follows_the_clock() -> None
         if cause != "dram_bandwidth":
             assert float(cycles) == pytest.approx(float(free.stack[cause]) / share, rel=1e-4, abs=1e-3)
     timing, _ = judged(low)  # the bytes keep their pace, each launch's own work grows in their shadow
-    longer = [still_longer(t.dram_bandwidth, in_shadow(t), share) / t.clock_ghz / share for t in each(timing)]
-    assert float(found.stack["dram_bandwidth"]) == pytest.approx(3 * float(sum(longer)), rel=1e-4)
+    longer = [at_clock(t, found.clock, shadow_of(t)) for t in each(timing)]
+    hidden = sum(float(t.dram_bandwidth / t.clock_ghz) for t in longer)
+    assert float(found.stack["dram_bandwidth"]) == pytest.approx(3 * hidden, rel=0.02)
 
 
 def each(timing: Timing) -> list[Timing]:
@@ -100,9 +101,11 @@ def test_launches_in_the_shadow_of_dram_add_up_one_by_one() -> None:
     for watts in (350.0, 250.0, 180.0):
         low = H200 | {"tdp_w": watts}
         found, (timing, _) = sequence([1.0, 200.0], low), judged(low)
-        held = [at_clock(t, found.clock, in_shadow(t)).nanoseconds for t in each(timing)]
+        held = [at_clock(t, found.clock, shadow_between(at_paces(t))).nanoseconds for t in each(timing)]
         assert float(found.nanoseconds) == pytest.approx(float(held[0] + 200 * held[1]), rel=1e-4)
-        assert 0.9 * watts < float(found.power.watts) <= 0.99 * watts * 1.001
+        exact = [at_clock(t, found.clock, shadow_of(t)).nanoseconds for t in each(timing)]
+        assert 0.9999 < float(found.nanoseconds) / float(exact[0] + 200 * exact[1]) < 1.02
+        assert float(found.power.watts) == pytest.approx(0.99 * watts, rel=0.01)
 
 
 def test_what_one_kernel_leaves_its_neighbours_may_draw() -> None:
