@@ -68,17 +68,17 @@ class Draw(NamedTuple):
 class Shadow(NamedTuple):
     """By how many cycles the bytes of DRAM outlast the SMs' work at a share of the clock: the highest of some lines.
 
-    ``start`` and ``slope`` (..., lines): their values at clock 0 and slopes [cycle of the lowered clock], from that of
-    the lowest clocks on; ``knots`` (..., lines - 1): shares of the clock at which the next one takes over.
+    ``asked`` and ``slope`` (..., lines): their values at the requested clock and slopes [cycle of the lowered clock],
+    from that of the lowest clocks on; ``knots`` (..., lines - 1): shares of the clock at which the next one takes over.
     """
 
-    start: Array
+    asked: Array
     slope: Array
     knots: Array
 
     def longer(self, clock: Array) -> Array:
         """Return the cycles at ``clock``."""
-        return jnp.max(self.start + self.slope * clock[..., None], axis=-1)
+        return jnp.max(self.asked - self.slope * (1.0 - clock[..., None]), axis=-1)
 
 
 class Pace(NamedTuple):
@@ -113,14 +113,14 @@ def sustain(
     """
     shadow = shadow_of(timing) if shadow is None else shadow
     parts, target = _sums(uncapped), uncapped.watts - _excess(uncapped.watts - limit, width * limit)
-    each = _pace(jax.tree.map(_wide, timing), shadow.start[..., :-1], shadow.slope[..., :-1])
+    each = _pace(jax.tree.map(_wide, timing), shadow.asked[..., :-1], shadow.slope[..., :-1])
     over = _wide(target) >= _watts(jax.tree.map(_wide, draw), jax.tree.map(_wide, parts), shadow.knots, each)
-    mine = jnp.arange(shadow.start.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
+    mine = jnp.arange(shadow.asked.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
 
     def of_mine(values: Array) -> Array:
         return jnp.sum(jnp.where(mine, values, 0.0), axis=-1)
 
-    pace = _pace(timing, of_mine(shadow.start), of_mine(shadow.slope))
+    pace = _pace(timing, of_mine(shadow.asked), of_mine(shadow.slope))
     highest = of_mine(jnp.concatenate([shadow.knots, jnp.ones_like(shadow.knots[..., :1])], axis=-1))
     clock = _clock(lambda clock: _watts(draw, parts, clock, pace), target, highest)
     return Sustained(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
@@ -142,14 +142,14 @@ def shadow_of(timing: Timing) -> Shadow:
     dram, hidden = timing.dram_bandwidth, in_shadow(timing)
     crossing = jnp.where(dram > 0, safe_div(hidden, hidden + dram), 1.0)
     none = jnp.zeros_like(dram)
-    return Shadow(jnp.stack([none, -hidden], -1), jnp.stack([none, dram + hidden], -1), _wide(crossing))
+    return Shadow(jnp.stack([none, dram], -1), jnp.stack([none, dram + hidden], -1), _wide(crossing))
 
 
 def shadow_between(longer: Sequence[Array]) -> Shadow:
     """Return the shadow that takes the values ``longer`` [cycle of the lowered clock] at PACES, linear between them."""
     clocks, values = jnp.asarray(PACES), jnp.stack(longer, axis=-1)
     slope = jnp.diff(values, axis=-1) / jnp.diff(clocks)
-    return Shadow(values[..., :-1] - slope * clocks[:-1], slope, clocks[1:-1])
+    return Shadow(values[..., 1:] + slope * (1.0 - clocks[1:]), slope, clocks[1:-1])
 
 
 def at_paces(timing: Timing) -> list[Array]:
@@ -170,9 +170,9 @@ def at_clock(timing: Timing, clock: Array, shadow: Shadow) -> Timing:
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 
-def _pace(timing: Timing, start: Array, slope: Array) -> Pace:
+def _pace(timing: Timing, asked: Array, slope: Array) -> Pace:
     """The pace where the bytes of DRAM outlast the work by a line of :class:`Shadow`."""
-    return Pace(timing.cycles, timing.cycles - _off_clock(timing) + start, timing.interconnect + slope)
+    return Pace(timing.cycles, timing.cycles - _off_clock(timing) + asked - slope, timing.interconnect + slope)
 
 
 def _off_clock(timing: Timing) -> Array:
