@@ -148,6 +148,7 @@ def test_show_gpu_gives_units_and_sources(capsys: pytest.CaptureFixture[str]) ->
     document = json.loads(capsys.readouterr().out)
     assert document["name"] == "h100_sxm"
     assert all(row["source"] and row["status"] and row["unit"] for row in document["attributes"])
+    assert (document["die_mm2"], document["sm_on_die"]) == (814, 144)  # numbers as numbers
     assert document["peaks"]
 
 
@@ -261,6 +262,16 @@ def test_help_imports_nothing_heavy() -> None:
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["--version"]) == 0
     assert capsys.readouterr().out.startswith("dse ")
+
+
+@pytest.mark.parametrize("said", ["", "interrupted; the same command goes on"])
+def test_an_interruption_always_says_so(said: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt(*filter(None, [said]))
+
+    monkeypatch.setattr("dse.report.terminal_show.print_gpus", interrupt)
+    assert run_command(["show", "gpus"]) == 130
+    assert capsys.readouterr().err == f"dse: {said or 'interrupted'}\n"
 
 
 @pytest.mark.parametrize("command", [["show", "schema"], ["show", "schema", "--json"], ["--help"]])

@@ -144,6 +144,10 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
     assert (answer.rows, answer.rows_left_out) == (24, 0)
     assert answer.fit.stages[0].name == "other GPUs"
     assert answer.residuals == tuple(r for r in shared.residuals if r.implementation == "matrix")
+    answer.write(tmp_path / "few.toml")
+    error = load_timing_calibration(tmp_path / "few.toml").model.uncertainty
+    assert error is not None
+    assert error.source == "matrix products on GPUs left out of the fit of shared"  # none of these rows is left out
     others = timed(measured.drop(few.index))
 
     def error(values: dict[str, float]) -> float:
