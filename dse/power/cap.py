@@ -4,10 +4,10 @@ No paper of ours prices this; the form is that of DVFS (P_dynamic ~ f V^2, V lin
 DRAM and messages keep their pace. What the SMs do takes longer at a lower clock: in the shadow of DRAM it costs nothing
 until it has grown as long as the bytes, and from there on every cycle shows:
 
-    T(s) = (C - H) / s + N + max(H / s, H + D),
+    T(s) = (C - V) / s + N + max(H / s, V + D),
 
-with the clock's share s, the stack's cycles C that follow it, of them H in the shadow of D cycles of DRAM bandwidth,
-and N of messages.
+with the clock's share s, the stack's cycles C that follow it, N of messages and D of DRAM bandwidth, in whose shadow
+the SMs work H cycles; V of them the stack shows.
 """
 
 from collections.abc import Callable, Sequence
@@ -139,10 +139,10 @@ def _watts(draw: Draw, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Ar
 
 def shadow_of(timing: Timing) -> Shadow:
     """Return the shadow of one launch: all of its work but starting it, where its bytes take longer, grows in it."""
-    dram, hidden = timing.dram_bandwidth, in_shadow(timing)
-    crossing = jnp.where(dram > 0, safe_div(hidden, hidden + dram), 1.0)
+    dram, (seen, more) = timing.dram_bandwidth, in_shadow(timing)
+    crossing = jnp.where(dram > 0, jnp.minimum(safe_div(seen + more, seen + dram), 1.0), 1.0)
     none = jnp.zeros_like(dram)
-    return Shadow(jnp.stack([none, dram], -1), jnp.stack([none, dram + hidden], -1), _wide(crossing))
+    return Shadow(jnp.stack([more, dram], -1), jnp.stack([none, dram + seen], -1), _wide(crossing))
 
 
 def shadow_between(longer: Sequence[Array]) -> Shadow:
@@ -154,14 +154,15 @@ def shadow_between(longer: Sequence[Array]) -> Shadow:
 
 def at_paces(timing: Timing) -> list[Array]:
     """Return by how many cycles the bytes of DRAM outlast a launch's work at each of PACES."""
-    hidden = in_shadow(timing)
-    return [jnp.maximum(timing.dram_bandwidth * pace - hidden * (1.0 - pace), 0.0) for pace in PACES]
+    dram, (seen, more) = timing.dram_bandwidth, in_shadow(timing)
+    return [jnp.minimum(jnp.maximum(dram * pace - seen * (1.0 - pace), more), dram) for pace in PACES]
 
 
-def in_shadow(timing: Timing) -> Array:
-    """Return the cycles of a launch that DRAM bandwidth hides more of (H): all that follow the clock but the launch's
-    own, where its bytes take longer than they."""
-    return jnp.where(timing.dram_bandwidth > 0, timing.cycles - _off_clock(timing) - timing.launch, 0.0)
+def in_shadow(timing: Timing) -> tuple[Array, Array]:
+    """Return the cycles of the SMs' work in the shadow of DRAM's bytes (H) in two parts: those that the stack shows,
+    all that follow the clock but starting the launch, and those that it books under the bandwidth."""
+    seen = jnp.where(timing.dram_bandwidth > 0, timing.cycles - _off_clock(timing) - timing.launch, 0.0)
+    return seen, jnp.clip(timing.hidden - seen, 0.0, timing.dram_bandwidth)
 
 
 def at_clock(timing: Timing, clock: Array, shadow: Shadow) -> Timing:

@@ -66,7 +66,9 @@ def in_sequence(
     stack = dict(zip(cycles, rest[len(watts) :], strict=True))
     clock = clocked / total
     one = jnp.ones_like(total)
-    together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one)  # nanoseconds: cycles at 1 GHz
+    together = Timing(
+        **stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=jnp.zeros_like(total)
+    )  # nanoseconds: cycles at 1 GHz
     run, model = Sequence(stack, mean, one), choice.model
     if choice.limit:
         shadow = shadow_between(longer)

@@ -218,6 +218,7 @@ class Amali(TimingModel):
 
         ``after`` [cycle]: latency that nothing overlaps.
         """
+        worked = stalls.total
         stalls, dram_bandwidth, l2_bandwidth = self._floor(mem, l2_bytes, stalls)
         divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
@@ -236,6 +237,7 @@ class Amali(TimingModel):
             clock_ghz=clock,
             feasible=feasible,
             dram_bytes=mem.dram_bytes,
+            hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
         )
 
     def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Warp) -> IntervalCycles:

@@ -153,6 +153,7 @@ def _timing(cycles: IntervalCycles, clock: Array, mem: Memory, links: Array, fea
         launch=zero,
         divergence=zero,
         dram_bandwidth=zero,
+        hidden=zero,
         l2_bandwidth=zero,
         interconnect=links,
         clock_ghz=clock,

@@ -73,6 +73,7 @@ class Roofline(TimingModel):
             launch=self.launch.per_launch(kernel),
             divergence=zero,
             dram_bandwidth=jnp.where(dram >= l2, missing, zero),
+            hidden=zero,
             l2_bandwidth=jnp.where(dram >= l2, zero, missing),
             interconnect=interconnect,
             clock_ghz=clock,

@@ -46,7 +46,7 @@ class Timing(eqx.Module):
     """Cycles of one kernel launch by cause [cycle] on the clock ``clock_ghz`` [GHz]; see CAUSES for their meaning.
 
     ``feasible`` is 1 where the kernel can run, else 0 (its cycles then mean nothing but stay finite). ``dram_bytes``
-    [B] pass between DRAM and L2.
+    [B] pass between DRAM and L2. ``hidden`` [cycle]: what the SMs would take where DRAM's bytes take longer, else 0.
     """
 
     selected: Array
@@ -64,6 +64,7 @@ class Timing(eqx.Module):
     clock_ghz: Array
     feasible: Array
     dram_bytes: Array
+    hidden: Array | float = 0.0
 
     def stack(self) -> dict[str, Array]:
         """Return the cycles by cause, in the order of CAUSES."""
@@ -89,7 +90,8 @@ class Timing(eqx.Module):
 
     def stretched(self, factor: Array) -> "Timing":
         """Return the same stack at ``factor`` times the total."""
-        return replace(self, **{cause: cycles * factor for cause, cycles in self.stack().items()})
+        causes = {cause: cycles * factor for cause, cycles in self.stack().items()}
+        return replace(self, **causes, hidden=self.hidden * factor)
 
 
 def causes_of(workload: Workload) -> dict[str, str]:
