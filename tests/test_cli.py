@@ -297,6 +297,17 @@ def test_a_board_that_draws_too_much_at_any_clock_is_refused(tmp_path: Path, cap
     assert "at its lowest clock (0.15 of the requested one), above tdp_w = 30 W" in capsys.readouterr().err
 
 
+def test_a_held_board_computes_no_faster_than_its_tensor_cores(tmp_path: Path, capsys) -> None:
+    """Bytes bind this product at the requested clock; the limit of 350 W lowers it until the products do."""
+    (tmp_path / "one.csv").write_text("m,n,k,dtype\n256,32768,32768,fp16\n")
+    assert run_command(["run", "h100_sxm_350w", str(tmp_path / "one.csv"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    share = document["metrics"]["clock_share"]["value"]
+    assert 0.2 < share < 0.6
+    assert document["kernels"][0]["tflops"] < 989.4 * share  # the sheet's dense peak [TFLOP/s]
+    assert document["metrics"]["power_w"]["value"] == pytest.approx(0.99 * 350, rel=0.01)
+
+
 def test_a_long_prompt_of_many_requests_is_timed(capsys: pytest.CaptureFixture[str]) -> None:
     rates = []
     for batch in (8, 32):  # 8 and 34 million shares of the embedding's elements

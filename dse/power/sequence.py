@@ -65,10 +65,8 @@ def in_sequence(
     mean = Power(**{name: value / total for name, value in zip(watts, rest, strict=False)})
     stack = dict(zip(cycles, rest[len(watts) :], strict=True))
     clock = clocked / total
-    one = jnp.ones_like(total)
-    together = Timing(
-        **stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=jnp.zeros_like(total)
-    )  # nanoseconds: cycles at 1 GHz
+    one, nothing = jnp.ones_like(total), jnp.zeros_like(total)
+    together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=nothing)  # nanoseconds: at 1 GHz
     run, model = Sequence(stack, mean, one), choice.model
     if choice.limit:
         shadow = shadow_between(longer)

@@ -1,5 +1,6 @@
 """Measured rows as kernels: the operator in the cache state of its harness, and the kernel that stands for it."""
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import jax
@@ -61,7 +62,7 @@ def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple
             skipped[reason] = skipped.get(reason, 0) + 1
     frame = frame.loc[kept].reset_index(drop=True)
     if not groups:
-        return Launches(frame, gpu, Kernel.stack([]), Timing(*[jnp.zeros(0)] * 15)), skipped
+        return Launches(frame, gpu, Kernel.stack([]), Timing(*[jnp.zeros(0)] * len(fields(Timing)))), skipped
     kernels = Kernel.stack([kernel for group in groups for kernel in group]).as_arrays()
     timing = jax.jit(jax.vmap(lambda kernel: model(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)

@@ -46,7 +46,8 @@ class Timing(eqx.Module):
     """Cycles of one kernel launch by cause [cycle] on the clock ``clock_ghz`` [GHz]; see CAUSES for their meaning.
 
     ``feasible`` is 1 where the kernel can run, else 0 (its cycles then mean nothing but stay finite). ``dram_bytes``
-    [B] pass between DRAM and L2. ``hidden`` [cycle]: what the SMs would take where DRAM's bytes take longer, else 0.
+    [B] pass between DRAM and L2. ``hidden`` [cycle]: the SMs' work beside what is booked under
+    ``dram_bandwidth``, of which the stack may show a part; 0 where nothing is, or where the stack shows all of it.
     """
 
     selected: Array
