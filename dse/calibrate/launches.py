@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.harness import Harness, harness_of, harnesses
 from dse.calibrate.layer_rows import ALL_REDUCE, reduction_of
 from dse.calibrate.quantised import library_for, quantises
 from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
@@ -22,6 +21,7 @@ from dse.timing.timing import Timing
 from dse.workload.attention import attention_operator
 from dse.workload.attention_library import library_of
 from dse.workload.gemm import gemm_operator
+from dse.workload.harness import Harness, harness_of, harnesses
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.measured_row import PRODUCTS, attention_of, notes_of, product_of

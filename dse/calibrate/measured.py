@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.nsight import is_export, read_export
+from dse.csv_table import line_of, numbers, read_csv, refuse_units, times_us
 from dse.errors import InputError, accepted
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
@@ -25,12 +26,6 @@ operators."""
 
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
-
-OTHER_UNITS = {
-    "power_mw": "power_w (watts)", "power_kw": "power_w (watts)", "meas_mW": "meas_W (watts)",
-    "latency_ms": "latency_us (microseconds)", "latency_s": "latency_us (microseconds)",
-    "latency_ns": "latency_us (microseconds)",
-}  # fmt: skip
 
 MOST_WATTS = 20_000.0
 """No board draws this much: a larger number is in milliwatts."""
@@ -71,7 +66,7 @@ def table_kind(path: Path) -> str:
         return "kernels"
     if "power_w" in columns or "latency_us" in columns:
         return "operators"
-    _refuse_units(path, columns)
+    refuse_units(path, columns)
     raise InputError(
         f"{path}: is no measured table: it has neither power_w (operators, with {', '.join(OPERATOR_COLUMNS[:3])} ...) "
         f"nor meas_W (kernels with the components of AccelWattch)"
@@ -81,19 +76,19 @@ def table_kind(path: Path) -> str:
 def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
     """Read kernels with the components of one variant: a column prefix, as hw or sass; raises InputError."""
     frame = _read(path)
-    _refuse_units(path, frame.columns)
+    refuse_units(path, frame.columns)
     _require(path, frame, KERNEL_COLUMNS)
     known = sorted({c.split("_")[0] for c in frame.columns if c.endswith("_CONSTP_W")})
     columns = [c for c in frame.columns if c.startswith(f"{variant}_") and c.endswith("_W")]
     columns = [c for c in columns if "unscaled" not in c and not c.endswith("_total_W")]
     if f"{variant}_CONSTP_W" not in columns:
         raise InputError(f"{path}: no components of variant {variant!r}; {accepted(variant, known)}")
-    watts = _numbers(path, frame, "meas_W")
+    watts = numbers(path, frame, "meas_W")
     _refuse_watts(path, "meas_W", watts)
     keep = np.isfinite(watts) & frame[columns].notna().all(axis=1).to_numpy()
     kept = frame[keep].reset_index(drop=True)
     _refuse_one(path, "benchmark_group", kept["benchmark_group"].astype(str))
-    parts = {c.removeprefix(f"{variant}_").removesuffix("_W"): _numbers(path, kept, c) for c in columns}
+    parts = {c.removeprefix(f"{variant}_").removesuffix("_W"): numbers(path, kept, c) for c in columns}
     return KernelTable(
         str(path), sha256(path), variant, tuple(kept["kernel"].astype(str)), tuple(kept["benchmark_group"].astype(str)),
         watts[keep], parts, kept, int((~keep).sum()),
@@ -103,7 +98,7 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
 def read_operators(path: Path) -> OperatorTable:
     """Read operators with measured power; rows without are counted. Raises InputError when no row is left."""
     frame, time = _timed(path, (*OPERATOR_COLUMNS, "power_w"))
-    watts = _numbers(path, frame, "power_w")
+    watts = numbers(path, frame, "power_w")
     _refuse_watts(path, "power_w", watts)
     reasons = {
         "no power_w": np.isnan(watts),
@@ -130,22 +125,18 @@ def read_times(path: Path) -> OperatorTable:
 def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarray]:
     """Return a table of operators with ``columns``, its shapes as numbers, and its times [us] (nan: none)."""
     frame = _read(path)
-    _refuse_units(path, frame.columns)
+    refuse_units(path, frame.columns)
     frame = _with_shapes(path, frame, columns)
     for column in SHAPE_COLUMNS:
-        frame[column] = _numbers(path, frame, column)
-    time = _numbers(path, frame, "latency_us")
-    wrong = (time <= 0) | np.isinf(time)
-    if wrong.any():
-        raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
-    return frame, time
+        frame[column] = numbers(path, frame, column)
+    return frame, times_us(path, frame)
 
 
 def tensor_parallel(table: OperatorTable) -> np.ndarray:
     """Return the GPUs that share each layer, by row: the column ``tp``, 1 where a table says nothing."""
     if "tp" not in table.frame:
         return np.ones(len(table.frame))
-    return np.nan_to_num(_numbers(Path(table.path), table.frame, "tp"), nan=1.0)
+    return np.nan_to_num(numbers(Path(table.path), table.frame, "tp"), nan=1.0)
 
 
 def has_power(path: Path, operators: Collection[str]) -> bool:
@@ -169,12 +160,7 @@ def refuse_one_family(path: str, families: pd.Series) -> None:
 def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
     if is_export(path):
         return read_export(path)
-    try:
-        return pd.read_csv(path, nrows=rows, low_memory=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{path}: is no CSV table: {error}") from None
+    return read_csv(path, rows)
 
 
 def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -198,35 +184,14 @@ def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> p
     return frame
 
 
-def _refuse_units(path: Path, columns: pd.Index) -> None:
-    for column, instead in OTHER_UNITS.items():
-        if column in columns and instead.split()[0] not in columns:
-            raise InputError(f"{path}: column {column} is in another unit; give {instead}")
-
-
 def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:
     for wrong, why in ((watts < 0, "power cannot be negative"), (watts > MOST_WATTS, "is it in milliwatts? give watts"),
                        (np.isinf(watts), "give a number")):  # fmt: skip
         if wrong.any():
-            raise InputError(f"{path}: row {_row(wrong)}: {column} is {watts[wrong][0]:g}; {why}")
+            raise InputError(f"{path}: row {line_of(wrong)}: {column} is {watts[wrong][0]:g}; {why}")
 
 
 def _refuse_one(path: Path | str, what: str, groups: pd.Series) -> None:
     if groups.nunique() < 2:
         found = "none" if groups.empty else repr(groups.iloc[0])
         raise InputError(f"{path}: needs two benchmarks to leave one out; {what} holds only {found}")
-
-
-def _numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
-    numbers = pd.to_numeric(frame[column], errors="coerce")
-    wrong = numbers.isna() & frame[column].notna()
-    if wrong.any():
-        raise InputError(
-            f"{path}: row {_row(wrong.to_numpy())}: {column} is {frame[column][wrong].iloc[0]!r}; give a number"
-        )
-    return numbers.to_numpy(float)
-
-
-def _row(wrong: np.ndarray) -> int:
-    """The file's line of the first wrong row: the header is line 1."""
-    return int(np.flatnonzero(wrong)[0]) + 2

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.calibrate.harness import Harness
+from dse.workload.harness import Harness
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import Kernel
 from dse.workload.library import Library

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.harness import Harness, harness_of
 from dse.calibrate.held import slowdowns
 from dse.calibrate.launches import family, operator
 from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
@@ -22,6 +21,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
+from dse.workload.harness import Harness, harness_of
 from dse.workload.kernel import Kernel
 
 ROWS = 256

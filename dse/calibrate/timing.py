@@ -12,7 +12,6 @@ import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.harness import Harness, find_harness
 from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import errors_of, listed, seen
@@ -22,6 +21,7 @@ from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.timing.calibration import FORMAT, SHARED, Residual, TimingCalibration, load_timing_calibration
+from dse.workload.harness import Harness, find_harness
 from dse.workload.implementation import KINDS
 
 FITTED_OPERATORS = ("gemm",)

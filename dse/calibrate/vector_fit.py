@@ -16,7 +16,6 @@ import pandas as pd
 from jax import Array
 
 from dse.calibrate.fit import descend
-from dse.calibrate.harness import harness_of
 from dse.calibrate.held import slowdowns
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import harnessed, us_of
@@ -36,6 +35,7 @@ from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.workload.dtypes import element_bytes
+from dse.workload.harness import harness_of
 from dse.workload.implementation import KINDS
 from dse.workload.kernel import Kernel
 from dse.workload.vector import FITTED_COUNTS, Counts, VectorOp, counts_of, variant, vector_kernel, vector_ops

@@ -5,11 +5,11 @@ from functools import cache
 from math import log2
 from typing import Any
 
-from dse.calibrate.harness import Harness
 from dse.hardware.presets import find_preset
 from dse.tables import read_table
 from dse.timing.calibration import POWERED
 from dse.workload.dtypes import element_bytes
+from dse.workload.harness import Harness
 from dse.workload.network import load_network
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.vector import has_kernel, vector_operator, vector_ops

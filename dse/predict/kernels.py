@@ -14,15 +14,10 @@ from dse.hardware.presets import load_sheet
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.attention import attention_operator
 from dse.workload.gemm import gemm_operator
+from dse.workload.harness import harness_of
 from dse.workload.kernel import Kernel
 from dse.workload.measured_row import PRODUCTS, attention_of, product_of
 from dse.workload.operator import Operator
-
-WARM_SOURCES = ("neusight", "llmcompass", "deepbench")
-"""Harnesses that run on the same operands again and again."""
-
-WEIGHT_COPIES = 6
-"""Copies of the weights that other harnesses rotate through, or what a layer touches between two uses."""
 
 
 class Launches(NamedTuple):
@@ -39,13 +34,8 @@ def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
     target = (capability, capability)
     if row.op not in PRODUCTS:
         return attention_operator("attention", attention_of(row), target, warpgroup)
-    copies = 1 if str(getattr(row, "source", "")) in WARM_SOURCES else WEIGHT_COPIES
-
-    def distances(a: float, b: float, c: float) -> tuple[float, float, float]:
-        touched = copies * b + a + c
-        return touched, touched, touched
-
-    return gemm_operator("gemm", product_of(row, distances), target, warpgroup)
+    way = harness_of(str(getattr(row, "source", "")))
+    return gemm_operator("gemm", product_of(row, way.distances), target, warpgroup)
 
 
 def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, dict[str, int]]:

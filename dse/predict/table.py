@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from dse.csv_table import line_of, numbers, read_csv, refuse_units, times_us
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index
 
@@ -29,9 +30,6 @@ FAMILIES = {
 """Operator -> the columns that a network fixes: rows of one family never stand on both sides of a split by family."""
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")
-OTHER_UNITS = {"latency_ms": 1e3, "latency_ns": 1e-3, "latency_s": 1e6, "latency": None, "time_us": 1.0, "time_ms": 1e3}
-"""Columns of time under another name or unit, to be refused with what to give."""
-
 MAD_LIMIT = 7.0
 """Repeats farther than this many median absolute deviations from their median are dropped (O'Neal)."""
 
@@ -56,18 +54,15 @@ class MeasuredTable:
 def read_measured(path: Path) -> MeasuredTable:
     """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
     path = Path(path)
-    frame = _read(path)
+    frame = read_csv(path)
     _require(path, frame)
-    time = _numbers(path, frame, "latency_us")
-    for wrong, why in ((time <= 0, "give a positive time"), (np.isinf(time), "give a number")):
-        if wrong.any():
-            raise InputError(f"{path}: row {_row(wrong)}: latency_us is {time[wrong][0]:g}; {why}")
+    time = times_us(path, frame)
     for column in sorted({c for columns in SHAPES.values() for c in columns}):
-        values = _numbers(path, frame, column) if column in frame else np.full(len(frame), np.nan)
+        values = numbers(path, frame, column) if column in frame else np.full(len(frame), np.nan)
         frame[column] = values
         if (values <= 0).any():
             raise InputError(
-                f"{path}: row {_row(values <= 0)}: {column} is {values[values <= 0][0]:g}; give a positive number"
+                f"{path}: row {line_of(values <= 0)}: {column} is {values[values <= 0][0]:g}; give a positive number"
             )
     reason = _uncovered(frame, time)
     skipped = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
@@ -145,21 +140,8 @@ def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
     return reason
 
 
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_csv(path, low_memory=False)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
-
-
 def _require(path: Path, frame: pd.DataFrame) -> None:
-    other = [column for column in OTHER_UNITS if column in frame.columns]
-    if "latency_us" not in frame.columns and other:
-        raise InputError(
-            f"{path}: column {other[0]} is in another unit or under another name; give latency_us (microseconds)"
-        )
+    refuse_units(path, frame.columns)
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise InputError(
@@ -168,19 +150,6 @@ def _require(path: Path, frame: pd.DataFrame) -> None:
         )
     if frame.empty:
         raise InputError(f"{path}: has columns but no rows")
-
-
-def _numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
-    numbers = pd.to_numeric(frame[column], errors="coerce")
-    wrong = (numbers.isna() & frame[column].notna()).to_numpy()
-    if wrong.any():
-        raise InputError(f"{path}: row {_row(wrong)}: {column} is {frame[column][wrong].iloc[0]!r}; give a number")
-    return numbers.to_numpy(float)
-
-
-def _row(wrong: np.ndarray) -> int:
-    """The file's line of the first wrong row: the header is line 1."""
-    return int(np.flatnonzero(wrong)[0]) + 2
 
 
 def target_preset(table: MeasuredTable, name: str, option: str) -> str:

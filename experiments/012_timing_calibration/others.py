@@ -13,7 +13,6 @@ import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.harness import find_harness
 from dse.calibrate.measured import read_times
 from dse.calibrate.quantised import BY_TOKEN, LARGEST, STATIC, Pass
 from dse.calibrate.quantised_time import pass_timings
@@ -23,6 +22,7 @@ from dse.hardware.presets import load_sheet
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.collective import all_reduce_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 from dse.workload.vector import vector_operator

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from dse.calibrate.harness import find_harness
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.regimes import LONG_US
@@ -33,6 +32,7 @@ from dse.timing.calibration import (
     shipped_calibrations,
     shipped_implementations,
 )
+from dse.workload.harness import find_harness
 
 AICONFIGURATOR = "aiconfigurator__gemm.csv"
 GRAPHS = {

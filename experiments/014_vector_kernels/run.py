@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from dse import tables
-from dse.calibrate.harness import harness_of
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
@@ -27,6 +26,7 @@ from dse.calibrate.vector_rows import ANY, VECTOR, vector_family
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload import vector
+from dse.workload.harness import harness_of
 
 SOURCES = {
     "vllm_vector": ("vidur__elementwise_norm.csv",),

@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.harness import harnesses
 from dse.calibrate.timed import best, blocks
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import calibration_for, load_timing_calibration
+from dse.workload.harness import harnesses
 
 MAMF = (
     ("a100_sxm_80gb", (1024, 10240, 5120), 271.2),

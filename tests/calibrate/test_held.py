@@ -5,13 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.harness import harnesses, highest_clocks
 from dse.calibrate.held import GOVERNOR_US, slowdowns
 from dse.calibrate.timed import best, blocks
 from dse.calibrate.validate_time import validate_time
 from dse.calibrate.worst_rows import with_limit
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import calibration_for, load_timing_calibration
+from dse.workload.harness import harnesses, highest_clocks
 
 LARGE = {"op": "gemm", "m": 8192.0, "n": 8192.0, "k": 8192.0, "latency_us": 1.0}
 

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dse.calibrate.harness import harness_of, harnesses
 from dse.calibrate.launches import operator
 from dse.calibrate.vector_rows import ANY, overhead_of
 from dse.tables import read_table
+from dse.workload.harness import harness_of, harnesses
 from dse.workload.library import TUNED
 
 

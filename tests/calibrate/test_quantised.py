@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dse.calibrate.harness import find_harness, harnesses
 from dse.calibrate.launches import operator
 from dse.calibrate.quantised import WAYS, Pass, quantises
 from dse.calibrate.validate_time import validate_time
+from dse.workload.harness import find_harness, harnesses
 from dse.workload.library import TUNED
 
 ROW = {"source": "aiconfigurator", "device": "H100-SXM5-80GB", "op": "gemm", "dtype": "fp8", "m": 64, "n": 512,

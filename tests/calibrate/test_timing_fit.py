@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.harness import find_harness, harness_of, harnesses
 from dse.calibrate.measured import OPERATOR_COLUMNS
 from dse.calibrate.stages import SHORTLIST, staged_fit
 from dse.calibrate.timed import TimedRows, best, blocks, joined
@@ -19,6 +18,7 @@ from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import UNSEEN, load_timing_calibration
+from dse.workload.harness import find_harness, harness_of, harnesses
 from tests.programs import quick_jit
 
 DEVICE = "H100-SXM5-80GB"

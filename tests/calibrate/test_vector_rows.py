@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from dse.calibrate.covered import RUNS, SHAPES
-from dse.calibrate.harness import find_harness
 from dse.calibrate.launches import family, operator
 from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
 from dse.calibrate.timed import best, blocks, harnessed, joined
@@ -19,6 +18,7 @@ from dse.calibrate.vector_rows import VECTOR, keys_of, overhead_of
 from dse.errors import accepted
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
+from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.vector import FITTED_COUNTS, counts_of
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from dse.calibrate.harness import harness_of
 from dse.calibrate.measured import read_times
 from dse.cli import run_command
 from dse.errors import InputError
@@ -18,6 +17,7 @@ from dse.measure.measure import COLD, HOST_BYTES, ROTATES, STAYS, Care, find_dev
 from dse.measure.program import NotMeasurableError, check_launches, compiled, launch_count
 from dse.measure.stopwatch import times
 from dse.measure.table import COLUMNS, Table
+from dse.workload.harness import harness_of
 
 GEMM = Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64})
 TINY = [

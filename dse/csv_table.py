@@ -1,0 +1,55 @@
+"""A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.errors import InputError
+
+MICROSECONDS = "latency_us (microseconds)"
+OTHER_UNITS = {
+    "power_mw": "power_w (watts)", "power_kw": "power_w (watts)", "meas_mW": "meas_W (watts)",
+    **dict.fromkeys(("latency_ms", "latency_s", "latency_ns", "latency", "time_us", "time_ms"), MICROSECONDS),
+}  # fmt: skip
+"""Columns in another unit or under another name -> what to give instead."""
+
+
+def read_csv(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """Return a table, or its first ``rows``; raises InputError where there is no file or no table in it."""
+    try:
+        return pd.read_csv(path, nrows=rows, low_memory=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
+
+
+def numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column as numbers (rows,), nan where a cell is empty; raises InputError at a word."""
+    found = pd.to_numeric(frame[column], errors="coerce")
+    wrong = (found.isna() & frame[column].notna()).to_numpy()
+    if wrong.any():
+        raise InputError(f"{path}: row {line_of(wrong)}: {column} is {frame[column][wrong].iloc[0]!r}; give a number")
+    return found.to_numpy(float)
+
+
+def times_us(path: Path, frame: pd.DataFrame) -> np.ndarray:
+    """Return the column ``latency_us`` [us] (rows,), nan where a cell is empty; raises InputError at no time."""
+    time = numbers(path, frame, "latency_us")
+    wrong = (time <= 0) | np.isinf(time)
+    if wrong.any():
+        raise InputError(f"{path}: row {line_of(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
+    return time
+
+
+def refuse_units(path: Path, columns: pd.Index) -> None:
+    """Raise InputError at a column of OTHER_UNITS, unless the right one stands beside it."""
+    for column, instead in OTHER_UNITS.items():
+        if column in columns and instead.split()[0] not in columns:
+            raise InputError(f"{path}: column {column} is in another unit or under another name; give {instead}")
+
+
+def line_of(wrong: np.ndarray) -> int:
+    """Return the file's line of the first wrong row: the header is line 1."""
+    return int(np.flatnonzero(wrong)[0]) + 2
