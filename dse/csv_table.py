@@ -47,7 +47,7 @@ def refuse_units(path: Path, columns: pd.Index) -> None:
     """Raise InputError at a column of OTHER_UNITS, unless the right one stands beside it."""
     for column, instead in OTHER_UNITS.items():
         if column in columns and instead.split()[0] not in columns:
-            raise InputError(f"{path}: column {column} is in another unit or under another name; give {instead}")
+            raise InputError(f"{path}: column {column} is not read; give {instead}")
 
 
 def line_of(wrong: np.ndarray) -> int:

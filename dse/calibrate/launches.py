@@ -25,7 +25,7 @@ from dse.workload.harness import Harness, harness_of, harnesses
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.measured_row import PRODUCTS, attention_of, notes_of, product_of
-from dse.workload.operator import Operator
+from dse.workload.operator import Operator, fastest
 
 KERNEL_TILE = re.compile(r"kernel=\S*?(?:sgemm_|tilesize)(\d+)x(\d+)")
 """Tile of a product on CUDA cores in the notes of its row."""
@@ -110,8 +110,7 @@ def load_rows(table: pd.DataFrame, preset: str, skipped: dict[str, int]) -> Rows
     kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))  # pyright: ignore[reportArgumentType]
     timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
-    ends = np.cumsum([len(group) for group in groups])
-    best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
+    best = fastest(time, np.cumsum([0, *(len(group) for group in groups[:-1])]))
     kernels, timing = jax.tree.map(lambda x: x[best], (kernels, timing))
     table["family"] = [family(row) for row in table.itertuples()]
     at_measured = timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / timing.microseconds)

@@ -22,7 +22,7 @@ from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, Target, llm_workload, memory_needed
 from dse.workload.measured_row import notes_of
 from dse.workload.network import Network, load_network, networks
-from dse.workload.operator import Operator
+from dse.workload.operator import Operator, fastest
 
 FORWARD = "model_inf"
 """A forward pass over all tokens at once, as PyTorch runs it eagerly in fp32."""
@@ -138,7 +138,7 @@ def network_rows(
 
 def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray]:
     """Return every step of the rows, its kernels in the board's power limit, and each operator's fastest candidate."""
-    operator_us, places = fastest(model, rows)
+    operator_us, places = fastest_us(model, rows)
     every = [(i, step) for i, steps in enumerate(rows.steps) for step in steps]
     kernels = jax.tree.map(lambda x: x[places], rows.operators.kernels)
     slower = pass_slowdowns(model, kernels, rows.operators.gpus, [(s.places, s.repeats) for _, s in every])
@@ -153,11 +153,10 @@ def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray
     return Passes(*(np.asarray(column) for column in columns)), places
 
 
-def fastest(model: TimingModel, rows: NetworkRows) -> tuple[np.ndarray, np.ndarray]:
+def fastest_us(model: TimingModel, rows: NetworkRows) -> tuple[np.ndarray, np.ndarray]:
     """Return the time of each distinct operator [us] and the place of its fastest candidate."""
     time = candidate_us(model, rows.operators)
-    ends = np.r_[rows.operators.starts[1:], len(time)]
-    places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.operators.starts, ends, strict=True)])
+    places = fastest(time, rows.operators.starts)
     return time[places], places
 
 

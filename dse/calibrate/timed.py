@@ -23,6 +23,7 @@ from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
 from dse.workload.harness import Harness, harness_of
 from dse.workload.kernel import Kernel
+from dse.workload.operator import fastest
 
 ROWS = 256
 """Rows whose candidate kernels are built at a time."""
@@ -142,8 +143,7 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     """Return the predicted time of each row [us], with its overhead and in the board's power limit, and the kernel
     that is fastest, (rows, 1)."""
     time = candidate_us(model, rows)
-    ends = np.r_[rows.starts[1:], len(rows.row)]
-    places = np.array([s + int(np.argmin(time[s:e])) for s, e in zip(rows.starts, ends, strict=True)])
+    places = fastest(time, rows.starts)
     chosen = rows.take(places[:, None], model)
     overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
     return harnessed(time[places] * chosen.slower, overhead, shadow), chosen

@@ -17,7 +17,7 @@ from dse.workload.gemm import gemm_operator
 from dse.workload.harness import harness_of
 from dse.workload.kernel import Kernel
 from dse.workload.measured_row import PRODUCTS, attention_of, product_of
-from dse.workload.operator import Operator
+from dse.workload.operator import Operator, fastest
 
 
 class Launches(NamedTuple):
@@ -56,8 +56,7 @@ def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple
     kernels = Kernel.stack([kernel for group in groups for kernel in group]).as_arrays()
     timing = jax.jit(jax.vmap(lambda kernel: model(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
-    ends = np.cumsum([len(group) for group in groups])
-    best = np.array([e - len(g) + np.argmin(time[e - len(g) : e]) for g, e in zip(groups, ends, strict=True)])
+    best = fastest(time, np.cumsum([0, *(len(group) for group in groups[:-1])]))
     runs = np.isfinite(time[best])
     if not runs.all():
         skipped[f"{preset} can run none of the kernels"] = int((~runs).sum())

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from dse.workload.kernel import Kernel
 from dse.workload.traced import TracedKernel
 
@@ -43,3 +45,10 @@ class Operator:
         return replace(
             self, repeats=self.repeats * repeats, phase=phase or self.phase, name=self.name if name is None else name
         )
+
+
+def fastest(times: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return where the least time of each operator stands: ``times`` (candidates,) of all of them, one after the other,
+    each from its ``starts`` (operators,); the first of equals."""
+    ends = np.r_[starts[1:], len(times)]
+    return np.array([s + int(np.argmin(times[s:e])) for s, e in zip(starts, ends, strict=True)], int)

@@ -72,7 +72,7 @@ def test_wrong_columns_are_refused(tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     for changed, sentence in (
         (frame.drop(columns="device"), "no column device; the table needs device, op, dtype, latency_us"),
-        (frame.rename(columns={"latency_us": "latency_ms"}), "column latency_ms is in another unit"),
+        (frame.rename(columns={"latency_us": "latency_ms"}), "column latency_ms is not read; give latency_us"),
         (frame[:0], "has columns but no rows"),
     ):
         changed.to_csv(tmp_path / "u.csv", index=False)
