@@ -21,7 +21,11 @@ def of_a_clock(mhz: Array) -> Array:
     return jnp.stack([found.nanoseconds * 1e-3, found.joules])
 
 
-@pytest.mark.parametrize("function", [of_a_clock, jax.jacfwd(of_a_clock)], ids=["values", "derivatives"])
+@pytest.mark.parametrize(
+    "function",
+    [pytest.param(of_a_clock, id="values"),
+     pytest.param(jax.jacfwd(of_a_clock), id="derivatives", marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_every_choice_computes_the_same(function):
     """A choice of loops that XLA had was 5 % off here."""
     with jax.enable_x64(True):

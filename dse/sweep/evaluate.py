@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.compiling import LEAST, Options
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
@@ -144,11 +145,15 @@ class Evaluator:
     def _program(self, columns: Columns, device: Any) -> Callable[[Columns], dict[str, Array]]:
         """Return the program of one device: every device runs the same, on chunks of its own."""
         if device not in self._compiled:
-            options = CPU_OPTIONS if device.platform == "cpu" else None
+            options = self._cpu_options() if device.platform == "cpu" else None
             here = jax.sharding.SingleDeviceSharding(device)
             jitted = jax.jit(self._in_blocks, in_shardings=here, out_shardings=here, compiler_options=options)
             self._compiled[device] = jitted.lower(dict(columns)).compile()
         return self._compiled[device]
+
+    def _cpu_options(self) -> Options:
+        """How to compile for a CPU: a block is evaluated before the faster program would be compiled."""
+        return LEAST if self.space.size <= self._block else CPU_OPTIONS
 
     def _in_blocks(self, columns: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
@@ -207,7 +212,7 @@ def result_columns(space: Space) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-CPU_OPTIONS = {
+CPU_OPTIONS: Options = {
     "xla_cpu_enable_fast_math": True,
     "xla_cpu_enable_fast_min_max": True,
     "xla_cpu_prefer_vector_width": 512,

@@ -15,6 +15,7 @@ from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from tests.programs import quick_jit
 from tests.timing.designs import drawn_gpu, drawn_kernels, gpu_batch
 
 TABLE = read_table("power/board.csv")
@@ -83,7 +84,7 @@ def test_what_a_component_costs_by_hand():
 
 @pytest.mark.parametrize("name", [*WORK, "busy"])
 def test_more_work_in_the_same_time_never_draws_less(name):
-    model, record = jax.jit(lambda c: MODEL.uncapped(c, gpu()).watts), counts()
+    model, record = quick_jit(lambda c: MODEL.uncapped(c, gpu()).watts), counts()
     more = record._replace(**{name: 1.5 * getattr(record, name)})
     assert float(model(more)) > float(model(record))
 
@@ -147,9 +148,9 @@ def test_gradients_by_every_design_parameter_equal_finite_differences(kind):
 def check_gradients(function, record, skipped=()):
     """jax.grad of a record against central differences, number by number."""
     leaves, tree = jax.tree_util.tree_flatten_with_path(record)
-    ours = jax.tree.leaves(jax.jit(jax.grad(function))(record))
+    ours = jax.tree.leaves(quick_jit(jax.grad(function))(record))
     values = [leaf for _, leaf in leaves]
-    evaluate = jax.jit(lambda values: function(jax.tree.unflatten(tree, values)))
+    evaluate = quick_jit(lambda values: function(jax.tree.unflatten(tree, values)))
     seen = 0
     for i, (path, leaf) in enumerate(leaves):
         if any(name in jax.tree_util.keystr(path) for name in skipped):
@@ -175,13 +176,13 @@ def test_drawn_designs_and_kernels_stay_finite():
         found = MODEL.sustained(kernel, Amali()(kernel, design), design)
         return found.power.breakdown(), found.power.watts, found.clock, found.timing.nanoseconds
 
-    mapped = jax.jit(jax.vmap(jax.vmap(one, (0, None)), (None, 0)))
+    mapped = quick_jit(jax.vmap(jax.vmap(one, (0, None)), (None, 0)))
     parts, total, clock, time = jax.tree.map(np.asarray, mapped(batch, designs))
     for name, values in parts.items():
         assert np.isfinite(values).all() and (values >= 0).all(), name
     assert np.isfinite(time).all() and (clock > 0).all() and (clock <= 1).all()
     np.testing.assert_allclose(total, sum(parts.values()), rtol=1e-5)
-    first = jax.jit(one)(jax.tree.map(lambda x: x[5], batch), jax.tree.map(lambda x: x[3], designs))
+    first = quick_jit(one)(jax.tree.map(lambda x: x[5], batch), jax.tree.map(lambda x: x[3], designs))
     assert float(first[1]) == pytest.approx(float(total[3, 5]), rel=1e-4)
 
 

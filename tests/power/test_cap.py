@@ -8,6 +8,7 @@ import pytest
 from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, shadow_of, sustain
 from dse.power.power import COMPONENTS, Power
 from dse.timing.timing import CAUSES, Timing
+from tests.programs import quick_jit
 
 WATTS = {"constant": 60.0, "static": 50.0, "pipeline": 200.0, "tensor": 600.0, "l2": 40.0, "dram": 100.0}
 
@@ -25,7 +26,7 @@ def draw(slope=1.0, floor=0.5, requested=1.0):
     return Draw(*(jnp.asarray(x) for x in (requested, slope, floor)))
 
 
-jitted = jax.jit(sustain)
+jitted = quick_jit(sustain)
 
 
 def run(limit, watts=WATTS, stack=None, law=None, width=0.01):
@@ -119,7 +120,7 @@ def test_gradients_pass_through_the_solution(limit):
 
     with jax.enable_x64(True):
         x = jnp.asarray([*WATTS.values(), limit, 0.95, 0.8])
-        ours = np.asarray(jax.jit(jax.jacobian(found))(x))
+        ours = np.asarray(quick_jit(jax.jacobian(found))(x))
         for i in range(len(x)):
             step = 1e-5 * x[i]
             theirs = (found(x.at[i].add(step)) - found(x.at[i].add(-step))) / (2 * step)

@@ -23,6 +23,7 @@ from dse.timing.trace_profile import traced_workload
 from dse.workload.engine import Host
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
+from tests.programs import quick_jit
 from tests.workload.traces import kernel_text, write_directory
 
 H200 = preset_sheet("h200").numbers()
@@ -182,10 +183,10 @@ def _a_wait(clock: Array, beside: Array) -> Array:
     return jnp.stack([found.nanoseconds * 1e-3, found.joules])
 
 
-a_wait = jax.jit(_a_wait)
+a_wait = quick_jit(_a_wait)
 """Time [us] and energy [J] of a sequence that runs beside ``beside`` us of its host."""
 
-slopes_of_a_wait = jax.jit(jax.jacfwd(_a_wait))
+slopes_of_a_wait = quick_jit(jax.jacfwd(_a_wait))
 
 
 def test_power_of_a_trace(tmp_path) -> None:

@@ -61,6 +61,7 @@ def test_tornado_is_steepest_first(pair: SweepResult, looked_into: Why) -> None:
     assert set(frame["name"]) == names
 
 
+@pytest.mark.slow
 def test_a_baseline_that_cannot_run_is_left_out(without_baseline: SweepResult) -> None:
     why = explain_designs(without_baseline)
     assert why is not None

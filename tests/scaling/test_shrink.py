@@ -54,6 +54,7 @@ def test_no_preset_is_a_proportional_edition_of_another_generation():
     assert "h100_sxm" in preset_names()
 
 
+@pytest.mark.slow
 def test_the_interval_model_as_simulator():
     """A large GEMM under weak scaling: twice the SMs do twice the work, so every method finds the target."""
     model = Amali()

@@ -230,6 +230,7 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
     assert page.read_text().count("only dram_bandwidth_gbs 3350 to 2039") == 1
 
 
+@pytest.mark.slow
 def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     """Under an engine both carry its interval; that of the ratio is of independent errors, and the host is told."""
     model = load_timing_calibration("shared").model
@@ -289,6 +290,7 @@ def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(tmp_path: Path, capsy
     assert "--top 0: give 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> None:
     ctas = [[lines(2 * c + w) for w in range(2)] for c in range(330)]
     trace = write_directory(tmp_path / "trace", kernel_text(ctas, threads=64))

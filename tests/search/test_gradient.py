@@ -129,6 +129,7 @@ def smooth(space: Space) -> Smoothed:
         return Smoothed(space)
 
 
+@pytest.mark.slow
 def test_slopes_are_finite_differences_of_the_smooth_model(smooth):
     step, random = 1e-6, np.random.default_rng(0)
     with jax.enable_x64(True):

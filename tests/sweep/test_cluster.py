@@ -105,6 +105,7 @@ def test_workers_come_go_and_die(workers, tmp_path: Path) -> None:
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_workers_unlike_this_machine_are_told(workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = machine()["processor"]
 

@@ -124,7 +124,7 @@ def test_jit_and_batch_change_nothing(model):
     kernels, design = some_kernels(), preset_sheet("h100_sxm").numbers()
     gpu = Gpu.from_numbers(design)
     mapped = evaluate(model, kernels, [design])
-    one = jax.jit(MODELS[model])
+    one = quick_jit(MODELS[model])
     for number in range(0, kernels.ctas.size, 9):
         kernel = jax.tree.map(lambda x, i=number: jnp.asarray(x[i], dtype=float), kernels)
         batched = jax.tree.map(lambda x, i=number: x[0, i], mapped)

@@ -89,6 +89,7 @@ def test_edges_between_patterns_are_the_recurrences(tmp_path: Path) -> None:
         ), name
 
 
+@pytest.mark.slow
 def test_a_design_in_no_pattern_gets_the_recurrence_and_its_neighbours_do_not_notice(tmp_path: Path) -> None:
     model, record = Amali(), kernel(tmp_path, mixed_ctas())
     with jax.enable_x64(True):
@@ -109,6 +110,7 @@ def test_a_design_in_no_pattern_gets_the_recurrence_and_its_neighbours_do_not_no
         assert float(alone) == float(found[-1])
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_recurrence(tmp_path: Path) -> None:
     record, model = kernel(tmp_path, products()), Amali()
     by_form = compiled(record, model)

@@ -13,14 +13,15 @@ from dse.space.space import load_space
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 from dse.workload.kernel import Kernel
+from tests.programs import quick_jit
 
 
-@jax.jit
+@quick_jit
 def brief(model: Amali, kernels: Kernel, gpu: Gpu) -> Array:
     return jax.vmap(lambda kernel: model.nanoseconds(kernel, gpu))(kernels)
 
 
-@jax.jit
+@quick_jit
 def whole(model: Amali, kernels: Kernel, gpu: Gpu) -> Array:
     return jax.vmap(lambda kernel: TimingModel.nanoseconds(model, kernel, gpu))(kernels)
 

@@ -16,6 +16,7 @@ from dse.timing.timing import Timing
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED
+from tests.programs import quick_jit
 
 SHAPES = (Gemm(1, 4096, 4096), Gemm(64, 512, 65536), Gemm(4096, 4096, 4096), Gemm(128, 8192, 64, b_distance=4e6))
 FITTED = Sustained(0.95, 0.97, 0.75, 1.05, 0.85, 500.0, 90.0, 0.9, 0.22, 0.2, 0.25, 1500.0, 0.06)
@@ -26,7 +27,7 @@ def kernels(library=REPRESENTATIVE) -> Kernel:
     return Kernel.stack([c.kernel for operator in made for c in operator.candidates]).as_arrays()
 
 
-@jax.jit
+@quick_jit
 def timed(model: Amali, gpu, batch: Kernel) -> Timing:
     """One program for every GPU and every value of a model's costs."""
     return jax.vmap(lambda kernel: model(kernel, gpu))(batch)

@@ -42,7 +42,7 @@ def floats(record):
     return jax.tree.map(lambda x: jnp.asarray(x, float), record)
 
 
-@jax.jit
+@quick_jit
 def timed(model, gpu, batch):
     return jax.vmap(lambda kernel: model(kernel, gpu))(batch)
 
