@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
-from dse.compiling import quick_to_compile
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.schema import gpu_schema
@@ -126,7 +125,7 @@ def _floats(values):
 @cache
 def _mapped(name, x64):
     model = EVERY[name]
-    return jax.jit(jax.vmap(jax.vmap(model, (0, None)), (None, 0)), compiler_options=quick_to_compile())
+    return jax.jit(jax.vmap(jax.vmap(model, (0, None)), (None, 0)))
 
 
 def evaluate(name, kernels, designs, x64=False):
