@@ -152,11 +152,15 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
     """The timing model that the options name."""
     from dse.hardware.presets import load_sheet
     from dse.timing.amali import Amali
-    from dse.timing.calibration import load_timing_calibration
+    from dse.timing.calibration import load_timing_calibration, passed_over
     from dse.timing.models import default_model, timing_model
 
     if calibration is None and timing == "amali":
-        return default_model([load_sheet(gpu) for gpu in gpus], workload)
+        sheets = [load_sheet(gpu) for gpu in gpus]
+        model = default_model(sheets, workload)
+        if model.errors is not None and (said := passed_over(*sheets)):
+            print(f"dse: {said}", file=sys.stderr)
+        return model
     if calibration in (None, "none"):
         return timing_model(timing, "--timing")
     found = load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's

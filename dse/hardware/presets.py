@@ -37,11 +37,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class GpuSheet:
-    """A GPU with the source of every value."""
+    """A GPU with the source of every value; ``base``: the preset that it was made from, "" where from none."""
 
     name: str
     title: str
     entries: dict[str, Entry]
+    base: str = ""
 
     def numbers(self) -> dict[str, float]:
         """Return attribute -> number."""
@@ -158,7 +159,7 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
         raise InputError(f"{where}: name = {title!r} is not accepted; give a text")
     if base is not None:
         sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
-        return replace(sheet, name=name, title=title or sheet.title)
+        return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
     peaks = content.pop("peaks", {})
     given = _given(content, where)
     entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}

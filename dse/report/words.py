@@ -7,7 +7,7 @@ from typing import Any
 from dse.power.board import left_out_errors
 from dse.power.models import PowerChoice
 from dse.space.axis import Axis
-from dse.space.metrics import design_metrics
+from dse.space.metrics import design_metrics, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 from dse.units import signed
@@ -90,7 +90,7 @@ def bracketed(name: str, unit: str) -> str:
 def label(objective: Objective) -> str:
     """Return an objective's name in a sentence: what the metric is, unless the user named it."""
     text = objective.expression.text
-    workload, _, metric = text.rpartition(".")
+    workload, metric = named_metric(text)
     if objective.name != text or metric not in METRIC_LABELS or (not workload and text not in design_metrics()):
         return objective.name
     return f"{workload} {METRIC_LABELS[metric]}".strip()
@@ -98,7 +98,7 @@ def label(objective: Objective) -> str:
 
 def superlative(objective: Objective) -> str:
     """Return the short name of the design that is best in an objective: "fastest prefill", "smallest die"."""
-    workload, _, metric = objective.expression.text.rpartition(".")
+    workload, metric = named_metric(objective.expression.text)
     if objective.name == objective.expression.text and objective.direction == "minimize":
         if metric in ("ttft_ms", "tbt_ms", "time_ms"):
             return f"fastest {workload}"

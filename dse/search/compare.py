@@ -124,7 +124,7 @@ def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
     frame = frame.assign(ratio=frame["second"] / frame["first"])
-    known = [first.run.trust(name).of_ratio() for name in names]
+    known = [first.run.trust(name).of_ratio(second.run.trust(name)) for name in names]
     spans = [
         None if u is None else (ratio * u.low, ratio * u.high) for u, ratio in zip(known, frame["ratio"], strict=True)
     ]

@@ -14,7 +14,7 @@ from jax import Array
 from dse.compiling import derivatives_quick_to_compile, quick_to_compile
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
-from dse.power.cap import OFF_CLOCK
+from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.space.metrics import energy_metrics, time_metrics
@@ -139,10 +139,8 @@ class Neighbourhood:
         energy = {name: (phase.joules, phase.clock) for name, phase in phases.items()}
         metrics = time_metrics(workload, times) | energy_metrics(workload, times, energy)
         clock = jnp.stack([phases[o.phase].clock for o in workload.operators], axis=1)
-        stack = {
-            cause: cycles / timing.clock_ghz / KILO / (1.0 if cause in OFF_CLOCK else clock)
-            for cause, cycles in timing.stack().items()
-        }
+        held = at_clock(timing, clock, shadow_between(at_paces(timing)))  # each launch at the clock of its phase
+        stack = {cause: cycles / held.clock_ghz / KILO for cause, cycles in held.stack().items()}
         ctas, count = self._waves(chosen, gpus, axes)
         total = sum(stack.values(), jnp.zeros_like(clock))
         joules = power.watts * timing.nanoseconds * NANO

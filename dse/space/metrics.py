@@ -1,11 +1,15 @@
 """Names and units of what a sweep computes: the vocabulary of objectives and constraints."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from dse.hardware.schema import gpu_schema
 from dse.units import KILO
 from dse.workload.workload import Workload
+
+PLAIN = re.compile(r"(?:([^\W\d]\w*)\.)?([^\W\d]\w*)")
+"""A metric by its name alone, of a workload or of the design."""
 
 DESIGN_METRICS = {
     "die_mm2": ("mm2", "die area by the area model"),
@@ -20,7 +24,10 @@ WORKLOAD_METRICS = {
     "time_ms": ("ms", "time of one run"),
     "ttft_ms": ("ms", "time to first token: the prefill's time"),
     "tbt_ms": ("ms", "time between tokens: a decode step's time"),
-    "tokens_per_s": ("token/s", "tokens a second, all requests: generated ones, or those of the prompts in a prefill"),
+    "tokens_per_s": (
+        "token/s",
+        "tokens a second, all requests and GPUs of the workload: generated ones, or those of the prompts in a prefill",
+    ),
     "energy_j": ("J", "energy of the boards in one run, all GPUs of the workload"),
     "power_w": ("W", "mean power of one board while it runs"),
     "clock_share": ("1", "share of the requested clock that the power limit (tdp_w) leaves, the lowest of its phases"),
@@ -87,5 +94,12 @@ def metric_unit(text: str) -> str:
         return DESIGN_METRICS[text][0]
     if text in gpu_schema():
         return gpu_schema()[text].unit
-    metric = text.rpartition(".")[2]
-    return WORKLOAD_METRICS[metric][0] if metric in WORKLOAD_METRICS and text.count(".") == 1 else ""
+    workload, metric = named_metric(text)
+    return WORKLOAD_METRICS[metric][0] if workload and metric in WORKLOAD_METRICS else ""
+
+
+def named_metric(text: str) -> tuple[str, str]:
+    """Return the workload and the metric of a plain ``WORKLOAD.METRIC``, no workload of a plain name, and two empty
+    texts of anything composed."""
+    plain = PLAIN.fullmatch(text.strip())
+    return (plain[1] or "", plain[2]) if plain else ("", "")

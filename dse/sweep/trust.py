@@ -8,7 +8,7 @@ from dse.hardware.area import DieArea
 from dse.hardware.presets import preset_sheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
-from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
@@ -67,13 +67,15 @@ class Trust:
         u = self.uncertainty
         return None if u is None else (value * u.low, value * u.high)
 
-    def of_ratio(self) -> Uncertainty | None:
-        """Return the uncertainty of the ratio of two predictions of this metric, were their errors independent.
+    def of_ratio(self, other: "Trust | None" = None) -> Uncertainty | None:
+        """Return the uncertainty of another prediction of this metric (None: one as sure) over this one, were their
+        errors independent.
 
         What two designs share (the calibration, the kernels, an engine's host costs) cancels in part, which makes the
         true interval narrower; no measurement here tells by how much.
         """
-        return None if self.uncertainty is None else self.uncertainty.times(self.uncertainty.of_inverse())
+        over = (other or self).uncertainty
+        return None if self.uncertainty is None or over is None else over.times(self.uncertainty.of_inverse())
 
     def same(self, first: float, second: float) -> bool:
         """Whether the interval of the ratio of two predictions holds 1, see :meth:`of_ratio`."""
@@ -91,8 +93,7 @@ def objective_trust(space: Space, objective: Objective) -> Trust:
 
 def trust(space: Space, text: str) -> Trust:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
-    metric = text.rpartition(".")[2] if text.count(".") < 2 else ""
-    workload, power = text.partition(".")[0], space.power.model.uncertainty
+    (workload, metric), power = named_metric(text), space.power.model.uncertainty
     known = _by_metric(lambda one: time_uncertainty(space, workload, one), power)
     known |= {"die_mm2": DieArea.from_table().uncertainty}
     if metric in known:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
-from math import exp
+from math import exp, isclose
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,9 @@ FORMAT = "dse timing calibration 2"
 
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
+
+ROUNDING = 1e-5
+"""Relative difference of a number that was written with fewer digits: the GPU is still the preset."""
 
 LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
 """Parameter of a calibration -> coefficient of the launch latency; its alpha and beta are 0."""
@@ -143,12 +146,37 @@ def calibration_of(*sheets: GpuSheet) -> str:
     """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's, else SHARED; of several
     GPUs, which are compared by one calibration, SHARED unless they have the same."""
 
-    def own(sheet: GpuSheet) -> str:
-        name = calibration_for(sheet.name)
-        return name if name != SHARED and sheet.numbers() == preset_sheet(name).numbers() else SHARED
-
-    names = {own(sheet) for sheet in sheets}
+    names = {_own(sheet) for sheet in sheets}
     return names.pop() if len(names) == 1 else SHARED
+
+
+def _own(sheet: GpuSheet) -> str:
+    name = calibration_for(sheet.name)
+    return name if name != SHARED and _alike(sheet, preset_sheet(name)) else SHARED
+
+
+def _alike(sheet: GpuSheet, other: GpuSheet) -> bool:
+    theirs = other.numbers()
+    return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in sheet.numbers().items())
+
+
+def passed_over(*sheets: GpuSheet) -> str:
+    """Return a sentence where :func:`calibration_of` takes SHARED although a GPU, or the one it was made from, has a
+    calibration of its own: by that it was, or will be, timed elsewhere. "" where nothing was passed over."""
+    if calibration_of(*sheets) != SHARED:
+        return ""
+    own = {sheet.title: calibration_for(sheet.base or sheet.name) for sheet in sheets}
+    measured = {title: name for title, name in own.items() if name != SHARED}
+    if not measured:
+        return ""
+    if len(sheets) > 1:
+        alone = ", ".join(f"{title} by {name}" for title, name in measured.items())
+        return f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}"
+    ((title, name),) = measured.items()
+    return (
+        f"{title} is timed by the calibration {SHARED}, for GPUs that nobody has measured; hold it against "
+        f"'dse run {name} ... --calibration {SHARED}', not against {name}'s own calibration"
+    )
 
 
 def shipped_implementations() -> dict[str, Path]:

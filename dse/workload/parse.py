@@ -13,7 +13,7 @@ from dse.workload.engine import Engine, find_engine
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.instructions import NoInstructionError
 from dse.workload.llm import Serving, Target, llm_workload
-from dse.workload.network import load_network, networks
+from dse.workload.network import load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.workload import Phase, Workload
 
@@ -144,6 +144,11 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     if tp > 8:
         raise InputError(f"{where}: tp={tp} is not accepted; give a whole number from 1 to 8")
     types = {key: settings[key] for key in ("dtype", "weights", "activations", "kv") if key in settings}
+    if (quantised := stated_quantisation(name)) and not types:
+        raise InputError(
+            f"{where}: {name} says that its weights are quantised ({quantised}); give their type, as dtype=fp8 or "
+            "weights=int4, or dtype=bf16 for the network as it was trained"
+        )
     engine = find_engine(settings["engine"], where) if "engine" in settings else None
     serving = Serving(
         phase=phase,

@@ -8,6 +8,8 @@ import pytest
 
 from dse.hardware.area import DieArea
 from dse.power.board import BoardPower, left_out_errors
+from dse.report.words import label, superlative
+from dse.space.metrics import metric_unit
 from dse.space.space import space_from_mapping
 from dse.sweep.trust import KERNELS_ALONE, Trust, beyond, objective_trust, run_trust, trust
 from dse.tables import read_table
@@ -145,6 +147,17 @@ def test_a_composed_objective_carries_no_interval():
     assert composed.uncertainty is None and plain.uncertainty is not None
 
 
+@pytest.mark.parametrize("text", ["die_usd / decode.tokens_per_s", "1000 * decode.tbt_ms", "die_mm2 * decode.tbt_ms"])
+def test_what_ends_in_a_metric_is_not_that_metric(calibrated, text):
+    """Neither its interval, nor its unit, nor its name."""
+    objectives = [{"value": text, "goal": "min"}]
+    space = space_from_mapping(SMALL | {"objectives": objectives}, "composed", "composed")
+    (objective,) = space.objectives
+    assert trust(calibrated, text).uncertainty is None and trust(calibrated, text).word == "uncalibrated"
+    assert metric_unit(text) == ""
+    assert label(objective) == text and superlative(objective) == f"lowest {text}"
+
+
 def test_time_energy_and_their_inverses_follow_from_time_and_power(calibrated):
     time, rate = (trust(calibrated, f"decode.{m}").uncertainty for m in ("tbt_ms", "tokens_per_s"))
     assert (time.low, time.high) == (0.9, 1.2)
@@ -165,6 +178,10 @@ def test_designs_are_alike_where_the_interval_of_their_ratio_holds_one(calibrate
     assert known.same(10.0, 9.99 * far) and not known.same(10.0, 10.01 * far)
     assert known.same(9.99 * far, 10.0) and not known.same(10.01 * far, 10.0)
     assert trust(calibrated, "die_usd").of_ratio() is None
+    wide = Trust(Uncertainty(0.5, 2.0, "wider"))
+    over = known.of_ratio(wide)
+    assert over.high == pytest.approx(math.exp(math.hypot(math.log(2.0), math.log(0.9))))
+    assert over.low == pytest.approx(math.exp(-math.hypot(math.log(0.5), math.log(1.2))))
     assert not trust(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
     assert known.word == "−10 to +20 %"
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from dse.errors import InputError
-from dse.workload.network import load_network, networks
+from dse.workload.network import load_network, networks, stated_quantisation
 
 LLAMA = {
     "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
@@ -71,6 +71,18 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
         ({"model_type": "gpt2", "hidden_act": "gelu_new"}, {"gated": False, "norm": "layernorm", "rotary": False}),
         ({"model_type": "gemma", "hidden_act": "gelu", "tie_word_embeddings": None}, {"gated": True, "tied": True}),
         ({"model_type": "falcon", "multi_query": True, "num_key_value_heads": None}, {"kv_heads": 1, "gated": False}),
+        # Falcon-7B's own configuration holds 71 key-value heads, which only its new architecture reads.
+        (
+            {"model_type": "falcon", "multi_query": True, "num_kv_heads": 32, "num_key_value_heads": None},
+            {"kv_heads": 1},
+        ),
+        ({"model_type": "falcon", "new_decoder_architecture": True, "multi_query": True}, {"kv_heads": 8}),
+        (
+            {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 32},
+            {"window": 0},
+        ),
+        ({"model_type": "cohere", "tie_word_embeddings": None}, {"tied": True, "norm": "layernorm", "gated": True}),
+        ({"model_type": None}, {"kv_heads": 8, "gated": True}),
         ({"text_config": LLAMA | {"vocab_size": 7}}, {"vocab": 7}),
         ({"decoder_sparse_step": 1, "mlp_only_layers": []}, {"experts": 1}),
     ],
@@ -92,6 +104,11 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"decoder_sparse_step": 2}, "decoder_sparse_step = 2: this architecture is not covered"),
         ({"mlp_only_layers": [0, 3]}, "mlp_only_layers = .0, 3.: this architecture is not covered"),
         ({"model_type": "bert"}, "model_type = 'bert': this architecture is not covered"),
+        ({"model_type": "qwen"}, "model_type = 'qwen': this architecture is not covered; known are "),
+        ({"model_type": "gemma2"}, "model_type = 'gemma2': this architecture is not covered"),
+        ({"num_key_value_heads_per_layer": [4, 1]}, "num_key_value_heads_per_layer = .4, 1.: this architecture"),
+        ({"intermediate_size": None}, "intermediate_size or ffn_dim or n_inner is missing"),
+        ({"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 28}, "layers of different kinds"),
         ({"text_config": 3}, "text_config is not an object"),
         ({"layer_types": ["sliding_attention", "full_attention"]}, "layers of different kinds"),
         ({"num_key_value_heads": 5}, "5 key-value heads do not go with 32"),
@@ -102,6 +119,13 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
 def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
     with pytest.raises(InputError, match=sentence):
         load_network(str(config(tmp_path, **changes)))
+
+
+def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
+    assert stated_quantisation("Llama-3.1-8B-Instruct-FP8") == "FP8"
+    assert stated_quantisation("llama3_8b") == stated_quantisation(str(config(tmp_path))) == ""
+    quantised = {"quantization_config": {"quant_method": "gptq", "bits": 4}}
+    assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
 
 
 def test_files_that_are_no_configuration_are_refused(tmp_path):

@@ -43,6 +43,7 @@ def test_lengths_of_each_phase(line, description):
     ("line", "sentence"),
     [
         ("lama3_8b:batch=1", "no network is called 'lama3_8b'; did you mean 'llama3_8b'"),
+        ("Qwen3-32B-FP8:batch=1", r"its weights are quantised \(FP8\); give their type, as dtype=fp8"),
         ("llama3_8b:bach=1", "'bach' is not a key of a workload; did you mean 'batch'"),
         ("llama3_8b:batch", "'batch' is not key=value"),
         ("llama3_8b:batch=", "'batch=' is not key=value"),

@@ -1,0 +1,28 @@
+"""Which shipped calibration times a GPU, and what is said where that is not its own."""
+
+from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
+from dse.timing.calibration import SHARED, calibration_of, passed_over
+
+H100, A100, L4 = (preset_sheet(name) for name in ("h100_sxm", "a100_sxm_80gb", "l4"))
+
+
+def test_a_measured_gpu_has_its_own_also_written_with_fewer_digits():
+    assert calibration_of(H100) == "h100_sxm" and passed_over(H100) == ""
+    rounded = changed(H100, {"sm_enabled_fraction": 0.91667}, "test")
+    assert H100.numbers()["sm_enabled_fraction"] != 0.91667
+    assert calibration_of(rounded) == "h100_sxm"
+
+
+def test_a_changed_gpu_is_one_that_nobody_measured_and_says_so():
+    bigger = gpu_from_mapping({"base": "h100", "dram_gb": 160}, "here", "bigger")
+    for sheet in (bigger, changed(H100, {"dram_gb": 160}, "test")):
+        assert calibration_of(sheet) == SHARED
+        assert "'dse run h100_sxm ... --calibration shared', not against h100_sxm's own" in passed_over(sheet)
+    assert calibration_of(L4) == SHARED and passed_over(L4) == ""
+
+
+def test_two_gpus_are_timed_by_one_calibration_and_what_each_has_alone_is_said():
+    assert calibration_of(H100, A100) == SHARED
+    assert passed_over(H100, A100).endswith(f"{H100.title} by h100_sxm, {A100.title} by a100_sxm_80gb")
+    assert passed_over(H100, H100) == passed_over(L4, L4) == ""
+    assert passed_over(H100, L4).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
