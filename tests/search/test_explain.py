@@ -215,8 +215,8 @@ def test_kernels_held_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Path
     path = tmp_path / "held.csv"
     path.write_text("m,n,k,dtype,count\n4096,4096,4096,fp16,3\n16,8192,8192,fp16,40\n")
     workload, sheet = load_workload(str(path)), preset_sheet("t4")
-    near = Neighbourhood(workload, Roofline(), power_choice("board", "power"))
-    ran = run(sheet, workload, Roofline())
+    near = Neighbourhood(workload, Amali(), power_choice("board", "power"))
+    ran = run(sheet, workload, Amali())
     assert ran.metrics["clock_share"][0] < 0.7
     np.testing.assert_allclose(near.evaluate([sheet.numbers()]).microseconds[0], ran.kernels["time_us"], rtol=1e-5)
 
