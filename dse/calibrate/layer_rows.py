@@ -99,9 +99,10 @@ def reduction_of(row: Any) -> Operator:
 
 
 def link_us(reduction: Operator, sheet: GpuSheet) -> float:
-    """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us] (PCIe without NVLink),
-    for the roofline."""
+    """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us] (PCIe where NVLink
+    does not join them all), for the roofline."""
     numbers = sheet.numbers()
     kernels = [candidate.kernel for candidate in reduction.candidates]
     sent = min(float(kernel.link_bytes) for kernel in kernels)  # pyright: ignore[reportAttributeAccessIssue]
-    return sent / (numbers["nvlink_gbs"] or numbers["pcie_gbs"]) * 1e-3
+    joined = numbers["nvlink_gbs"] > 0 and float(kernels[0].link_gpus) <= numbers["nvlink_gpus"]  # pyright: ignore[reportAttributeAccessIssue]
+    return sent / numbers["nvlink_gbs" if joined else "pcie_gbs"] * 1e-3

@@ -75,6 +75,7 @@ class Gpu(eqx.Module):
     dram_sustained_fraction: Array
     dram_bus_bits: Array
     nvlink_gbs: Array
+    nvlink_gpus: Array
     nvlink_latency_us: Array
     pcie_gbs: Array
     tdp_w: Array

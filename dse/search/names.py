@@ -64,6 +64,7 @@ ATTRIBUTE_WORDS = {
     "dram_sustained_fraction": "of the DRAM bandwidth sustained",
     "dram_bus_bits": "DRAM bus width",
     "nvlink_gbs": "NVLink bandwidth",
+    "nvlink_gpus": "GPUs joined by NVLink",
     "nvlink_latency_us": "NVLink latency",
     "pcie_gbs": "PCIe bandwidth",
     "tdp_w": "power limit",

@@ -1,4 +1,4 @@
-"""All-reduce between the GPUs of a tensor-parallel group, by latency and bandwidth of NVLink."""
+"""All-reduce between the GPUs of a tensor-parallel group, by latency and bandwidth of NVLink or PCIe."""
 
 from math import ceil
 
@@ -10,18 +10,19 @@ CTA_BYTES = 256 * 16
 
 
 def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
-    """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs that reach each other directly (NVSwitch).
+    """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs that reach each other directly (an NVSwitch, a bridge of
+    two, or PCIe).
 
     Candidates: one-shot (every GPU sends everything to every other: one message time, (p-1) sizes) and two-shot
     (reduce-scatter, then all-gather: two message times, 2 (p-1)/p sizes).
     """
-    one_shot = _kernel(size, (gpus - 1.0) * size, messages=1.0)
-    two_shot = _kernel(size, 2.0 * (gpus - 1.0) / gpus * size, messages=2.0)
+    one_shot = _kernel(size, (gpus - 1.0) * size, 1.0, gpus)
+    two_shot = _kernel(size, 2.0 * (gpus - 1.0) / gpus * size, 2.0, gpus)
     candidates = (Candidate("one-shot", one_shot), Candidate("two-shot", two_shot))
     return Operator(name, "all_reduce", candidates, repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
 
 
-def _kernel(size: float, link_bytes: float, messages: float) -> Kernel:
+def _kernel(size: float, link_bytes: float, messages: float, gpus: int) -> Kernel:
     ctas = max(1, min(1024, ceil(size / CTA_BYTES)))
     body = Interval(
         repeats=ceil(size / (ctas * CTA_BYTES)),
@@ -47,4 +48,5 @@ def _kernel(size: float, link_bytes: float, messages: float) -> Kernel:
         l2_bytes=2.0 * size,
         link_bytes=link_bytes,
         link_messages=messages,
+        link_gpus=float(gpus),
     )

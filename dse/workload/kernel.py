@@ -74,8 +74,8 @@ class Kernel:
     after this one, which move ``copied_bytes`` [B] in
     ``copied_rows``, a CTA each (of a full size).
 
-    Between GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports: ``fma`` [FMA], useful
-    multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
+    Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports:
+    ``fma`` [FMA], useful multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
 
     ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
     """
@@ -111,6 +111,7 @@ class Kernel:
     l2_bytes: Number = 0.0
     link_bytes: Number = 0.0
     link_messages: Number = 0.0
+    link_gpus: Number = 1.0
     fma: Number = 0.0
     fma_lanes: Number = 0.0
     implementation: Number = 0.0
