@@ -98,8 +98,7 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
 def read_operators(path: Path) -> OperatorTable:
     """Read operators with measured power; rows without are counted. Raises InputError when no row is left."""
     frame, time = _timed(path, (*OPERATOR_COLUMNS, "power_w"))
-    watts = numbers(path, frame, "power_w")
-    _refuse_watts(path, "power_w", watts)
+    watts = frame["power_w"].to_numpy()
     reasons = {
         "no power_w": np.isnan(watts),
         "power_w is 0: not measured": watts == 0,
@@ -129,6 +128,9 @@ def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarr
     frame = _with_shapes(path, frame, columns)
     for column in SHAPE_COLUMNS:
         frame[column] = numbers(path, frame, column)
+    if "power_w" in frame:
+        frame["power_w"] = numbers(path, frame, "power_w")
+        _refuse_watts(path, "power_w", frame["power_w"].to_numpy())
     return frame, times_us(path, frame)
 
 

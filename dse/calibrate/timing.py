@@ -142,7 +142,10 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
         return frame, {}
     mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
     if not mine.any():
-        raise InputError(f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}")
+        raise InputError(
+            f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. For a GPU that is not shipped, give "
+            'a GPU TOML instead (base = "h100_sxm" and what differs), whose the table\'s one device is'
+        )
     others = [d for d in devices if find_preset(d) != sheet.name]
     return frame[mine], {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others}
 

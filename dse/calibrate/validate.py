@@ -29,6 +29,10 @@ SEEN = (
     "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
     "is partly a training error (left-out errors: experiments/006_board_power)."
 )
+OWN_FIT = (
+    "Coefficients of a file: on rows that they were fitted to the error is a training error; what its fit left out "
+    "stands in the file."
+)
 OF_RUNS = (
     "Runs of whole networks: the mean over kernels and waits for the host, kernels by the GPU's timing calibration; "
     "no power of such runs was fitted (experiments/019_whole_networks)."
@@ -50,9 +54,10 @@ def validate(table: Path, quantity: str, time: str = "measured", model: BoardPow
     if time not in TIMES:
         raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
     measured = read_operators(table)
-    model = model or BoardPower.from_table()
+    shipped, model = model is None, model or BoardPower.from_table()
     judged, skipped = compared(measured, time, model)
-    notes = [SEEN] if (judged["device"].map(find_preset) == FITTED_ON).any() else []
+    notes = [SEEN] if shipped and (judged["device"].map(find_preset) == FITTED_ON).any() else []
+    notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
     long = judged["latency_us"] >= LONG_US
     return {

@@ -12,6 +12,7 @@ from dse.report.words import joined, power_calibration, timing_calibration
 from dse.sweep.run import RunResult
 from dse.timing.timing import HOST, PHASE_CAUSES
 from dse.uncertainty import SHARE
+from dse.workload.llm import EXPERT
 
 INTERCONNECT = "interconnect"
 """The cause that messages between GPUs are booked under."""
@@ -62,10 +63,16 @@ def interval_notes(result: RunResult) -> list[str]:
         f"{100 * SHARE:.0f} % of measured values lie so far from the predicted ({'; '.join(dict.fromkeys(sources))})"
     ]
     stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
-    parts = [f"{stack[INTERCONNECT] / sum(stack.values()):.1%} of {name}".replace("%", " %")
-             for name, stack in stacks.items() if INTERCONNECT in stack]  # fmt: skip
+    shares = [(stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
+              for name, stack in stacks.items()]  # fmt: skip
+    rows = result.kernels[result.kernels["kernel"].str.startswith(EXPERT)]
+    shares += [(share, str(name), "kernels of experts") for name, share in rows.groupby("phase")["share"].sum().items()]
+    parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(trust.scope for trust in trusts if trust.scope)
-    return lines + [f"{scope}: {joined(parts)} is messages between GPUs, which no interval covers" for scope in scopes]
+    lines += [f"{scope}: {joined(parts)}, which no interval covers" for scope in scopes]
+    if result.extrapolated:
+        lines.append(f"beyond the GPUs that were measured, and so extrapolated: {'; '.join(result.extrapolated)}")
+    return lines
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:

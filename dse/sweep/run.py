@@ -22,7 +22,7 @@ from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.candidates import EQUAL
-from dse.sweep.trust import Trust, run_trust
+from dse.sweep.trust import Trust, run_trust, sheet_beyond
 from dse.timing.models import default_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
@@ -77,6 +77,12 @@ class RunResult:
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics[metric][0], 1.0)
         return replace(known, uncertainty=replace(known.uncertainty, high=min(known.uncertainty.high, most)))
 
+    @property
+    def extrapolated(self) -> list[str]:
+        """What of the GPU lies outside those that the interval of its times rests on (none where it has none)."""
+        known = self.trust("time_ms").uncertainty
+        return sheet_beyond(self.gpu, known) if known else []
+
     def summary(self) -> dict[str, Any]:
         """Return the JSON document of ``dse run --json``.
 
@@ -93,6 +99,7 @@ class RunResult:
             "gpu": self.gpu.name,
             "workload": self.workload.description,
             "calibration": self.calibration,
+            "extrapolated": self.extrapolated,
             "metrics": metrics,
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
             "power_calibration": self.power.model.calibration,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dse.hardware.area import DieArea
-from dse.hardware.presets import preset_sheet
+from dse.hardware.presets import GpuSheet, gpu_index, preset_sheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
@@ -14,6 +14,7 @@ from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
 from dse.units import signed
 from dse.workload.engine import interval_of
+from dse.workload.llm import EXPERT
 from dse.workload.workload import Workload
 
 ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
@@ -35,6 +36,14 @@ CALIBRATED = frozenset({"bf16", "fp16"})
 
 KERNELS_ALONE = "kernels alone; communication uncalibrated"
 """What an interval of a time is of where GPUs exchange messages and no engine's measured runs stand behind it."""
+
+DENSE_ALONE = "dense products alone; those of experts uncalibrated"
+"""The same where experts' products run, whose kernels nobody measured here."""
+
+DENSE_KERNELS_ALONE = "dense kernels alone; communication and products of experts uncalibrated"
+
+LEADING = ("sm_count", "tensor_fma_bf16", "boost_clock_mhz", "l2_mib", "dram_bandwidth_gbs")
+"""Attributes by which one design is held against the GPUs that were measured."""
 
 MESSAGES = ("all_reduce",)
 """Kinds of operators that are messages between GPUs."""
@@ -113,8 +122,13 @@ def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardP
 
 def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]) -> str:
     """What the uncertainty of a metric of some workloads leaves out; products were measured on single GPUs."""
-    alone = any(w.engine is None and any(o.kind in MESSAGES for o in w.operators) for w in workloads)
-    return KERNELS_ALONE if known and alone and metric not in (*ON_POWER, "die_mm2") else ""
+    if known is None or metric in (*ON_POWER, "die_mm2"):
+        return ""
+    alone = [operator for w in workloads if w.engine is None for operator in w.operators]
+    messages, experts = any(o.kind in MESSAGES for o in alone), any(o.name.startswith(EXPERT) for o in alone)
+    return {(True, False): KERNELS_ALONE, (False, True): DENSE_ALONE, (True, True): DENSE_KERNELS_ALONE}.get(
+        (messages, experts), ""
+    )
 
 
 def _by_metric(
@@ -164,7 +178,7 @@ def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertaint
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
     """Return what of a space's axes lies outside the GPUs that were measured, as "sm_count above 132"."""
-    sheets = [preset_sheet(name) for name in dict.fromkeys(uncertainty.gpus)]
+    sheets = _measured(uncertainty)
     said = []
     for axis in space.axes if sheets else ():
         entries = [sheet.entries[axis.name] for sheet in sheets]
@@ -179,3 +193,19 @@ def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
         if max(axis.numbers) > high:
             said.append(f"{axis.name} above {high:g}")
     return said
+
+
+def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
+    """Return which of LEADING lie outside the GPUs that were measured on one design, as "sm_count 1000, above 188"."""
+    sheets, numbers, said = _measured(uncertainty), sheet.numbers(), []
+    for name in LEADING if sheets else ():
+        known = [one.numbers()[name] for one in sheets]
+        if not min(known) <= numbers[name] <= max(known):
+            low = numbers[name] < min(known)
+            said.append(f"{name} {numbers[name]:g}, {f'below {min(known):g}' if low else f'above {max(known):g}'}")
+    return said
+
+
+def _measured(uncertainty: Uncertainty) -> list[GpuSheet]:
+    """The GPUs behind an interval, but for those of a user's own, whose numbers a calibration does not hold."""
+    return [preset_sheet(name) for name in dict.fromkeys(uncertainty.gpus) if name in gpu_index()]

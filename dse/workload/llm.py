@@ -17,6 +17,9 @@ from dse.workload.operator import Operator
 from dse.workload.vector import vector_operator, vector_ops
 from dse.workload.workload import Memory, Phase, Workload
 
+EXPERT = "expert_"
+"""Begins the names of the operators of experts, each with its share of the tokens."""
+
 WHOLE = 1e-9
 """What a quotient of whole numbers may be too large by, from rounding [1]: 8 of 40 experts are 7.999999999999998."""
 
@@ -246,7 +249,7 @@ class _Step:
         distinct = distinct_experts(net.experts, net.experts_per_token, self.rows)
         rows = ceil(self.rows * net.experts_per_token / distinct - WHOLE)
         yield from self._gemm("router", self.rows, net.experts, net.hidden)
-        yield from self._mlp("expert_", rows, distinct)
+        yield from self._mlp(EXPERT, rows, distinct)
         yield self._vector("combine_experts", "add", self.rows, net.hidden, inputs=net.experts_per_token)
 
     def _output(self) -> list[Operator]:

@@ -242,9 +242,10 @@ def _network_of(config: dict, path: Path) -> Network:
     for what, part, whole in (("key-value heads", kv_heads, heads), ("experts a token", used, experts)):
         if not 1 <= part <= whole or (what == "key-value heads" and heads % part):
             raise InputError(f"{path}: {part} {what} do not go with {whole}")
+    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
     return Network(
-        name=path.parent.name if path.name == "config.json" and path.parent.name else path.stem,
-        title=str(config.get("_name_or_path") or path.parent.name or path.stem),
+        name=name,
+        title=str(config.get("_name_or_path") or name),
         **values,
         kv_heads=kv_heads,
         head_dim=_integer(config, ("head_dim",), path, hidden // heads),
