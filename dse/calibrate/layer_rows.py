@@ -68,7 +68,7 @@ def _operators(row: Any) -> dict[str, dict[str, Any]]:
     heads = row.heads + 2 * row.kv_heads
 
     def product(n: float, k: float) -> dict[str, Any]:
-        return {"op": "gemm", "m": tokens, "n": n, "k": k}
+        return {"op": "gemm", "batch": 1, "m": tokens, "n": n, "k": k}
 
     def each_head(n: float, k: float) -> dict[str, Any]:
         return {"op": "bmm", "batch": pairs, "m": row.seq_q, "n": n, "k": k}

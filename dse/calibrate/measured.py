@@ -27,8 +27,8 @@ operators."""
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""
 
-MOST_WATTS = 20_000.0
-"""No board draws this much: a larger number is in milliwatts."""
+LEAST_WATTS, MOST_WATTS = 2.0, 20_000.0
+"""No board draws as little while it works, or as much: such a number is in kilowatts, or in milliwatts."""
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,7 @@ def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> p
 
 def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:
     for wrong, why in ((watts < 0, "power cannot be negative"), (watts > MOST_WATTS, "is it in milliwatts? give watts"),
+                       ((watts > 0) & (watts < LEAST_WATTS), "is it in kilowatts? give watts"),
                        (np.isinf(watts), "give a number")):  # fmt: skip
         if wrong.any():
             raise InputError(f"{path}: row {line_of(wrong)}: {column} is {watts[wrong][0]:g}; {why}")

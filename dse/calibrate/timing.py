@@ -38,6 +38,9 @@ ENOUGH = 100
 """Rows from which on families are left out of the fit to judge it; with fewer, all are fitted, and the errors of the
 calibration it starts from stand for its own."""
 
+FAR_OFF = 3.0
+"""Predicted over measured beyond which no parameters of a GPU explain the fitted rows' median."""
+
 MOST_ROWS = 1500
 """Rows of a device that are used at most, fitted and left-out ones each, drawn at random with a fixed seed."""
 
@@ -182,6 +185,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     few = near is not None and len(rows.table) < ENOUGH
     out = np.zeros(len(rows.table), bool) if few else left_out(rows.table["family"])
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start)
+    _refuse_far_off(fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
@@ -194,6 +198,16 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
         {str(k): float(v) for k, v in overheads.items()}, fit, errors, dict(skipped or {}), implementation,
     )  # fmt: skip
+
+
+def _refuse_far_off(ratio: np.ndarray) -> None:
+    """Refuse a fit that is wrong by a factor in the median: the times are in another unit, or of another GPU."""
+    median = float(np.median(ratio))
+    if not 1 / FAR_OFF < median < FAR_OFF:
+        raise InputError(
+            f"calibrate timing: fitted, the median of predicted over measured times is {median:.3g}: is latency_us in "
+            "microseconds, and are the rows of this GPU?"
+        )
 
 
 def left_out(families: Iterable[str]) -> np.ndarray:

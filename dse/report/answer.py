@@ -4,6 +4,7 @@ import re
 
 import pandas as pd
 
+from dse.hardware.cost import DieCost
 from dse.report.findings import (
     best_within,
     chosen_designs,
@@ -17,9 +18,12 @@ from dse.report.findings import (
 from dse.report.findings_trust import trust_notes
 from dse.report.idle import idle_note
 from dse.report.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
-from dse.space.space import Objective
+from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
 from dse.workload.workload import Workload
+
+TENSOR_RATE = "tensor_fma_"
+"""Begins the names of the tensor rates, which end in a data type."""
 
 _POWER = re.compile(r"power|energy|joule")
 
@@ -69,6 +73,7 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
+    notes += [*_rates_elsewhere(result.space, varied), *_several_dies(result)]
     notes += idle_note(result)
     if result.keep == "front":
         notes.append(
@@ -79,6 +84,28 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")
     return notes
+
+
+def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:
+    """Workloads whose products run in types of which no tensor rate moves, where that of another type does."""
+    moved = sorted(name for name in varied if name.startswith(TENSOR_RATE))
+    types = {w.name: set().union(*(o.tensor_types() for o in w.operators if o.kind == "gemm")) for w in space.workloads}
+    return [
+        f"{moved[0]} moves, but the products of {name} run in {' and '.join(sorted(used))}: link "
+        f"{TENSOR_RATE}{min(used)} to it, or its rate stays."
+        for name, used in types.items()
+        if moved and used and not any(f"{TENSOR_RATE}{one}" in moved for one in used)
+    ]
+
+
+def _several_dies(result: SweepResult) -> list[str]:
+    """What designs above a scanner's field are, which none of the models knows."""
+    field = float(DieCost.from_table(result.space.yield_model).reticle)
+    many = int((result.front["die_mm2"] > field).sum())
+    if not many:
+        return []
+    what = f"{many:,} designs of the front have more than {field:g} mm2, a scanner's field"
+    return [f"{what}: they cost as several dies, whose links take neither time nor watts here."]
 
 
 def _served(result: SweepResult) -> str:

@@ -123,7 +123,7 @@ def search(
         evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
     folder = open_folder(Path(out)) if out is not None else None
     if folder is not None:
-        refuse_other_kind(folder, search=True)
+        refuse_other_kind(folder, search=True, name=space.name)
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
     study = make_study(space, url, sampler, seed, evaluations or MOST)
     if folder is not None:

@@ -27,6 +27,7 @@ from dse.space.traces import compiled
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
+from dse.workload.library import REPRESENTATIVE, WARPGROUP_ALONE
 from dse.workload.llm import Target
 from dse.workload.parse import load_workload
 from dse.workload.workload import Workload
@@ -248,7 +249,8 @@ def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expr
         return Target()
     numbers = base.numbers()
     capability = numbers["compute_capability"]
-    return Target((capability, capability), bool(numbers["warpgroup_mma"]))
+    warpgroup = bool(numbers["warpgroup_mma"])
+    return Target((capability, capability), warpgroup, WARPGROUP_ALONE if warpgroup else REPRESENTATIVE)
 
 
 @dataclass(frozen=True)

@@ -29,15 +29,19 @@ def open_folder(path: Path) -> Path:
     return path
 
 
-def refuse_other_kind(folder: Path, search: bool) -> None:
-    """Raise InputError where a folder holds a search and a sweep is to be written, or the reverse."""
+def refuse_other_kind(folder: Path, search: bool, name: str) -> None:
+    """Raise InputError where a folder holds a search and a sweep is to be written, or the reverse, or results of a
+    space of another ``name``."""
     try:
-        found = "search" in json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError):
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        found, of = "search" in record, record.get("name", name)
+    except (OSError, ValueError, TypeError, AttributeError):
         return  # nothing there that a run would go on with
+    holds, other = ("search", "sweep") if found else ("sweep", "search")
     if found != search:
-        holds, other = ("search", "sweep") if found else ("sweep", "search")
         raise InputError(f"{folder}: holds a {holds} (run.json); give -o another folder for the {other}")
+    if of != name:
+        raise InputError(f"{folder}: holds a {holds} of the space {of!r} (run.json); give -o another folder")
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def sweep(
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
     folder = open_folder(Path(out))
-    refuse_other_kind(folder, search=False)
+    refuse_other_kind(folder, search=False, name=space.name)
     if resume and (found := finished(folder, space, keep)):
         return found
     with writing(folder, f"; make room, then {GO_ON}"):

@@ -119,9 +119,12 @@ def gemm_operator(
     the tiles and splits.
     """
     implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
+    instructions = instructions_for(capabilities, warpgroup, gemm.compute)
+    if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
+        instructions = [instruction for instruction in instructions if instruction.warpgroup]
     candidates = [
         _candidate(gemm, instruction, tile, split, library, implementation)
-        for instruction in instructions_for(capabilities, warpgroup, gemm.compute)
+        for instruction in instructions
         for tile in _tiles(gemm, instruction, library)
         for split in _splits(gemm, instruction, tile, library)
     ]

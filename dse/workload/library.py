@@ -37,6 +37,7 @@ class Library:
     cluster: int = 2
     whole_clusters: bool = False
     warpgroup_splits: tuple[int, ...] = ()
+    warpgroup_alone: bool = False
 
     def ran_as(self, warpgroup: bool) -> str:
         """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""
@@ -46,17 +47,23 @@ class Library:
 REPRESENTATIVE = Library(
     name="representative",
     warp_tiles=(
-        (256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 128, 4),
-        (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4),
+        (256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 256, 4), (64, 64, 4),
+        (32, 128, 4), (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4),
     ),
     warpgroup_tiles=(
-        (256, 128, 8), (128, 256, 8), (128, 192, 8), (192, 128, 12), (128, 128, 8), (64, 256, 4), (128, 64, 8),
-        (64, 128, 4), (64, 64, 4), (32, 128, 8), (16, 128, 8), (16, 64, 4),
+        (128, 256, 8), (192, 192, 12), (160, 192, 12), (96, 256, 16), (128, 224, 8), (128, 160, 8), (160, 128, 8),
+        (128, 128, 8), (96, 192, 12), (96, 128, 8), (128, 96, 8), (64, 256, 4), (64, 96, 4), (96, 64, 4), (64, 64, 4),
+        (32, 64, 4), (16, 128, 8),
     ),
-    splits=(1, 2, 4, 8, 16),
-    least_k=256,
+    splits=(1, 2, 3, 4, 6, 8, 16),
+    warpgroup_splits=(1, 2, 3, 4, 6, 8),
+    least_k=128,
 )  # fmt: skip
-"""A dozen tiles that stand for any library: what sweeps of designs evaluate."""
+"""A dozen or so tiles that stand for those of :data:`TUNED`, chosen one after the other so that products of language
+models on designs about an H100 and an A100 lose least (experiments/012_timing_calibration/representative.py)."""
+
+WARPGROUP_ALONE = replace(REPRESENTATIVE, name="representative, warpgroup alone", warpgroup_alone=True)
+"""The same for spaces in which every design has warpgroup instructions."""
 
 TUNED = Library(
     name="tuned",

@@ -22,7 +22,8 @@ def product_of(row: Any, distances: Distances) -> Gemm:
     kind = row.dtype
     # Sums of int8 are 32 bits, as BLAS returns them; results of narrow floating-point types go on in 16 bits.
     out = {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(str(kind), str(kind))
-    batch = float(row.batch) if row.batch > 1 else 1.0
+    said = float(getattr(row, "batch", 1.0))
+    batch = said if said > 1 else 1.0  # nan: the table says nothing
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
     bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out, **layout)

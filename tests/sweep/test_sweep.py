@@ -91,8 +91,8 @@ def test_baseline_is_the_base_gpu(result: SweepResult) -> None:
         assert base[f"{workload.name}.{metric}"] == pytest.approx(alone, rel=1e-5)
 
 
-def test_a_run_of_its_own_is_calibrated_where_a_gpu_is_a_measured_one_s(result: SweepResult) -> None:
-    workload, sheet = result.space.workloads[0], preset_sheet("h100_sxm")
+def test_a_run_of_its_own_is_calibrated_where_a_gpu_is_a_measured_one_s() -> None:
+    workload, sheet = SMALL["workloads"]["prefill"]["use"], preset_sheet("h100_sxm")
     wider = changed(sheet, {"dram_bandwidth_gbs": 4800}, "here")
     found = [run(gpu, workload).model.calibration for gpu in ("h100_sxm", sheet, wider, "l40s")]
     assert found == ["h100_sxm", "h100_sxm", "shared", "shared"]

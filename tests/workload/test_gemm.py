@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dse.errors import InputError
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
-from dse.workload.library import EARLY, REPRESENTATIVE, TUNED
+from dse.workload.library import EARLY, REPRESENTATIVE, TUNED, WARPGROUP_ALONE
 
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
 
@@ -191,3 +191,12 @@ def test_volta_reads_an_operand_along_k_at_half_the_bandwidth(capability, k, slo
     assert along.warm_bytes == plain.warm_bytes * (2.0 if slow else 1.0)
     assert along.cold_bytes == plain.cold_bytes
     assert along.l2_bytes == plain.l2_bytes
+
+
+def test_a_space_of_warpgroup_instructions_tries_no_others_where_they_compute():
+    def instructions(kind):
+        found = gemm_operator("g", Gemm(64, 4096, 4096, 1, *(kind,) * 3), (9.0, 9.0), library=WARPGROUP_ALONE)
+        return {c.label.split()[0] for c in found.candidates}
+
+    assert instructions("bf16") == {"wgmma"}
+    assert instructions("fp32") == {"ffma"}
