@@ -100,3 +100,10 @@ def test_attention_in_loops_that_read_the_power_has_an_overhead_of_its_own(op):
     assert powered[0] > plain[0]
     product = SimpleNamespace(device="H200-SXM-141GB", op="gemm", power_w=400.0)
     assert overhead_of(product, harness) == (harness.overhead_us, 0.0)
+
+
+def test_a_batched_product_is_one_by_either_name():
+    row = SimpleNamespace(op="gemm", dtype="bf16", batch=8.0, m=512, n=512, k=512, source="", notes="")
+    made = [operator(SimpleNamespace(**vars(row) | said), 9.0) for said in ({}, {"op": "bmm"}, {"batch": np.nan})]
+    assert made[0].shape == made[1].shape == "8 x 512 x 512 x 512 bf16"
+    assert made[2].shape == "512 x 512 x 512 bf16"

@@ -74,14 +74,9 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"latency_us": [1.0, 2.0, 0.0]}, "row 4: latency_us is 0; give a positive time"),
         ({"latency_us": [1.0, np.inf, 3.0]}, "row 3: latency_us is inf; give a positive time"),
         ({"m": [8192, "4k", 8192]}, "row 3: m is '4k'; give a number"),
-        (
-            {"latency_us": None, "latency_ms": 1.6},
-            "column latency_ms is not read; give latency_us",
-        ),
-        (
-            {"power_w": None, "power_mw": 690e3},
-            "column power_mw is not read; give power_w",
-        ),
+        ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is not read; give latency_us"),
+        ({"power_w": None, "power_mw": 690e3}, "column power_mw is not read; give power_w"),
+        ({"power_w": [690.0, 0.69, 300.0]}, "row 3: power_w is 0.69; is it in kilowatts"),
         ({"dtype": None}, "no column dtype"),
         (dict.fromkeys(sum(SHAPES, ())), r"no columns of a shape; .* \(m, n, k; rows, cols; batch"),
     ],
@@ -89,6 +84,11 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
 def test_refused_operators(tmp_path, columns, sentence):
     with pytest.raises(InputError, match=sentence):
         read_operators(changed(operator_table(tmp_path / "t.csv"), **columns))
+
+
+def test_watts_as_words_are_refused_where_times_alone_are_read(tmp_path):
+    with pytest.raises(InputError, match="row 3: power_w is '900 W'; give a number"):
+        read_times(changed(operator_table(tmp_path / "t.csv"), power_w=[690.0, "900 W", 300.0]))
 
 
 def test_operators_without_power_are_counted_by_reason(tmp_path):

@@ -157,6 +157,13 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
     assert error(answer.fit.values) < 0.7 * error(shared.values)
 
 
+def test_times_in_another_unit_are_not_fitted(measured, tmp_path):
+    far = measured.assign(latency_us=measured["latency_us"] / 1e3)
+    far.to_csv(tmp_path / "ms.csv", index=False)
+    with pytest.raises(InputError, match="is latency_us in microseconds, and are the rows of this GPU"):
+        calibrate_timing("h100_sxm", [tmp_path / "ms.csv"])
+
+
 def test_refusals(measured, tmp_path):
     table = tmp_path / "t.csv"
     measured.to_csv(table, index=False)

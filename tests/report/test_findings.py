@@ -13,6 +13,7 @@ from dse.report.answer import answer, caveats, covers_power, question
 from dse.report.page import page_html
 from dse.report.words import change, number, signed_percent
 from dse.sweep.result import SweepResult
+from dse.workload.parse import load_workload
 from tests.report.conftest import HOSTILE
 
 
@@ -70,6 +71,17 @@ def test_answer_is_three_sentences_with_the_results_numbers(result: SweepResult)
     assert "no worse than on the H100 SXM5 80GB" in gain
     assert "Prefill on the H100 SXM5 80GB is held back by" in why
     assert question(result) == "Which mix is best?"
+
+
+def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_told(result: SweepResult) -> None:
+    fp8 = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=fp8", name="decode")
+    bf16 = [name for name in result.space.links if name[0] != "tensor_fma_fp8"]
+    elsewhere = replace(result, space=replace(result.space, workloads=(fp8,), links=tuple(bf16)))
+    told = [note for note in caveats(elsewhere) if "moves, but the products" in note]
+    assert len(told) == 1 and "the products of decode run in fp8: link tensor_fma_fp8 to it" in told[0]
+    assert not [note for note in caveats(result) if "moves, but the products" in note or "scanner's field" in note]
+    large = replace(result, front=result.front.assign(die_mm2=859.0))
+    assert f"{len(result.front)} designs of the front have more than 858 mm2" in " ".join(caveats(large))
 
 
 def test_caveats_name_calibration_and_power(result: SweepResult, impossible: SweepResult) -> None:

@@ -175,6 +175,12 @@ def test_a_folder_of_a_search_is_not_overwritten(quick: dict[str, Any], tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
 
 
+def test_a_folder_of_another_space_is_not_overwritten(quick: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text('{"format": 1, "name": "mine"}')
+    with pytest.raises(InputError, match=r"holds a sweep of the space 'mine' \(run.json\); give -o another folder"):
+        sweep(space_from_mapping(quick, "here", "small"), tmp_path)
+
+
 def test_nothing_feasible_is_an_answer(quick: dict[str, Any]) -> None:
     quick["constraints"] = ["die_mm2 <= 1"]
     found = sweep(space_from_mapping(quick, "here", "small"))

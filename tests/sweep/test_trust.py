@@ -7,11 +7,22 @@ import numpy as np
 import pytest
 
 from dse.hardware.area import DieArea
+from dse.hardware.presets import changed, preset_sheet
 from dse.power.board import BoardPower, left_out_errors
 from dse.report.words import label, superlative
 from dse.space.metrics import metric_unit
 from dse.space.space import space_from_mapping
-from dse.sweep.trust import KERNELS_ALONE, Trust, beyond, objective_trust, run_trust, trust
+from dse.sweep.trust import (
+    DENSE_ALONE,
+    DENSE_KERNELS_ALONE,
+    KERNELS_ALONE,
+    Trust,
+    beyond,
+    objective_trust,
+    run_trust,
+    sheet_beyond,
+    trust,
+)
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.uncertainty import Uncertainty
@@ -197,3 +208,25 @@ def test_what_lies_beyond_the_measured_gpus_is_named(space):
     assert beyond(space, DieArea.from_table().uncertainty) == []  # dies, not GPUs, were measured
     node = space_from_mapping(SMALL | {"axes": {"process": ["tsmc_4n", "tsmc_n3e"]}, "links": {}}, "node", "node")
     assert beyond(node, power) == ["process tsmc_n3e"]
+
+
+def test_one_design_beyond_the_measured_gpus_says_where():
+    known = Uncertainty(0.9, 1.1, "made up", ("a100_sxm_80gb", "h100_sxm", "a GPU of my own"))
+    far = changed(preset_sheet("h100_sxm"), {"sm_count": 1000, "dram_bandwidth_gbs": 1000}, "test")
+    assert sheet_beyond(far, known) == ["sm_count 1000, above 132", "dram_bandwidth_gbs 1000, below 2039"]
+    assert sheet_beyond(preset_sheet("h100_sxm"), known) == []
+    assert sheet_beyond(far, Uncertainty(0.9, 1.1, "made up", ("a GPU of my own",))) == []
+
+
+def test_a_calibration_of_a_gpu_of_one_s_own_says_nothing_of_others(space):
+    assert beyond(space, Uncertainty(0.9, 1.1, "made up", ("a GPU of my own",))) == []
+
+
+def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
+    def scope(line):
+        return run_trust("tbt_ms", load_workload(line), Measured(), BoardPower.from_table()).scope
+
+    experts = "mixtral_8x7b:phase=decode,batch=8,context=512"
+    assert scope(experts) == DENSE_ALONE
+    assert scope(f"{experts},tp=2") == DENSE_KERNELS_ALONE
+    assert scope("llama3_8b:phase=decode") == ""
