@@ -11,6 +11,8 @@ import pytest
 
 from dse.timing.timing import CAUSES
 
+pytestmark = pytest.mark.slow  # ten programs
+
 FOLDER = Path(__file__).parents[1] / "experiments" / "002_amali_ablation"
 MEASURED = Path(__file__).parents[1] / ".." / "shared" / "data" / "measured"
 MODULES = ("variants", "measured", "tensor", "shared_traces", "drawings")

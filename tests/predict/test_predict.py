@@ -135,6 +135,7 @@ def test_too_little_to_learn_from(tmp_path):
         predict(tmp_path / "t.csv", "H100", predictors=QUICK)
 
 
+@pytest.mark.slow
 def test_command(tmp_path, capsys):
     path, page = gemm_table(tmp_path / "t.csv"), tmp_path / "p.html"
     command = ["predict", str(path), "--target", "H100", "--predictors", "nnls", "-o", str(page)]

@@ -23,7 +23,9 @@ def loaded(result: SweepResult, design: int, folder: Path):
     return load_sheet(path)
 
 
-@pytest.mark.parametrize("name", ["result", "maximised", "without_baseline"])
+@pytest.mark.parametrize(
+    "name", ["result", *(pytest.param(n, marks=pytest.mark.slow) for n in ("maximised", "without_baseline"))]
+)
 def test_a_file_loads_as_the_design(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     found = request.getfixturevalue(name)
     for design in (0, len(found.front) - 1):

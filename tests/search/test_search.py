@@ -101,8 +101,14 @@ def test_a_sampler_gives_a_front_of_what_it_evaluated(space, compiled_once, samp
     assert not same_designs(found, search(space, evaluations=120, sampler=sampler, seed=6))
 
 
-@pytest.mark.parametrize("sampler", ["local", "nsga2", "tpe"])
-@pytest.mark.parametrize("storage", ["journal:{}/study.journal", "sqlite:///{}/study.db"])
+JOURNAL, DATABASE = "journal:{}/study.journal", "sqlite:///{}/study.db"
+
+
+@pytest.mark.parametrize(
+    ("sampler", "storage"),
+    [("local", JOURNAL), ("nsga2", JOURNAL), ("tpe", JOURNAL), ("local", DATABASE),
+     *(pytest.param(sampler, DATABASE, marks=pytest.mark.slow) for sampler in ("nsga2", "tpe"))],
+)  # fmt: skip
 def test_a_search_that_was_interrupted_goes_on_as_if_not(space, compiled_once, tmp_path, sampler, storage):
     whole = search(space, evaluations=160, sampler=sampler, seed=1)
     url = storage.format(tmp_path)

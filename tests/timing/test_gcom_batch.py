@@ -63,6 +63,7 @@ def test_a_batch_equals_single_calls(policy: str, case: str) -> None:
             assert abs(batch[name][design] - getattr(stack, name)) <= 1e-9 * stack.cycles, (design, name)
 
 
+@pytest.mark.slow
 def test_a_thousand_designs_equal_a_thousand_calls() -> None:
     config = read_gcom_config(DATA / "configs" / "RTX2060.config")
     warp = profile("c09_mix_imbalance", config)
