@@ -1,6 +1,7 @@
 """Shared fixtures: a small space that every test of spaces and sweeps can vary; compiled programs of a session."""
 
 import copy
+import gc
 import os
 import shutil
 import tempfile
@@ -16,8 +17,10 @@ SHORTEST_COMPILATION = 0.2
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled programs in a folder of this session, away from the user's own cache.
 
-    The workers of a session and the processes that tests start inherit it, so that a program is compiled once.
+    The workers of a session and the processes that tests start inherit it, so that a program is compiled once. Garbage
+    is collected seldom: each collection walks all programs that were ever traced.
     """
+    gc.set_threshold(100_000, 50, 100)
     if hasattr(config, "workerinput"):
         return
     folder = tempfile.mkdtemp(prefix="gpu-dse-tests-")

@@ -10,6 +10,7 @@ from dse.sweep.sweep import sweep
 from tests.sweep.trivial import trivial
 
 
+@pytest.mark.slow
 def test_a_page_without_points_says_so(tmp_path: Path) -> None:
     result = sweep(trivial(30_000, tmp_path), tmp_path / "out", keep="front")
     page = page_html(result)

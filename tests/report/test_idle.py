@@ -74,6 +74,7 @@ def test_designs_without_a_result_prove_nothing() -> None:
     assert idle_note(nothing) == []
 
 
+@pytest.mark.slow
 def test_of_designs_that_cannot_be_had_nothing_is_said() -> None:
     some = swept(axes={"nvlink_gbs": [300, 450], "sm_count": [96, 132]}, links={}, constraints=["sm_count < 100"],
                  **QUICK | {"objectives": [{"value": "peak_bf16_tflops", "goal": "max"}]})  # fmt: skip
@@ -90,6 +91,7 @@ def test_where_designs_were_not_kept_the_statistics_are_told_as_such(whole: Swee
     assert idle_note(replace(whole, keep="front")) == []  # the front's best alone says nothing of all designs
 
 
+@pytest.mark.slow
 def test_one_design_with_results_proves_nothing() -> None:
     """Of the values of an axis one alone can be had, or has results: what the others would show is not known."""
     alone = swept(axes={"tensor_fma_fp8": [0, 512]}, links={}, base="a100_sxm_80gb",
