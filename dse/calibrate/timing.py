@@ -147,7 +147,7 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
     if not mine.any():
         raise InputError(
             f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. For a GPU that is not shipped, give "
-            'a GPU TOML instead (base = "h100_sxm" and what differs), whose the table\'s one device is'
+            'a GPU TOML instead (base = "h100_sxm" and what differs) and tables of that one device'
         )
     others = [d for d in devices if find_preset(d) != sheet.name]
     return frame[mine], {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others}

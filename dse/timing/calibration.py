@@ -165,16 +165,17 @@ def passed_over(*sheets: GpuSheet) -> str:
     calibration of its own: by that it was, or will be, timed elsewhere. "" where nothing was passed over."""
     if calibration_of(*sheets) != SHARED:
         return ""
-    own = {sheet.title: calibration_for(sheet.base or sheet.name) for sheet in sheets}
-    measured = {title: name for title, name in own.items() if name != SHARED}
-    if not measured:
-        return ""
     if len(sheets) > 1:
-        alone = ", ".join(f"{title} by {name}" for title, name in measured.items())
-        return f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}"
-    ((title, name),) = measured.items()
+        alone = ", ".join(f"{sheet.title} by {_own(sheet)}" for sheet in sheets if _own(sheet) != SHARED)
+        return (
+            f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}" if alone else ""
+        )
+    (sheet,) = sheets
+    name = calibration_for(sheet.base or sheet.name)
+    if name == SHARED:
+        return ""
     return (
-        f"{title} is timed by the calibration {SHARED}, for GPUs that nobody has measured; hold it against "
+        f"{sheet.title} is timed by the calibration {SHARED}, for GPUs that nobody has measured; hold it against "
         f"'dse run {name} ... --calibration {SHARED}', not against {name}'s own calibration"
     )
 

@@ -25,4 +25,6 @@ def test_two_gpus_are_timed_by_one_calibration_and_what_each_has_alone_is_said()
     assert calibration_of(H100, A100) == SHARED
     assert passed_over(H100, A100).endswith(f"{H100.title} by h100_sxm, {A100.title} by a100_sxm_80gb")
     assert passed_over(H100, H100) == passed_over(L4, L4) == ""
+    bigger = gpu_from_mapping({"base": "h100", "dram_gb": 160}, "here", "bigger")
+    assert passed_over(H100, bigger).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
     assert passed_over(H100, L4).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
