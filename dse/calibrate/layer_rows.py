@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 
 from dse.hardware.presets import GpuSheet
+from dse.timing.memory import link_gbs
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import element_bytes
+from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 
 LAYER = re.compile(r"layer_(?:prefill|decode):(\w+)")
@@ -99,10 +101,7 @@ def reduction_of(row: Any) -> Operator:
 
 
 def link_us(reduction: Operator, sheet: GpuSheet) -> float:
-    """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us] (PCIe where NVLink
-    does not join them all), for the roofline."""
-    numbers = sheet.numbers()
-    kernels = [candidate.kernel for candidate in reduction.candidates]
-    sent = min(float(kernel.link_bytes) for kernel in kernels)  # pyright: ignore[reportAttributeAccessIssue]
-    joined = numbers["nvlink_gbs"] > 0 and float(kernels[0].link_gpus) <= numbers["nvlink_gpus"]  # pyright: ignore[reportAttributeAccessIssue]
-    return sent / numbers["nvlink_gbs" if joined else "pcie_gbs"] * 1e-3
+    """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us], for the roofline."""
+    kernels = [candidate.kernel for candidate in reduction.candidates if isinstance(candidate.kernel, Kernel)]
+    sent = min(float(kernel.link_bytes) for kernel in kernels)
+    return sent / float(link_gbs(kernels[0], sheet.record())) * 1e-3

@@ -170,7 +170,7 @@ def passed_over(*sheets: GpuSheet) -> str:
         return (
             f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}" if alone else ""
         )
-    (sheet,) = sheets
+    sheet = sheets[0]
     name = calibration_for(sheet.base or sheet.name)
     if name == SHARED:
         return ""
