@@ -165,7 +165,7 @@ def passed_over(*sheets: GpuSheet) -> str:
     calibration of its own: by that it was, or will be, timed elsewhere. "" where nothing was passed over."""
     if calibration_of(*sheets) != SHARED:
         return ""
-    if len(sheets) > 1:
+    if len(sheets) != 1:
         alone = ", ".join(f"{sheet.title} by {_own(sheet)}" for sheet in sheets if _own(sheet) != SHARED)
         return (
             f"both are timed by the calibration {SHARED}, for any GPU; alone 'dse run' times {alone}" if alone else ""
