@@ -14,6 +14,9 @@ OTHER_UNITS = {
 }  # fmt: skip
 """Columns in another unit or under another name -> what to give instead."""
 
+NAMED = 5
+"""Lines of a table that a refusal names beside the first."""
+
 
 def read_csv(path: Path, rows: int | None = None) -> pd.DataFrame:
     """Return a table, or its first ``rows``; raises InputError where there is no file or no table in it."""
@@ -29,17 +32,14 @@ def numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
     """Return a column as numbers (rows,), nan where a cell is empty; raises InputError at a word."""
     found = pd.to_numeric(frame[column], errors="coerce")
     wrong = (found.isna() & frame[column].notna()).to_numpy()
-    if wrong.any():
-        raise InputError(f"{path}: row {line_of(wrong)}: {column} is {frame[column][wrong].iloc[0]!r}; give a number")
+    refuse_cells(path, column, frame[column].to_numpy(object), wrong, "give a number")
     return found.to_numpy(float)
 
 
 def times_us(path: Path, frame: pd.DataFrame) -> np.ndarray:
     """Return the column ``latency_us`` [us] (rows,), nan where a cell is empty; raises InputError at no time."""
     time = numbers(path, frame, "latency_us")
-    wrong = (time <= 0) | np.isinf(time)
-    if wrong.any():
-        raise InputError(f"{path}: row {line_of(wrong)}: latency_us is {time[wrong][0]:g}; give a positive time")
+    refuse_cells(path, "latency_us", time, (time <= 0) | np.isinf(time), "give a positive time")
     return time
 
 
@@ -50,6 +50,16 @@ def refuse_units(path: Path, columns: pd.Index) -> None:
             raise InputError(f"{path}: column {column} is not read; give {instead}")
 
 
-def line_of(wrong: np.ndarray) -> int:
-    """Return the file's line of the first wrong row: the header is line 1."""
-    return int(np.flatnonzero(wrong)[0]) + 2
+def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, instead: str) -> None:
+    """Raise InputError where any cell of a column is wrong, both (rows,): the first one and the lines of the others.
+
+    The header is line 1.
+    """
+    lines = (np.flatnonzero(wrong) + 2).tolist()
+    if not lines:
+        return
+    first = cells[wrong][0]
+    value = f"{first:g}" if isinstance(first, float) else repr(first)
+    named = ", ".join(map(str, lines[1 : NAMED + 1])) + (" ..." if len(lines) > NAMED + 1 else "")
+    others = f" ({len(lines) - 1} more: {named})" if len(lines) > 1 else ""
+    raise InputError(f"{path}: row {lines[0]}: {column} is {value}; {instead}{others}")

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-import pandas as pd
 
 from dse.calibrate import board_fit
 from dse.calibrate.board_fit import LONG_US, PRIOR_WEIGHT
+from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibrate.launches import Rows, load_rows
 from dse.calibrate.measured import read_operators, refuse_one_family
@@ -18,7 +18,6 @@ from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import Coefficient
 from dse.calibrate.validate import uncovered
 from dse.errors import InputError
-from dse.hardware.presets import find_preset, resolve
 from dse.power.board import FREE
 from dse.power.calibration import LEFT_OUT
 from dse.uncertainty import SHARE, Uncertainty
@@ -36,13 +35,15 @@ class _Fit(NamedTuple):
     values: np.ndarray
 
 
-def calibrate_board(path: Path, told: Callable[[int], None], parts: int) -> Answer:
+def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: str | None = None) -> Answer:
     """Fit the board's coefficients to the long runs of one device; shape families are what is left out.
 
-    ``told`` is called with the number of ``parts`` done. Raises InputError for a table that cannot be used.
+    ``told`` is called with the number of ``parts`` done; ``gpu`` (a preset or TOML) stands for the device. Raises
+    InputError for a table that cannot be used.
     """
     measured = read_operators(path)
-    reason = uncovered(measured.frame)
+    models, unknown = device_models(measured.frame.assign(device=device_names(measured.frame)), gpu=gpu)
+    reason = uncovered(measured.frame, unknown)
     short = (reason == "") & (measured.frame["latency_us"] < LONG_US)
     reason = reason.where(~short, f"shorter than {LONG_US:g} us: power of what ran before")
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
@@ -51,7 +52,8 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int) -> Answ
         raise InputError(_nothing_left(path, skipped))
     if used["device"].nunique() > 1:
         raise InputError(f"{path}: rows of {', '.join(sorted(used['device'].unique()))}; give a table of one device")
-    rows = load_rows(used, resolve(str(used["device"].iloc[0]), str(path)), skipped)
+    sheet = models[str(used["device"].iloc[0])].sheet
+    rows = load_rows(used, sheet, skipped)
     if rows is None:
         raise InputError(_nothing_left(path, skipped))
     refuse_one_family(str(path), rows.table["family"])
@@ -74,7 +76,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int) -> Answ
         "away from the power limit a constant does as well: operands, which nobody recorded, decide (experiment 006)",
     ]
     return Answer("board", f"board_refit_{measured.sha256[:8]}", measured.path, measured.sha256, len(rows.table),
-                  skipped, found.strength, models, fitted, None, notes, _left_out(found, rows.table))  # fmt: skip
+                  skipped, found.strength, models, fitted, None, notes, _left_out(found, sheet.name))  # fmt: skip
 
 
 def _nothing_left(path: Path, skipped: Mapping[str, int]) -> str:
@@ -86,11 +88,10 @@ def _off(*ratios: np.ndarray) -> list[np.ndarray]:
     return [100 * np.abs(ratio - 1) for ratio in ratios]
 
 
-def _left_out(found: _Fit, used: pd.DataFrame) -> Uncertainty:
+def _left_out(found: _Fit, gpu: str) -> Uncertainty:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
     low, high = np.quantile(1 / found.ratios["board"][1], [(1 - SHARE) / 2, (1 + SHARE) / 2])
-    gpus = sorted({find_preset(str(device)) or str(device) for device in used["device"]})
-    return Uncertainty(float(low), float(high), LEFT_OUT, tuple(gpus))
+    return Uncertainty(float(low), float(high), LEFT_OUT, (gpu,))
 
 
 def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:

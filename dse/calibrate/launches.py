@@ -14,7 +14,7 @@ from dse.calibrate.quantised import library_for, quantises
 from dse.calibrate.vector_rows import VECTOR, vector_family, vector_of
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
-from dse.hardware.presets import load_sheet
+from dse.hardware.presets import GpuSheet
 from dse.power.activity import Activity, activity
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
@@ -88,12 +88,12 @@ def family(row: Any) -> str:
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 
 
-def load_rows(table: pd.DataFrame, preset: str, skipped: dict[str, int]) -> Rows | None:
-    """Rows of a measured table on a preset: the candidate that the timing model finds fastest stands for each.
+def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int]) -> Rows | None:
+    """Rows of a measured table on a GPU: the candidate that the timing model finds fastest stands for each.
 
     Rows without a kernel on this GPU count in ``skipped``; None where no row is left.
     """
-    gpu = load_sheet(preset).record()
+    gpu = sheet.record()
     made, groups = [], []
     for place, row in enumerate(table.itertuples()):
         way = harness_of(str(getattr(row, "source", "")))

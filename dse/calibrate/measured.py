@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.nsight import is_export, read_export
-from dse.csv_table import line_of, numbers, read_csv, refuse_units, times_us
+from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
 from dse.errors import InputError, accepted
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
@@ -190,8 +190,7 @@ def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:
     for wrong, why in ((watts < 0, "power cannot be negative"), (watts > MOST_WATTS, "is it in milliwatts? give watts"),
                        ((watts > 0) & (watts < LEAST_WATTS), "is it in kilowatts? give watts"),
                        (np.isinf(watts), "give a number")):  # fmt: skip
-        if wrong.any():
-            raise InputError(f"{path}: row {line_of(wrong)}: {column} is {watts[wrong][0]:g}; {why}")
+        refuse_cells(path, column, watts, wrong, why)
 
 
 def _refuse_one(path: Path | str, what: str, groups: pd.Series) -> None:

@@ -8,18 +8,22 @@ from dse.calibrate.board import calibrate_board
 from dse.calibrate.measured import read_kernels, table_kind
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import CLASSES, HEADLINE, Judged, coefficients, judge
+from dse.errors import InputError
 
 Told = Callable[[int], None]
 
 
-def calibrate_power(table: Path, variant: str = "hw", told: Told = lambda _: None) -> Answer:
+def calibrate_power(table: Path, variant: str = "hw", told: Told = lambda _: None, gpu: str | None = None) -> Answer:
     """Fit the power model that a measured table can inform: AccelWattch's multipliers, or the board's coefficients.
 
-    ``told`` is called with 1 after each of :data:`PARTS` parts. Raises InputError for a table that cannot be used.
+    ``told`` is called with 1 after each of :data:`PARTS` parts. ``gpu``: a preset or TOML that stands for the device of
+    a table of operators. Raises InputError for a table that cannot be used.
     """
-    if table_kind(table) == "kernels":
-        return _kernels(table, variant, told)
-    return calibrate_board(table, told, PARTS)
+    if table_kind(table) == "operators":
+        return calibrate_board(table, told, PARTS, gpu)
+    if gpu:
+        raise InputError(f"--gpu: {table} holds kernels with the components of AccelWattch; they need no GPU")
+    return _kernels(table, variant, told)
 
 
 PARTS = len(CLASSES) + 1

@@ -1,5 +1,6 @@
 """Board power of measured runs of whole networks: the mean over their kernels and over the waits for their host."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from dse.calibrate.device_models import device_models
+from dse.calibrate.device_models import DeviceModel
 from dse.calibrate.network_rows import SHAPES as FILLED
 from dse.calibrate.network_rows import NetworkRows, Step, network_rows, predicted_runs
 from dse.calibrate.timed import can_run, timings
@@ -23,13 +24,15 @@ from dse.workload.engine import Engine, Host
 from dse.workload.kernel import Kernel
 
 
-def run_watts(frame: pd.DataFrame, model: BoardPower, own_time: bool, skipped: dict[str, int]) -> pd.DataFrame:
+def run_watts(
+    frame: pd.DataFrame, models: Mapping[str, DeviceModel], model: BoardPower, own_time: bool, skipped: dict[str, int]
+) -> pd.DataFrame:
     """Return the runs of whole networks of a table with ``predicted_w``; others count in ``skipped``.
 
-    ``frame``: with ``tp``, of devices with presets; kernels by each GPU's shipped calibration. ``own_time``: as long as
-    the timing model and the engine say, else kernels and waits are stretched alike to the measured time.
+    ``frame``: with ``tp``; ``models``: what times the kernels of each of its devices. ``own_time``: as long as the
+    timing model and the engine say, else kernels and waits are stretched alike to the measured time.
     """
-    models, parts = device_models(frame)[0], []
+    parts = []
     for device, mine in frame.groupby("device", sort=True):
         used = models[str(device)]
         rows = network_rows(mine, used.sheet, skipped)

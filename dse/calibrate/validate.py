@@ -1,5 +1,6 @@
 """A power model against a measured table: answers by device and operator, long and short runs apart."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,12 @@ import pandas as pd
 
 from dse.calibrate.board_fit import LONG_US, watts_of
 from dse.calibrate.covered import ATTENTION, SHAPES
-from dse.calibrate.device_models import device_names
+from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.launches import load_rows
 from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
 from dse.calibrate.network_rows import RUNS, WHY_NOT
 from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
-from dse.hardware.presets import find_preset, resolve
 from dse.power.board import BoardPower
 
 OPERATORS = ("gemm", *ATTENTION)
@@ -43,11 +43,14 @@ PEAK = "peak for prefill"
 TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
 
 
-def validate(table: Path, quantity: str, time: str = "measured", model: BoardPower | None = None) -> dict[str, Any]:
+def validate(
+    table: Path, quantity: str, time: str = "measured", model: BoardPower | None = None, gpu: str | None = None
+) -> dict[str, Any]:
     """Return the errors of a power model on a measured table, by device and operator, as a document.
 
     ``power_mape`` is the mean |predicted / measured - 1| [%], ``power_bias`` the mean of predicted / measured - 1 [%].
-    Rows that the model does not cover are counted by reason. Raises InputError when no row is left.
+    ``gpu`` as for :func:`~dse.calibrate.device_models.device_models`. Rows that the model does not cover are counted by
+    reason. Raises InputError when no row is left.
     """
     if quantity != "power":
         raise InputError(f"--quantity: no quantity is called {quantity!r}; {accepted(quantity, QUANTITIES)}")
@@ -55,8 +58,8 @@ def validate(table: Path, quantity: str, time: str = "measured", model: BoardPow
         raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
     measured = read_operators(table)
     shipped, model = model is None, model or BoardPower.from_table()
-    judged, skipped = compared(measured, time, model)
-    notes = [SEEN] if shipped and (judged["device"].map(find_preset) == FITTED_ON).any() else []
+    judged, skipped = compared(measured, time, model, gpu)
+    notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
     long = judged["latency_us"] >= LONG_US
@@ -69,35 +72,36 @@ def validate(table: Path, quantity: str, time: str = "measured", model: BoardPow
     }  # fmt: skip
 
 
-def compared(measured: OperatorTable, time: str, model: BoardPower) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Return the rows that the model covers with their ``predicted_w``, and how many others there are, by reason."""
+def compared(
+    measured: OperatorTable, time: str, model: BoardPower, gpu: str | None = None
+) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return the rows that the model covers with their ``gpu`` and ``predicted_w``, and how many others there are, by
+    reason."""
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
-    reason = uncovered(frame)
+    models, unknown = device_models(frame, gpu=gpu)
+    reason = uncovered(frame, unknown)
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
     for device, group in covered[~runs].groupby("device", sort=True):
-        rows = load_rows(group, resolve(str(device), measured.path), skipped)
+        rows = load_rows(group, models[str(device)].sheet, skipped)
         if rows is not None:
             parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
     if runs.any():
-        parts.append(run_watts(covered[runs], model, time == "model", skipped))
+        parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
     if not sum(map(len, parts)):
         why = "; ".join(f"{r} ({n})" for r, n in skipped.items())
         raise InputError(f"{measured.path}: no row can be compared: {why}")
-    return pd.concat(parts, ignore_index=True), skipped
+    judged = pd.concat(parts, ignore_index=True)
+    return judged.assign(gpu=[models[str(device)].sheet.name for device in judged["device"]]), skipped
 
 
-def uncovered(frame: pd.DataFrame) -> pd.Series:
-    """Return why the model does not cover each row, "" where it does."""
-    reason = pd.Series("", index=frame.index)
-    known = {
-        "device": (_known_device, "no GPU is called"),
-        "op": ((*OPERATORS, *RUNS, *WHY_NOT).__contains__, "no kernel is made for operator"),
-    }
-    for column, (covers, what) in known.items():
-        values = {value: "" if covers(str(value)) else f"{what} {value!r}" for value in frame[column].unique()}
-        reason = reason.where(reason != "", frame[column].map(values).astype(str))
+def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why the model does not cover each row, "" where it does; ``unknown``: device -> why none of its rows."""
+    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
+    known = (*OPERATORS, *RUNS, *WHY_NOT)
+    values = {op: "" if op in known else f"no kernel is made for operator {op!r}" for op in frame["op"].unique()}
+    reason = reason.where(reason != "", frame["op"].map(values).astype(str))
     for op, why in WHY_NOT.items():
         reason = reason.where((reason != "") | (frame["op"] != op), why)
     other = frame["op"].isin(OPERATORS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
@@ -121,16 +125,6 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
 
 def _words(cell: Any) -> str:
     return cell if isinstance(cell, str) else ""
-
-
-def _known_device(name: str) -> bool:
-    preset = find_preset(name)
-    if preset is None:
-        return False
-    try:
-        return bool(resolve(name))
-    except InputError:
-        return False
 
 
 def _answers(judged: pd.DataFrame) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ def _file(out: Path | None) -> Path | None:
 @calibrate.command(name="power")
 def calibrate_power(
     table: Path, /, *, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, variant: str = "hw",
-    json_: Json = False,
+    gpu: str | None = None, json_: Json = False,
 ) -> None:  # fmt: skip
     """Fit power coefficients to measured watts; errors on what no fit has seen, beside baselines.
 
@@ -33,6 +33,8 @@ def calibrate_power(
         TOML file for the fitted coefficients.
     variant:
         Components of a table of kernels: hw, sass, ptx or hybrid.
+    gpu:
+        GPU (name or TOML) that stands for the device of a table of operators; without it the preset of its name.
     """
     from dse.calibrate.power import PARTS, calibrate_power
     from dse.compiling import cache_compilations
@@ -41,7 +43,7 @@ def calibrate_power(
 
     cache_compilations()
     with counting(PARTS, "fitting and leaving out") as progress:
-        answer = calibrate_power(table, variant, progress)
+        answer = calibrate_power(table, variant, progress, gpu)
     if out:
         answer.write(made(out))
     if json_:
@@ -222,8 +224,7 @@ def validate(
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
         _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
         return
-    given = {"--timing": timing != "amali", "--gpu": gpu, "--harness": harness, "--engine": engine,
-             "-o": out}  # fmt: skip
+    given = {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "-o": out}
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
@@ -232,7 +233,7 @@ def validate(
     from dse.report.terminal_calibrate import print_validation
 
     model = None if calibration is None else calibrated_board(Path(calibration))
-    document = answer(table, quantity or "power", time, model)
+    document = answer(table, quantity or "power", time, model, gpu)
     if json_:
         print_json(document)
     else:

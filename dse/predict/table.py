@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.csv_table import line_of, numbers, read_csv, refuse_units, times_us
+from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index
 
@@ -60,10 +60,7 @@ def read_measured(path: Path) -> MeasuredTable:
     for column in sorted({c for columns in SHAPES.values() for c in columns}):
         values = numbers(path, frame, column) if column in frame else np.full(len(frame), np.nan)
         frame[column] = values
-        if (values <= 0).any():
-            raise InputError(
-                f"{path}: row {line_of(values <= 0)}: {column} is {values[values <= 0][0]:g}; give a positive number"
-            )
+        refuse_cells(path, column, values, values <= 0, "give a positive number")
     reason = _uncovered(frame, time)
     skipped = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
     kept = frame[reason == ""].copy()
@@ -159,5 +156,5 @@ def target_preset(table: MeasuredTable, name: str, option: str) -> str:
     if preset is None or preset not in held:
         if preset is None:
             raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, held)}")
-        raise InputError(f"{option}: {table.path} has no rows of {name!r}; {accepted(name, held)}")
+        raise InputError(f"{option}: {table.path} has no usable row of {name!r}; {accepted(name, held)}")
     return preset

@@ -74,6 +74,7 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"latency_us": [1.0, 2.0, 0.0]}, "row 4: latency_us is 0; give a positive time"),
         ({"latency_us": [1.0, np.inf, 3.0]}, "row 3: latency_us is inf; give a positive time"),
         ({"m": [8192, "4k", 8192]}, "row 3: m is '4k'; give a number"),
+        ({"m": ["8k", "4k", "8k"]}, r"row 2: m is '8k'; give a number \(2 more: 3, 4\)"),
         ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is not read; give latency_us"),
         ({"power_w": None, "power_mw": 690e3}, "column power_mw is not read; give power_w"),
         ({"power_w": [690.0, 0.69, 300.0]}, "row 3: power_w is 0.69; is it in kilowatts"),

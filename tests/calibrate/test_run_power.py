@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 
+from dse.calibrate.device_models import device_models
 from dse.calibrate.measured import read_operators, tensor_parallel
 from dse.calibrate.network_rows import RUNS
 from dse.calibrate.run_power import run_watts
@@ -34,7 +35,8 @@ def watts(table, own_time):
     measured = read_operators(table)
     frame = measured.frame.assign(tp=tensor_parallel(measured))
     frame = frame[frame["op"].isin(RUNS) & (frame["device"] != "TPU")]
-    return run_watts(frame, BoardPower.from_table(), own_time, {})["predicted_w"].to_list()
+    models, _ = device_models(frame)
+    return run_watts(frame, models, BoardPower.from_table(), own_time, {})["predicted_w"].to_list()
 
 
 def test_it_is_what_dse_run_says(table):
@@ -71,7 +73,7 @@ def test_runs_have_groups_like_kernels(table, capsys):
     assert all(set(row) == {"device", "op", "n", "power_mape", "power_bias"} for row in document["device"])
     skipped = {row["reason"].partition(";")[0]: row["n"] for row in document["skipped"]}
     assert document["all"]["n"] + sum(skipped.values()) == len(pd.read_csv(table))
-    assert skipped["no power_w"] == 1 and skipped["no GPU is called 'TPU'"] == 1
+    assert skipped["no power_w"] == 1 and skipped["device 'TPU' has no preset; give one with --gpu"] == 1
     assert any("first token" in reason for reason in skipped)
     assert any("no network is called 'x_Nobody-1B'" in reason for reason in skipped)
     assert "no power of such runs was fitted" in document["note"]

@@ -27,7 +27,7 @@ def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
 @pytest.mark.parametrize(
     ("columns", "reason"),
     [
-        ({"device": ["H200-SXM-141GB", "TPU", "H200-SXM-141GB"]}, "no GPU is called 'TPU'"),
+        ({"device": ["H200-SXM-141GB", "TPU", "H200-SXM-141GB"]}, "device 'TPU' has no preset; give one with --gpu"),
         ({"dtype": ["bf16", "int3", "bf16"]}, "no kernel is made for data type 'int3'"),
         ({"op": ["gemm", "conv", "gemm"]}, "no kernel is made for operator 'conv'"),
         ({"op": ["gemm", "llm_e2e", "gemm"]}, "llm_e2e: batch is empty; give a whole number from 1 to 10,000,000"),
@@ -38,6 +38,18 @@ def test_uncovered_rows_are_counted_with_the_reason(tmp_path, columns, reason):
     answer = validate(operator_table(tmp_path / "t.csv", **columns), "power")
     assert answer["skipped"] == [{"reason": reason, "n": 1}]
     assert answer["all"]["n"] == 1
+
+
+def test_a_gpu_of_ones_own_stands_for_a_device_without_a_preset(tmp_path):
+    gpu = tmp_path / "mine.toml"
+    gpu.write_text('base = "h200"\ntdp_w = 500\n')
+    path = operator_table(tmp_path / "t.csv", device=["H200-SXM-141GB", "Mine", "Mine"])
+    answer = validate(path, "power", gpu=str(gpu))
+    assert {row["device"]: row["n"] for row in answer["device"] + answer["short"]["device"]} == {
+        "H200-SXM-141GB": 1, "Mine": 1}  # fmt: skip
+    whole = validate(operator_table(tmp_path / "u.csv"), "power", gpu=str(gpu))
+    assert whole["note"] == ""  # no row is judged as the H200 of the fit
+    assert whole["all"]["power_bias"] < validate(tmp_path / "u.csv", "power")["all"]["power_bias"]  # 500 W for 700
 
 
 ATTENTION = {"op": "attn_prefill", "batch": 4, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 4096,
@@ -69,7 +81,9 @@ def test_refusals(tmp_path):
         validate(path, "area")
     with pytest.raises(InputError, match="no time is called 'mine'"):
         validate(path, "power", "mine")
-    with pytest.raises(InputError, match=r"no row can be compared: no GPU is called 'TPU' \(3\)"):
+    with pytest.raises(
+        InputError, match=r"no row can be compared: device 'TPU' has no preset; .* \(3\)"
+    ):
         validate(operator_table(tmp_path / "u.csv", device="TPU"), "power")
 
 

@@ -108,7 +108,7 @@ def test_without_another_generation_the_note_says_so(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "arguments", "sentence"),
     [
-        ({}, ["--target", "L40S"], "has no rows of 'L40S'"),
+        ({}, ["--target", "L40S"], "has no usable row of 'L40S'"),
         ({}, ["--target", "H1000"], "no GPU is called 'H1000'"),
         ({}, ["--target", "H100", "--host", "H100"], "is the target itself"),
         ({}, ["--target", "H100", "--host", "T4"], "--host: "),
