@@ -126,6 +126,19 @@ def _error(predicted: np.ndarray, measured: np.ndarray) -> float:
 
 def llmcompass_layer(path: Path) -> None:
     """Print each operator of GPT-3's layer on four A100s, and the prefill's sum."""
+    rows, overhead, ours, total = layer(path)
+    print(f"\n### GPT-3's layer, 8 requests, four A100s; one overhead of {overhead:.1f} us fitted")
+    print("| operator | measured us | ours us | ratio |\n" + "|---" * 4 + "|")
+    for row in rows.itertuples():
+        print(f"| {row.op.removeprefix('layer_')} | {row.latency_us:.1f} | {row.ours_us:.1f} | "
+              f"{row.ours_us / row.latency_us:.2f} |")  # fmt: skip
+    print(f"operators {_error(rows['ours_us'].to_numpy(), rows['latency_us'].to_numpy()):.1f} %; the prefill's sum "
+          f"{ours:.0f} us of {total:.0f} measured, {100 * (ours / total - 1):+.1f} %")  # fmt: skip
+
+
+def layer(path: Path) -> tuple[pd.DataFrame, float, float, float]:
+    """Return the operators of GPT-3's layer with ``latency_us`` and ``ours_us``, the overhead [us] that is fitted to
+    them, and the sum of the prefill's twelve, ours and the measured one [us]."""
     frame = pd.read_csv(path)
     measured = dict(zip(frame["op"], frame["latency_us"], strict=True))
     ours = {
@@ -136,15 +149,9 @@ def llmcompass_layer(path: Path) -> None:
     known = [name for name in measured if name in ours]
     values, bare = np.array([measured[n] for n in known]), np.array([ours[n] for n in known])
     overhead = fitted_overhead(bare, values)
-    print(f"\n### GPT-3's layer, 8 requests, four A100s; one overhead of {overhead:.1f} us fitted")
-    print("| operator | measured us | ours us | ratio |\n" + "|---" * 4 + "|")
-    for name, us in zip(known, values, strict=True):
-        time = ours[name] + overhead
-        print(f"| {name.removeprefix('layer_')} | {us:.1f} | {time:.1f} | {time / us:.2f} |")
-    prefill = [ours[n] + overhead for n in ours if n.startswith("layer_prefill")]
-    total = measured["layer_prefill:SUM"]
-    print(f"operators {_error(bare + overhead, values):.1f} %; the prefill's sum {sum(prefill):.0f} us of "
-          f"{total:.0f} measured, {100 * (sum(prefill) / total - 1):+.1f} %")  # fmt: skip
+    rows = pd.DataFrame({"op": known, "latency_us": values, "ours_us": bare + overhead})
+    prefill = sum(ours[n] + overhead for n in ours if n.startswith("layer_prefill"))
+    return rows, overhead, prefill, measured["layer_prefill:SUM"]
 
 
 def _layer(queries: int, keys: int, batch: int = 8, width: int = 12288, heads: int = 24) -> dict[str, Operator]:

@@ -10,6 +10,7 @@ import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -156,6 +157,33 @@ def write_early_intervals(rows: pd.DataFrame, pairs: dict[tuple[str, str], pd.Da
         rewrite(shipped_implementations()[name], mine + of_unseen(transfers, name, "gemm", "fp16"))
 
 
+class Transfer(NamedTuple):
+    """A device predicted by a fit to all others: errors [%] of all its rows and of those from LONG_US on, beside two
+    rooflines, after a fit to FEW of its rows, and its rows with the errors."""
+
+    never_seen: tuple[float, float]
+    sheet: tuple[float, float]
+    pooled: tuple[float, float]
+    after_few: tuple[float, float]
+    rows: pd.DataFrame
+
+
+def transfer(devices: Devices, preset: str) -> Transfer:
+    """Return what a fit to all other devices predicts of one; FEW rows are drawn from the families that may be
+    fitted, DRAWS times, and judged on the others."""
+    mine, others = devices.rows[preset], devices.without(preset)
+    values = staged_fit(others, left_out(others.table["family"])).values
+    predicted, _ = best(model_of(values), mine)
+    out = left_out(mine.table["family"])
+    few = [_errors(mine.table[out], _after_few(mine, out, values, seed)[out]) for seed in range(DRAWS)]
+    every, long = np.mean(few, axis=0)
+    sheet, pooled = _sheet(mine.table), _pooled(others.table, mine.table)
+    return Transfer(
+        _errors(mine.table, predicted), _errors(mine.table, sheet), _errors(mine.table, pooled),
+        (float(every), float(long)), errors_of(mine.table, predicted, preset),
+    )  # fmt: skip
+
+
 def unseen(devices: Devices) -> tuple[Residual, ...]:
     """Return the errors on devices that no fit has seen, and print them beside rooflines and what few rows mend."""
     print("\n### Left-out devices, error above 50 us (all sizes)")
@@ -165,18 +193,11 @@ def unseen(devices: Devices) -> tuple[Residual, ...]:
         + "|"
     )
     judged = []
-    for preset, mine in devices.rows.items():
-        others = devices.without(preset)
-        values = staged_fit(others, left_out(others.table["family"])).values
-        predicted, _ = best(model_of(values), mine)
-        out = left_out(mine.table["family"])
-        few = [_after_few(mine, out, values, seed) for seed in range(DRAWS)]
-        cells = [
-            _errors(mine.table, time) for time in (predicted, _sheet(mine.table), _pooled(others.table, mine.table))
-        ]
-        cells.append(np.mean([_errors(mine.table[out], time[out]) for time in few], axis=0))
+    for preset in devices.rows:
+        found = transfer(devices, preset)
+        cells = (found.never_seen, found.sheet, found.pooled, found.after_few)
         print(f"| {preset} |", *(f"{long:.1f} ({every:.1f}) |" for every, long in cells), flush=True)
-        judged.append(errors_of(mine.table, predicted, preset))
+        judged.append(found.rows)
     return of_unseen(judged, "matrix", "gemm", "bf16")
 
 

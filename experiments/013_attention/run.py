@@ -6,6 +6,7 @@ README's tables; with ``-o`` writes the calibrations, with ``--intervals`` only 
 """
 
 import argparse
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -147,16 +148,23 @@ def pooled(costs: list[dict[str, float]]) -> dict[str, float]:
     return found
 
 
+def with_others(rows: TimedRows, name: str, costs: Mapping[str, dict[str, float]]) -> np.ndarray:
+    """Return predicted over measured of an implementation's rows, with the mean costs of the others of its kind."""
+    kind = PREFILL if name in PREFILL else DECODE
+    others = pooled([costs[other] for other in kind if other != name])
+    return with_costs(rows, name, others) / rows.table["latency_us"].to_numpy()
+
+
 def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dict[str, TimingAnswer]) -> None:
     """Print errors on devices and implementations that a fit has not seen."""
     print("\n### Unseen")
     for mine, theirs in UNSEEN:
         if mine in rows and theirs in answers:
             print(f"{mine} with the costs of {theirs}: {error_of(rows[mine], answers[theirs]):.1f} %")
+    costs = {name: answer.fit.values for name, answer in answers.items()}
     for kind in (kind for kind in (PREFILL, DECODE) if set(kind) <= set(answers)):
         for name in kind:
-            others = [answers[other].fit.values for other in kind if other != name]
-            ratio = with_costs(rows[name], name, pooled(others)) / rows[name].table["latency_us"].to_numpy()
+            ratio = with_others(rows[name], name, costs)
             off, bias = 100 * np.abs(ratio - 1).mean(), np.exp(np.log(ratio).mean())
             print(f"{name} with the mean costs of the others: {off:.1f} %, bias {bias:.2f}")
     for name in ONE_DEVICE:

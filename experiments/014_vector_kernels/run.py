@@ -9,6 +9,7 @@ rewrites only the intervals of the TOMLs (five minutes).
 
 import argparse
 import csv
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -134,20 +135,29 @@ def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, 
     return answer
 
 
-def unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> None:
-    """Print the error on each device of a fit to the others; where the host shows, also with its floors known.
+def unseen(
+    implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuSheet], known: bool = False
+) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield each device with the errors [%] and the times [us] of its rows under a fit to the others.
 
-    They are then fitted with the rest, on the three smallest kernels of each operator, which count in no error.
+    ``known``: its host's floors are fitted with the rest, on the three smallest kernels of each operator, which count
+    in no error.
     """
     us, least = frame["latency_us"].to_numpy(), TICK_US.get(implementation, 0.0)
     for device in sorted(sheets) if len(sheets) > 1 else ():
         mine, tiny = (frame["device"] == device).to_numpy(), smallest(frame, device)
-        for known in (False, True) if implementation == "pytorch_vector" else (False,):
-            weights = np.where(mine & ~(tiny & known), 0.0, frame["weight"])
-            off = 100 * np.abs(fit_vector(frame, sheets, implementation, weights).predicted_us / us - 1)
-            judged = mine & ~tiny & (us >= least)
-            print(f"{implementation}, {device} never seen{', floors known' * known}: {off[judged].mean():.1f} % "
-                  f"({off[judged & (us >= 100)].mean():.1f} % from 100 us)", flush=True)  # fmt: skip
+        weights = np.where(mine & ~(tiny & known), 0.0, frame["weight"])
+        off = 100 * np.abs(fit_vector(frame, sheets, implementation, weights).predicted_us / us - 1)
+        judged = mine & ~tiny & (us >= least)
+        yield device, off[judged], us[judged]
+
+
+def show_unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> None:
+    """Print the error on each device of a fit to the others; where the host shows, also with its floors known."""
+    for known in (False, True) if implementation == "pytorch_vector" else (False,):
+        for device, off, us in unseen(implementation, frame, sheets, known):
+            print(f"{implementation}, {device} never seen{', floors known' * known}: {off.mean():.1f} % "
+                  f"({off[us >= 100].mean():.1f} % from 100 us)", flush=True)  # fmt: skip
 
 
 def transfers(folder: Path, implementation: str) -> dict[str, pd.DataFrame]:
@@ -221,7 +231,7 @@ def main() -> None:
             print(f"\n## {name}: stages")
             staged(name, source, frame, sheets, fits[name]).write(DATA / "implementations" / f"{name}.toml")
     for name, (_, frame, sheets) in read.items() if arguments.unseen else ():
-        unseen(name, frame, sheets)
+        show_unseen(name, frame, sheets)
 
 
 if __name__ == "__main__":
