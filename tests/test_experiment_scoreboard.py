@@ -1,4 +1,4 @@
-"""Experiment 020: what a line of the scoreboard says of rows, and that it finds what it takes from other experiments."""
+"""Experiment 020: what a line of the scoreboard says of rows; it finds what it takes from other experiments."""
 
 import importlib.util
 import sys

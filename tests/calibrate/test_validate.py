@@ -81,9 +81,7 @@ def test_refusals(tmp_path):
         validate(path, "area")
     with pytest.raises(InputError, match="no time is called 'mine'"):
         validate(path, "power", "mine")
-    with pytest.raises(
-        InputError, match=r"no row can be compared: device 'TPU' has no preset; .* \(3\)"
-    ):
+    with pytest.raises(InputError, match=r"no row can be compared: device 'TPU' has no preset; .* \(3\)"):
         validate(operator_table(tmp_path / "u.csv", device="TPU"), "power")
 
 

@@ -89,9 +89,7 @@ def test_wrong_columns_are_refused(tmp_path):
 def test_targets_that_are_not_there(tmp_path):
     table = read_measured(gemm_table(tmp_path / "t.csv"))
     assert target_preset(table, "H100", "--target") == "h100_sxm"
-    with pytest.raises(
-        InputError, match=r"--target: .* has no usable row of 'l40s'; accepted are: a100_sxm_80gb"
-    ):
+    with pytest.raises(InputError, match=r"--target: .* has no usable row of 'l40s'; accepted are: a100_sxm_80gb"):
         target_preset(table, "l40s", "--target")
     with pytest.raises(InputError, match="no GPU is called 'h1000'"):
         target_preset(table, "h1000", "--target")
