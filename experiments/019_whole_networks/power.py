@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dse.calibrate.device_models import device_models
 from dse.calibrate.measured import read_operators, tensor_parallel
 from dse.calibrate.run_power import run_watts
 from dse.power.board import BoardPower
@@ -20,7 +21,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     table = read_operators(parser.parse_args().folder / "llm_inference_bench__e2e.csv")
     skipped: dict[str, int] = {}
-    frame = run_watts(table.frame.assign(tp=tensor_parallel(table)), BoardPower.from_table(), True, skipped)
+    models, _ = device_models(table.frame)
+    frame = run_watts(table.frame.assign(tp=tensor_parallel(table)), models, BoardPower.from_table(), True, skipped)
     print("| GPU | runs | measured W | error % | bias |\n" + "|---" * 5 + "|")
     for device, mine in frame.groupby("device"):
         ratio = mine["predicted_w"] / mine["power_w"]
