@@ -9,7 +9,7 @@ from dse.search.violation import violation
 from dse.space import designs
 from dse.space.space import Space
 from dse.sweep.evaluate import Evaluator
-from dse.sweep.reasons import Reasons
+from dse.sweep.reasons import Masks, Reasons
 from dse.sweep.store import design_table
 
 
@@ -18,7 +18,8 @@ class Evaluated:
     """Designs with what the model says of them, each array of shape (designs,).
 
     ``costs``: objectives to be minimised, shape (designs, objectives); ``violation``: 0 where a design can be had,
-    else how far it is from that; ``blank``: it has no results at all (no kernel runs).
+    else how far it is from that; ``blank``: it has no results at all (no kernel runs); ``lacking``:
+    objectives that are not finite.
     """
 
     index: np.ndarray
@@ -28,6 +29,7 @@ class Evaluated:
     costs: np.ndarray
     violation: np.ndarray
     blank: np.ndarray
+    lacking: Masks
 
 
 class BatchModel:
@@ -58,11 +60,11 @@ class BatchModel:
             for start in range(0, len(index), step)
         ]
         results = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        code = self.reasons.add_non_finite(results.pop("code"), results)
+        code, lacking = self.reasons.add_non_finite(results.pop("code"), results)
         costs = np.stack([o.sign * results[o.name].astype(float) for o in self.space.objectives], axis=1)
         blank = np.asarray(self.reasons.is_blank(code))
         missed = self._violation(code, columns, results, blank)
-        return Evaluated(index, columns, results, code, costs, missed, blank)
+        return Evaluated(index, columns, results, code, costs, missed, blank, lacking)
 
     def _violation(self, code: np.ndarray, columns: designs.Columns, results: dict, blank: np.ndarray) -> np.ndarray:
         """The misses of the constraints; what cannot be had for another reason misses by 1 more, without a kernel 2."""
@@ -82,5 +84,5 @@ class BatchModel:
     def table(self, evaluated: Evaluated) -> pa.Table:
         """Return designs as the table that a sweep writes."""
         reasons = self.reasons.texts(evaluated.code, evaluated.columns)
-        return design_table(self.space, evaluated.columns, evaluated.results, reasons,
-                            self.reasons.empty(evaluated.code, evaluated.results))  # fmt: skip
+        empty = self.reasons.empty(evaluated.code, evaluated.lacking, evaluated.results)
+        return design_table(self.space, evaluated.columns, evaluated.results, reasons, empty)

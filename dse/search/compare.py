@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from dse.hardware.presets import GpuSheet, load_sheet
+from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
@@ -95,7 +95,7 @@ def compare(
 
     ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`, one model for both.
     """
-    sheets = [sheet if isinstance(sheet, GpuSheet) else load_sheet(sheet) for sheet in (gpu, against)]
+    sheets = [sheet_of(sheet) for sheet in (gpu, against)]
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
     swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]

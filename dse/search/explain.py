@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dse.hardware.presets import GpuSheet, load_sheet
+from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
 from dse.search.moves import Move, moves, quantities
@@ -103,7 +103,7 @@ def explain(
 
     ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`.
     """
-    sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
+    sheet = sheet_of(gpu)
     model = model or default_model([sheet], workload)
     loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload, library=model.library)
     return explained(sheet, loaded, model, power or power_choice("board", "power"))

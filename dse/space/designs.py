@@ -28,14 +28,20 @@ def baseline(space: Space) -> Columns:
 
 
 def one_axis_at_a_time(space: Space) -> tuple[list[tuple[str, float]], Columns]:
-    """Return designs that differ from the base GPU in one axis (and what is linked to it): which, and their columns."""
+    """Return designs that differ from the base GPU in one axis and in what is linked to it: which, and their columns.
+
+    A link that the axis does not decide keeps the base's number, whatever the link would make of the base.
+    """
     base = space.base.numbers()
-    which = [(axis.name, number) for axis in space.axes for number in axis.numbers]
-    columns = {
-        axis.name: np.asarray([number if name == axis.name else base[axis.name] for name, number in which])
-        for axis in space.axes
-    }
-    return which, with_links(space, columns)
+    names = [axis.name for axis in space.axes] + [name for name, _ in space.links]
+    parts = []
+    for axis in space.axes:
+        mine = [link for link in space.links if links.deciding([axis], space.links, [link[0]])]
+        around = {other.name: np.full(len(axis), base[other.name]) for other in space.axes}
+        moved = links.with_links(base, mine, around | {axis.name: np.asarray(axis.numbers, float)})
+        parts.append({name: moved.get(name, np.full(len(axis), base[name])) for name in names})
+    columns = {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else {}
+    return [(axis.name, number) for axis in space.axes for number in axis.numbers], columns
 
 
 SAMPLE = 20_000

@@ -23,9 +23,10 @@ from dse.space.expression import Expression, parse_expression
 from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
+from dse.space.shipped import find_space
 from dse.space.traces import compiled
 from dse.timing.models import timing_model
-from dse.timing.timing import TimingModel
+from dse.timing.timing import TimingModel, causes_of
 from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
 from dse.workload.library import REPRESENTATIVE, WARPGROUP_ALONE
 from dse.workload.llm import Target
@@ -128,8 +129,8 @@ _KEYS = {
 
 
 def load_space(path: str | Path) -> Space:
-    """Return the space that a TOML file states; raises InputError naming file, key, value and remedy."""
-    path = Path(path)
+    """Return the space of a TOML file, or the shipped one of a name; InputError names file, key, value and remedy."""
+    path = find_space(str(path))
     return space_from_mapping(read_toml(path), str(path), path.stem, path.parent)
 
 
@@ -157,7 +158,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         constraints=_constraints(content.get("constraints", []), where, around, known),
         workloads=workloads,
         weights=weights,
-        objectives=_objectives(content.get("objectives"), where, around, known),
+        objectives=_objectives(content.get("objectives"), where, around, known, _stack_columns(workloads)),
         model=model,
         power=power_choice(content.get("power", "board"), f"{where}: power", folder),
         yield_model=_yield_model(content, where),
@@ -332,6 +333,11 @@ def _known_names(workloads: tuple[Workload, ...]) -> set[str]:
     return known | {"total.time_ms"}
 
 
+def _stack_columns(workloads: tuple[Workload, ...]) -> set[str]:
+    """Columns of a sweep's tables that hold the time of each cause."""
+    return {f"{w.name}.{cause}_ms" for w in workloads for cause in causes_of(w)}
+
+
 def _constraints(items: Any, where: str, around: Around, known: set[str]) -> tuple[Expression, ...]:
     if not isinstance(items, list):
         raise InputError(f'{where}: constraints = {items!r} is not accepted; give a list, as ["die_mm2 <= 814"]')
@@ -352,7 +358,7 @@ RESERVED = ("feasible", "reason", "code")
 _DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
 
 
-def _objectives(items: Any, where: str, around: Around, known: set[str]) -> tuple[Objective, ...]:
+def _objectives(items: Any, where: str, around: Around, known: set[str], columns: set[str]) -> tuple[Objective, ...]:
     form = 'give [[objectives]] tables with value = "decode.tbt_ms" and goal = "min"'
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise InputError(f"{where}: objectives are missing; {form}")
@@ -371,8 +377,11 @@ def _objectives(items: Any, where: str, around: Around, known: set[str]) -> tupl
             raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
         refuse_expression(expression, around.base, around.axes, around.links, f"{here}: value")
         name = _name(item, here, expression.text)
-        unit = _text(item, "unit", here, metric_unit(expression.text))
-        if name != expression.text and (name in known or name in RESERVED):
+        own = metric_unit(expression.text)
+        unit = _text(item, "unit", here, own)
+        if own and unit != own:
+            raise InputError(f"{here}: unit = {unit!r}, but {expression.text} is in {own}; leave unit out")
+        if name != expression.text and (name in known or name in columns or name in RESERVED):
             raise InputError(f"{here}: name = {name!r} means something else already; give a name of its own")
         if any(o.name == name for o in objectives):
             raise InputError(f"{here}: {name!r} is an objective already; give each a name of its own")

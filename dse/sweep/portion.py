@@ -18,7 +18,7 @@ from dse.sweep import evaluate
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.fold import Fold
 from dse.sweep.grid import Grid
-from dse.sweep.reasons import Reasons
+from dse.sweep.reasons import Masks, Reasons
 from dse.sweep.store import design_table, packed
 
 PORTIONS = 64
@@ -54,11 +54,12 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Designs that were evaluated together, each array of shape (designs,); ``code``: see Reasons."""
+    """Designs that were evaluated together, each array of shape (designs,); ``code`` and ``lacking``: see Reasons."""
 
     columns: designs.Columns
     results: dict[str, np.ndarray]
     code: np.ndarray
+    lacking: Masks
 
 
 class SpaceEvaluator:
@@ -106,15 +107,14 @@ class SpaceEvaluator:
     def chunk(self, columns: designs.Columns, names: Sequence[str] | None = None, device: Any = None) -> Chunk:
         """Evaluate at most a chunk of designs; ``names``: the results wanted, all by default."""
         results = self.evaluator(columns, names, device)
-        code = self.reasons.add_non_finite(results.pop("code"), results)
-        return Chunk(columns, results, code)
+        code, lacking = self.reasons.add_non_finite(results.pop("code"), results)
+        return Chunk(columns, results, code, lacking)
 
     def table(self, chunk: Chunk) -> pa.Table:
         """Return designs as a table: axes, results, ``feasible`` and ``reason``."""
         reasons = self.reasons.texts(chunk.code, chunk.columns)
-        return design_table(
-            self.space, chunk.columns, chunk.results, reasons, self.reasons.empty(chunk.code, chunk.results)
-        )
+        empty = self.reasons.empty(chunk.code, chunk.lacking, chunk.results)
+        return design_table(self.space, chunk.columns, chunk.results, reasons, empty)
 
     def chunks(self, columns: designs.Columns) -> Iterator[Chunk]:
         """Evaluate any number of designs that are given by their columns."""

@@ -13,6 +13,9 @@ from dse.power.cap import NO_LOWER, SLOWEST
 from dse.space.space import Space
 from dse.units import GIGA
 
+Masks = dict[str, np.ndarray]
+"""Objective -> which designs lack it, (designs,); objectives that none lacks are left out."""
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -36,6 +39,7 @@ class Reasons:
         objectives = [Reason("objective", o.name) for o in space.objectives]
         self.all = (Reason("feasible", ""), *links, *kernels, *memory, *power, *constraints, *objectives)
         self._blank = len(links) + len(kernels)
+        self._axes = {axis.name for axis in space.axes}
 
     def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
         """Return the number of each design's first reason, shape (designs,).
@@ -61,40 +65,43 @@ class Reasons:
             code = jnp.where(failed[number - 1], number, code)
         return code
 
-    def add_non_finite(self, code: np.ndarray, results: dict[str, np.ndarray]) -> np.ndarray:
-        """Return the codes with designs whose objectives are not finite (a division by 0) marked, their values 0.
+    def add_non_finite(self, code: np.ndarray, results: dict[str, np.ndarray]) -> tuple[np.ndarray, Masks]:
+        """Return the codes with designs whose objectives are not finite (a division by 0) marked, and which those are
+        by objective, also of designs that fail for another reason; such values become 0.
 
         Outside the batch's program, because fast-math does not know infinity.
         """
-        code = code.copy()
+        code, lacking = code.copy(), {}
         first = len(self.all) - len(self.space.objectives)
         for number, objective in enumerate(self.space.objectives):
             bad = ~np.isfinite(results[objective.name])
             if bad.any():
+                lacking[objective.name] = bad
                 code[bad & (code == 0)] = first + number
                 results[objective.name] = np.where(bad, 0.0, results[objective.name])
-        return code
+        return code, lacking
 
     def is_blank(self, code: Array | np.ndarray) -> Array | np.ndarray:
         """Whether designs of these codes have no results: a link leaves its range, or an operator has no kernel."""
         return (code > 0) & (code <= self._blank)
 
-    def empty(self, code: np.ndarray, names: Iterable[str]) -> dict[str, np.ndarray]:
-        """Return for each result whether designs of these codes lack it: blank ones, and objectives not finite."""
+    def empty(self, code: np.ndarray, lacking: Masks, names: Iterable[str]) -> dict[str, np.ndarray]:
+        """Return for each result whether designs of these codes lack it: blank ones, and objectives not finite, which
+        are ``lacking`` (:meth:`add_non_finite`)."""
         blank = np.asarray(self.is_blank(code))
-        first = len(self.all) - len(self.space.objectives)
-        failed = {o.name: first + i for i, o in enumerate(self.space.objectives)} if (code >= first).any() else {}
-        return {name: blank | (code == failed[name]) if name in failed else blank for name in names}
+        return {name: blank | lacking[name] if name in lacking else blank for name in names}
 
     def counts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> Counter[str]:
-        """Return how many designs fall to each sentence of :meth:`texts`, those that can be had left out."""
+        """Return how many designs fall to each reason, those that can be had left out: sentences of :meth:`texts`, of
+        memory one a capacity where that is an axis, and one for all capacities where it follows others."""
         found: Counter[str] = Counter()
         for number in np.flatnonzero(np.bincount(code, minlength=1)).tolist():
             reason, hit = self.all[number], code == number
-            if reason.kind == "memory" and "dram_gb" in columns:
-                sizes, counts = np.unique(columns["dram_gb"][hit], return_counts=True)
-                texts = [self._memory_text(reason, size) for size in sizes]
-                found.update(dict(zip(texts, counts.tolist(), strict=True)))
+            if reason.kind == "memory" and "dram_gb" in self._axes:
+                for size, count in zip(*np.unique(columns["dram_gb"][hit], return_counts=True), strict=True):
+                    found[self._memory_text(reason, size)] += int(count)  # capacities that print alike add up
+            elif reason.kind == "memory" and "dram_gb" in columns:
+                found[self._memory_text(reason, None)] += int(hit.sum())
             elif number:
                 found[self._text(reason)] += int(hit.sum())
         return found
@@ -127,7 +134,9 @@ class Reasons:
             return f"objective: {reason.subject} is not a finite number"
         return f"constraint: {reason.subject}" if reason.kind == "constraint" else ""
 
-    def _memory_text(self, reason: Reason, dram_gb: float) -> str:
+    def _memory_text(self, reason: Reason, dram_gb: float | None) -> str:
+        """The sentence on a capacity; None: on those of several designs."""
         workload = next(w for w in self.space.workloads if w.name == reason.subject)
         gpus = f" on each of {workload.gpus} GPUs" if workload.gpus > 1 else ""
-        return f"memory: {workload.name} needs {workload.memory.total / GIGA:.1f} GB{gpus}, has {dram_gb:g} GB"
+        has = "more than dram_gb" if dram_gb is None else f"has {dram_gb:g} GB"
+        return f"memory: {workload.name} needs {workload.memory.total / GIGA:.1f} GB{gpus}, {has}"

@@ -116,6 +116,21 @@ def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
     return found if same else None
 
 
+def refuse_other_space(folder: Path, space: Space) -> None:
+    """Refuse to go on with a sweep that has ended in a folder, but of another space; raises InputError."""
+    if (folder / FOLDER).exists() or not (folder / "run.json").exists():
+        return
+    try:
+        found = load_result(folder).space
+    except InputError:
+        return
+    if found.digest != space.digest:
+        raise InputError(
+            f"--resume: {folder} holds the finished sweep of another space, or of {found.name} before it was changed; "
+            "leave --resume out to replace it, or give another folder"
+        )
+
+
 def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:
     """Read the designs that pictures show, of all designs one row group at a time."""
     if keep == "front":

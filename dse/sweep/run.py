@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from jax import Array
 from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
-from dse.hardware.presets import GpuSheet, load_sheet
+from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.activity import activity, traced_activity
 from dse.power.board import BoardPower
 from dse.power.cap import NO_LOWER, SLOWEST, at_clock, at_paces, shadow_between
@@ -23,7 +24,7 @@ from dse.power.sequence import Sequence, in_sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.candidates import EQUAL
 from dse.sweep.trust import Trust, run_trust, sheet_beyond
-from dse.timing.models import default_model
+from dse.timing.models import default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA, MEGA
@@ -71,7 +72,7 @@ class RunResult:
 
     def trust(self, metric: str) -> Trust:
         """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error."""
-        known = run_trust(metric, self.workload, self.model, self.power.model)
+        known = run_trust(metric, self.workload, self.model, self.power.model, self.gpu)
         if metric != "power_w" or known.uncertainty is None or not self.power.limit:
             return known
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics[metric][0], 1.0)
@@ -109,17 +110,19 @@ class RunResult:
 
 
 def run(
-    gpu: str | GpuSheet,
+    gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
-    model: TimingModel | None = None,
+    model: str | TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> RunResult:
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
-    ``model``: :func:`dse.timing.models.default_model` of the GPU by default, the board's power for ``power``.
+    ``model``: a timing model or its name, :func:`dse.timing.models.default_model` of the GPU by default; the board's
+    power for ``power``. A workload that is given by its text runs the kernels of the library that the model was fitted
+    with; a record those that it was made with (:func:`dse.workload.parse.load_workload`).
     """
-    sheet = gpu if isinstance(gpu, GpuSheet) else load_sheet(gpu)
-    model = model or default_model([sheet], workload)
+    sheet = sheet_of(gpu)
+    model = timing_model(model, "model") if isinstance(model, str) else model or default_model([sheet], workload)
     power = power or power_choice("board", "power")
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
@@ -268,7 +271,7 @@ def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, c
         "shape": operator.shape,
         "implementation": label,
         "repeats": operator.repeats,
-        "cycles": float(timing.cycles[k]),
+        "cycles": float(held.cycles),
         "time_us": total,
         "time_ms": total * operator.repeats / 1e3,
         "tflops": 2 * float(kernel.fma) / total * 1e-6,

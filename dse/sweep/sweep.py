@@ -23,7 +23,7 @@ from dse.sweep.evaluate import result_columns
 from dse.sweep.fold import Fold
 from dse.sweep.local import on_this_machine
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
-from dse.sweep.record import finished, write_record
+from dse.sweep.record import finished, refuse_other_space, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
     TableWriter,
@@ -69,6 +69,8 @@ def sweep(
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
     folder = open_folder(Path(out))
     refuse_other_kind(folder, search=False, name=space.name)
+    if resume:
+        refuse_other_space(folder, space)
     if resume and (found := finished(folder, space, keep)):
         return found
     with writing(folder, f"; make room, then {GO_ON}"):
@@ -226,14 +228,13 @@ class _Sweep:
         return front, top
 
     def _at_baseline(self) -> pd.DataFrame:
-        """Return each objective where only one axis moves from the base GPU."""
+        """Return each objective where only one axis moves from the base GPU, None where that cannot be had."""
         around, columns = designs.one_axis_at_a_time(self.space)
         rows = []
         for chunk in self.evaluator.chunks(columns) if around else ():
-            empty = self.evaluator.reasons.empty(chunk.code, [o.name for o in self.space.objectives])
-            for number in range(len(chunk.code)):
+            for number, code in enumerate(chunk.code):
                 axis, value = around[len(rows) // len(self.space.objectives)]
                 for o in self.space.objectives:
-                    result = None if empty[o.name][number] else float(chunk.results[o.name][number])
+                    result = None if code else float(chunk.results[o.name][number])
                     rows.append((axis, value, o.name, result))
         return pd.DataFrame(rows, columns=["axis", "number", "objective", "at_baseline"])

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dse.hardware.area import DieArea
 from dse.hardware.presets import GpuSheet, gpu_index, preset_sheet
@@ -102,19 +102,21 @@ def objective_trust(space: Space, objective: Objective) -> Trust:
 
 def trust(space: Space, text: str) -> Trust:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
-    (workload, metric), power = named_metric(text), space.power.model.uncertainty
-    known = _by_metric(lambda one: time_uncertainty(space, workload, one), power)
+    workload, metric = named_metric(text)
+    named = [w for w in space.workloads if w.name == workload] or space.workloads
+    known = _by_metric(
+        lambda one: _time(space.model, named, one, space.base), _power(space.power.model, named, space.base)
+    )
     known |= {"die_mm2": DieArea.from_table().uncertainty}
     if metric in known:
-        named = [w for w in space.workloads if w.name == workload] or space.workloads
         return Trust(known[metric], scope=_scope(metric, known[metric], named))
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
     return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
 
-def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower) -> Trust:
+def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet) -> Trust:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...)."""
-    known = _by_metric(lambda one: _time(model, [workload], one), power.uncertainty)
+    known = _by_metric(lambda one: _time(model, [workload], one, gpu), _power(power, [workload], gpu))
     if metric in known:
         return Trust(known[metric], scope=_scope(metric, known[metric], [workload]))
     return Trust(None, metric == "memory_gb")
@@ -149,20 +151,44 @@ def _by_metric(
 def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_ms") -> Uncertainty | None:
     """Return how far off a time of a workload (by name, or of all) may be; None where no calibration says so.
 
-    None also for a trace, and for products in types that were not fitted, such as fp8 or 4-bit weights. A serving
+    None also for a trace, for products in types that were not fitted, such as fp8 or 4-bit weights, and around a base
+    GPU on which a calibration of single GPUs was not fitted. A serving
     engine brings its own interval, in which the kernels' errors are, of the runs that the ``metric`` stands for (first
     tokens: prefills); of several workloads the widest holds.
     """
-    return _time(space.model, [w for w in space.workloads if w.name == workload] or space.workloads, metric)
+    named = [w for w in space.workloads if w.name == workload] or space.workloads
+    return _time(space.model, named, metric, space.base)
 
 
-def _time(model: TimingModel, workloads: Sequence[Workload], metric: str) -> Uncertainty | None:
-    covered = all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
-    if not covered or model.uncertainty is None:
+def power_uncertainty(space: Space) -> Uncertainty | None:
+    """Return how far off the watts of all workloads may be; None where :func:`time_uncertainty` is None for their
+    kernels or GPU, too: watts were measured of the same types."""
+    return _power(space.power.model, space.workloads, space.base)
+
+
+def _covered(workloads: Sequence[Workload]) -> bool:
+    """Whether all products of some workloads are of types that were fitted."""
+    return all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+
+
+def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
+    """The uncertainty where it is said of a GPU: one of those that were measured, by name or numbers, or of any."""
+    if known is None or known.anywhere or gpu.name in known.gpus:
+        return known
+    return known if any(gpu.numbers() == one.numbers() for one in _measured(known)) else None
+
+
+def _power(model: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
+    return _said_of(model.uncertainty, gpu) if _covered(workloads) else None
+
+
+def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> Uncertainty | None:
+    kernels = _said_of(model.uncertainty, gpu)
+    if kernels is None or not _covered(workloads):
         return None
-    found = list(dict.fromkeys(_served(model.uncertainty, w, metric) for w in workloads))
+    found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
-    return Uncertainty(low, high, "; ".join(dict.fromkeys(u.source for u in found)), found[0].gpus)
+    return replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
 
 
 def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertainty:
@@ -173,7 +199,7 @@ def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertaint
     whole = _RUN_OF_PHASE[workload.phases[0].name] if len(workload.phases) == 1 else "llm_e2e"
     low, high = interval_of(engine, _RUN.get(metric, whole))
     # The engine's are of the log of predicted over measured; an Uncertainty holds measured over predicted.
-    return Uncertainty(math.exp(-high), math.exp(-low), f"runs of {engine.title}", kernels.gpus)
+    return replace(kernels, low=math.exp(-high), high=math.exp(-low), source=f"runs of {engine.title}")
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:

@@ -65,6 +65,7 @@ def found(wide: Any) -> Explanation:
     return wide[0]
 
 
+@pytest.mark.slow
 def test_elasticities_are_finite_differences_away_from_kinks(wide: Any) -> None:
     (found, near), step = wide, 1e-5
     numbers = SHEET.numbers()
@@ -210,6 +211,7 @@ def products(folder: Path) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 def test_kernels_held_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Path) -> None:
     """What DRAM hides of the SMs' work shows as the clock falls, kernel by kernel."""
     path = tmp_path / "held.csv"

@@ -78,6 +78,7 @@ def again(space: Space, model: BatchModel, axes: dict[str, Any]) -> Any:
     return model.of(np.full(len(axes["sm_count"]), -1), designs.with_links(space, axes))
 
 
+@pytest.mark.slow
 def test_a_refined_member_dominates_its_origin_under_exact_evaluation(space, model, front, found):
     improved = np.isfinite(found.successors["sm_count"])
     assert improved.sum() == found.improved > 0
@@ -152,6 +153,7 @@ def test_slopes_are_finite_differences_of_the_smooth_model(smooth):
     assert (np.abs(found.slopes) > 1e-3).mean() > 0.2
 
 
+@pytest.mark.slow
 def test_the_smooth_model_is_near_the_exact_one(space, model, smooth, front):
     """It differs by the ramps of waves and by unrounded links."""
     exact = again(space, model, front)

@@ -75,6 +75,7 @@ def test_a_tenth_of_a_small_grid_holds_nearly_all_of_its_hypervolume(space, trut
     assert min(share) > 0.97, share  # eight seeds lie between 0.989 and 0.999
 
 
+@pytest.mark.slow
 def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_once):
     found = search(space, evaluations=10_000)
     assert found.evaluations == found.result.n == space.size

@@ -109,6 +109,17 @@ WRONG = [
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "less"}]), ["goal = 'less'", '"min"']),
     (_set("objectives", [{"value": "prefill.tbt_ms", "goal": "min"}]), ["'prefill.tbt_ms'"]),
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "min", "name": "die_mm2"}]), ["die_mm2", "something else"]),
+    (
+        _set(
+            "objectives",
+            [
+                {"value": "decode.tbt_ms", "goal": "min"},
+                {"value": "2 * die_mm2", "goal": "min", "name": "decode.dram_bandwidth_ms"},
+            ],
+        ),
+        ["entry 2: name = 'decode.dram_bandwidth_ms' means something else"],
+    ),
+    (_set("objectives", [{"value": "decode.energy_j", "goal": "min", "unit": "kWh"}]), ["unit = 'kWh'", "is in J"]),
     (_set("objectives", [{"value": "3", "goal": "min"}]), ["entry 1: value: '3' is the same in every design"]),
     (_set("objectives", [{"value": "2 * base.tdp_w", "goal": "min"}]), ["is the same in every design", "die_mm2"]),
     (_set("objectives", [{"value": "die_mm2 / 0", "goal": "min"}]), ["entry 1: value:", "divides by '0'"]),
@@ -137,6 +148,19 @@ def test_wrong_files_are_refused_in_a_sentence(number: int, small: dict[str, Any
     assert re.match(re.escape(str(path)), message), message
     for part in parts:
         assert part in message
+
+
+def test_an_axis_moves_its_own_links_alone(small: dict[str, Any]) -> None:
+    small |= {"axes": {"sm_count": [96, 120], "tdp_w": [500, 700]}, "links": {"l2_mib": "sm_count"}}
+    which, columns = designs.one_axis_at_a_time(space_from_mapping(small, "here", "small"))
+    assert which == [("sm_count", 96), ("sm_count", 120), ("tdp_w", 500), ("tdp_w", 700)]
+    assert columns["sm_count"].tolist() == [96, 120, 132, 132]
+    assert columns["l2_mib"].tolist() == [96, 120, 50, 50]  # the base's own where it does not move
+    assert columns["tdp_w"].tolist() == [700, 700, 500, 700]
+
+
+def test_a_shipped_space_is_found_by_name() -> None:
+    assert load_space("h100_tensor_core").name == "h100_tensor_core"
 
 
 def test_the_digest_covers_what_a_file_holds(small: dict[str, Any], tmp_path) -> None:

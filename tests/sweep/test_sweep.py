@@ -131,6 +131,7 @@ def test_axis_effects_agree_with_the_points(result: SweepResult) -> None:
     assert base["at_baseline"].tolist() == pytest.approx([result.baseline[o].item() for o in base["objective"]])
 
 
+@pytest.mark.slow
 def test_chunks_do_not_change_results(result: SweepResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("dse.sweep.evaluate.BLOCK", 8)
     monkeypatch.setattr("dse.sweep.evaluate.CHUNK", 16)
@@ -227,6 +228,42 @@ def test_an_objective_without_a_value_is_a_reason(quick: dict[str, Any]) -> None
     points = found.points()
     assert points["odd"].isna().equals(points["sm_count"] == 132)  # not drawn as 0
     assert points["decode.tbt_ms"].notna().all()
+
+
+def test_an_objective_without_a_value_has_none_where_memory_lacks_too(quick: dict[str, Any]) -> None:
+    quick["axes"] |= {"dram_gb": [2, 80]}
+    quick["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
+    found = sweep(space_from_mapping(quick, "here", "small"))
+    points = found.points()
+    assert points["odd"].isna().equals(points["sm_count"] == 132)
+    effects = found.axis_effects.set_index(["axis", "number"])["at_baseline"]
+    assert np.isnan(effects["dram_gb", 2])  # it cannot be had
+    assert effects["sm_count", 120] < 0
+
+
+def test_capacities_that_print_alike_are_all_counted(quick: dict[str, Any]) -> None:
+    """Memory that follows other attributes is one reason, however many capacities there are; an axis' one each."""
+    quick["axes"] = {"sm_count": [96, 108, 120, 132], "tdp_w": [500, 600, 700]}
+    quick["links"] = {"dram_gb": "1.5 + sm_count * 1e-7 * tdp_w"}
+    found = sweep(space_from_mapping(quick, "here", "small"))
+    points = found.points()
+    assert found.n_feasible == points["feasible"].sum() == 0
+    (reason,) = found.infeasible
+    assert found.infeasible[reason] == 12 and reason.endswith("GB, more than dram_gb")
+    quick |= {"axes": {"sm_count": [96, 108], "dram_gb": [1.50000001, 1.50000002]}, "links": {}}
+    found = sweep(space_from_mapping(quick, "here", "small"))
+    assert found.n_feasible == 0
+    assert list(found.infeasible.values()) == [4] and "has 1.5 GB" in next(iter(found.infeasible))
+
+
+def test_resuming_another_finished_space_is_refused(quick: dict[str, Any], tmp_path: Path) -> None:
+    quick["axes"] = {"sm_count": [96, 132]}
+    sweep(space_from_mapping(quick, "here", "small"), tmp_path)
+    before = (tmp_path / "points.parquet").read_bytes()
+    quick["axes"] = {"sm_count": [96, 120]}
+    with pytest.raises(InputError, match="holds the finished sweep of another space, or of small before it was"):
+        sweep(space_from_mapping(quick, "here", "small"), tmp_path, resume=True)
+    assert (tmp_path / "points.parquet").read_bytes() == before
 
 
 def test_objectives_off_the_scale_have_no_median(quick: dict[str, Any]) -> None:

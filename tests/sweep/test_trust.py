@@ -25,6 +25,7 @@ from dse.sweep.trust import (
 )
 from dse.tables import read_table
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.uncertainty import Uncertainty
 from dse.workload.engine import Engine, engines, interval_of
 from dse.workload.parse import load_workload
@@ -37,6 +38,16 @@ class Measured(Amali):
     @property
     def uncertainty(self):
         return Uncertainty(0.9, 1.2, "made up", ("h100_sxm",))
+
+
+H100 = preset_sheet("h100_sxm")
+
+
+def product(*known):
+    """Ends of the product of two predictions whose errors are independent."""
+    middle = sum(math.log(u.low * u.high) / 2 for u in known)
+    half = math.hypot(*(math.log(u.high / u.low) / 2 for u in known))
+    return math.exp(middle - half), math.exp(middle + half)
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +94,7 @@ def test_an_engine_brings_its_own_interval_of_times(calibrated):
     rate = trust(space, "decode.tokens_per_s").uncertainty
     assert (rate.low, rate.high) == pytest.approx((math.exp(-0.02), math.exp(0.2)))
     energy, power = trust(space, "decode.energy_j").uncertainty, BoardPower.from_table().uncertainty
-    assert energy.high == pytest.approx(math.exp(math.hypot(0.02, math.log(power.high))))
+    assert (energy.low, energy.high) == pytest.approx(product(trust(space, "decode.time_ms").uncertainty, power))
 
 
 def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
@@ -95,7 +106,7 @@ def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
 
     def told(metric, text):
         workload = load_workload(f"gpt2_xl:{text},engine={engine.name}")
-        found = run_trust(metric, workload, Measured(), BoardPower.from_table())
+        found = run_trust(metric, workload, Measured(), BoardPower.from_table(), H100)
         assert found.uncertainty is not None
         return found.uncertainty.low, found.uncertainty.high
 
@@ -124,7 +135,7 @@ def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(ca
         mixed = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
         space = replace(space_from_mapping(mixed, "here", "messages"), model=Measured())
         found = trust(space, f"decode.{metric}")
-        assert run_trust(metric, load_workload(use), Measured(), space.power.model) == found
+        assert run_trust(metric, load_workload(use), Measured(), space.power.model, H100) == found
         return found
 
     for metric in ("tbt_ms", "time_ms", "tokens_per_s", "energy_j", "tokens_per_joule"):
@@ -175,24 +186,23 @@ def test_time_energy_and_their_inverses_follow_from_time_and_power(calibrated):
     assert (rate.low, rate.high) == (1 / 1.2, 1 / 0.9)
     energy = trust(calibrated, "decode.energy_j").uncertainty
     power = BoardPower.from_table().uncertainty
-    assert math.log(energy.high) == pytest.approx(math.hypot(math.log(1.2), math.log(power.high)))
+    assert (energy.low, energy.high) == pytest.approx(product(time, power))
     assert trust(calibrated, "decode.tokens_per_joule").uncertainty.low == pytest.approx(1 / energy.high)
 
 
 def test_designs_are_alike_where_the_interval_of_their_ratio_holds_one(calibrated):
-    """The interval of independent errors: both sides of 80 % added in squares, the wider way round for either."""
+    """The interval of independent errors: half widths added in squares about the sum of the middles, all in logs."""
     known = trust(calibrated, "decode.tbt_ms")
     assert known.interval(10.0) == (9.0, 12.0)
     ratio = known.of_ratio()
-    far = math.exp(math.hypot(math.log(0.9), math.log(1.2)))
+    far = math.exp(math.log(1.2 / 0.9) / 2 * math.sqrt(2))
     assert (ratio.low, ratio.high) == pytest.approx((1 / far, far))
     assert known.same(10.0, 9.99 * far) and not known.same(10.0, 10.01 * far)
     assert known.same(9.99 * far, 10.0) and not known.same(10.01 * far, 10.0)
     assert trust(calibrated, "die_usd").of_ratio() is None
     wide = Trust(Uncertainty(0.5, 2.0, "wider"))
     over = known.of_ratio(wide)
-    assert over.high == pytest.approx(math.exp(math.hypot(math.log(2.0), math.log(0.9))))
-    assert over.low == pytest.approx(math.exp(-math.hypot(math.log(0.5), math.log(1.2))))
+    assert (over.low, over.high) == pytest.approx(product(wide.uncertainty, Uncertainty(1 / 1.2, 1 / 0.9, "")))
     assert not trust(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
     assert known.word == "−10 to +20 %"
 
@@ -224,9 +234,38 @@ def test_a_calibration_of_a_gpu_of_one_s_own_says_nothing_of_others(space):
 
 def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
     def scope(line):
-        return run_trust("tbt_ms", load_workload(line), Measured(), BoardPower.from_table()).scope
+        return run_trust("tbt_ms", load_workload(line), Measured(), BoardPower.from_table(), H100).scope
 
     experts = "mixtral_8x7b:phase=decode,batch=8,context=512"
     assert scope(experts) == DENSE_ALONE
     assert scope(f"{experts},tp=2") == DENSE_KERNELS_ALONE
     assert scope("llama3_8b:phase=decode") == ""
+
+
+def test_an_interval_beside_1_stays_beside_it_in_a_product():
+    slow = Uncertainty(1.05, 1.35, "an engine of one's own")
+    ratio = slow.times(slow.of_inverse())
+    assert ratio.low == pytest.approx(1 / ratio.high) and ratio.high == pytest.approx(1.195, abs=1e-3)
+    narrow = Uncertainty(0.99, 1.01, "sure")
+    assert slow.times(narrow).low == pytest.approx(1.05, rel=1e-3)
+
+
+def test_errors_of_some_gpus_are_not_said_of_others():
+    workload, power = load_workload("gpt2_xl:phase=decode"), BoardPower.from_table()
+    l40s = preset_sheet("l40s")
+    assert run_trust("tbt_ms", workload, Measured(), power, H100).uncertainty is not None
+    assert run_trust("tbt_ms", workload, Measured(), power, l40s) == Trust(None)
+    same = replace(changed(H100, {}, "test"), name="mine")
+    assert run_trust("tbt_ms", workload, Measured(), power, same).uncertainty is not None
+    shared = load_timing_calibration("shared").model
+    assert run_trust("tbt_ms", workload, shared, power, l40s).uncertainty.anywhere
+    own = power.fitted_to("mine", Uncertainty(0.95, 1.05, "left out", ("h200",)))
+    assert run_trust("power_w", workload, shared, own, l40s) == Trust(None)
+    assert run_trust("power_w", workload, shared, power, l40s).uncertainty is not None
+
+
+def test_watts_of_types_that_were_not_measured_carry_no_interval():
+    shared, power = load_timing_calibration("shared").model, BoardPower.from_table()
+    for dtype, known in (("bf16", True), ("fp8", False)):
+        workload = load_workload(f"gpt2_xl:phase=decode,dtype={dtype}")
+        assert (run_trust("power_w", workload, shared, power, H100).uncertainty is not None) == known
