@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 
 from dse.calibrate import board_fit
 from dse.calibrate.board_fit import LONG_US, PRIOR_WEIGHT
@@ -14,13 +15,15 @@ from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibrate.launches import Rows, load_rows
 from dse.calibrate.measured import read_operators, refuse_one_family
+from dse.calibrate.network_rows import RUNS
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import Coefficient
+from dse.calibrate.residuals import quantiles
 from dse.calibrate.validate import uncovered
 from dse.errors import InputError
 from dse.power.board import FREE
 from dse.power.calibration import LEFT_OUT
-from dse.uncertainty import SHARE, Uncertainty
+from dse.uncertainty import Uncertainty
 
 STRENGTHS = (PRIOR_WEIGHT / 3, PRIOR_WEIGHT, PRIOR_WEIGHT * 3)
 FOLDS = 5
@@ -44,6 +47,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     measured = read_operators(path)
     models, unknown = device_models(measured.frame.assign(device=device_names(measured.frame)), gpu=gpu)
     reason = uncovered(measured.frame, unknown)
+    reason = reason.where((reason != "") | ~measured.frame["op"].isin(RUNS), "a run of a whole network: no kernel")
     short = (reason == "") & (measured.frame["latency_us"] < LONG_US)
     reason = reason.where(~short, f"shorter than {LONG_US:g} us: power of what ran before")
     skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
@@ -52,8 +56,8 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
         raise InputError(_nothing_left(path, skipped))
     if used["device"].nunique() > 1:
         raise InputError(f"{path}: rows of {', '.join(sorted(used['device'].unique()))}; give a table of one device")
-    sheet = models[str(used["device"].iloc[0])].sheet
-    rows = load_rows(used, sheet, skipped)
+    on = models[str(used["device"].iloc[0])]
+    rows = load_rows(used, on.sheet, skipped, on.model)
     if rows is None:
         raise InputError(_nothing_left(path, skipped))
     refuse_one_family(str(path), rows.table["family"])
@@ -75,8 +79,9 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
         f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times",
         "away from the power limit a constant does as well: operands, which nobody recorded, decide (experiment 006)",
     ]
+    left_out = _left_out(found, rows.table["family"], on.sheet.name)
     return Answer("board", f"board_refit_{measured.sha256[:8]}", measured.path, measured.sha256, len(rows.table),
-                  skipped, found.strength, models, fitted, None, notes, _left_out(found, sheet.name))  # fmt: skip
+                  skipped, found.strength, models, fitted, None, notes, left_out)  # fmt: skip
 
 
 def _nothing_left(path: Path, skipped: Mapping[str, int]) -> str:
@@ -88,10 +93,10 @@ def _off(*ratios: np.ndarray) -> list[np.ndarray]:
     return [100 * np.abs(ratio - 1) for ratio in ratios]
 
 
-def _left_out(found: _Fit, gpu: str) -> Uncertainty:
+def _left_out(found: _Fit, families: pd.Series, gpu: str) -> Uncertainty:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
-    low, high = np.quantile(1 / found.ratios["board"][1], [(1 - SHARE) / 2, (1 + SHARE) / 2])
-    return Uncertainty(float(low), float(high), LEFT_OUT, (gpu,))
+    low, _, high = quantiles(np.log(found.ratios["board"][1]), families)
+    return Uncertainty(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu,))
 
 
 def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:
@@ -99,7 +104,7 @@ def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:
 
     The strength of a fold is chosen among the other folds, so that a row's family is seen by no choice.
     """
-    fold = np.array([zlib.crc32(name[::-1].encode()) % FOLDS for name in rows.table["family"]])
+    fold = _folds(rows.table["family"])
     present = np.unique(fold)
     outs = list(dict.fromkeys([frozenset[int](), *(frozenset([a, b]) for a in present for b in present)]))
     masks = np.array([[float(f not in out) for f in fold] for out in outs])
@@ -110,6 +115,12 @@ def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:
     found = _ratios(rows, fold, outs, fits)
     draws = benchmark_draws(rows.table["family"].tolist(), DRAWS)
     return found, board_fit.fit_batch(rows, draws, np.full(DRAWS, found.strength))
+
+
+def _folds(families: pd.Series) -> np.ndarray:
+    """Return each row's fold, FOLDS of about as many families each; of fewer families each is one of its own."""
+    order = sorted(families.unique(), key=lambda name: zlib.crc32(name[::-1].encode()))
+    return families.map({name: place % FOLDS for place, name in enumerate(order)}).to_numpy()
 
 
 def _ratios(rows: Rows, fold: np.ndarray, outs: list[frozenset[int]], fits: np.ndarray) -> _Fit:

@@ -68,7 +68,7 @@ def device_names(frame: pd.DataFrame) -> pd.Series:
 
 def _model_of(sheet: GpuSheet, timing: str, calibration: str | None) -> DeviceModel:
     if timing != "amali":
-        if calibration:
+        if calibration not in (None, "none"):
             raise InputError(f"--calibration: {timing} cannot be calibrated; give --timing amali")
         return DeviceModel(sheet, timing_model(timing, "--timing"), None)
     if calibration == "none":
@@ -84,6 +84,7 @@ def predictors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> tuple[P
     for device, part in rows.groupby("device", sort=True):
         used = models[str(device)]
         model, fitted = type(used.model).__name__.lower(), used.calibration.gpus if used.calibration else ()
+        its_own = find_preset(str(device)) in (None, used.sheet.name)  # not another GPU's, which --gpu asks for
         found.append(Predictor(str(device), len(part), used.sheet.title, model, used.model.calibration, fitted,
-                               used.sheet.name in fitted))  # fmt: skip
+                               its_own and used.sheet.name in fitted))  # fmt: skip
     return tuple(found)

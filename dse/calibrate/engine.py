@@ -12,6 +12,8 @@ import numpy as np
 from dse.calibrate.engine_fit import Runs, fits, measured_runs
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import quantiles
+from dse.calibrate.timing import FAR_OFF
+from dse.calibrate.validation_notes import OTHER_UNIT
 from dse.errors import InputError
 from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
 
@@ -126,6 +128,7 @@ def calibrate_engine(
     held = _held(runs, seen, eager)
     costs = _costs(runs, seen, base, held)
     values = {c.name: c.value for c in costs}
+    _refuse_other_unit(runs.error(seen, values), runs.error(every, {"turn": base.turn}))
     some, kernels = bool((~seen).any()), {"turn": base.turn}
     judging = ~seen if some else every
     judged = runs.error(judging, values)
@@ -135,6 +138,17 @@ def calibrate_engine(
         name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, kernels)),
         _percent(runs.error(seen, values)), left_out, alone, low, high, skipped,
     )  # fmt: skip
+
+
+def _refuse_other_unit(fitted: np.ndarray, alone: np.ndarray) -> None:
+    """Refuse runs that are far shorter than their kernels, or so long that no host explains it; log errors (runs,)."""
+    short, long = float(np.exp(np.median(fitted))), float(np.exp(np.median(alone)))
+    if short > FAR_OFF or long < 1 / OTHER_UNIT:
+        told = f"fitted, {short:.3g}" if short > FAR_OFF else f"of the kernels alone, {long:.3g}"
+        raise InputError(
+            f"calibrate engine: the median of predicted over measured times is, {told}: is latency_us in microseconds, "
+            "and are the runs of this GPU and network?"
+        )
 
 
 def _percent(error: np.ndarray) -> float:

@@ -17,7 +17,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.power.activity import Activity, activity
 from dse.timing.amali import Amali
-from dse.timing.timing import Timing
+from dse.timing.timing import Timing, TimingModel
 from dse.workload.attention import attention_operator
 from dse.workload.attention_library import library_of
 from dse.workload.gemm import gemm_operator
@@ -88,8 +88,11 @@ def family(row: Any) -> str:
     return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"
 
 
-def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int]) -> Rows | None:
-    """Rows of a measured table on a GPU: the candidate that the timing model finds fastest stands for each.
+def load_rows(
+    table: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int], model: TimingModel | None = None
+) -> Rows | None:
+    """Rows of a measured table on a GPU: the candidate that the timing ``model`` (None: AMALI uncalibrated) finds
+    fastest stands for each.
 
     Rows without a kernel on this GPU count in ``skipped``; None where no row is left.
     """
@@ -108,7 +111,8 @@ def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int]) -> 
         return None
     table = table.iloc[made].reset_index(drop=True)
     kernels = jax.tree.map(jnp.asarray, Kernel.stack([c.kernel for group in groups for c in group]))  # pyright: ignore[reportArgumentType]
-    timing = jax.jit(jax.vmap(lambda kernel: Amali()(kernel, gpu)))(kernels)
+    timed = (model or Amali()).anonymous()
+    timing = jax.jit(jax.vmap(lambda kernel: timed(kernel, gpu)))(kernels)
     time = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.microseconds), np.inf)
     best = fastest(time, np.cumsum([0, *(len(group) for group in groups[:-1])]))
     kernels, timing = jax.tree.map(lambda x: x[best], (kernels, timing))

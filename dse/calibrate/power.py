@@ -12,18 +12,25 @@ from dse.errors import InputError
 
 Told = Callable[[int], None]
 
+VARIANT = "hw"
+"""Components that a table of kernels is fitted with where none are named: from hardware counters."""
 
-def calibrate_power(table: Path, variant: str = "hw", told: Told = lambda _: None, gpu: str | None = None) -> Answer:
+
+def calibrate_power(
+    table: Path, variant: str | None = None, told: Told = lambda _: None, gpu: str | None = None
+) -> Answer:
     """Fit the power model that a measured table can inform: AccelWattch's multipliers, or the board's coefficients.
 
     ``told`` is called with 1 after each of :data:`PARTS` parts. ``gpu``: a preset or TOML that stands for the device of
     a table of operators. Raises InputError for a table that cannot be used.
     """
     if table_kind(table) == "operators":
+        if variant is not None:
+            raise InputError(f"--variant {variant}: {table} holds operators, not kernels with components; leave it out")
         return calibrate_board(table, told, PARTS, gpu)
     if gpu:
         raise InputError(f"--gpu: {table} holds kernels with the components of AccelWattch; they need no GPU")
-    return _kernels(table, variant, told)
+    return _kernels(table, variant or VARIANT, told)
 
 
 PARTS = len(CLASSES) + 1

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.device_models import device_names
 from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import errors_of, listed, seen
@@ -95,7 +96,8 @@ class TimingAnswer:
         if self.rows_left_out:
             head |= {"left_out": f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more"}
         else:
-            head |= {"left_out": "none: too few rows; the errors below are those of the calibration it started from"}
+            none = "none: too few rows or shape families; the errors below are those of the calibration it started from"
+            head |= {"left_out": none}
         head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
         lines = [f"{key} = {_toml(value)}" for key, value in head.items()]
         lines += ["", listed(self.residuals).rstrip()]
@@ -131,6 +133,7 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     if not read:
         raise InputError("calibrate timing: no table is given; give one or more measured tables")
     frame = pd.concat([t.frame for t in read], ignore_index=True)
+    frame = frame.assign(device=device_names(frame))
     way = find_harness(harness) if harness else None
     mine, skipped = _of_device(frame, sheet, gpu)
     sheets = {str(device): sheet for device in mine["device"].unique()}
@@ -175,15 +178,17 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
     ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
-    ``near``: a calibration whose errors stand for those of a fit to few rows, which leaves out none.
+    ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
+    none: it leaves out no row.
     """
     if len(rows.table) < FEWEST:
         raise InputError(
             f"calibrate timing: {len(rows.table)} rows can be fitted; give at least {FEWEST} rows of "
             f"{', '.join(FITTED_OPERATORS)} in {' or '.join(FITTED_DTYPES)}"
         )
-    few = near is not None and len(rows.table) < ENOUGH
-    out = np.zeros(len(rows.table), bool) if few else left_out(rows.table["family"])
+    out = left_out(rows.table["family"])
+    few = near is not None and (len(rows.table) < ENOUGH or out.all() or not out.any())
+    out = np.zeros(len(rows.table), bool) if few else out
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start)
     _refuse_far_off(fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()

@@ -84,7 +84,8 @@ def compared(
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
     for device, group in covered[~runs].groupby("device", sort=True):
-        rows = load_rows(group, models[str(device)].sheet, skipped)
+        used = models[str(device)]
+        rows = load_rows(group, used.sheet, skipped, used.model)
         if rows is not None:
             parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
     if runs.any():

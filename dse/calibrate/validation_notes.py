@@ -14,7 +14,7 @@ from dse.tables import read_table
 from dse.workload.engine import COSTS, SHARED, engines
 
 OTHER_UNIT = 100.0
-"""Predicted over measured time of a whole network that no engine explains: times are in another unit."""
+"""Predicted over measured time that no kernel and no engine explains: times are in another unit."""
 
 
 def validation_notes(
@@ -27,7 +27,7 @@ def validation_notes(
     whole = rows["op"].isin(RUNS)
     notes += _notes_of_runs(rows[whole]) if whole.any() else []
     notes += _notes_of_quantised(rows[~whole]) if not whole.all() else []
-    notes += roofline_notes(rows)
+    notes += [*_notes_of_unit(rows[~whole]), *roofline_notes(rows)]
     layers = rows[rows[LAYER_COLUMN] != ""]
     if len(layers):
         ops = ", ".join(sorted(set(layers["op"])))
@@ -85,8 +85,12 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
     if (runs["engine"] == SHARED).any():
         notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
                      "engines'; 'dse calibrate engine' fits your own")  # fmt: skip
-    apart = float(np.exp(np.median(np.log(runs["predicted_us"] / runs["latency_us"]))))
-    if not 1 / OTHER_UNIT < apart < OTHER_UNIT:
-        notes.append(f"whole networks: the median row is predicted {apart:.2g} times as long as measured: is "
-                     "latency_us in microseconds?")  # fmt: skip
-    return notes
+    return notes + [f"whole networks: {note}" for note in _notes_of_unit(runs)]
+
+
+def _notes_of_unit(rows: pd.DataFrame) -> list[str]:
+    """That times are in another unit, where most are far from what is predicted."""
+    apart = float(np.exp(np.median(np.log(rows["predicted_us"] / rows["latency_us"])))) if len(rows) else 1.0
+    if 1 / OTHER_UNIT < apart < OTHER_UNIT:
+        return []
+    return [f"the median row is predicted {apart:.2g} times as long as measured: is latency_us in microseconds?"]

@@ -37,7 +37,7 @@ class PredictedRows:
 
 
 def worst_rows(rows: pd.DataFrame, runs: np.ndarray, parts: Sequence[PredictedRows]) -> list[dict[str, Any]]:
-    """Return the rows that are farthest off, each with its stack [us].
+    """Return the rows that are farthest off, each with its stack [us], which adds up to the predicted time.
 
     ``rows``: those of all ``parts``, one part after another; ``runs`` (rows,): whether a GPU can run the row at all.
     """
@@ -53,18 +53,22 @@ def worst_rows(rows: pd.DataFrame, runs: np.ndarray, parts: Sequence[PredictedRo
 
 
 def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
-    shape: dict[str, Any] = {c: float(row[c]) for c in SHAPES[row["op"]]}
+    shape: dict[str, Any] = {c: float(row[c]) for c in SHAPES[row["op"]] if pd.notna(row[c])}
     if row["op"] in RUNS:
         shape = {"group": row["group"]} | shape
     if row["op"] == "bmm":
         shape = {"batch": max(float(np.nan_to_num(row["batch"])), 1.0)} | shape
     if row[LAYER_COLUMN]:
         shape = {"layer": row[LAYER_COLUMN]} | shape
+    overhead, predicted = float(row["overhead_us"]), float(row["predicted_us"])
+    kernel = sum(stack.values())
+    visible = (predicted - overhead) / kernel if kernel > 0 else 0.0  # an eager launch's host hides some of it
     return {"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
-            "measured_us": float(row["latency_us"]), "predicted_us": float(row["predicted_us"]),
-            "ratio": float(row["predicted_us"] / row["latency_us"]),
+            "measured_us": float(row["latency_us"]), "predicted_us": predicted,
+            "ratio": float(predicted / row["latency_us"]),
             "implementation": row["implementation"], "kernel": row["kernel"], "harness": row["harness"],
-            "stack_us": {HOST if row["op"] in RUNS else OVERHEAD: float(row["overhead_us"])} | stack}  # fmt: skip
+            "stack_us": {HOST if row["op"] in RUNS else OVERHEAD: overhead}
+                        | {cause: us * visible for cause, us in stack.items()}}  # fmt: skip
 
 
 def kernel_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:

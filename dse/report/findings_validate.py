@@ -79,16 +79,8 @@ def worst_stacks(found: TimeValidation) -> pd.DataFrame:
         name = f"{row['device']}, {row['op']} {row['dtype']}"
         told = {"place": place, "name": name, "shape": worst_shape(row), "kernel": row["kernel"]}
         told |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
-        cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in _seen(row).items() if us > 0]
+        cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in row["stack_us"].items() if us > 0]
     return pd.DataFrame(cells)
-
-
-def _seen(row: dict) -> dict[str, float]:
-    """Parts of a row's predicted time [us]: of the kernel, what outlasts the work of an eager launch's host."""
-    overhead = row["stack_us"].get(OVERHEAD, 0.0)
-    kernel = sum(row["stack_us"].values()) - overhead
-    visible = (row["predicted_us"] - overhead) / kernel if kernel > 0 else 0.0
-    return {part: us if part == OVERHEAD else us * visible for part, us in row["stack_us"].items()}
 
 
 def whole_groups(found: TimeValidation) -> pd.DataFrame:

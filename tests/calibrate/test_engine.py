@@ -133,6 +133,11 @@ def test_refusals(table, tmp_path):
     pd.read_csv(table).head(3).to_csv(few, index=False)
     with pytest.raises(InputError, match="3 runs of whole networks can be fitted, 8 are needed"):
         calibrate_engine("mine", [few])
+    runs = pd.read_csv(table)
+    for factor, told in ((1e-3, r"fitted, \d+"), (1e3, "of the kernels alone, 0.000")):
+        runs.assign(latency_us=factor * runs["latency_us"]).to_csv(few, index=False)
+        with pytest.raises(InputError, match=f"{told}.*: is latency_us in microseconds"):
+            calibrate_engine("mine", [few])
     bad = tmp_path / "bad.toml"
     bad.write_text('format = "gpu-dse engine 1"\nstep_us = -4\n')
     with pytest.raises(InputError, match="launch_us is missing; give a number"):

@@ -1,5 +1,7 @@
 """Runs of whole networks: the sum of their kernels and their host, requests that wait, rows that are refused."""
 
+import json
+
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
@@ -7,6 +9,7 @@ import pytest
 
 from dse.calibrate.network_rows import network_rows, passes_of, predicted_runs, run_stack
 from dse.calibrate.validate_time import validate_time
+from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.report.page_validate import validation_page_html
@@ -148,6 +151,14 @@ def test_forward_passes_are_not_told_as_fitted(tmp_path):
     pd.DataFrame([ROW | forward, ROW]).to_csv(path, index=False)
     said = " ".join(validate_time(path).notes)
     assert "(pytorch_eager, vllm_2024); the host of vllm_2024 is fitted to seven in ten" in said
+
+
+def test_a_forward_pass_needs_no_output(tmp_path, capsys):
+    path = tmp_path / "runs.csv"
+    forward = {"op": "model_inf", "dtype": "fp32", "group": "neusight_bert_large", "seq_q": 512.0, "seq_kv": None}
+    pd.DataFrame([ROW | forward]).to_csv(path, index=False)
+    assert run_command(["validate", str(path), "--json"]) == 0
+    assert "seq_kv" not in json.loads(capsys.readouterr().out)["worst"][0]
 
 
 def test_a_table_of_runs_is_validated(tmp_path):

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.measured import OPERATOR_COLUMNS
+from dse.calibrate.device_models import device_names
+from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
 from dse.calibrate.stages import SHORTLIST, staged_fit
 from dse.calibrate.timed import TimedRows, best, blocks, joined
-from dse.calibrate.timing import calibrate_timing, left_out
+from dse.calibrate.timing import _of_device, calibrate_timing, left_out
 from dse.calibrate.timing_fit import fit_rows, model_of, objective, parameters, prior_values, priors
 from dse.cli import run_command
 from dse.errors import InputError
@@ -155,6 +156,28 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
         return float(np.abs(np.log(predicted / others.table["latency_us"])).mean())
 
     assert error(answer.fit.values) < 0.7 * error(shared.values)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", [True, False])
+def test_a_layer_swept_over_its_rows_is_fitted_whole(measured, tmp_path, out):
+    """One family: whether all of it would be left out or none, the shared calibration's errors stand for its own."""
+    shapes = ((n, k) for n in (1024, 2048, 4096, 8192) for k in (1024, 2048, 4096, 8192))
+    n, k = next((n, k) for n, k in shapes if left_out([f"g{n}_{k}"])[0] == out)
+    bare = measured.assign(n=float(n), k=float(k), m=np.arange(16.0, 16.0 * len(measured) + 1, 16.0))
+    bare = bare.assign(latency_us=best(load_timing_calibration("h100_sxm").model, timed(bare))[0])
+    bare.to_csv(tmp_path / "t.csv", index=False)
+    answer = calibrate_timing("h100_sxm", [tmp_path / "t.csv"])
+    assert (answer.rows, answer.rows_left_out) == (len(bare), 0)
+    answer.write(tmp_path / "mine.toml")
+    assert load_timing_calibration(tmp_path / "mine.toml").model.uncertainty is not None
+
+
+def test_rows_without_a_device_are_another_gpu_s(measured, tmp_path):
+    measured.assign(device=[None] * 100 + [DEVICE] * (len(measured) - 100)).to_csv(tmp_path / "t.csv", index=False)
+    frame = read_times(tmp_path / "t.csv").frame
+    mine, skipped = _of_device(frame.assign(device=device_names(frame)), load_sheet(DEVICE), "h100_sxm")
+    assert (len(mine), skipped) == (len(measured) - 100, {"device '(empty)' is another GPU": 100})
 
 
 def test_times_in_another_unit_are_not_fitted(measured, tmp_path):

@@ -5,10 +5,18 @@ import json
 import pandas as pd
 import pytest
 
+from dse.calibrate.board import FOLDS, _folds
+from dse.calibrate.board_fit import watts_of
 from dse.calibrate.coefficients import load_power_calibration
-from dse.calibrate.validate import validate
+from dse.calibrate.launches import load_rows
+from dse.calibrate.measured import read_operators
+from dse.calibrate.power import calibrate_power
+from dse.calibrate.validate import compared, validate
 from dse.cli import run_command
 from dse.errors import InputError
+from dse.hardware.presets import load_sheet
+from dse.power.board import BoardPower
+from dse.timing.calibration import load_timing_calibration
 from tests.calibrate.tables import kernel_table, operator_table
 
 
@@ -73,6 +81,35 @@ def test_attention_that_makes_no_sense_is_counted(tmp_path, columns, reason):
     (skipped,) = answer["skipped"]
     assert skipped["reason"].startswith(reason)
     assert (skipped["n"], answer["all"]["n"]) == (1, 1)
+
+
+def test_watts_of_kernels_are_at_the_times_of_the_gpus_calibration(tmp_path):
+    path = operator_table(tmp_path / "t.csv")
+    judged, _ = compared(read_operators(path), "model", BoardPower.from_table())
+    rows = load_rows(read_operators(path).frame, load_sheet("h200"), {}, load_timing_calibration("h200").model)
+    assert rows is not None
+    own = watts_of(BoardPower.from_table(), rows, own_time=True)
+    assert judged["predicted_w"].to_numpy() == pytest.approx(own)
+    bare = load_rows(read_operators(path).frame, load_sheet("h200"), {})
+    assert bare is not None
+    assert rows.own_timing.microseconds.tolist() != pytest.approx(bare.own_timing.microseconds.tolist(), rel=1e-3)
+
+
+def test_runs_of_whole_networks_are_no_kernels_to_fit(tmp_path):
+    path = operator_table(tmp_path / "t.csv", op="llm_prefill", latency_us=1e6)
+    with pytest.raises(InputError, match=r"no row can be fitted: a run of a whole network: no kernel \(3\)"):
+        calibrate_power(path)
+    with pytest.raises(InputError, match=r"--variant hw: .* holds operators, not kernels with components"):
+        calibrate_power(path, "hw")
+    with pytest.raises(InputError, match=r"--gpu: .* holds kernels with the components of AccelWattch"):
+        calibrate_power(kernel_table(tmp_path / "k.csv"), gpu="h200")
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 12])
+def test_no_fold_is_without_a_family(count):
+    folds = _folds(pd.Series([f"g{i}_1024" for i in range(count)] * 2))
+    assert set(folds) == set(range(min(count, FOLDS)))
+    assert (folds[:count] == folds[count:]).all()
 
 
 def test_refusals(tmp_path):

@@ -149,6 +149,21 @@ def test_options_that_no_row_heeds(table, tmp_path):
     assert "overhead" in stacks["gemm"] and "host" not in stacks["gemm"]
 
 
+def test_times_in_another_unit_are_told(table, tmp_path):
+    path = tmp_path / "ms.csv"
+    frame = pd.read_csv(table)
+    frame.assign(latency_us=frame["latency_us"] / 1e3).to_csv(path, index=False)
+    assert any("is latency_us in microseconds?" in note for note in validate_time(path).notes)
+    assert not any("microseconds" in note for note in validate_time(table).notes)
+
+
+def test_a_calibration_of_another_gpu_was_not_fitted_on_the_rows(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame[frame["device"] == "H100-SXM5-80GB"].to_csv(tmp_path / "h100.csv", index=False)
+    notes = validate_time(tmp_path / "h100.csv", gpu="a100_sxm_80gb").notes
+    assert not any("partly a training error" in note for note in notes)
+
+
 def test_rows_of_no_device_are_counted_and_predicted_with_a_gpu(table, tmp_path):
     path = tmp_path / "t.csv"
     frame = pd.read_csv(table).iloc[:6]

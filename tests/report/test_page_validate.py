@@ -108,12 +108,12 @@ def test_one_row_is_told_as_one(table, tmp_path):
     assert "1 rows" not in page
 
 
-def test_what_runs_in_the_hosts_shadow_is_not_drawn():
+def test_drawn_stacks_are_those_of_the_document():
     shape = {"device": "A", "op": "gemm", "dtype": "bf16", "m": 1.0, "n": 1.0, "k": 1.0, "kernel": "", "ratio": 1.2}
     row = shape | {
         "measured_us": 10.0,
         "predicted_us": 12.0,
-        "stack_us": {"overhead": 9.0, "selected": 4.0, "wait": 8.0},
+        "stack_us": {"overhead": 9.0, "selected": 1.0, "wait": 2.0},
     }
     stacks = findings_validate.worst_stacks(cast(TimeValidation, SimpleNamespace(document={"worst": [row]})))
     assert dict(zip(stacks["part"], stacks["us"], strict=True)) == {"overhead": 9.0, "selected": 1.0, "wait": 2.0}
