@@ -11,20 +11,25 @@ SHARE = 0.8
 class Uncertainty:
     """Measured over predicted lies between ``low`` and ``high`` [1] in SHARE of what was left out of the fit.
 
-    ``source`` says of what; ``gpus``: presets that were measured, fitted or left out; empty where it is not GPUs.
+    ``source`` says of what; ``gpus``: those that were measured, fitted or left out; empty where it is not GPUs.
+    ``anywhere``: whether it is said of other GPUs, too.
     """
 
     low: float
     high: float
     source: str
     gpus: tuple[str, ...] = ()
+    anywhere: bool = False
 
     def times(self, other: "Uncertainty") -> "Uncertainty":
         """Return the uncertainty of a product of two predictions whose errors are independent."""
-        low = math.exp(-math.hypot(math.log(self.low), math.log(other.low)))
-        high = math.exp(math.hypot(math.log(self.high), math.log(other.high)))
-        return Uncertainty(low, high, f"{self.source}; {other.source}", (*self.gpus, *other.gpus))
+        ends = [(math.log(one.low), math.log(one.high)) for one in (self, other)]
+        middle = sum(low + high for low, high in ends) / 2
+        half = math.hypot(*((high - low) / 2 for low, high in ends))
+        gpus, anywhere = (*self.gpus, *other.gpus), self.anywhere and other.anywhere
+        source = f"{self.source}; {other.source}"
+        return Uncertainty(math.exp(middle - half), math.exp(middle + half), source, gpus, anywhere)
 
     def of_inverse(self) -> "Uncertainty":
         """Return the uncertainty of one over the prediction."""
-        return Uncertainty(1 / self.high, 1 / self.low, self.source, self.gpus)
+        return Uncertainty(1 / self.high, 1 / self.low, self.source, self.gpus, self.anywhere)

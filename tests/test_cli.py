@@ -216,7 +216,7 @@ def test_wrong_spaces_exit_2_and_write_nothing(
         ('base = "h100_sxm"\nsm_cuont = 3', ["'sm_cuont'", "sm_count"]),
         ('base = "h100_sxm"\nsm_count = "many"', ["sm_count = 'many'", "1 to 1024"]),
         ('base = "h100_sxm"\nl2_mib = -1', ["l2_mib = -1", "MiB"]),
-        ("sm_count = 3", ["is missing"]),
+        ("sm_count = 3", ["there is no base", "are missing"]),
         ("base = ", ["not valid TOML"]),
         ('base = "h100_sxm"\n[peaks]\nbf16 = 1979', ["sparsity"]),
     ],

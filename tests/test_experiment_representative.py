@@ -8,6 +8,7 @@ import pytest
 RUN = Path(__file__).parents[1] / "experiments" / "012_timing_calibration" / "representative.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preset", ["h100_sxm", "a100_sxm_80gb"])
 def test_the_tiles_of_sweeps_lose_little(preset):
     """All of its products, on all of its designs: 0.3 and 0.1 % in the mean, 10 at most."""

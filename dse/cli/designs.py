@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -54,7 +54,7 @@ def sweep(
     space: str,
     /,
     *,
-    keep: Literal["all", "front"] | None = None,
+    keep: str | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     cluster: str | None = None,
     refine: bool = False,

@@ -20,7 +20,7 @@ def _file(out: Path | None) -> Path | None:
 
 @calibrate.command(name="power")
 def calibrate_power(
-    table: Path, /, *, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, variant: str = "hw",
+    table: Path, /, *, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, variant: str | None = None,
     gpu: str | None = None, json_: Json = False,
 ) -> None:  # fmt: skip
     """Fit power coefficients to measured watts; errors on what no fit has seen, beside baselines.
@@ -32,7 +32,7 @@ def calibrate_power(
     out:
         TOML file for the fitted coefficients.
     variant:
-        Components of a table of kernels: hw, sass, ptx or hybrid.
+        Components of a table of kernels: hw (the default), sass, ptx or hybrid.
     gpu:
         GPU (name or TOML) that stands for the device of a table of operators; without it the preset of its name.
     """

@@ -4,6 +4,7 @@ import re
 import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
+from math import isclose
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -162,10 +163,14 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
         return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
     peaks = content.pop("peaks", {})
     given = _given(content, where)
+    missing = [key for key, attr in gpu_schema().items() if attr.default is None and key not in given]
+    if len(missing) > len(given):
+        raise InputError(
+            f"{where}: there is no base, and {len(missing)} attributes are missing ({', '.join(missing[:3])} ...); "
+            "give base = \"h100_sxm\" (or another name of 'dse show gpus') and what differs, or all attributes"
+        )
     entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
-    sheet = GpuSheet(name, title or name, entries)
-    refuse_contradictions(peaks, sheet.numbers(), where)
-    return sheet
+    return _consistent(GpuSheet(name, title or name, entries), peaks, where)
 
 
 def changed(sheet: GpuSheet, content: dict, where: str) -> GpuSheet:
@@ -175,7 +180,19 @@ def changed(sheet: GpuSheet, content: dict, where: str) -> GpuSheet:
     given = _given(content, where)
     title = f"{sheet.title}, changed" if given else sheet.title
     sheet = replace(sheet, title=title, entries=sheet.entries | given)
-    refuse_contradictions(peaks, sheet.numbers(), where)
+    return _consistent(sheet, peaks, where)
+
+
+def _consistent(sheet: GpuSheet, peaks: object, where: str) -> GpuSheet:
+    """Return a sheet whose attributes agree with each other and with the ``peaks`` of a file; raises InputError."""
+    numbers = sheet.numbers()
+    shared, l1 = numbers["shared_memory_kib"], numbers["l1_kib"]
+    if shared > l1:
+        raise InputError(
+            f"{where}: shared_memory_kib = {shared:g} is more than l1_kib = {l1:g}, which holds it too; give at most "
+            f"{l1:g}, or a larger l1_kib"
+        )
+    refuse_contradictions(peaks, numbers, where)
     return sheet
 
 
@@ -193,6 +210,37 @@ def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
     if path.suffix == ".toml":
         return gpu_from_mapping(read_toml(path), str(path), path.stem)
     return preset_sheet(resolve(str(name_or_path), where))
+
+
+ROUNDING = 1e-5
+"""Relative difference of a number that was written with fewer digits: the GPU is still the preset."""
+
+
+def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet:
+    """Return the sheet of a name, a path, or the record of one GPU; raises InputError.
+
+    A record with a preset's numbers has its sheet, with its sources and its calibration.
+    """
+    if isinstance(gpu, GpuSheet):
+        return gpu
+    if isinstance(gpu, str | Path):
+        return load_sheet(gpu, where)
+    try:
+        numbers = {name: float(getattr(gpu, name)) for name in gpu_schema()}
+    except (AttributeError, TypeError):
+        raise InputError(
+            f"{where}: {type(gpu).__name__} is no GPU; give a name, a path, or the record of one"
+        ) from None
+    entries = {name: Entry(gpu_schema()[name], value, "a record", "user") for name, value in numbers.items()}
+    sheet = GpuSheet("record", "GPU of a record", entries)
+    same = (preset_sheet(name) for name in preset_names() if alike(sheet, preset_sheet(name)))
+    return next(same, sheet)
+
+
+def alike(sheet: GpuSheet, other: GpuSheet) -> bool:
+    """Return whether two GPUs have the same numbers, but for rounding."""
+    theirs = other.numbers()
+    return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in sheet.numbers().items())
 
 
 def load_gpu(name_or_path: str | Path) -> "Gpu":

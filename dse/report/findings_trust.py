@@ -4,15 +4,18 @@ import numpy as np
 
 from dse.report.findings import chosen_designs, measured_baseline
 from dse.report.words import joined, label
+from dse.space.metrics import named_metric
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
-from dse.sweep.trust import Trust, beyond, objective_trust, time_uncertainty
+from dse.sweep.trust import ON_POWER, Trust, beyond, objective_trust, power_uncertainty, time_uncertainty
 from dse.uncertainty import SHARE
 
 SHARED_ERRORS = (
     "Told from the baseline: as if the errors of two designs were independent. What they share (calibration, kernels, "
     "an engine's host) cancels between them, so that their order may hold where intervals cannot tell them apart."
 )
+
+HELD = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
 
 
 def trusts(space: Space) -> list[Trust]:
@@ -48,6 +51,8 @@ def trust_notes(result: SweepResult) -> list[str]:
             f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {trust.word} from the predicted "
             f"({'; '.join(filter(None, (trust.uncertainty.source, trust.scope)))}){_like(result, objective, trust)}."
         )
+    if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in known):
+        notes.append(HELD)
     if any("cannot be told" in note for note in notes):
         notes.append(SHARED_ERRORS)
     without = [label(o) for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
@@ -71,7 +76,7 @@ def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
 def _beyond(space: Space) -> list[str]:
     """What the axes ask beyond the GPUs that the models were held against."""
     notes = []
-    for what, known in (("Times", time_uncertainty(space)), ("Watts", space.power.model.uncertainty)):
+    for what, known in (("Times", time_uncertainty(space)), ("Watts", power_uncertainty(space))):
         outside = beyond(space, known) if known else []
         if known and outside:
             gpus = joined(sorted(set(known.gpus)))

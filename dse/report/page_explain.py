@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
 from dse.report.page_parts import document, note, row, section, swatches, table, write_whole
-from dse.report.terminal_run import METRIC_NAMES, interval_notes
+from dse.report.terminal_run import METRIC_NAMES, extrapolation, interval_notes
 from dse.report.words import bracketed, power_calibration, quantity, signed_percent, span_text, timing_calibration
 from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
@@ -29,6 +29,8 @@ def explain_page_html(found: Explanation | Comparison, most: int | None = None) 
     lead = f"{run.gpu.title}: {metrics}. T{timing_calibration(run.model)[1:]}. "
     lead += f"Power model: {power_calibration(run.power)}. "
     lead += " ".join(f"{line}." for line in interval_notes(run))
+    if isinstance(found, Comparison) and (beyond := extrapolation(found.second.run)):
+        lead += f" {found.second.run.gpu.title}: {beyond}."
     sections = _comparison(found, most) if isinstance(found, Comparison) else _explanation(found, most)
     told = causes_of(run.workload)
     causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in told.items()})

@@ -60,7 +60,7 @@ def _coefficients(rows: list[Coefficient]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("")
     for c in rows:
-        words = "" if c.identified else "not identified: prior"
+        words = "" if c.identified else "not identified: mostly the prior"
         cells = (f"{c.value:.4g}", c.unit, f"{c.low:.4g}", f"{c.high:.4g}", f"{100 * c.share:.0f}")
         table.add_row(c.name, *cells, words, style=None if c.identified else "dim")
     return table

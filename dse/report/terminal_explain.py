@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.report.terminal_run import METRIC_NAMES, interval_notes
+from dse.report.terminal_run import METRIC_NAMES, extrapolation, interval_notes
 from dse.report.words import bracketed, number, power_calibration, signed_percent, span_text, timing_calibration
 from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
@@ -77,6 +77,9 @@ def print_comparison(found: Comparison, console: Console, most: int | None = Non
     console.print(_metrics(found, names))
     if found.metrics["ratio_80"].notna().any():
         _line(console, RATIO, "dim")
+    for side in (first, second):
+        if beyond := extrapolation(side):
+            _line(console, f"{side.gpu.title}: {beyond}", "dim")
     for note in found.host_notes():
         _line(console, note, "dim")
     for phase in first.workload.phases:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
-from math import exp, isclose
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import GpuSheet, find_preset, gpu_index, preset_sheet, read_toml
+from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -28,9 +28,6 @@ FORMAT = "dse timing calibration 2"
 
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
-
-ROUNDING = 1e-5
-"""Relative difference of a number that was written with fewer digits: the GPU is still the preset."""
 
 LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
 """Parameter of a calibration -> coefficient of the launch latency; its alpha and beta are 0."""
@@ -152,12 +149,7 @@ def calibration_of(*sheets: GpuSheet) -> str:
 
 def _own(sheet: GpuSheet) -> str:
     name = calibration_for(sheet.name)
-    return name if name != SHARED and _alike(sheet, preset_sheet(name)) else SHARED
-
-
-def _alike(sheet: GpuSheet, other: GpuSheet) -> bool:
-    theirs = other.numbers()
-    return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in sheet.numbers().items())
+    return name if name != SHARED and alike(sheet, preset_sheet(name)) else SHARED
 
 
 def passed_over(*sheets: GpuSheet) -> str:
@@ -229,7 +221,7 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     unseen = known.gpu == UNSEEN
     source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
     source += SHARED if unseen else calibration.name
-    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus)
+    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere=unseen)
 
 
 @cache

@@ -61,6 +61,7 @@ def _die(row: dict[str, str]) -> Die:
     apart = {"die", "area_mm2", "transistors_b", "process", "dram_type", "source", "status", "note"}
     numbers = {key: float(value) for key, value in row.items() if key not in apart}
     indices = {"process": float(node_index(row["process"])), "dram_type": float(memory_index(row["dram_type"]))}
+    indices["shared_memory_kib"] = 0.0  # counted in the L1
     area = float(row["area_mm2"])
     density = float(row["transistors_b"]) * 1000 / area
     return Die(area, density, row["process"], SimpleNamespace(**numbers | indices))

@@ -1,12 +1,22 @@
 """Presets and GPU files: every value sourced, every name resolved, everything else refused by name."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from dse.errors import InputError
-from dse.hardware.presets import find_preset, gpu_from_mapping, gpu_index, load_sheet, preset_names, preset_sheet
+from dse.hardware.presets import (
+    find_preset,
+    gpu_from_mapping,
+    gpu_index,
+    load_gpu,
+    load_sheet,
+    preset_names,
+    preset_sheet,
+    sheet_of,
+)
 from dse.hardware.schema import gpu_schema
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
@@ -47,6 +57,26 @@ def test_a_preset_does_not_contradict_itself(preset):
 )
 def test_sheet_driver_and_data_set_names_resolve(name, preset):
     assert load_sheet(name).name == preset
+
+
+def test_a_file_without_base_says_so():
+    with pytest.raises(InputError, match=r"x: there is no base, and \d+ attributes are missing \(compute_capability"):
+        gpu_from_mapping({"sm_count": 132}, "x", "x")
+
+
+def test_shared_memory_lies_in_the_l1():
+    content = {"base": "h100_sxm", "shared_memory_kib": 512}
+    with pytest.raises(InputError, match="shared_memory_kib = 512 is more than l1_kib = 256, which holds it too"):
+        gpu_from_mapping(content, "x", "x")
+    assert gpu_from_mapping(content | {"l1_kib": 512}, "x", "x").numbers()["l1_kib"] == 512
+
+
+def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
+    assert sheet_of(load_gpu("h100_sxm")) is preset_sheet("h100_sxm")
+    fewer = sheet_of(replace(load_gpu("h100_sxm"), sm_count=96.0))
+    assert (fewer.name, fewer.numbers()["sm_count"]) == ("record", 96)
+    with pytest.raises(InputError, match="GPU: int is no GPU; give a name"):
+        sheet_of(3)  # pyright: ignore[reportArgumentType]
 
 
 def test_no_name_means_two_gpus():
