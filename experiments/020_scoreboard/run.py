@@ -1,8 +1,8 @@
 """The scoreboard: how far off the shipped calibrations are on what no fit has seen, beside what is asked of them.
 
-Run with ``python experiments/020_scoreboard/run.py FOLDER [-o FILE] [--seen]`` (half an hour on two cores; five minutes
-with ``--seen``, which leaves out the fits without each GPU in turn); FOLDER holds the measured tables. Prints Markdown,
-and writes it to FILE.
+Run with ``python experiments/020_scoreboard/run.py FOLDER [-o FILE] [--seen]`` (a quarter of an hour on two cores;
+four minutes with ``--seen``, which leaves out the fits without each GPU in turn); FOLDER holds the measured tables.
+Prints Markdown, and writes it to FILE.
 """
 
 import argparse
@@ -255,7 +255,7 @@ class Page:
 
 def seen_sections(page: Page, folder: Path) -> None:
     """Add what the shipped calibrations are worth on left-out rows: no fit is made."""
-    with doing("predicting the rows of thirteen tables, about five minutes"):
+    with doing("predicting the rows of thirteen tables, about four minutes"):
         rows = judged_rows(folder)
     page.section("Left-out families", "GPUs and implementations that were fitted, on shape families that never were.",
                  seen(rows))  # fmt: skip
@@ -279,7 +279,7 @@ def unseen_sections(page: Page, folder: Path) -> None:
 
     page.section("GPUs never seen: products", "Each by a fit to the five others, beside its data sheet's roofline and "
                  "the pooled one; required is also that neither is better.", never())  # fmt: skip
-    page.section("GPUs with 24 rows measured: products", "From 50 us, on left-out families; mean of three draws.",
+    page.section("GPUs with 24 rows measured: products", "From 50 us; judged on its left-out families, the mean of three draws (rows: all of the GPU's).",
                  iter(few))  # fmt: skip
     for title, says, lines in (
         ("Implementations never seen: attention", "Each with the mean costs of all others of its kind.",
