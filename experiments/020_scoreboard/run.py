@@ -279,7 +279,8 @@ def unseen_sections(page: Page, folder: Path) -> None:
 
     page.section("GPUs never seen: products", "Each by a fit to the five others, beside its data sheet's roofline and "
                  "the pooled one; required is also that neither is better.", never())  # fmt: skip
-    page.section("GPUs with 24 rows measured: products", "From 50 us; judged on its left-out families, the mean of three draws (rows: all of the GPU's).",
+    page.section("GPUs with 24 rows measured: products", "From 50 us; judged on its left-out families, the mean of "
+                 "three draws (rows: all of the GPU's).",
                  iter(few))  # fmt: skip
     for title, says, lines in (
         ("Implementations never seen: attention", "Each with the mean costs of all others of its kind.",
