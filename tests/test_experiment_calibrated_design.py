@@ -1,22 +1,15 @@
 """Experiment 016: its data functions, on designs whose answer is known."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-RUN = Path(__file__).parents[1] / "experiments" / "016_calibrated_design" / "run.py"
+from tests.experiments import experiment
 
 
 @pytest.fixture(scope="module")
 def run():
-    spec = importlib.util.spec_from_file_location("experiment_016", RUN)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return experiment("016_calibrated_design")
 
 
 def designs(prefill, decode, area) -> pd.DataFrame:

@@ -1,21 +1,15 @@
 """Experiment 012's measure of the tiles that sweeps evaluate: what they lose beside a tuned library's."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 
-RUN = Path(__file__).parents[1] / "experiments" / "012_timing_calibration" / "representative.py"
+from tests.experiments import experiment
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["h100_sxm", "a100_sxm_80gb"])
 def test_the_tiles_of_sweeps_lose_little(preset):
     """All of its products, on all of its designs: 0.3 and 0.1 % in the mean, 10 at most."""
-    spec = importlib.util.spec_from_file_location("experiment_012_representative", RUN)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = experiment("012_timing_calibration", "representative.py")
     count, lost = module.losses(preset, (1, 16, 96, 150, 300, 1024), designs=2)
     assert 20 < count < 60
     assert lost.mean() < 0.6 and lost.max() < 12

@@ -1,24 +1,15 @@
 """Experiment 020: what a line of the scoreboard says of rows; it finds what it takes from other experiments."""
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
-RUN = Path(__file__).parents[1] / "experiments" / "020_scoreboard" / "run.py"
+from tests.experiments import experiment
 
 
 @pytest.fixture(scope="module")
 def board():
-    spec = importlib.util.spec_from_file_location("experiment_020_scoreboard", RUN)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return experiment("020_scoreboard")
 
 
 def rows(**changes) -> pd.DataFrame:

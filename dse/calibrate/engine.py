@@ -128,8 +128,8 @@ def calibrate_engine(
     held = _held(runs, seen, eager)
     costs = _costs(runs, seen, base, held)
     values = {c.name: c.value for c in costs}
-    _refuse_other_unit(runs.error(seen, values), runs.error(every, {"turn": base.turn}))
     some, kernels = bool((~seen).any()), {"turn": base.turn}
+    _refuse_other_unit(runs.error(seen, values), runs.error(every, kernels))
     judging = ~seen if some else every
     judged = runs.error(judging, values)
     low, _, high = quantiles(judged, runs.table["family"][judging])

@@ -20,11 +20,10 @@ def check(space: str, /, *, json_: Json = False) -> None:
         Path of a space TOML, or the name of a shipped one.
     """
     from dse.report.terminal_show import print_check
-    from dse.space.shipped import find_space
     from dse.space.space import load_space
     from dse.sweep.estimate import estimate
 
-    loaded = load_space(find_space(space))
+    loaded = load_space(space)
     figures = estimate(loaded)
     if json_:
         print_json(figures.document())
@@ -80,10 +79,9 @@ def sweep(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
-    from dse.space.shipped import find_space
     from dse.space.space import load_space
 
-    loaded = load_space(find_space(space))
+    loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine)
     _page(result, result, folder)
@@ -184,10 +182,9 @@ def search(
         dominates a member joins the front, marked off_grid.
     """
     from dse.report.searched import searched
-    from dse.space.shipped import find_space
     from dse.space.space import load_space
 
-    loaded = load_space(find_space(space))
+    loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     found = _searched(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
                       seed=seed, refine=refine)  # fmt: skip

@@ -1,7 +1,6 @@
 """Commands over one GPU: run, trace and explain a workload on it."""
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,7 +150,6 @@ def explain(
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":
     """The timing model that the options name."""
     from dse.hardware.presets import load_sheet
-    from dse.timing.amali import Amali
     from dse.timing.calibration import load_timing_calibration, passed_over
     from dse.timing.models import default_model, timing_model
 
@@ -165,14 +163,10 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
         return timing_model(timing, "--timing")
     found = load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
     model = timing_model({"model": timing, "calibration": calibration}, "--timing")
-    others = [sheet.title for sheet in map(load_sheet, gpus) if not found.fitted_on(sheet)]
-    if not others or not isinstance(model, Amali):
-        return model
-    print(
-        f"dse: calibration {found.name} was fitted on {', '.join(found.gpus)}, not on {', '.join(others)}: no interval",
-        file=sys.stderr,
-    )
-    return replace(model, errors=None)
+    if others := [sheet.title for sheet in map(load_sheet, gpus) if not found.fitted_on(sheet)]:
+        fitted = f"calibration {found.name} was fitted on {', '.join(found.gpus)}"
+        print(f"dse: {fitted}, not on {', '.join(others)}: no interval", file=sys.stderr)
+    return model
 
 
 def _power(path: Path | None) -> "PowerChoice | None":

@@ -35,6 +35,7 @@ NO_ENGINE = (
     "no engine: the GPU's own work; measured runs of whole networks are 24 to 43 % away from that, nearly all slower "
     "(engine=NAME adds what a serving engine's host does: 'dse show engines')"
 )
+"""Of runs without an engine: experiments/019_whole_networks."""
 
 ROUNDED = 1.001
 """Kernels' bandwidth over the DRAM's that is no more than rounding."""

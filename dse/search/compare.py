@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
@@ -85,8 +87,8 @@ class Comparison:
 
 
 def compare(
-    gpu: str | GpuSheet,
-    against: str | GpuSheet,
+    gpu: str | Path | Gpu | GpuSheet,
+    against: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
     model: TimingModel | None = None,
     power: PowerChoice | None = None,

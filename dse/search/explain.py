@@ -8,11 +8,13 @@ result bends within the step (at a wave edge, for instance), and the explanation
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
@@ -94,7 +96,7 @@ class Explanation:
 
 
 def explain(
-    gpu: str | GpuSheet,
+    gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
     model: TimingModel | None = None,
     power: PowerChoice | None = None,

@@ -105,30 +105,22 @@ def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
 
 
 def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
-    """Return the result of a sweep that has ended in a folder, None where it is of another space, or was refined."""
+    """Return the result of a sweep that has ended in a folder, None where it kept something else, or was refined.
+
+    Raises InputError where it is of another space: there is nothing to go on with.
+    """
     if (folder / FOLDER).exists() or not (folder / "run.json").exists():
         return None
     try:
         found = load_result(folder)
     except InputError:
         return None
-    same = (found.space.digest, found.keep) == (space.digest, keep) and "off_grid" not in found.front
-    return found if same else None
-
-
-def refuse_other_space(folder: Path, space: Space) -> None:
-    """Refuse to go on with a sweep that has ended in a folder, but of another space; raises InputError."""
-    if (folder / FOLDER).exists() or not (folder / "run.json").exists():
-        return
-    try:
-        found = load_result(folder).space
-    except InputError:
-        return
-    if found.digest != space.digest:
+    if found.space.digest != space.digest:
         raise InputError(
-            f"--resume: {folder} holds the finished sweep of another space, or of {found.name} before it was changed; "
-            "leave --resume out to replace it, or give another folder"
+            f"--resume: {folder} holds the finished sweep of another space, or of {found.space.name} before it was "
+            "changed; leave --resume out to replace it, or give another folder"
         )
+    return found if found.keep == keep and "off_grid" not in found.front else None
 
 
 def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:

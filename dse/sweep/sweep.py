@@ -23,7 +23,7 @@ from dse.sweep.evaluate import result_columns
 from dse.sweep.fold import Fold
 from dse.sweep.local import on_this_machine
 from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
-from dse.sweep.record import finished, refuse_other_space, write_record
+from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
     TableWriter,
@@ -69,8 +69,6 @@ def sweep(
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
     folder = open_folder(Path(out))
     refuse_other_kind(folder, search=False, name=space.name)
-    if resume:
-        refuse_other_space(folder, space)
     if resume and (found := finished(folder, space, keep)):
         return found
     with writing(folder, f"; make room, then {GO_ON}"):

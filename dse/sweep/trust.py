@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dse.hardware.area import DieArea
-from dse.hardware.presets import GpuSheet, alike, gpu_index, preset_sheet
+from dse.hardware.presets import GpuSheet, gpu_index, is_one_of, preset_sheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
@@ -172,10 +172,8 @@ def _covered(workloads: Sequence[Workload]) -> bool:
 
 
 def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
-    """The uncertainty where it is said of a GPU: one of those that were measured, by name or numbers, or of any."""
-    if known is None or known.anywhere or gpu.name in known.gpus:
-        return known
-    return known if any(alike(gpu, one) for one in _measured(known)) else None
+    """The uncertainty where it is said of a GPU: one of those that were measured, or of any."""
+    return known if known and (known.anywhere or is_one_of(gpu, known.gpus)) else None
 
 
 def _power(model: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, preset_sheet, read_toml
+from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, is_one_of, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -96,10 +96,8 @@ class TimingCalibration:
         return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
-        """Whether a GPU is one that it was fitted on, by its numbers; SHARED stands for any."""
-        known = [preset_sheet(gpu) for gpu in self.gpus if gpu in gpu_index()]
-        same = any(sheet.numbers() == one.numbers() for one in known)
-        return self.name == SHARED or sheet.name in self.gpus or same
+        """Whether a GPU is one that it was fitted on; SHARED stands for any."""
+        return self.name == SHARED or is_one_of(sheet, self.gpus)
 
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
@@ -221,7 +219,7 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     unseen = known.gpu == UNSEEN
     source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
     source += SHARED if unseen else calibration.name
-    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere=unseen)
+    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere=calibration.name == SHARED)
 
 
 @cache

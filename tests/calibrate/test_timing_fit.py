@@ -149,6 +149,7 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
     error = load_timing_calibration(tmp_path / "few.toml").model.uncertainty
     assert error is not None
     assert error.source == "matrix products on GPUs left out of the fit of shared"  # none of these rows is left out
+    assert not error.anywhere  # the fit moved to this GPU
     others = timed(measured.drop(few.index))
 
     def error(values: dict[str, float]) -> float:

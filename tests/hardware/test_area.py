@@ -1,8 +1,6 @@
 """Die areas against published dies: whole, each left out of the fit, GA100's blocks, and what must grow the area."""
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -12,20 +10,9 @@ import pytest
 from dse.hardware.area import COMPONENTS, DieArea
 from dse.hardware.process import node_index
 from dse.tables import read_table
+from tests.experiments import experiment
 
-RUN = Path(__file__).parents[2] / "experiments" / "005_die_area" / "run.py"
-
-
-def experiment() -> ModuleType:
-    """The committed fit of the area model: ``experiments/005_die_area/run.py``."""
-    spec = importlib.util.spec_from_file_location("die_area", RUN)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-FIT = experiment()
+FIT = experiment("005_die_area")
 DIES = FIT.dies()
 GA100 = vars(DIES["GA100"].record)
 GROWS = {

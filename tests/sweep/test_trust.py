@@ -257,6 +257,8 @@ def test_errors_of_some_gpus_are_not_said_of_others():
     assert run_trust("tbt_ms", workload, Measured(), power, l40s) == Trust(None)
     same = replace(changed(H100, {}, "test"), name="mine")
     assert run_trust("tbt_ms", workload, Measured(), power, same).uncertainty is not None
+    namesake = changed(H100, {"sm_count": 96}, "test")  # still called h100_sxm
+    assert run_trust("tbt_ms", workload, Measured(), power, namesake) == Trust(None)
     shared = load_timing_calibration("shared").model
     assert run_trust("tbt_ms", workload, shared, power, l40s).uncertainty.anywhere
     own = power.fitted_to("mine", Uncertainty(0.95, 1.05, "left out", ("h200",)))
