@@ -75,7 +75,7 @@ def _model_of(sheet: GpuSheet, timing: str, calibration: str | None) -> DeviceMo
         return DeviceModel(sheet, timing_model(timing, "--timing"), None)
     name = calibration or calibration_of(sheet)
     loaded = load_timing_calibration(name, "--calibration")
-    return DeviceModel(sheet, loaded.model, loaded)
+    return DeviceModel(sheet, loaded.model, loaded.said_of(sheet))
 
 
 def predictors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> tuple[Predictor, ...]:

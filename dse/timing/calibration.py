@@ -99,6 +99,13 @@ class TimingCalibration:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
         return self.name == SHARED or is_one_of(sheet, self.gpus)
 
+    def said_of(self, sheet: GpuSheet) -> "TimingCalibration":
+        """Return the calibration without the errors that are not said of a GPU: those on GPUs that no fit has seen are
+        of SHARED, and no fit to another GPU has them."""
+        if self.fitted_on(sheet):
+            return self
+        return replace(self, residuals=tuple(r for r in self.residuals if r not in _shared_residuals()))
+
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
         mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.fitted)

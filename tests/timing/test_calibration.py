@@ -1,7 +1,7 @@
 """Which shipped calibration times a GPU, and what is said where that is not its own."""
 
 from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
-from dse.timing.calibration import SHARED, calibration_of, passed_over
+from dse.timing.calibration import SHARED, calibration_of, load_timing_calibration, passed_over
 
 H100, A100, L4 = (preset_sheet(name) for name in ("h100_sxm", "a100_sxm_80gb", "l4"))
 
@@ -28,3 +28,14 @@ def test_two_gpus_are_timed_by_one_calibration_and_what_each_has_alone_is_said()
     bigger = gpu_from_mapping({"base": "h100", "dram_gb": 160}, "here", "bigger")
     assert passed_over(H100, bigger).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
     assert passed_over(H100, L4).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
+
+
+def test_a_calibration_of_one_gpu_says_nothing_of_the_errors_on_another():
+    """Errors on GPUs that no fit has seen are SHARED's; an H100's fit tried on an A100 has none."""
+    asked = ("matrix", "gemm", "bf16", "all", "a100_sxm_80gb")
+    own, shared = (load_timing_calibration(name) for name in ("h100_sxm", SHARED))
+    assert own.said_of(A100).residual(*asked) is None
+    assert own.said_of(H100) is own and own.residual(*asked) is not None
+    assert shared.said_of(A100).residual(*asked) == shared.residual(*asked) is not None
+    prefill = ("fa2_prefill", "attn_prefill", "bf16", "all", "a100_sxm_80gb", "aiconfigurator")  # a library's, whoever fits GPUs
+    assert own.said_of(A100).residual(*prefill) == own.residual(*prefill) is not None
