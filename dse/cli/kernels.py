@@ -37,13 +37,13 @@ def run(
         Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
     from dse.compiling import cache_compilations
-    from dse.report.terminal_run import print_run
+    from dse.report.terminal_run import print_run, run_notes
     from dse.sweep.run import run as run_one
 
     cache_compilations()
     result = run_one(gpu, workload, _timing(timing, calibration, [gpu], workload), _power(power))
     if json_:
-        print_json(result.summary())
+        print_json(result.summary() | {"notes": run_notes(result)})
     else:
         print_run(result, Console())
 

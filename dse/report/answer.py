@@ -76,6 +76,7 @@ def caveats(result: SweepResult) -> list[str]:
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
     notes += [*_rates_elsewhere(result.space, varied), *_several_dies(result)]
+    notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += idle_note(result)
     if result.keep == "front":
         notes.append(

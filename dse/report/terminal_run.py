@@ -68,6 +68,7 @@ def run_notes(result: RunResult) -> list[str]:
     lines = interval_notes(result)
     if result.workload.tokens and result.workload.engine is None:
         lines.append(NO_ENGINE)
+    lines += filter(None, [result.workload.caution])
     bandwidth = result.gpu.numbers()["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(

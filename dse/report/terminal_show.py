@@ -177,6 +177,7 @@ def print_networks(console: Console, as_json: bool) -> None:
             "ffn": n.ffn,
             "experts": f"{n.experts_per_token} of {n.experts}" if n.experts > 1 else "",
             "vocabulary": n.vocab,
+            "positions": n.positions,
             "source": n.source,
         }
         for n in networks().values()

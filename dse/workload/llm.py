@@ -82,7 +82,28 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         serving.gpus,
         float(serving.batch * tokens),
         serving.engine,
+        _caution(network, serving),
     )
+
+
+def _caution(network: Network, serving: Serving) -> str:
+    """What is asked beyond the tokens that a network was made for: it costs what it costs, but was never trained."""
+    longest = _longest(serving)
+    if not 0 < network.positions < longest:
+        return ""
+    return (
+        f"{longest:,.0f} tokens are beyond the {network.positions:,} positions that {network.title} was made for; they "
+        "are timed all the same"
+    )
+
+
+def _longest(serving: Serving) -> float:
+    """The tokens of a request when it has most of them."""
+    return {
+        "prefill": serving.prompt,
+        "decode": max(serving.context, serving.prompt + serving.output if serving.output else 0),
+        "generate": serving.prompt + serving.output,
+    }[serving.phase]
 
 
 def _describe(network: Network, serving: Serving) -> str:
@@ -118,11 +139,7 @@ def memory_needed(network: Network, serving: Serving) -> Memory:
     layer = network.attention_parameters + network.experts * network.expert_parameters
     embeddings = network.embedding_parameters * (1 if network.tied else 2)
     weights = (network.layers * layer * element_bytes(p.weights) + embeddings * element_bytes(p.output)) / serving.gpus
-    longest = {
-        "prefill": serving.prompt,
-        "decode": max(serving.context, serving.prompt + serving.output if serving.output else 0),
-        "generate": serving.prompt + serving.output,
-    }[serving.phase]
+    longest = _longest(serving)
     tokens = serving.batch * (min(longest, network.window) if network.window else longest)
     kv = 2.0 * network.layers * _kv_heads(network, serving.gpus) * network.head_dim * tokens * element_bytes(p.kv)
     rows = serving.batch * (1 if serving.phase == "decode" else serving.prompt)

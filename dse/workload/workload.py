@@ -41,7 +41,8 @@ class Workload:
     """Operators with how often each runs; ``gpus`` work together (tensor parallel), ``memory`` is per GPU.
 
     ``tokens`` of all requests come out of one run: generated ones, or those of the prompts in a prefill (0: none).
-    ``engine`` whose host the phases wait for; None: kernels alone.
+    ``engine`` whose host the phases wait for; None: kernels alone. ``caution``: what of it goes beyond what was made
+    for it, "" for nothing.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Workload:
     gpus: int = 1
     tokens: float = 0.0
     engine: Engine | None = None
+    caution: str = field(default="", repr=False)
 
     @cached_property
     def kernels(self) -> Kernel:

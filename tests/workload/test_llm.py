@@ -149,3 +149,14 @@ def test_every_operator_belongs_to_a_phase_and_has_candidates():
     assert all(o.phase in phases and o.candidates and o.repeats > 0 for o in found.operators)
     assert found.candidate_count == found.kernels.ctas.size
     assert [s.stop - s.start for s in found.slices] == [len(o.candidates) for o in found.operators]
+
+
+@pytest.mark.parametrize(
+    ("phase", "asked", "tokens"),
+    [("prefill", {"prompt": 4097}, "4,097"), ("decode", {"context": 5000}, "5,000"),
+     ("generate", {"prompt": 4000, "output": 97}, "4,097"), ("generate", {"prompt": 4000, "output": 96}, ""),
+     ("prefill", {"prompt": 4096}, ""), ("decode", {"context": 4096}, "")],
+)  # fmt: skip
+def test_tokens_beyond_what_a_network_was_made_for_are_said(phase, asked, tokens):
+    caution = workload("llama2_7b", phase, **asked).caution
+    assert caution.startswith(f"{tokens} tokens are beyond the 4,096 positions that Llama-2-7B") if tokens else not caution

@@ -38,6 +38,7 @@ def test_a_shipped_network_is_consistent_and_sourced(network):
     assert 1 <= network.experts_per_token <= network.experts
     assert network.norm in ("rmsnorm", "layernorm") and network.activation in ("silu", "gelu", "relu")
     assert network.source
+    assert network.positions >= 1024
 
 
 def test_names_are_forgiving_and_typos_helped():
@@ -58,6 +59,8 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
     same = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "norm", "activation", "tied")
     assert {key: getattr(found, key) for key in same} == {key: getattr(shipped, key) for key in same}
     assert load_network(str(tmp_path / "net")) == found
+    assert found.positions == 0
+    assert load_network(str(config(tmp_path, max_position_embeddings=8192))).positions == 8192
 
 
 @pytest.mark.parametrize(
