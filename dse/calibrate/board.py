@@ -15,10 +15,10 @@ from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibrate.launches import Rows, load_rows
 from dse.calibrate.measured import read_operators, refuse_one_family
-from dse.calibrate.network_rows import RUNS
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import Coefficient
 from dse.calibrate.residuals import quantiles
+from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.validate import uncovered
 from dse.errors import InputError
 from dse.power.board import FREE

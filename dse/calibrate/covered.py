@@ -6,9 +6,9 @@ import pandas as pd
 
 from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.layer_rows import ALL_REDUCE, LAYER, why_no_operator
-from dse.calibrate.network_rows import DTYPES as RUN_DTYPES
-from dse.calibrate.network_rows import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
 from dse.calibrate.nsight import NO_SHAPE
+from dse.calibrate.run_kinds import DTYPES as RUN_DTYPES
+from dse.calibrate.run_kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import accepted
 

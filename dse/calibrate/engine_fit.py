@@ -14,7 +14,8 @@ from dse.calibrate.fit import quasi_newton
 from dse.calibrate.implementations import FEW_FAMILIES
 from dse.calibrate.loss import robust, weighted_mean
 from dse.calibrate.measured import OperatorTable, tensor_parallel
-from dse.calibrate.network_rows import RUNS, WHY_NOT, Passes, network_rows, passes_of
+from dse.calibrate.network_rows import Passes, network_rows, passes_of
+from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.timing import left_out
 from dse.workload.engine import COSTS, Engine
 

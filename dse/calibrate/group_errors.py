@@ -8,10 +8,10 @@ import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel
 from dse.calibrate.launches import PRODUCTS
-from dse.calibrate.network_rows import RUNS
 from dse.calibrate.noise_floor import group_noise
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.residuals import errors_of
+from dse.calibrate.run_kinds import RUNS
 from dse.timing.calibration import TimingCalibration
 
 

@@ -18,10 +18,14 @@ FITTED_ROOFLINE = "fitted roofline"
 def with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with what both rooflines say [us]: ``sheet_us``, and ``three_us`` fitted to the other families.
 
+    A run of a whole network brings its own ``sheet_us``, each launch the longer of arithmetic and memory; the fitted
+    one knows only its sums.
     Three numbers belong to a device and operator; where that has less than FEWEST rows, to the device, and where that
     has, too, to the whole table (its overhead, and shares of each device's own sheet). NaN in a smaller table.
     """
-    rows = rows.assign(sheet_us=np.maximum(rows["compute_us"], rows["memory_us"]), three_us=np.nan)
+    longer = np.maximum(rows["compute_us"], rows["memory_us"])
+    sheet = rows["sheet_us"].fillna(longer) if "sheet_us" in rows else longer
+    rows = rows.assign(sheet_us=sheet, three_us=np.nan)
     fitted: dict[tuple[str, ...], pd.Series] = {}
     for part, key, others in _others(rows):
         if key not in fitted:

@@ -11,7 +11,8 @@ from jax import Array
 
 from dse.calibrate.device_models import DeviceModel
 from dse.calibrate.network_rows import SHAPES as FILLED
-from dse.calibrate.network_rows import NetworkRows, Step, network_rows, predicted_runs
+from dse.calibrate.network_rows import NetworkRows, network_rows, predicted_runs
+from dse.calibrate.network_steps import Step
 from dse.calibrate.timed import can_run, timings
 from dse.compiling import quick_filter_jit
 from dse.hardware.gpu import Gpu

@@ -12,7 +12,7 @@ from dse.calibrate.covered import ATTENTION, SHAPES
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.launches import load_rows
 from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
-from dse.calibrate.network_rows import RUNS, WHY_NOT
+from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
 from dse.power.board import BoardPower

@@ -13,10 +13,11 @@ from dse.calibrate.device_models import DeviceModel, Predictor, device_models, d
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.layer_rows import ALL_REDUCE, NVLINK, as_operators
 from dse.calibrate.measured import read_times, tensor_parallel
-from dse.calibrate.network_rows import RUNS, WHY_NOT, network_rows, predicted_runs, run_stack
+from dse.calibrate.network_rows import network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
 from dse.calibrate.quantised_time import quantising_us
 from dse.calibrate.rooflines import with_rooflines
+from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import validation_notes
 from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, with_limit, worst_rows
@@ -119,8 +120,8 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
         more = [{QUANTISING: float(us)} if us > 0 else {} for us in quantising[places]]
         return [with_limit(stack, s) | own for stack, own, s in zip(found, more, chosen.slower[places], strict=True)]
 
-    table = block.table.assign(predicted_us=predicted + quantising, kernel=labels, implementation=names)
-    return PredictedRows(table, stacks)
+    us = {"predicted_us": predicted + quantising, "sheet_us": np.nan}  # a run alone has a roofline of its own
+    return PredictedRows(block.table.assign(**us, kernel=labels, implementation=names), stacks)
 
 
 def _predicted_runs(

@@ -7,9 +7,9 @@ import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.layer_rows import LAYER_COLUMN
-from dse.calibrate.network_rows import RUNS
 from dse.calibrate.quantised import WAYS
 from dse.calibrate.rooflines import roofline_notes
+from dse.calibrate.run_kinds import RUNS
 from dse.tables import read_table
 from dse.workload.engine import COSTS, SHARED, engines
 

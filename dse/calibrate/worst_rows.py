@@ -11,7 +11,7 @@ import pandas as pd
 from dse.calibrate.covered import SHAPES
 from dse.calibrate.held import HELD
 from dse.calibrate.layer_rows import LAYER_COLUMN
-from dse.calibrate.network_rows import RUNS
+from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.timed import timings
 from dse.timing.timing import HOST, TimingModel
 

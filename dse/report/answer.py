@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
 import pandas as pd
 
 from dse.hardware.cost import DieCost
+from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.report.findings import (
     best_within,
     chosen_designs,
@@ -18,6 +20,7 @@ from dse.report.findings import (
 from dse.report.findings_trust import trust_notes
 from dse.report.idle import idle_note
 from dse.report.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
+from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
 from dse.workload.kernel import Kernel
@@ -75,7 +78,7 @@ def caveats(result: SweepResult) -> list[str]:
         notes.append(
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
-    notes += [*_rates_elsewhere(result.space, varied), *_several_dies(result)]
+    notes += [*_rates_elsewhere(result.space, varied), *_fast_pins(result), *_several_dies(result)]
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += idle_note(result)
     if result.keep == "front":
@@ -108,6 +111,16 @@ def _type_of_products(workload: Workload) -> str:
         for kind in operator.tensor_types() if operator.kind == "gemm" and isinstance(kernel, Kernel) else ():
             work[kind] = work.get(kind, 0.0) + operator.repeats * float(kernel.fma)
     return max(work, key=lambda kind: work[kind], default="")
+
+
+def _fast_pins(result: SweepResult) -> list[str]:
+    """What designs of the front ask of their DRAM that no memory of their type gives."""
+    columns = result.space.base.numbers() | of_table(result.space, result.front)
+    fast = too_fast(columns) & np.ones(len(result.front), bool)
+    if not fast.any():
+        return []
+    what = f"{fast.sum():,} designs of the front ask up to {np.max(pin_gbps(columns)):.3g} Gbit/s of a DRAM pin"
+    return [f"{what}, more than any memory of their type gives: link dram_bus_bits to dram_bandwidth_gbs."]
 
 
 def _several_dies(result: SweepResult) -> list[str]:

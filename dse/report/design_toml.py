@@ -8,7 +8,7 @@ import pandas as pd
 
 from dse.hardware.presets import find_preset, preset_sheet
 from dse.hardware.schema import Attribute
-from dse.space.designs import with_links
+from dse.space.designs import of_table
 from dse.space.space import Space
 
 NUMBER = "{number}"
@@ -36,9 +36,7 @@ class DesignFiles:
 
 def design_files(space: Space, front: pd.DataFrame) -> DesignFiles:
     """Return the GPU files of designs of a space, given their axes."""
-    axes = {axis.name: np.array([axis.attribute.encode(plain(v), axis.name) for v in front[axis.name]])
-            for axis in space.axes}  # fmt: skip
-    columns = with_links(space, axes) if len(front) else axes
+    columns = of_table(space, front)
     literals, codes = {}, {}
     for name, numbers in columns.items():
         values, code = np.unique(np.broadcast_to(numbers, len(front)), return_inverse=True)
@@ -67,8 +65,3 @@ def _literal(attribute: Attribute, number: float) -> str:
 def _text(value: str) -> str:
     """A TOML basic string: JSON's, but for the control character that JSON lets pass."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def plain(value: object) -> object:
-    """Return a cell of a table as a plain value."""
-    return value.item() if hasattr(value, "item") else value  # pyright: ignore[reportAttributeAccessIssue]

@@ -6,7 +6,7 @@ import pandas as pd
 from dse.calibrate.covered import ATTENTION, SHAPES
 from dse.calibrate.held import HELD
 from dse.calibrate.layer_rows import ALL_REDUCE
-from dse.calibrate.network_rows import FORWARD, RUNS
+from dse.calibrate.run_kinds import FORWARD, RUNS
 from dse.calibrate.validate_time import TimeValidation
 from dse.calibrate.worst_rows import OVERHEAD, QUANTISING
 from dse.timing.timing import PHASE_CAUSES

@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 
 from dse.errors import InputError
-from dse.report.design_toml import plain
 from dse.report.findings import measured_baseline, thinned
 from dse.report.findings_axes import ascending
 from dse.report.idle import codes
 from dse.search.search import SearchResult
 from dse.space.axis import Axis
-from dse.space.designs import SAMPLE
+from dse.space.designs import SAMPLE, encoded
 from dse.space.space import Objective
 from dse.sweep.record import load_result
 from dse.sweep.result import SweepResult
@@ -115,7 +114,7 @@ def _start(result: SweepResult, axis: Axis, objective: Objective, order: np.ndar
     base = measured_baseline(result)
     if base.empty:
         return 0, float(result.front[objective.name].median()) if len(result.front) else np.nan
-    number = axis.attribute.encode(plain(base[axis.name].iloc[0]), axis.name)
+    number = encoded(axis, base[axis.name].iloc[0])
     return int(np.abs(np.asarray(axis.numbers)[order] - number).argmin()), float(base[objective.name].iloc[0])
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.hardware.memory_pins import pins_note
 from dse.power.power import COMPONENTS
 from dse.report.words import joined, power_calibration, timing_calibration
 from dse.sweep.run import RunResult
@@ -68,8 +69,9 @@ def run_notes(result: RunResult) -> list[str]:
     lines = interval_notes(result)
     if result.workload.tokens and result.workload.engine is None:
         lines.append(NO_ENGINE)
-    lines += filter(None, [result.workload.caution])
-    bandwidth = result.gpu.numbers()["dram_bandwidth_gbs"]
+    numbers = result.gpu.numbers()
+    lines += filter(None, [result.workload.caution, pins_note(numbers)])
+    bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(
             f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: this timing model has no roofline, which "

@@ -17,7 +17,6 @@ import pandas as pd
 from dse.compiling import quick_to_compile
 from dse.hardware.presets import GpuSheet, changed
 from dse.power.sequence import in_sequence
-from dse.report.design_toml import plain
 from dse.report.findings import chosen_designs
 from dse.search.explain import covered
 from dse.search.moved import Trial, moved_table
@@ -25,7 +24,7 @@ from dse.search.moves import Move, moves, quantities
 from dse.search.names import METRIC_WORDS, words
 from dse.search.neighbourhood import Judged, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
-from dse.space.designs import with_links
+from dse.space.designs import of_table
 from dse.space.space import Space
 from dse.sweep.candidates import Models, float_type, judge_chosen, judge_workload
 from dse.sweep.evaluate import gpu_batch
@@ -80,8 +79,8 @@ def design_name(row: pd.Series) -> str:
 
 def design_numbers(space: Space, row: Mapping[str, Any]) -> dict[str, float]:
     """Return attribute -> number of everything that a design sets: its axes, and what is linked to them."""
-    axes = {axis.name: np.array([axis.attribute.encode(plain(row[axis.name]), axis.name)]) for axis in space.axes}
-    return {name: float(values[0]) for name, values in with_links(space, axes).items()}
+    columns = of_table(space, {axis.name: [row[axis.name]] for axis in space.axes})
+    return {name: float(values[0]) for name, values in columns.items()}
 
 
 def design_sheet(space: Space, row: pd.Series) -> GpuSheet:

@@ -1,10 +1,14 @@
 """Designs of a space as columns of numbers: slices of the grid, with its links, and designs around the baseline."""
 
+from collections.abc import Mapping, Sequence
 from math import gcd
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dse.space import links
+from dse.space.axis import Axis
 from dse.space.space import Space
 
 Columns = dict[str, np.ndarray]
@@ -18,6 +22,17 @@ def grid(space: Space, start: int, stop: int) -> Columns:
 def with_links(space: Space, axes: Columns) -> Columns:
     """Return the columns of ``axes`` and of every link, whole numbers rounded."""
     return links.with_links(space.base.numbers(), space.links, axes)
+
+
+def of_table(space: Space, table: pd.DataFrame | Mapping[str, Sequence[Any]]) -> Columns:
+    """Return the axes' and links' numbers of designs given by the cells of their axes, each of shape (designs,)."""
+    axes = {axis.name: np.array([encoded(axis, cell) for cell in table[axis.name]]) for axis in space.axes}
+    return with_links(space, axes) if all(map(len, axes.values())) else axes
+
+
+def encoded(axis: Axis, cell: Any) -> float:
+    """Return the number of an axis's value as a table holds it."""
+    return axis.attribute.encode(cell.item() if hasattr(cell, "item") else cell, axis.name)
 
 
 def baseline(space: Space) -> Columns:

@@ -87,6 +87,13 @@ def on_cluster(
             raise InputError(f"--cluster {cluster}: the scheduler is lost ({type(error).__name__}); {GO_ON}") from None
 
 
+def check_cluster(cluster: Any) -> None:
+    """Raise InputError where an address names no cluster, so that nothing is begun in vain."""
+    with ExitStack() as stack:
+        if _processes(cluster) is None:
+            stack.enter_context(_client(cluster, stack))
+
+
 def _compare(ours: dict[str, str], theirs: dict[str, str], seen: set[str], notes: list[str]) -> None:
     """Note, once, in what a worker is unlike this machine; raises InputError where its results are other ones."""
     if theirs["dse"] != ours["dse"]:
@@ -145,14 +152,11 @@ class _Portions:
 
 def _client(cluster: Any, stack: ExitStack) -> Any:
     """Return the client of a cluster, started where it is ``local:N``."""
-    address = cluster
-    if isinstance(cluster, str) and cluster.startswith("local:"):
-        number = cluster.removeprefix("local:")
-        if not number.isdigit() or int(number) < 1:
-            raise InputError(f"--cluster {cluster} is not accepted; give local:N with a whole number of at least 1")
+    address, number = cluster, _processes(cluster)
+    if number is not None:
         address = stack.enter_context(
             distributed.LocalCluster(
-                n_workers=int(number), threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
+                n_workers=number, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
             )
         )
     try:
@@ -162,6 +166,16 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
         raise InputError(
             f"--cluster {cluster}: no scheduler answers ({said}); give tcp://HOST:PORT of 'dask scheduler', or local:N"
         ) from None
+
+
+def _processes(cluster: Any) -> int | None:
+    """N of ``local:N``, None for any other cluster."""
+    if not isinstance(cluster, str) or not cluster.startswith("local:"):
+        return None
+    number = cluster.removeprefix("local:")
+    if not number.isdigit() or int(number) < 1:
+        raise InputError(f"--cluster {cluster} is not accepted; give local:N with a whole number of at least 1")
+    return int(number)
 
 
 def _registered(client: Any, plugin: SweepWorker, stack: ExitStack) -> str:

@@ -63,6 +63,10 @@ def sweep(
     """
     space = space if isinstance(space, Space) else load_space(space)
     keep = _kept(space, keep, out is not None)
+    if cluster is not None:
+        from dse.sweep.cluster import check_cluster
+
+        check_cluster(cluster)
     if out is None:
         if resume:
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")

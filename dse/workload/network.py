@@ -16,8 +16,8 @@ class Network:
 
     ``hidden`` [element] of the residual stream; ``heads`` query and ``kv_heads`` key-value heads of ``head_dim``;
     ``ffn`` [element] of one expert's MLP, ``gated`` or not; ``experts_per_token`` of ``experts``; ``window`` [token] of
-    sliding-window attention (0: none); ``tied`` embeddings count once; ``positions`` [token] that it was made for (0: not
-    known), beyond which it is timed all the same.
+    sliding-window attention (0: none); ``tied`` embeddings count once; ``positions`` [token] that it was made for
+    (0: not known), beyond which it is timed all the same.
     """
 
     name: str

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from dse.calibrate.network_rows import network_rows, passes_of, predicted_runs, run_stack
+from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError
@@ -43,6 +44,17 @@ def test_a_run_is_its_prefill_and_its_decodes(four):
     turn = engines()["vllm_2024"].turn * (8 - 1) / 63  # of single prompts' prefills
     one = predicted_runs(MODEL, runs({"op": "llm_prefill", "batch": 1.0})[0])[0]["predicted_us"][0]
     assert served == pytest.approx(decode + turn * one)
+
+
+def test_the_sheets_roofline_takes_the_longer_of_each_launch(four):
+    """Not of their sums: a prefill's products are held by arithmetic, its vector kernels by bytes."""
+    table = four.table
+    longer = np.maximum(table["compute_us"], table["memory_us"])
+    assert (table["sheet_us"] > 1.02 * longer).tolist() == [True, False, True, False]
+    assert (table["sheet_us"] >= longer).all() and (table["sheet_us"] <= table["compute_us"] + table["memory_us"]).all()
+    whole = table["sheet_us"][0] + 63 * table["sheet_us"][1]
+    assert table["sheet_us"][2] == pytest.approx(whole)
+    np.testing.assert_array_equal(with_rooflines(table.assign(predicted_us=1.0))["sheet_us"], table["sheet_us"])
 
 
 def test_the_host_is_what_the_engine_says(four):

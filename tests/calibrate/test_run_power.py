@@ -7,7 +7,7 @@ import pytest
 
 from dse.calibrate.device_models import device_models
 from dse.calibrate.measured import read_operators, tensor_parallel
-from dse.calibrate.network_rows import RUNS
+from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.run_power import run_watts
 from dse.calibrate.validate import validate
 from dse.cli import run_command

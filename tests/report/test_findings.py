@@ -85,6 +85,19 @@ def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_told(result
     assert "scanner's field" not in " ".join(caveats(small))
 
 
+def test_bandwidth_that_no_pin_gives_is_told(result: SweepResult, single: SweepResult) -> None:
+    fast = (result.front["dram_bandwidth_gbs"] == 6700).sum()  # 5,120 bits of HBM3
+    assert f"{fast} designs of the front ask up to 10.5 Gbit/s of a DRAM pin" in " ".join(caveats(result))
+    assert "Gbit/s" not in " ".join(caveats(single))
+
+
+def test_tokens_beyond_a_network_s_positions_are_told(result: SweepResult) -> None:
+    long = load_workload("gpt2_xl:phase=decode,batch=8,context=2048", name="decode")
+    asked = " ".join(caveats(replace(result, space=replace(result.space, workloads=(long,)))))
+    assert "decode: 2,048 tokens are beyond the 1,024 positions that GPT-2 XL was made for" in asked
+    assert "positions" not in " ".join(caveats(result))
+
+
 def test_caveats_name_calibration_and_power(result: SweepResult, impossible: SweepResult) -> None:
     text = " ".join(caveats(result))
     assert "Uncalibrated" in text

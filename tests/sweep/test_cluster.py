@@ -133,7 +133,8 @@ def test_workers_unlike_this_machine_are_told(workers, tmp_path: Path, monkeypat
 def test_no_cluster_is_a_sentence(address: str, sentence: str, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(cluster, "PATIENCE", 1)
     with pytest.raises(InputError, match=sentence):
-        sweep(trivial(1_000, tmp_path), cluster=address)
+        sweep(trivial(1_000, tmp_path), tmp_path / "out", cluster=address)
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture

@@ -37,5 +37,12 @@ def test_a_calibration_of_one_gpu_says_nothing_of_the_errors_on_another():
     assert own.said_of(A100).residual(*asked) is None
     assert own.said_of(H100) is own and own.residual(*asked) is not None
     assert shared.said_of(A100).residual(*asked) == shared.residual(*asked) is not None
-    prefill = ("fa2_prefill", "attn_prefill", "bf16", "all", "a100_sxm_80gb", "aiconfigurator")  # a library's, whoever fits GPUs
+    prefill = (
+        "fa2_prefill",
+        "attn_prefill",
+        "bf16",
+        "all",
+        "a100_sxm_80gb",
+        "aiconfigurator",
+    )  # a library's, whoever fits GPUs
     assert own.said_of(A100).residual(*prefill) == own.residual(*prefill) is not None
