@@ -5,14 +5,13 @@ import math
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_sheet
 from dse.hardware.schema import gpu_schema
+from dse.report.terminal_rows import cell, print_rows
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space
@@ -20,35 +19,6 @@ from dse.sweep.estimate import Estimate
 from dse.workload.attention_library import DEFAULTS
 from dse.workload.engine import engines
 from dse.workload.network import networks
-
-WIDE = 120
-"""Columns of a terminal from which tables are printed whole."""
-
-
-def _print(
-    rows: list[dict[str, Any]], console: Console, as_json: bool, title: str = "", rest: tuple[str, ...] = ()
-) -> None:
-    """Print rows as a table, in narrow terminals without the columns ``rest``, or as a JSON list."""
-    if as_json:
-        print(json.dumps(rows, indent=1, allow_nan=False))
-        return
-    narrow = console.width < WIDE and bool(rest)
-    rows = [{k: v for k, v in row.items() if not (narrow and k in rest)} for row in rows]
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for place, name in enumerate(rows[0]):  # the first column's names are to be copied: never broken
-        numeric = all(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
-        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=place == 0)
-    for row in rows:
-        table.add_row(*(Text(_text(value)) for value in row.values()))
-    console.print(table)
-    if narrow:
-        console.print(f"\n{', '.join(rest)}: in a terminal of {WIDE} columns, or with --json")
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def print_gpus(console: Console, as_json: bool) -> None:
@@ -71,7 +41,7 @@ def print_gpus(console: Console, as_json: bool) -> None:
             "TDP W": sheet["tdp_w"].value,
             "aliases": row["aliases"].replace(";", ", "),
         })  # fmt: skip
-    _print(rows, console, as_json, rest=("name", "aliases"))
+    print_rows(rows, console, as_json, rest=("name", "aliases"))
     if not as_json:
         refused = ", ".join(row["name"] for row in gpu_index().values() if row["supported"] != "1")
         console.print(f"\nNot evaluated (the interval model describes NVIDIA SMs): {refused}")
@@ -103,12 +73,13 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
         return
     chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
     console.print(f"{sheet.title} ({sheet.name}){chip}\n", markup=False, style="bold")
-    _print([row | {"value": _text(row["value"])} for row in rows], console, False)
+    print_rows([row | {"value": cell(row["value"])} for row in rows], console, False, rest=("note", "source"))
     if checks:
         console.print()
-        _print(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock")
+        print_rows(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock",
+                   rest=("source", "note"))  # fmt: skip
     console.print()
-    _print(die, console, False, "The die by the area and cost models (PAPERS.md)")
+    print_rows(die, console, False, "The die by the area and cost models (PAPERS.md)")
 
 
 def _number(text: str) -> float | None:
@@ -161,7 +132,7 @@ def print_schema(console: Console, as_json: bool) -> None:
         }
         for a in gpu_schema().values()
     ]
-    _print(rows, console, as_json, rest=("source",))
+    print_rows(rows, console, as_json, rest=("source",))
 
 
 def print_networks(console: Console, as_json: bool) -> None:
@@ -182,7 +153,7 @@ def print_networks(console: Console, as_json: bool) -> None:
         }
         for n in networks().values()
     ]
-    _print(rows, console, as_json, rest=("name", "source"))
+    print_rows(rows, console, as_json, rest=("name", "source"))
 
 
 def print_engines(console: Console, as_json: bool) -> None:
@@ -205,9 +176,9 @@ def print_engines(console: Console, as_json: bool) -> None:
             "source": e.source,
         })  # fmt: skip
     if as_json:
-        _print(rows, console, True)
+        print_rows(rows, console, True)
         return
-    _print([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False,
+    print_rows([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False,
            rest=("name", "turn", "attention"))  # fmt: skip
     for source in dict.fromkeys(row["source"] for row in rows):
         names = ", ".join(row["engine"] for row in rows if row["source"] == source)
@@ -226,7 +197,7 @@ ENGINES_NOTE = (
 
 def print_spaces(console: Console, as_json: bool) -> None:
     """Print the shipped spaces and the question each asks."""
-    _print(
+    print_rows(
         [{"space": name, "question": space_question(path)} for name, path in shipped_spaces().items()], console, as_json
     )
 
@@ -239,7 +210,7 @@ def print_metrics(console: Console, as_json: bool) -> None:
     ]
     rows.append({"metric": "total.time_ms", "unit": "ms", "meaning": "time of all workloads, each times its weight"})
     rows.append({"metric": "base.ATTRIBUTE", "unit": "", "meaning": "the base GPU's value of an attribute"})
-    _print(rows, console, as_json)
+    print_rows(rows, console, as_json)
 
 
 def print_check(space: Space, figures: Estimate, console: Console) -> None:
@@ -250,13 +221,13 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
             "axis": axis.name,
             "unit": axis.unit,
             "values": len(axis),
-            "from": _text(axis.values[0]),
-            "to": _text(axis.values[-1]),
+            "from": cell(axis.values[0]),
+            "to": cell(axis.values[-1]),
         }
         for axis in space.axes
     ]
     console.print()
-    _print(rows, console, False)
+    print_rows(rows, console, False)
     console.print()
     for workload in space.workloads:
         need = f", needs {workload.memory.total / 1e9:.1f} GB a GPU" if workload.memory.total else ""
