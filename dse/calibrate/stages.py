@@ -140,7 +140,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
             break
         prior, z = about, moved
         add(result)
-    return _finished(rows, out, z, prior, tuple(order), fit_overhead, tuple(results), size)
+    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size)
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
@@ -171,12 +171,12 @@ def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_over
     )  # fmt: skip
 
 
-def _finished(rows: TimedRows, out: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
+def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
               fit_overhead: bool, results: tuple[StageResult, ...], size: int) -> StagedFit:  # fmt: skip
     values = _named(z, prior)
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
-    told = known(z, set(order), prior, fit_rows(chosen, (~out).astype(float), fit_overhead, size))
+    told = known(z, set(order), prior, fit_rows(chosen, weights, fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
         results,

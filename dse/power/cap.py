@@ -4,10 +4,10 @@ No paper of ours prices this; the form is that of DVFS (P_dynamic ~ f V^2, V lin
 DRAM and messages keep their pace. What the SMs do takes longer at a lower clock: in the shadow of DRAM it costs nothing
 until it has grown as long as the bytes, and from there on every cycle shows:
 
-    T(s) = (C - V) / s + N + max(H / s, V + D),
+    T(s) = (C - V) / s + N + max(H / s, V + D - E) + E,
 
 with the clock's share s, the stack's cycles C that follow it, N of messages and D of DRAM bandwidth, in whose shadow
-the SMs work H cycles; V of them the stack shows.
+the SMs work H cycles; V of them the stack shows. E of D come on top of both, where the two overlap imperfectly.
 """
 
 from collections.abc import Callable, Sequence
@@ -138,11 +138,12 @@ def _watts(draw: Draw, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Ar
 
 
 def shadow_of(timing: Timing) -> Shadow:
-    """Return the shadow of one launch: all of its work but starting it, where its bytes take longer, grows in it."""
-    dram, (seen, more) = timing.dram_bandwidth, in_shadow(timing)
-    crossing = jnp.where(dram > 0, jnp.minimum(safe_div(seen + more, seen + dram), 1.0), 1.0)
-    none = jnp.zeros_like(dram)
-    return Shadow(jnp.stack([more, dram], -1), jnp.stack([none, dram + seen], -1), _wide(crossing))
+    """Return the shadow of one launch: all of its work but starting it grows in it, as far as its bytes take longer."""
+    dram, beside, (seen, more) = timing.dram_bandwidth, _beside(timing), in_shadow(timing)
+    bytes_alone = seen + dram - beside
+    crossing = jnp.where(bytes_alone > 0, jnp.minimum(safe_div(seen + more, bytes_alone), 1.0), 1.0)
+    lines = jnp.stack([more + beside, dram], -1), jnp.stack([beside, dram + seen], -1)
+    return Shadow(*lines, _wide(crossing))
 
 
 def shadow_between(longer: Sequence[Array]) -> Shadow:
@@ -154,20 +155,25 @@ def shadow_between(longer: Sequence[Array]) -> Shadow:
 
 def at_paces(timing: Timing) -> list[Array]:
     """Return by how many cycles the bytes of DRAM outlast a launch's work at each of PACES."""
-    dram, (seen, more) = timing.dram_bandwidth, in_shadow(timing)
-    return [jnp.minimum(jnp.maximum(dram * pace - seen * (1.0 - pace), more), dram) for pace in PACES]
+    dram, beside, (seen, more) = timing.dram_bandwidth, _beside(timing), in_shadow(timing)
+    return [jnp.maximum(dram * pace - seen * (1.0 - pace), more + beside * pace) for pace in PACES]
 
 
 def in_shadow(timing: Timing) -> tuple[Array, Array]:
     """Return the cycles of the SMs' work in the shadow of DRAM's bytes (H) in two parts: those that the stack shows,
     all that follow the clock but starting the launch, and those that it books under the bandwidth."""
     seen = jnp.where(timing.dram_bandwidth > 0, timing.cycles - _off_clock(timing) - timing.launch, 0.0)
-    return seen, jnp.clip(timing.hidden - seen, 0.0, timing.dram_bandwidth)
+    return seen, jnp.clip(timing.hidden - seen, 0.0, timing.dram_bandwidth - _beside(timing))
+
+
+def _beside(timing: Timing) -> Array:
+    return jnp.asarray(timing.beside)
 
 
 def at_clock(timing: Timing, clock: Array, shadow: Shadow) -> Timing:
     """Return the stack at ``clock`` relative to the stack's own."""
     others = {"dram_bandwidth": shadow.longer(clock), "interconnect": timing.interconnect * clock}
+    others |= {"beside": _beside(timing) * clock}
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.report.answer import caveats
-from dse.report.findings import lettered_front, measured_baseline, varied_axes
+from dse.report.findings import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.report.words import gpu_name, number, short_values, signed_percent
 from dse.sweep.result import SweepResult
 
@@ -56,6 +56,8 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
     left_out = _print_table(_columns(result, front, letters), console)
     if left_out:
         console.print(f"left out to fit: {', '.join(left_out)}", markup=False, highlight=False, style="dim")
+    if any(letters):
+        console.print(_legend(result), markup=False, highlight=False, style="dim")
     if len(front) < len(result.front):
         console.print(
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
@@ -63,6 +65,13 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
     _print_reasons(result, console)
     for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
         console.print(note, markup=False, highlight=False, style="dim")
+
+
+def _legend(result: SweepResult) -> str:
+    """What each lettered design was chosen for."""
+    chosen = chosen_designs(result).query("position >= 0")
+    named = "; ".join(f"{row['letter']}: {row['design']}" for _, row in chosen.iterrows())
+    return f"{named} (of a metric: the best that is no worse than the base in the others)"
 
 
 def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[_Column]:

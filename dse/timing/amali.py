@@ -218,8 +218,9 @@ class Amali(TimingModel):
 
         ``after`` [cycle]: latency that nothing overlaps.
         """
-        worked = stalls.total
-        stalls, dram_bandwidth, l2_bandwidth = self._floor(mem, l2_bytes, stalls)
+        worked = jnp.maximum(stalls.total, l2_bytes * mem.l2_byte)  # both follow the clock, the bytes of DRAM do not
+        stalls, dram_bandwidth, l2_bandwidth, beside = self._floor(mem, l2_bytes, stalls)
+        copied = self._copied(kernel, gpu, mem)
         divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
             selected=stalls.issue - divergence,
@@ -231,13 +232,14 @@ class Amali(TimingModel):
             mio_throttle=stalls.mio_throttle,
             launch=self._launch(kernel, clock, stalls.total + dram_bandwidth + l2_bandwidth),
             divergence=divergence,
-            dram_bandwidth=dram_bandwidth + self._copied(kernel, gpu, mem),
+            dram_bandwidth=dram_bandwidth + copied,
             l2_bandwidth=l2_bandwidth,
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
             dram_bytes=mem.dram_bytes,
             hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
+            beside=jnp.where(dram_bandwidth > 0, beside, 0.0) + copied,
         )
 
     def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Warp) -> IntervalCycles:
@@ -326,22 +328,25 @@ class Amali(TimingModel):
         stalled = sum(i.repeats * sum(own_stalls(i, latencies, mem, p)) for i, p in _with_pipelining(kernel))
         return Hiding(issued / (issued + stalled), issued / count)
 
-    def _floor(self, mem: Memory, l2_bytes: Array, stalls: IntervalCycles) -> tuple[IntervalCycles, Array, Array]:
-        """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible.
+    def _floor(
+        self, mem: Memory, l2_bytes: Array, stalls: IntervalCycles
+    ) -> tuple[IntervalCycles, Array, Array, Array]:
+        """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible, and what of the
+        waiting comes on top, since work and bytes overlap imperfectly.
 
         Where the bytes bind, warps wait for bytes: every other stall happens in that shadow, and mending it would gain
         nothing, so all but the issue cycles is booked under the bandwidth that binds.
         """
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
-            return stalls, zero, zero
+            return stalls, zero, zero, zero
         dram, l2 = self._bytes_cycles(mem, l2_bytes)
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total
-        waiting = jnp.where(binds, floor - stalls.issue, 0.0)
-        waiting = waiting + self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
+        beside = self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
+        waiting = jnp.where(binds, floor - stalls.issue, 0.0) + beside
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
-        return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting)
+        return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting), beside
 
     def _bytes_cycles(self, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
         """Return the time of the bytes of DRAM and of the L2 [cycle]."""

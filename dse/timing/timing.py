@@ -48,6 +48,7 @@ class Timing(eqx.Module):
     ``feasible`` is 1 where the kernel can run, else 0 (its cycles then mean nothing but stay finite). ``dram_bytes``
     [B] pass between DRAM and L2. ``hidden`` [cycle]: the SMs' work beside what is booked under
     ``dram_bandwidth``, of which the stack may show a part; 0 where nothing is, or where the stack shows all of it.
+    ``beside`` [cycle]: the part of ``dram_bandwidth`` that comes on top of work and bytes, whichever is longer.
     """
 
     selected: Array
@@ -66,6 +67,7 @@ class Timing(eqx.Module):
     feasible: Array
     dram_bytes: Array
     hidden: Array | float = 0.0
+    beside: Array | float = 0.0
 
     def stack(self) -> dict[str, Array]:
         """Return the cycles by cause, in the order of CAUSES."""
@@ -92,7 +94,7 @@ class Timing(eqx.Module):
     def stretched(self, factor: Array) -> "Timing":
         """Return the same stack at ``factor`` times the total."""
         causes = {cause: cycles * factor for cause, cycles in self.stack().items()}
-        return replace(self, **causes, hidden=self.hidden * factor)
+        return replace(self, **causes, hidden=self.hidden * factor, beside=self.beside * factor)
 
 
 def causes_of(workload: Workload) -> dict[str, str]:
