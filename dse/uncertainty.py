@@ -1,7 +1,8 @@
 """How far off a calibrated prediction may be: a model's error on measurements that no fit has seen."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 SHARE = 0.8
 """Share of the measurements left out of a fit that lie within its interval."""
@@ -12,7 +13,7 @@ class Uncertainty:
     """Measured over predicted lies between ``low`` and ``high`` [1] in SHARE of what was left out of the fit.
 
     ``source`` says of what; ``gpus``: those that were measured, fitted or left out; empty where it is not GPUs.
-    ``anywhere``: whether it is said of other GPUs, too.
+    ``anywhere``: whether it is said of other GPUs, too. ``own``: the sheets of those of a user's own.
     """
 
     low: float
@@ -20,6 +21,7 @@ class Uncertainty:
     source: str
     gpus: tuple[str, ...] = ()
     anywhere: bool = False
+    own: tuple[Any, ...] = field(default=(), compare=False)  # told by their names; sheets cannot be hashed
 
     def times(self, other: "Uncertainty") -> "Uncertainty":
         """Return the uncertainty of a product of two predictions whose errors are independent."""
@@ -28,8 +30,9 @@ class Uncertainty:
         half = math.hypot(*((high - low) / 2 for low, high in ends))
         gpus, anywhere = (*self.gpus, *other.gpus), self.anywhere and other.anywhere
         source = f"{self.source}; {other.source}"
-        return Uncertainty(math.exp(middle - half), math.exp(middle + half), source, gpus, anywhere)
+        own = (*self.own, *other.own)
+        return Uncertainty(math.exp(middle - half), math.exp(middle + half), source, gpus, anywhere, own)
 
     def of_inverse(self) -> "Uncertainty":
         """Return the uncertainty of one over the prediction."""
-        return Uncertainty(1 / self.high, 1 / self.low, self.source, self.gpus, self.anywhere)
+        return replace(self, low=1 / self.high, high=1 / self.low)

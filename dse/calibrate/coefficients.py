@@ -10,6 +10,7 @@ import jax.numpy as jnp
 
 from dse.calibrate.power_fit import COEFFICIENTS_OF, UNFITTED, Coefficient
 from dse.errors import InputError, accepted
+from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
 from dse.power.board import BoardPower
 from dse.power.calibration import BOARD, FORMAT, calibrated_board, read_calibration, refuse_unknown
@@ -43,7 +44,7 @@ def write_calibration(
     lines += ["", "[error_percent]", *(f"{name} = {value:.4g}" for name, value in errors.items())]
     if left_out is not None:
         lines += ["", "[left_out]", f"low = {left_out.low:.4f}", f"high = {left_out.high:.4f}",
-                  f"gpus = {json.dumps(left_out.gpus)}"]  # fmt: skip
+                  f"gpus = {json.dumps(left_out.gpus)}", *own_lines(left_out.own)]  # fmt: skip
     for c in fitted:
         lines += ["", f"[coefficients.{c.name}]", f"value = {c.value:.6g}", f"unit = {json.dumps(c.unit)}"]
         lines += [f"low = {c.low:.6g}", f"high = {c.high:.6g}", f"data_share = {c.share:.3f}",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dse.errors import InputError
+from dse.hardware.own_gpus import known_as
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.calibration import TimingCalibration, calibration_of, load_timing_calibration
 from dse.timing.models import timing_model
@@ -83,8 +84,9 @@ def predictors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> tuple[P
     found = []
     for device, part in rows.groupby("device", sort=True):
         used = models[str(device)]
-        model, fitted = type(used.model).__name__.lower(), used.calibration.gpus if used.calibration else ()
+        model, known = type(used.model).__name__.lower(), used.calibration
+        fitted, own = (known.gpus, known.own) if known else ((), ())
         its_own = find_preset(str(device)) in (None, used.sheet.name)  # not another GPU's, which --gpu asks for
         found.append(Predictor(str(device), len(part), used.sheet.title, model, used.model.calibration, fitted,
-                               its_own and used.sheet.name in fitted))  # fmt: skip
+                               its_own and known_as(used.sheet, fitted, own) != ""))  # fmt: skip
     return tuple(found)

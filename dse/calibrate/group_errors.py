@@ -48,11 +48,12 @@ def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.nd
     """Whether each measured time lies within its 80 % interval; None where any has none."""
     if used.calibration is None:
         return None
-    judged = errors_of(rows, rows["predicted_us"].to_numpy(), used.sheet.name)
+    gpu = used.calibration.called(used.sheet)
+    judged = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
     if op in RUNS:  # an engine brings its own
         low, high = judged[["low", "high"]].to_numpy().T
     else:
-        low, high = interval_of(judged, used.calibration, used.sheet.name, op, dtype)
+        low, high = interval_of(judged, used.calibration, gpu, op, dtype)
     error = judged["error"].to_numpy()
     return None if np.isnan(low).any() else (error >= low) & (error <= high)
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from dse.calibrate.stages import StagedFit, StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.errors import InputError
+from dse.hardware.own_gpus import own_gpus, own_lines
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.timing.calibration import FORMAT, SHARED, Residual, TimingCalibration, load_timing_calibration
 from dse.workload.harness import Harness, find_harness
@@ -60,6 +61,7 @@ class TimingAnswer:
     residuals: tuple[Residual, ...]
     skipped: dict[str, int]
     implementation: str = "matrix"
+    own: tuple[GpuSheet, ...] = ()
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
@@ -110,6 +112,7 @@ class TimingAnswer:
             for row in document[key]:
                 lines += ["", f"[[{key}]]"]
                 lines += [f"{k} = {_toml(v)}" for k, v in row.items() if v is not None]
+        lines += own_lines(self.own)
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
@@ -167,7 +170,8 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
     rows = load_timed(frame, sheets, harness, counts)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
     shared = load_timing_calibration(SHARED)
-    return fit_timed(name, tables, gpus, rows, counts, report=report, start=shared.values, near=shared)
+    fitted = fit_timed(name, tables, gpus, rows, counts, report=report, start=shared.values, near=shared)
+    return replace(fitted, own=own_gpus(sheets.values()))
 
 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,

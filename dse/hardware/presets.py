@@ -2,7 +2,6 @@
 
 import re
 import tomllib
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isclose
@@ -242,13 +241,6 @@ def alike(sheet: GpuSheet, other: GpuSheet) -> bool:
     """Return whether two GPUs have the same numbers, but for rounding."""
     theirs = other.numbers()
     return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in sheet.numbers().items())
-
-
-def is_one_of(sheet: GpuSheet, names: Iterable[str]) -> bool:
-    """Return whether a GPU is one of those named: a preset by its numbers, a GPU of a user's own by its name."""
-    names = list(names)
-    own = sheet.name in names and sheet.name not in gpu_index()
-    return own or any(alike(sheet, preset_sheet(name)) for name in names if name in gpu_index())
 
 
 def load_gpu(name_or_path: str | Path) -> "Gpu":

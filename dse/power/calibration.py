@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from dse.errors import InputError, accepted
+from dse.hardware.own_gpus import read_own
 from dse.hardware.presets import read_toml
 from dse.power.board import FREE, BoardPower
 from dse.uncertainty import Uncertainty
@@ -48,13 +49,14 @@ def calibrated_board(path: Path) -> BoardPower:
         )
     refuse_unknown(path, BOARD, values, set(FREE))
     model = BoardPower.from_table().with_values({name: jnp.asarray(value) for name, value in values.items()})
-    return model.fitted_to(f"{content['calibration']} ({path.name})", _left_out(path, content.get("left_out")))
+    return model.fitted_to(f"{content['calibration']} ({path.name})", _left_out(path, content))
 
 
-def _left_out(path: Path, errors: Any) -> Uncertainty:
+def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
+    errors = content.get("left_out")
     match errors:
         case {"low": float(low), "high": float(high), "gpus": list(gpus)} if 0 < low <= high:
-            return Uncertainty(low, high, LEFT_OUT, tuple(gpus))
+            return Uncertainty(low, high, LEFT_OUT, tuple(gpus), own=read_own(content, str(path)))
     raise InputError(f"{path}: left_out is {errors!r}; give low and high (measured over predicted) and gpus")
 
 

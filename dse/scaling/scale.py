@@ -145,7 +145,7 @@ def _answer(
         models = _models(benchmark, small, large, sheet.unit, skipped)
         if models is None:
             continue
-        cliffs[benchmark.name] = _cliffs(benchmark, small)
+        cliffs[benchmark.name] = _cliffs(benchmark, small, large)
         if benchmark.sizes[-1] <= large:
             skipped[f"no size above {large:g} {sheet.unit}s to predict"] += 1
         points += _points(benchmark, models, cliffs[benchmark.name], skipped)
@@ -167,13 +167,13 @@ def _models(
     return ScaleModels(small, low, large, high)
 
 
-def _cliffs(benchmark: Benchmark, small: float) -> tuple[Cliff, ...]:
+def _cliffs(benchmark: Benchmark, small: float, large: float) -> tuple[Cliff, ...]:
     """Return the cliffs from the small model on, with their f_mem; weak scaling has none by definition."""
     if benchmark.weak:
         return ()
     curve = [(n, m) for n, m in zip(benchmark.sizes, benchmark.mpki, strict=True) if n >= small and m is not None]
     found = find_cliffs([n for n, _ in curve], [m for _, m in curve])
-    return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after)) for cliff in found)
+    return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after, large)) for cliff in found)
 
 
 def _points(

@@ -60,8 +60,14 @@ class Benchmark:
         """Return the value of a column at a size, None where there is none."""
         return getattr(self, column)[self.sizes.index(size)] if size in self.sizes else None
 
-    def f_mem_of(self, after: float) -> float | None:
-        """Return f_mem of the cliff that ends at a size: its row's, or else the first row's, which serves all."""
+    def f_mem_of(self, after: float, large: float) -> float | None:
+        """Return f_mem of the cliff that ends at size ``after``: its row's, or else the first row's, which serves all.
+
+        Where every size has one, each was measured at its own size, and the ``large`` scale model's stands for it
+        (section 3 of the paper).
+        """
+        if None not in self.f_mem:
+            return self.at("f_mem", large)
         return self.at("f_mem", after) if self.at("f_mem", after) is not None else self.f_mem[0]
 
 

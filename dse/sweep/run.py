@@ -1,7 +1,8 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +73,8 @@ class RunResult:
 
     def trust(self, metric: str) -> Trust:
         """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error."""
-        known = run_trust(metric, self.workload, self.model, self.power.model, self.gpu)
-        if metric != "power_w" or known.uncertainty is None or not self.power.limit:
-            return known
-        most = max(self.gpu.numbers()["tdp_w"] / self.metrics[metric][0], 1.0)
-        return replace(known, uncertainty=replace(known.uncertainty, high=min(known.uncertainty.high, most)))
+        most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
+        return run_trust(metric, self.workload, self.model, self.power.model, self.gpu, most)
 
     @property
     def extrapolated(self) -> list[str]:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dse.hardware.area import DieArea
-from dse.hardware.presets import GpuSheet, gpu_index, is_one_of, preset_sheet
+from dse.hardware.own_gpus import known_as
+from dse.hardware.presets import GpuSheet, gpu_index, preset_sheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
@@ -114,9 +115,16 @@ def trust(space: Space, text: str) -> Trust:
     return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
 
-def run_trust(metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet) -> Trust:
-    """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...)."""
-    known = _by_metric(lambda one: _time(model, [workload], one, gpu), _power(power, [workload], gpu))
+def run_trust(
+    metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet, most: float = math.inf
+) -> Trust:
+    """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
+
+    ``most``: what the board may draw over what it is predicted to [1].
+    """
+    watts = _power(power, [workload], gpu)
+    watts = replace(watts, high=min(watts.high, most)) if watts else None
+    known = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
     if metric in known:
         return Trust(known[metric], scope=_scope(metric, known[metric], [workload]))
     return Trust(None, metric == "memory_gb")
@@ -173,7 +181,7 @@ def _covered(workloads: Sequence[Workload]) -> bool:
 
 def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
     """The uncertainty where it is said of a GPU: one of those that were measured, or of any."""
-    return known if known and (known.anywhere or is_one_of(gpu, known.gpus)) else None
+    return known if known and (known.anywhere or known_as(gpu, known.gpus, known.own)) else None
 
 
 def _power(model: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
@@ -231,5 +239,7 @@ def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
 
 
 def _measured(uncertainty: Uncertainty) -> list[GpuSheet]:
-    """The GPUs behind an interval, but for those of a user's own, whose numbers a calibration does not hold."""
-    return [preset_sheet(name) for name in dict.fromkeys(uncertainty.gpus) if name in gpu_index()]
+    """The GPUs behind an interval, those of a user's own among them."""
+    own = {sheet.name: sheet for sheet in uncertainty.own}
+    names = [name for name in dict.fromkeys(uncertainty.gpus) if name in own or name in gpu_index()]
+    return [own.get(name) or preset_sheet(name) for name in names]

@@ -16,7 +16,8 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, is_one_of, preset_sheet, read_toml
+from dse.hardware.own_gpus import known_as, read_own
+from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -87,24 +88,32 @@ class TimingCalibration:
     gpus: tuple[str, ...]
     overheads: dict[str, float]
     residuals: tuple[Residual, ...]
+    own: tuple[GpuSheet, ...] = ()
 
     def limited(self) -> dict[str, float]:
         """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
         the fit, where that is more than all of it."""
-        sheets = [preset_sheet(gpu).numbers() for gpu in self.gpus if gpu in gpu_index()]
-        most = max((s["dram_sustained_fraction"] for s in sheets), default=1.0)
+        own = {one.name: one for one in self.own}
+        sheets = [own.get(gpu) or preset_sheet(gpu) for gpu in self.gpus if gpu in own or gpu in gpu_index()]
+        most = max((s.numbers()["dram_sustained_fraction"] for s in sheets), default=1.0)
         return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
-        return self.name == SHARED or is_one_of(sheet, self.gpus)
+        return self.name == SHARED or bool(known_as(sheet, self.gpus, self.own))
+
+    def called(self, sheet: GpuSheet) -> str:
+        """Return the name by which the errors of a GPU are kept."""
+        return known_as(sheet, self.gpus, self.own) or sheet.name
 
     def said_of(self, sheet: GpuSheet) -> "TimingCalibration":
         """Return the calibration without the errors that are not said of a GPU: those on GPUs that no fit has seen are
-        of SHARED, and no fit to another GPU has them."""
+        of SHARED, and no fit to another GPU has them; those of a user's own are of no other of the same name."""
         if self.fitted_on(sheet):
             return self
-        return replace(self, residuals=tuple(r for r in self.residuals if r not in _shared_residuals()))
+        mine = {one.name for one in self.own}
+        kept = (r for r in self.residuals if r not in _shared_residuals() and r.gpu not in mine)
+        return replace(self, residuals=tuple(kept))
 
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
@@ -226,7 +235,8 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     unseen = known.gpu == UNSEEN
     source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
     source += SHARED if unseen else calibration.name
-    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere=calibration.name == SHARED)
+    anywhere = calibration.name == SHARED
+    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere, calibration.own)
 
 
 @cache
@@ -256,7 +266,8 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
     overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     gpus = tuple(str(g) for g in _list(path, content, "gpus"))
-    return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals)
+    own = read_own(content, str(path))
+    return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals, own)
 
 
 def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:

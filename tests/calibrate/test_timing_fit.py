@@ -1,6 +1,7 @@
 """The staged fit of the timing model: gradients, synthetic recovery, files, refusals; public data where present."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -112,6 +113,17 @@ def test_known_parameters_are_recovered_within_their_intervals(measured):
     stages = {p.name: p.stage for p in parameters()}
     assert all({stages[name] for name in s.free} == {s.name} for s in fit.stages[1:-1])
     assert fit.chosen.places.shape == (len(measured), SHORTLIST)
+
+
+def test_left_out_rows_move_no_parameter(measured):
+    """Their times are tripled: only what is said of them may change."""
+    rows = timed(measured)
+    out = np.arange(len(measured)) % 3 == 0
+    wrong = replace(rows, table=rows.table.assign(latency_us=rows.table["latency_us"] * np.where(out, 3.0, 1.0)))
+    found, spoilt = (staged_fit(one, out) for one in (rows, wrong))
+    assert spoilt.values == found.values
+    assert [stage.fitted for stage in spoilt.stages] == [stage.fitted for stage in found.stages]
+    assert spoilt.stages[-1].left_out != found.stages[-1].left_out
 
 
 def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):

@@ -149,6 +149,14 @@ def test_calibrate_command_writes_what_it_prints(tmp_path, capsys):
     assert "no components of variant 'hw'" in capsys.readouterr().err
 
 
+def test_watts_of_another_board_are_not_fitted(tmp_path):
+    path = operator_table(tmp_path / "t.csv", device=[None] * 3)
+    frame = pd.read_csv(path)
+    pd.concat([frame.assign(n=frame.n + 64 * i, power_w=5 * frame.power_w) for i in range(4)]).to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"the median power_w is \d+ W, [\d.]+ times the tdp_w of H200 SXM"):
+        calibrate_power(path, gpu="h200")  # rows without a device are those of --gpu
+
+
 @pytest.mark.slow
 def test_calibrate_a_board(tmp_path, capsys):
     path = operator_table(tmp_path / "t.csv")

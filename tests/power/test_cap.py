@@ -1,13 +1,19 @@
 """Operation at the power limit: the clock that holds it, what slows down, and gradients through the solution."""
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.hardware.presets import preset_sheet
 from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, shadow_of, sustain
 from dse.power.power import COMPONENTS, Power
+from dse.timing.calibration import load_timing_calibration
 from dse.timing.timing import CAUSES, Timing
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Kernel
 from tests.programs import quick_jit
 
 WATTS = {"constant": 60.0, "static": 50.0, "pipeline": 200.0, "tensor": 600.0, "l2": 40.0, "dram": 100.0}
@@ -125,3 +131,28 @@ def test_gradients_pass_through_the_solution(limit):
             step = 1e-5 * x[i]
             theirs = (found(x.at[i].add(step)) - found(x.at[i].add(-step))) / (2 * step)
             np.testing.assert_allclose(ours[:, i], theirs, rtol=1e-4, atol=1e-7 * float(jnp.max(jnp.abs(found(x)))))
+
+
+PRODUCTS = [(64, 4096, 4096), (128, 4096, 4096), (256, 8192, 8192), (128, 28672, 8192), (1024, 8192, 8192)]
+"""From products that DRAM binds to those that the tensor cores bind, and between."""
+
+
+@pytest.mark.parametrize(("preset", "worst"), [("a100_sxm_80gb", 0.04), ("h100_sxm", 0.05)])
+def test_a_launch_at_a_lower_clock_takes_as_long_as_the_model_says_there(preset, worst):
+    """AMALI itself, evaluated at 0.85 of all clocks, stands against what the stack at the asked clock foretells."""
+    sheet, share = preset_sheet(preset), 0.85
+    numbers, model = sheet.numbers(), load_timing_calibration(preset).model
+    target = (numbers["compute_capability"],) * 2, numbers["warpgroup_mma"] > 0
+    kernels = [[c.kernel for c in gemm_operator("g", Gemm(*shape), *target).candidates] for shape in PRODUCTS]
+    kernels = Kernel.stack([kernel for each in kernels for kernel in each[:8]])
+
+    @quick_jit
+    def timed(scale):
+        clocks = {name: scale * numbers[name] for name in ("boost_clock_mhz", "tensor_clock_mhz", "l2_clock_mhz")}
+        gpu = replace(sheet.record(), **clocks)
+        return jax.vmap(lambda kernel: model(kernel, gpu))(kernels)
+
+    asked = timed(1.0)
+    foretold = at_clock(asked, jnp.full(len(asked.cycles), share), shadow_of(asked)).nanoseconds
+    off = np.asarray(foretold / timed(share).nanoseconds)[np.asarray(asked.feasible) > 0] - 1
+    assert np.abs(off).max() < worst and np.abs(off).mean() < worst / 3

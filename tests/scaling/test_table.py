@@ -21,14 +21,20 @@ def test_csv_with_the_name_in_the_first_row_only(tmp_path):
     assert (sheet.name, sheet.unit) == ("t", "SM")
     a, b = sheet.benchmarks
     assert (a.name, a.sizes, a.ipc, a.mpki) == ("a", (8, 16, 32), (10, 19, None), (5, 5, 1))
-    assert (a.f_mem_of(32), b.f_mem_of(32)) == (0.4, None)
+    assert (a.f_mem_of(32, 16), b.f_mem_of(32, 16)) == (0.4, None)
     assert a.at("seconds", 16) == 130
     assert not a.weak
 
 
 def test_each_cliff_may_have_its_own_f_mem(tmp_path):
     (sheet,) = read_scale_table(written(tmp_path, HEAD + "a,8,10,5,0.4,\n,16,19,5,,\n,32,,1,0.6,\n,64,,0.1,,\n"))
-    assert (sheet.benchmarks[0].f_mem_of(32), sheet.benchmarks[0].f_mem_of(64)) == (0.6, 0.4)
+    assert (sheet.benchmarks[0].f_mem_of(32, 16), sheet.benchmarks[0].f_mem_of(64, 16)) == (0.6, 0.4)
+
+
+def test_a_share_at_every_size_is_each_size_s_own_and_the_large_scale_model_s_counts(tmp_path):
+    rows = "a,8,100,5,0.5,\n,16,195,5,0.4,\n,32,,5,0.5,\n,64,,0.2,0.6,\n"
+    (sheet,) = read_scale_table(written(tmp_path, HEAD + rows))
+    assert sheet.benchmarks[0].f_mem_of(64, 16) == 0.4
 
 
 def test_sheets_and_weak_scaling_by_column(tmp_path):

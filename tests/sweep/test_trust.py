@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dse.hardware.area import DieArea
-from dse.hardware.presets import changed, preset_sheet
+from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
 from dse.power.board import BoardPower, left_out_errors
 from dse.report.words import label, superlative
 from dse.space.metrics import metric_unit
@@ -271,3 +271,27 @@ def test_watts_of_types_that_were_not_measured_carry_no_interval():
     for dtype, known in (("bf16", True), ("fp8", False)):
         workload = load_workload(f"gpt2_xl:phase=decode,dtype={dtype}")
         assert (run_trust("power_w", workload, shared, power, H100).uncertainty is not None) == known
+
+
+def test_energies_heed_that_a_held_board_draws_no_more():
+    """Of a board at its limit, 80 % of measured energies end nearer than those of one that is not."""
+    served = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=bf16", name="w")
+    model, power = load_timing_calibration("h100_sxm").model, BoardPower.from_table()
+    free, held = (
+        {name: run_trust(name, served, model, power, H100, most).uncertainty
+         for name in ("time_ms", "power_w", "energy_j", "tokens_per_joule")}
+        for most in (math.inf, 1.01)
+    )  # fmt: skip
+    assert held["time_ms"] == free["time_ms"]
+    assert held["power_w"].high == 1.01 < free["power_w"].high and held["power_w"].low == free["power_w"].low
+    assert held["energy_j"].high < held["time_ms"].high * 1.01 < free["energy_j"].high
+    assert held["tokens_per_joule"].low == pytest.approx(1 / held["energy_j"].high)
+
+
+def test_a_calibration_of_one_s_own_gpu_says_what_lies_beyond_it():
+    mine = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40}, "here", "mine")
+    known = Uncertainty(0.9, 1.1, "made up", ("mine",), own=(mine,))
+    assert sheet_beyond(mine, known) == []
+    assert sheet_beyond(H100, known) == ["l2_mib 50, above 40"]
+    fewer = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40, "sm_count": 60}, "here", "mine")
+    assert sheet_beyond(fewer, known) == ["sm_count 60, below 132"]

@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 
+import jax
+import numpy as np
 import pytest
 
 from dse.errors import InputError
+from dse.hardware.presets import preset_sheet
+from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
+from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, Target, distinct_experts, llm_workload
 from dse.workload.network import load_network
+from tests.programs import quick_jit
 
 H100 = Target((9.0, 9.0), True)
 
@@ -136,6 +142,22 @@ def test_one_token_is_one_row_of_each_of_its_experts(experts, per_token):
     done = sum(o.repeats * o.candidates[0].kernel.fma for o in found.operators
                if o.kind == "gemm" and o.name.startswith("expert_"))  # fmt: skip
     assert done == pytest.approx(per_token * network.layers * network.expert_parameters)
+
+
+def test_a_step_streams_its_weights_and_its_cache_from_dram():
+    """What a step reads was last read a whole step ago: no L2 of today holds it; one larger than the step would."""
+    found = workload("llama3_8b", "decode", batch=32)
+    kernels = Kernel.stack([operator.candidates[0].kernel for operator in found.operators])
+    repeats = np.array([operator.repeats for operator in found.operators])
+
+    @quick_jit
+    def dram_bytes(l2_mib):
+        gpu = replace(preset_sheet("h100_sxm").record(), l2_mib=l2_mib)
+        return jax.vmap(lambda kernel: Amali()(kernel, gpu).dram_bytes)(kernels)
+
+    streamed = found.memory.weights - 128256 * 4096 * 2 + found.memory.kv  # of the embeddings a row a token
+    assert repeats @ dram_bytes(50.0) == pytest.approx(streamed, rel=0.01)
+    assert repeats @ dram_bytes(1e6) < 0.01 * streamed
 
 
 def test_a_sliding_window_bounds_what_is_attended():

@@ -1,0 +1,53 @@
+"""GPUs of a user's own in the file of a calibration: by their numbers it knows them again, whatever they are called."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from dse.errors import InputError
+from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, preset_sheet
+
+TABLE = "own_gpus"
+"""Table of a calibration's file that holds them."""
+
+
+def own_gpus(sheets: Iterable[GpuSheet]) -> tuple[GpuSheet, ...]:
+    """Return those of the GPUs that are no preset, whatever their names."""
+    return tuple(s for s in sheets if s.name not in gpu_index() or not alike(s, preset_sheet(s.name)))
+
+
+def own_lines(sheets: Iterable[GpuSheet]) -> list[str]:
+    """Return the TOML lines of GPUs: what each differs in from its base, or every attribute where it has none."""
+    lines = []
+    for sheet in sheets:
+        base = preset_sheet(sheet.base).numbers() if sheet.base else {}
+        lines += ["", f"[{TABLE}.{json.dumps(sheet.name)}]", f"name = {json.dumps(sheet.title)}"]
+        lines += [f"base = {json.dumps(sheet.base)}"] if sheet.base else []
+        lines += [f"{name} = {_literal(entry.value)}" for name, entry in sheet.entries.items()
+                  if base.get(name) != entry.number]  # fmt: skip
+    return lines
+
+
+def read_own(content: dict[str, Any], where: str) -> tuple[GpuSheet, ...]:
+    """Return the GPUs of :func:`own_lines` in a file's content; raises InputError for what is none."""
+    found = content.get(TABLE, {})
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        raise InputError(f"{where}: {TABLE} is {found!r}; give a table of GPUs")
+    return tuple(gpu_from_mapping(one, f"{where}: {TABLE}.{name}", name) for name, one in found.items())
+
+
+def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> str:
+    """Return what a GPU is called among those named, by its numbers; "" where it is none of them.
+
+    ``own``: those among them that are no presets. One that is named in a file without its numbers is known by its name.
+    """
+    mine = {one.name: one for one in own}
+    for name in names:
+        other = mine.get(name) or (preset_sheet(name) if name in gpu_index() else None)
+        if alike(sheet, other) if other is not None else name == sheet.name:
+            return name
+    return ""
+
+
+def _literal(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, str | bool) else repr(value)
