@@ -17,7 +17,7 @@ def sheet_times(kernel: Kernel, sheet: GpuSheet) -> tuple[float, float]:
     numbers = sheet.numbers()
     dtype = "fp32" if float(kernel.fma_lanes) > 0 else TENSOR_DTYPES[int(kernel.tensor_dtype)]
     peak = peak_tflops(numbers, "vector" if dtype == "fp32" else "tensor", dtype)
-    moved = float(kernel.cold_bytes + kernel.warm_bytes + kernel.write_bytes)
+    moved = float(kernel.read_share * (kernel.cold_bytes + kernel.warm_bytes) + kernel.write_bytes)
     return 2e-6 * float(kernel.fma) / max(peak, 1e-9), moved / numbers["dram_bandwidth_gbs"] * 1e-3
 
 

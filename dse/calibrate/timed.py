@@ -238,6 +238,7 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
         return (), f"{row.op}: {error}"
     kernel = found.candidates[0].kernel
     assert isinstance(kernel, Kernel)
-    if kernel.cold_bytes + kernel.warm_bytes + kernel.write_bytes > numbers["dram_gb"] * GIGA:
+    read = kernel.read_share * (kernel.cold_bytes + kernel.warm_bytes)
+    if read + kernel.write_bytes > numbers["dram_gb"] * GIGA:
         return (), f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
     return found.candidates, ""

@@ -73,7 +73,7 @@ def print_comparison(found: Comparison, console: Console, most: int | None = Non
     _sentences(swaps, console, most or MOST_SENTENCES)
     _line(console, SWAPS, "dim")
     console.print()
-    names = [first.gpu.name, second.gpu.name]
+    names = [run.gpu.name if first.gpu.name != second.gpu.name else run.gpu.title for run in (first, second)]
     console.print(_metrics(found, names))
     if found.metrics["ratio_80"].notna().any():
         _line(console, RATIO, "dim")

@@ -96,6 +96,7 @@ class RunResult:
         }  # fmt: skip
         return {
             "gpu": self.gpu.name,
+            "title": self.gpu.title,
             "workload": self.workload.description,
             "calibration": self.calibration,
             "extrapolated": self.extrapolated,

@@ -237,7 +237,7 @@ class Amali(TimingModel):
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
-            dram_bytes=mem.dram_bytes,
+            dram_bytes=mem.moved,
             hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
             beside=jnp.where(dram_bandwidth > 0, beside, 0.0) + copied,
         )

@@ -158,5 +158,5 @@ def _timing(cycles: IntervalCycles, clock: Array, mem: Memory, links: Array, fea
         interconnect=links,
         clock_ghz=clock,
         feasible=feasible,
-        dram_bytes=mem.dram_bytes,
+        dram_bytes=mem.moved,
     )

@@ -16,8 +16,8 @@ class Memory(NamedTuple):
     """Memory as one kernel sees it, in cycles of the kernel's clock.
 
     ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
-    the loads that miss in the L2; ``dram_bytes`` [B] moved, ``dram_writes`` [B] of them written (0 where not told
-    apart); ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
+    the loads that miss in the L2; ``dram_bytes`` [B] as they take time, ``dram_writes`` [B] of them written (0 where
+    not told apart), ``moved`` [B] as they pass; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
     """
 
     amat: Array
@@ -26,6 +26,7 @@ class Memory(NamedTuple):
     dram: Array
     dram_share: Array
     dram_bytes: Array
+    moved: Array
     l2_byte: Array
     dram_byte: Array
     dram_writes: Array | float = 0.0
@@ -55,7 +56,7 @@ def memory(
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     again = own_rereads(kernel, gpu.dram_bytes_per_ns * lone_ns(kernel, gpu, clock_ghz), gpu.l2_bytes, kept)
     terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes + again, latency_is_total)
-    return terms._replace(dram_writes=writes)
+    return terms._replace(dram_writes=writes, moved=writes + jnp.asarray(kernel.read_share) * (reads + again))
 
 
 def lone_ns(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
@@ -94,6 +95,7 @@ def memory_terms(
         dram=dram,
         dram_share=dram_share,
         dram_bytes=dram_bytes,
+        moved=dram_bytes,
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
     )

@@ -59,7 +59,7 @@ class Roofline(TimingModel):
         interconnect: Array,
         feasible: Array,
     ) -> Timing:
-        dram, l2 = mem.dram_bytes * mem.dram_byte, l2_bytes * mem.l2_byte
+        dram, l2 = mem.moved * mem.dram_byte, l2_bytes * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)
         return Timing(
@@ -78,5 +78,5 @@ class Roofline(TimingModel):
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
-            dram_bytes=mem.dram_bytes,
+            dram_bytes=mem.moved,
         )

@@ -216,6 +216,7 @@ def _candidate(
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
         implementation=implementation,
+        read_share=(gemm.a_bytes + gemm.b_bytes) / (a_read + b_read),
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
     return Candidate(label, kernel)

@@ -63,7 +63,8 @@ class Kernel:
     DRAM traffic by reuse class (:mod:`dse.workload.reuse`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes`` [B],
     each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
     and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
-    after ``reread_distance`` [B] touched in between.
+    after ``reread_distance`` [B] touched in between. ``read_share`` [1] of what is so counted as read really passes:
+    where an access is slower than a stream, its bytes count for the time they take.
     ``l2_bytes`` [B] pass between the L2 and the SMs. ``again_bytes`` [B] are read again by the CTA that read them,
     after ``again_distance`` [B] of its own; ``serial_waits`` counts latencies of global memory that pass once in a
     launch, whatever its waves.
@@ -125,6 +126,7 @@ class Kernel:
     copied_rows: Number = 0.0
     unless_warpgroup_kib: Number = 0.0
     unless_kib: Number = 0.0
+    read_share: Number = 1.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

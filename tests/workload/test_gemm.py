@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dse.calibrate.sheet_roofline import sheet_times
 from dse.errors import InputError
+from dse.hardware.presets import preset_sheet
+from dse.timing.amali import Amali
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
 from dse.workload.library import EARLY, REPRESENTATIVE, TUNED, WARPGROUP_ALONE
+from tests.programs import quick_jit
 
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
 
@@ -200,3 +204,19 @@ def test_a_space_of_warpgroup_instructions_tries_no_others_where_they_compute():
 
     assert instructions("bf16") == {"wgmma"}
     assert instructions("fp32") == {"ffma"}
+
+
+def test_an_operand_that_volta_reads_slowly_takes_time_and_no_more_bytes():
+    """Contiguous along k, rows no whole pages: DRAM is busy twice as long, with the same bytes, energy and roofline."""
+    sheet = preset_sheet("v100_sxm2_16gb")
+    gpu, model = sheet.record(), quick_jit(Amali())
+    plain, slow = (
+        gemm_operator("g", Gemm(16, 5124, 2560, **dict.fromkeys(("a", "b", "compute", "out"), "fp16"), b_along_k=along),
+                      (7.0, 7.0), False).candidates[0].kernel
+        for along in (False, True)
+    )  # fmt: skip
+    fast, slower = model(plain, gpu), model(slow, gpu)
+    assert slow.cold_bytes == 2 * plain.cold_bytes
+    assert float(slower.cycles) > 1.2 * float(fast.cycles)
+    assert float(slower.dram_bytes) == pytest.approx(float(fast.dram_bytes), rel=0.01)
+    assert sheet_times(slow, sheet) == pytest.approx(sheet_times(plain, sheet))
