@@ -38,6 +38,9 @@ NO_ENGINE = (
 )
 """Of runs without an engine: experiments/019_whole_networks."""
 
+HELD_WELL = 0.9
+"""Share of the clock from which on a time depends on the watts by little: those of the fits were held so."""
+
 ROUNDED = 1.001
 """Kernels' bandwidth over the DRAM's that is no more than rounding."""
 
@@ -70,7 +73,7 @@ def run_notes(result: RunResult) -> list[str]:
     if result.workload.tokens and result.workload.engine is None:
         lines.append(NO_ENGINE)
     numbers = result.gpu.numbers()
-    lines += filter(None, [result.workload.caution, pins_note(numbers)])
+    lines += filter(None, [_held(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(
@@ -78,6 +81,17 @@ def run_notes(result: RunResult) -> list[str]:
             "'--timing amali' holds to"
         )
     return lines
+
+
+def _held(result: RunResult) -> str:
+    """What the interval of a time does not hold where the board's limit holds the clock well below the asked one."""
+    share = result.metrics["clock_share"][0]
+    if share > HELD_WELL or result.trust("time_ms").uncertainty is None:
+        return ""
+    return (
+        f"the power limit leaves {share:.0%} of the clock".replace("%", " %")
+        + ": the time rests on the predicted watts too, whose errors its interval does not hold"
+    )
 
 
 def extrapolation(result: RunResult) -> str:

@@ -26,10 +26,10 @@ class Memory(NamedTuple):
     dram: Array
     dram_share: Array
     dram_bytes: Array
-    moved: Array
     l2_byte: Array
     dram_byte: Array
     dram_writes: Array | float = 0.0
+    moved: Array | float = 0.0
 
 
 def memory(
@@ -95,9 +95,9 @@ def memory_terms(
         dram=dram,
         dram_share=dram_share,
         dram_bytes=dram_bytes,
-        moved=dram_bytes,
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
+        moved=dram_bytes,
     )
 
 
