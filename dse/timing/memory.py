@@ -28,8 +28,8 @@ class Memory(NamedTuple):
     dram_bytes: Array
     l2_byte: Array
     dram_byte: Array
+    moved: Array
     dram_writes: Array | float = 0.0
-    moved: Array | float = 0.0
 
 
 def memory(

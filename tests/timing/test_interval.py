@@ -10,7 +10,7 @@ from dse.workload.kernel import Interval
 
 A100 = load_gpu("a100_sxm_80gb")
 LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))
-MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0)))
+MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0, 1e6)))
 
 
 def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, **switches):
