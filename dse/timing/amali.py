@@ -13,19 +13,19 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE, few_ceil_div
+from dse.numerics import INFEASIBLE
 from dse.timing.interval import (
     Cycles,
     Hiding,
     IntervalCycles,
     Latencies,
-    Resident,
     Stalls,
     add_up,
     busiest_pipe,
     interval_cycles,
     interval_total,
     own_stalls,
+    resident_warps,
 )
 from dse.timing.launch import LaunchLatency
 from dse.timing.memory import Memory, link_cycles, memory
@@ -377,13 +377,6 @@ def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:
     mean = jnp.asarray(kernel.loop.repeats)
     repeats = jnp.maximum(kernel.longest * (mean + 1.0) - 1.0, mean) * alone
     return replace(kernel.loop, repeats=jnp.where(listed, repeats, mean))
-
-
-def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:
-    """Return the warps of a wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
-    on_sm = ctas * warps
-    subcore = few_ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
-    return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
 
 
 def _with_drain(stalls: IntervalCycles, at: Lone) -> IntervalCycles:

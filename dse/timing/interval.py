@@ -4,13 +4,13 @@ Spec GCoM sections 6.2, 6.3 and 6.6 in the reading that AMALI mode recommends (s
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import safe_div
+from dse.numerics import few_ceil_div, safe_div
 from dse.timing.contention import queueing
 from dse.timing.memory import Memory
 from dse.timing.tensor_core import busy_cycles
@@ -32,6 +32,13 @@ class Resident(NamedTuple):
     subcore: Array
     sm: Array
     sms: Array
+
+
+def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:
+    """Return the warps of a wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
+    on_sm = ctas * warps
+    subcore = few_ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
+    return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
 
 
 class Hiding(NamedTuple):
