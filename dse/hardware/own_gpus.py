@@ -36,17 +36,21 @@ def read_own(content: dict[str, Any], where: str) -> tuple[GpuSheet, ...]:
     return tuple(gpu_from_mapping(one, f"{where}: {TABLE}.{name}", name) for name, one in found.items())
 
 
+def sheets_of(names: Iterable[str], own: Iterable[GpuSheet]) -> dict[str, GpuSheet]:
+    """Return name -> sheet of the GPUs named, presets and a user's ``own``; unknown ones are left out."""
+    mine = {one.name: one for one in own}
+    return {name: mine.get(name) or preset_sheet(name) for name in names if name in mine or name in gpu_index()}
+
+
 def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> str:
     """Return what a GPU is called among those named, by its numbers; "" where it is none of them.
 
     ``own``: those among them that are no presets. One that is named in a file without its numbers is known by its name.
     """
-    mine = {one.name: one for one in own}
-    for name in names:
-        other = mine.get(name) or (preset_sheet(name) if name in gpu_index() else None)
-        if alike(sheet, other) if other is not None else name == sheet.name:
-            return name
-    return ""
+    names = list(names)
+    sheets = sheets_of(names, own)
+    same = (name for name in names if (alike(sheet, sheets[name]) if name in sheets else name == sheet.name))
+    return next(same, "")
 
 
 def _literal(value: Any) -> str:

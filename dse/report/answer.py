@@ -94,9 +94,9 @@ def caveats(result: SweepResult) -> list[str]:
 
 
 def _experts(result: SweepResult) -> str:
-    """What small products of experts lose beside a whole library's: seen with 128 experts on designs of 20 SMs."""
+    """What small products of experts lose beside a whole library's: 5.7 % of Qwen3-30B-A3B's decode, 1.2 on 188 SMs."""
     experts = any(o.name.startswith(EXPERT) for w in result.space.workloads for o in w.operators)
-    return ", with experts on small designs a phase 6 % faster" if experts else ""
+    return ", and a decode of 128 experts on 20 SMs 6 % faster" if experts else ""
 
 
 def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:
@@ -123,10 +123,10 @@ def _type_of_products(workload: Workload) -> str:
 def _fast_pins(result: SweepResult) -> list[str]:
     """What designs of the front ask of their DRAM that no memory of their type gives."""
     columns = result.space.base.numbers() | of_table(result.space, result.front)
-    fast = too_fast(columns) & np.ones(len(result.front), bool)
+    fast, rates = (np.broadcast_to(x, len(result.front)) for x in (too_fast(columns), pin_gbps(columns)))
     if not fast.any():
         return []
-    what = f"{fast.sum():,} designs of the front ask up to {np.max(pin_gbps(columns)):.3g} Gbit/s of a DRAM pin"
+    what = f"{fast.sum():,} designs of the front ask up to {rates[fast].max():.3g} Gbit/s of a DRAM pin"
     return [f"{what}, more than any memory of their type gives: link dram_bus_bits to dram_bandwidth_gbs."]
 
 

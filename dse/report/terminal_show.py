@@ -179,7 +179,7 @@ def print_engines(console: Console, as_json: bool) -> None:
         print_rows(rows, console, True)
         return
     print_rows([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False,
-           rest=("name", "turn", "attention"))  # fmt: skip
+               rest=("name", "turn", "attention"))  # fmt: skip
     for source in dict.fromkeys(row["source"] for row in rows):
         names = ", ".join(row["engine"] for row in rows if row["source"] == source)
         console.print(f"{names}: {source}", markup=False, highlight=False, style="dim")

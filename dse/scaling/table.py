@@ -63,8 +63,7 @@ class Benchmark:
     def f_mem_of(self, after: float, large: float) -> float | None:
         """Return f_mem of the cliff that ends at size ``after``: its row's, or else the first row's, which serves all.
 
-        Where every size has one, each was measured at its own size, and the ``large`` scale model's stands for it
-        (section 3 of the paper).
+        Where every size has one, each was measured at its own size, and Eq. (3) asks for the ``large`` scale model's.
         """
         if None not in self.f_mem:
             return self.at("f_mem", large)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from dse.hardware.area import DieArea
-from dse.hardware.own_gpus import known_as
-from dse.hardware.presets import GpuSheet, gpu_index, preset_sheet
+from dse.hardware.own_gpus import known_as, sheets_of
+from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
@@ -240,6 +240,4 @@ def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
 
 def _measured(uncertainty: Uncertainty) -> list[GpuSheet]:
     """The GPUs behind an interval, those of a user's own among them."""
-    own = {sheet.name: sheet for sheet in uncertainty.own}
-    names = [name for name in dict.fromkeys(uncertainty.gpus) if name in own or name in gpu_index()]
-    return [own.get(name) or preset_sheet(name) for name in names]
+    return list(sheets_of(uncertainty.gpus, uncertainty.own).values())

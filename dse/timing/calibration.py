@@ -16,8 +16,8 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.own_gpus import known_as, read_own
-from dse.hardware.presets import GpuSheet, alike, find_preset, gpu_index, preset_sheet, read_toml
+from dse.hardware.own_gpus import known_as, read_own, sheets_of
+from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet, read_toml
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
@@ -93,9 +93,8 @@ class TimingCalibration:
     def limited(self) -> dict[str, float]:
         """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
         the fit, where that is more than all of it."""
-        own = {one.name: one for one in self.own}
-        sheets = [own.get(gpu) or preset_sheet(gpu) for gpu in self.gpus if gpu in own or gpu in gpu_index()]
-        most = max((s.numbers()["dram_sustained_fraction"] for s in sheets), default=1.0)
+        sheets = sheets_of(self.gpus, self.own).values()
+        most = max((sheet.numbers()["dram_sustained_fraction"] for sheet in sheets), default=1.0)
         return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
