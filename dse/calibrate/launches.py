@@ -52,13 +52,17 @@ def operator(
     harness: Harness | None = None,
     library: Library = REPRESENTATIVE,
     warpgroup: bool = True,
+    sm_count: float = 0.0,
 ) -> Operator:
     """The operator of a row in the cache state of its harness (aiconfigurator's: weights rotated, the rest as warm as
-    the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type."""
+    the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type.
+
+    ``sm_count`` [1] tells the tiles of the product before it; 0: nothing is known of them.
+    """
     harness = harness or harnesses()["aiconfigurator"]
     target = (capability, capability)
     if row.op in VECTOR:
-        return vector_of(row, harness)
+        return vector_of(row, harness, sm_count)
     if row.op == ALL_REDUCE:
         return reduction_of(row)
     notes = notes_of(row)
@@ -101,7 +105,10 @@ def load_rows(
     for place, row in enumerate(table.itertuples()):
         way = harness_of(str(getattr(row, "source", "")))
         try:
-            found = operator(row, float(gpu.compute_capability), way, warpgroup=bool(gpu.warpgroup_mma > 0))
+            found = operator(
+                row, float(gpu.compute_capability), way,
+                warpgroup=bool(gpu.warpgroup_mma > 0), sm_count=float(gpu.sm_count),
+            )  # fmt: skip
         except InputError as error:
             skipped[f"{row.op}: {error}"] = skipped.get(f"{row.op}: {error}", 0) + 1
             continue

@@ -233,7 +233,8 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        found = operator(row, numbers["compute_capability"], harness, harness.library, numbers["warpgroup_mma"] > 0)
+        wgmma = numbers["warpgroup_mma"] > 0
+        found = operator(row, numbers["compute_capability"], harness, harness.library, wgmma, numbers["sm_count"])
     except InputError as error:
         return (), f"{row.op}: {error}"
     kernel = found.candidates[0].kernel

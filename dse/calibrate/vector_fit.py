@@ -135,7 +135,8 @@ def _problem(
     whats = [vector_ops()[r.op] for r in rows]
     names = [_kernel(implementation, r, sheets) for r in rows]
     counts = [counts_of(implementation, name) for name in names]
-    distance = np.array([distances_of(r, harness_of(str(r.source))) for r in rows]).T
+    sms = {str(device): sheet.numbers()["sm_count"] for device, sheet in sheets.items()}
+    distance = np.array([distances_of(r, harness_of(str(r.source)), sms[str(r.device)]) for r in rows]).T
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
     pairs = {(str(r.device), str(r.source)) for r in rows}

@@ -34,7 +34,8 @@ class Harness:
     watts was timed in the long loop that they were read in; ``library`` whose kernels were measured; ``source``: where
     the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
     measured (of several, where nobody knows which, the fastest); ``quantises``: how the activations of products in 8
-    bits are quantised in the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`).
+    bits are quantised in the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`);
+    ``large_tile_age`` [1] by which results seem to be older where a product of large tiles wrote them.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Harness:
     quantises: str = ""
     product_launches: float | None = None
     powered_loop: bool = False
+    large_tile_age: float = 1.0
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
@@ -112,6 +114,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         quantises=rows["quantises"]["value"] if "quantises" in rows else "",
         powered_loop="powered_loop" in rows and rows["powered_loop"]["value"] == "1",
         product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
+        large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
     )
 
 

@@ -72,7 +72,7 @@ def operator_of(row: pd.Series, target: Target) -> Operator:
     if row["op"] == "gemm":
         return gemm_operator(name, _gemm(row), target.capabilities, target.warpgroup)
     fields = SimpleNamespace(**row)
-    inputs, results, _ = distances_of(fields, find_harness("vidur"))
+    inputs, results, _ = distances_of(fields, find_harness("vidur"), sm_count=0.0)
     return vector_operator(
         name, row["op"], float(row["rows"]), float(row["cols"]), row["dtype"], "vllm_vector",
         second=keys_of(fields), input_distance=inputs, out_distance=results,

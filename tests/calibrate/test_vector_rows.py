@@ -14,7 +14,7 @@ from dse.calibrate.timed import best, blocks, harnessed, joined
 from dse.calibrate.timing import left_out
 from dse.calibrate.validate_time import validate_time
 from dse.calibrate.vector_fit import _problem, built, fit_vector
-from dse.calibrate.vector_rows import VECTOR, keys_of, overhead_of
+from dse.calibrate.vector_rows import VECTOR, distances_of, keys_of, of_large_tiles, overhead_of
 from dse.errors import accepted
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
@@ -64,6 +64,18 @@ def test_keys_of_a_rotation_by_heads_or_network():
     assert keys_of(first(rows())) == 0.0
 
 
+@pytest.mark.parametrize("count, large", [(1152, True), (1200, False), (1280, False), (1296, True)])
+def test_results_of_large_tiles_are_older(count, large):
+    frame = rows(source="llmservingsim").assign(rows=float(count), cols=12800.0)
+    row, way, sms = first(frame), find_harness("llmservingsim"), 188.0
+    assert of_large_tiles(row, sms) == large
+    touched = 3 * 2 * count * 12800.0
+    assert distances_of(row, way, sms) == (touched * (2.0 if large else 1.0), touched, 0.0)
+    assert distances_of(row, find_harness("vidur"), sms) == (touched, touched, 0.0)
+    assert not of_large_tiles(first(frame.assign(op="rope")), sms)
+    assert not of_large_tiles(row, 0.0)  # a GPU of which nothing is known
+
+
 @pytest.mark.parametrize("source, name", [("vidur", "vllm_vector"), ("llmservingsim", "vllm_0_19_vector")])
 def test_the_harness_says_whose_kernels_ran(source, name):
     made = operator(first(rows(source=source)), 9.0, find_harness(source))
@@ -98,6 +110,7 @@ PUBLISHED = [
     ("vidur__elementwise_norm.csv", 10.0, 6.5),
     ("neusight__vector_fp32.csv", 0.0, 6.5),
     ("aiconfigurator__quant_elementwise.csv", 0.0, 12.0),
+    ("llmservingsim__layers.csv", 0.0, 8.5),
 ]
 
 
