@@ -88,14 +88,13 @@ class DieArea(eqx.Module):
     def __call__(self, gpu: Gpu) -> dict[str, Array]:
         """Area of each of COMPONENTS [mm2]."""
         sms = gpu.sm_count / gpu.sm_enabled_fraction
-        l1_kib = jnp.maximum(gpu.l1_kib, gpu.shared_memory_kib)  # one array holds both
         l2_mib = gpu.l2_mib / gpu.l2_enabled_fraction
         logic, sram, analog = self._densities(gpu)
         per_sm = {
             "sm_control": self._sm_control(gpu) / logic,  # fitted
             "register_file": self.register_file * gpu.registers_per_sm * KIB_PER_REGISTER / sram,  # LLMCompass SRAM bit
             # LLMCompass; the port is assumed
-            "l1_shared": self.l1_shared * l1_kib / sram + self.l1_port * gpu.l1_bytes_per_cycle / logic,
+            "l1_shared": self.l1_shared * gpu.l1_kib / sram + self.l1_port * gpu.l1_bytes_per_cycle / logic,
             "fp32_int32": self.fma * self._lanes(gpu) / logic,  # fitted area, Horowitz ratios
             "fp64": self.fma * self.fp64_lane * gpu.fp64_lanes / logic,  # fitted area, Horowitz ratio
             "tensor_core": self.fma * gpu.tensor_cores_per_sm * self._tensor_rate(gpu) / logic,  # the same

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dse.errors import InputError, accepted
 from dse.hardware.peak import refuse_contradictions
-from dse.hardware.schema import Attribute, attribute, gpu_schema
+from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 from dse.tables import read_table
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _consistent(sheet: GpuSheet, peaks: object, where: str) -> GpuSheet:
     """Return a sheet whose attributes agree with each other and with the ``peaks`` of a file; raises InputError."""
     numbers = sheet.numbers()
     shared, l1 = numbers["shared_memory_kib"], numbers["l1_kib"]
-    if shared > l1:
+    if overfull(numbers):
         raise InputError(
             f"{where}: shared_memory_kib = {shared:g} is more than l1_kib = {l1:g}, which holds it too; give at most "
             f"{l1:g}, or a larger l1_kib"
@@ -219,7 +219,8 @@ ROUNDING = 1e-5
 def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet:
     """Return the sheet of a name, a path, or the record of one GPU; raises InputError.
 
-    A record with a preset's numbers has its sheet, with its sources and its calibration.
+    A record with a preset's numbers has its sheet, with its sources and its calibration. One may hold fractions where a
+    sheet has whole numbers (a scale model's SMs), but nothing out of range.
     """
     if isinstance(gpu, GpuSheet):
         return gpu
@@ -231,8 +232,12 @@ def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet
         raise InputError(
             f"{where}: {type(gpu).__name__} is no GPU; give a name, a path, or the record of one"
         ) from None
+    for name, attr in gpu_schema().items():
+        slack = ROUNDING * max(abs(attr.low), abs(attr.high))
+        if not attr.low - slack <= numbers[name] <= attr.high + slack:  # nan too
+            raise InputError(f"{where}: {name} = {numbers[name]:g} is not accepted; give {attr.range_text}")
     entries = {name: Entry(gpu_schema()[name], value, "a record", "user") for name, value in numbers.items()}
-    sheet = GpuSheet("record", "GPU of a record", entries)
+    sheet = _consistent(GpuSheet("record", "GPU of a record", entries), {}, where)
     same = (preset_sheet(name) for name in preset_names() if alike(sheet, preset_sheet(name)))
     return next(same, sheet)
 

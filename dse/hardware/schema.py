@@ -4,6 +4,7 @@ This one table makes the loader's refusals, the axes of a space and the manual p
 Nothing here imports JAX: ``dse show`` answers at once.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -107,3 +108,8 @@ def attribute(name: str, where: str) -> Attribute:
     if name not in schema:
         raise InputError(f"{where}: {name!r} is not an attribute of a GPU; {accepted(name, schema)}")
     return schema[name]
+
+
+def overfull(numbers: Mapping[str, Any]) -> Any:
+    """Whether the shared memory of GPUs (attribute -> number or array) is more than the L1 that holds it."""
+    return numbers["shared_memory_kib"] > numbers["l1_kib"]

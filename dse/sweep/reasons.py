@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.hardware.schema import gpu_schema
+from dse.hardware.schema import gpu_schema, overfull
 from dse.power.cap import NO_LOWER, SLOWEST
 from dse.space.space import Space
 from dse.units import GIGA
@@ -19,7 +19,7 @@ Masks = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Reason:
-    """One reason: its ``kind`` (link, kernel, memory, power, constraint, objective) and the name of its subject."""
+    """One reason: its ``kind`` (link, kernel, room, memory, power, constraint, objective) and its subject's name."""
 
     kind: str
     subject: str
@@ -32,13 +32,16 @@ class Reasons:
     def __init__(self, space: Space) -> None:
         self.space = space
         links = [Reason("link", name) for name, _ in space.links]
+        varied = {axis.name for axis in space.axes} | {name for name, _ in space.links}
+        room = [Reason("room", "shared_memory_kib")] if varied & {"shared_memory_kib", "l1_kib"} else []
         memory = [Reason("memory", w.name) for w in space.workloads]
         kernels = [Reason("kernel", w.name, o.name) for w in space.workloads for o in w.operators]
         power = [Reason("power", w.name) for w in space.workloads if space.power.limit]
         constraints = [Reason("constraint", c.text) for c in space.constraints]
         objectives = [Reason("objective", o.name) for o in space.objectives]
-        self.all = (Reason("feasible", ""), *links, *kernels, *memory, *power, *constraints, *objectives)
+        self.all = (Reason("feasible", ""), *links, *kernels, *room, *memory, *power, *constraints, *objectives)
         self._blank = len(links) + len(kernels)
+        self._room = bool(room)
         self._axes = {axis.name for axis in space.axes}
 
     def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
@@ -54,6 +57,8 @@ class Reasons:
             failed.append((value < schema[name].low) | (value > schema[name].high))
         for can_run in runs:
             failed += [can_run[:, number] <= 0 for number in range(can_run.shape[1])]
+        if self._room:
+            failed.append(overfull(results))
         for workload in self.space.workloads:
             failed.append(results["dram_gb"] < workload.memory.total / GIGA)
         for workload in self.space.workloads if self.space.power.limit else ():
@@ -128,8 +133,11 @@ class Reasons:
             )
         if reason.kind == "power":
             return (
-                f"power: {reason.subject} draws more than tdp_w at the lowest clock, {SLOWEST:g} of what is asked for"
+                f"power: {reason.subject} draws more than its board is held to, tdp_w or a little less, at the lowest "
+                f"clock, {SLOWEST:g} of what is asked for"
             )
+        if reason.kind == "room":
+            return "room: shared_memory_kib is more than l1_kib, which holds it too"
         if reason.kind == "objective":
             return f"objective: {reason.subject} is not a finite number"
         return f"constraint: {reason.subject}" if reason.kind == "constraint" else ""

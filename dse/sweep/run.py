@@ -223,8 +223,8 @@ def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, Sequence
         if float(phase.clock) <= NO_LOWER:
             raise InputError(
                 f"{workload.name}: {sheet.title} draws {float(phase.power.watts):.0f} W in {name} at its lowest clock "
-                f"({SLOWEST:g} of the requested one), above tdp_w = {sheet.numbers()['tdp_w']:g} W; give a larger "
-                "tdp_w or a smaller GPU"
+                f"({SLOWEST:g} of the requested one), more than the board is held to at tdp_w = "
+                f"{sheet.numbers()['tdp_w']:g} W; give a larger tdp_w or a smaller GPU"
             )
 
 

@@ -129,6 +129,19 @@ def test_a_b200_is_two_dies_and_an_h100_is_one(model):
     assert dies == {"b200": 2, "h100_sxm": 1, "rtx_pro_6000": 1}
 
 
+def test_two_dies_share_the_spare_sms(model):
+    """A GPU of two dies of 700 mm2 is two GPUs of half the SMs and 700 mm2 each."""
+    pair, one = model(1400.0, gpu(sm_count=264.0)), model(700.0, gpu())
+    assert float(pair.die_yield) == pytest.approx(float(one.die_yield))
+    assert float(pair.cost_usd) == pytest.approx(2 * float(one.cost_usd))
+
+
+def test_just_above_the_exposure_field_two_dies_cost_what_the_largest_one_does(model):
+    largest, above = model(RETICLE, gpu()), model(RETICLE + 0.01, gpu())
+    assert float(above.dies) == 2
+    assert float(above.cost_usd) == pytest.approx(float(largest.cost_usd))
+
+
 def test_memory_is_a_component_of_its_own(model):
     less, more = (model(800.0, gpu(dram_gb=size)) for size in (80.0, 160.0))
     assert float(more.memory_usd) == pytest.approx(2 * float(less.memory_usd))

@@ -75,6 +75,11 @@ def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
     assert sheet_of(load_gpu("h100_sxm")) is preset_sheet("h100_sxm")
     fewer = sheet_of(replace(load_gpu("h100_sxm"), sm_count=96.0))
     assert (fewer.name, fewer.numbers()["sm_count"]) == ("record", 96)
+    wrong = {"sm_count": (-5.0, "sm_count = -5 is not accepted"), "dram_gb": (float("nan"), "dram_gb = nan is not"),
+             "shared_memory_kib": (512.0, "more than l1_kib = 256")}  # fmt: skip
+    for name, (value, sentence) in wrong.items():
+        with pytest.raises(InputError, match=sentence):
+            sheet_of(replace(load_gpu("h100_sxm"), **{name: value}))
     with pytest.raises(InputError, match="GPU: int is no GPU; give a name"):
         sheet_of(3)  # pyright: ignore[reportArgumentType]
 

@@ -160,10 +160,22 @@ def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
     assert points["decode.tbt_ms"].isna().equals(kernels)
 
 
+def test_shared_memory_that_no_l1_holds_is_a_reason(quick: dict[str, Any]) -> None:
+    quick |= {"axes": {"shared_memory_kib": [228, 400], "l1_kib": [128, 256, 512]}, "links": {}}
+    found = sweep(space_from_mapping(quick, "here", "small"))
+    assert found.infeasible == {"room: shared_memory_kib is more than l1_kib, which holds it too": 3}
+    points = found.points()
+    for row in points[points["feasible"]].to_dict("records"):
+        gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
+
+
 def test_a_limit_that_no_clock_holds_is_a_reason(quick: dict[str, Any]) -> None:
     quick |= {"axes": {"tdp_w": [30, 700]}, "links": {}}
     found = sweep(space_from_mapping(quick, "here", "small"))
-    assert found.infeasible == {"power: decode draws more than tdp_w at the lowest clock, 0.15 of what is asked for": 1}
+    (reason,) = found.infeasible
+    assert reason.startswith(
+        "power: decode draws more than its board is held to, tdp_w or a little less, at the lowest"
+    )
     assert found.points()["feasible"].tolist() == [False, True]
     quick["power"] = {"model": "board", "limit": False}
     assert sweep(space_from_mapping(quick, "here", "small")).n_feasible == 2
