@@ -42,7 +42,7 @@ _GATED = (
 """Model types with a gated MLP, whose configurations say all that a layer holds; any other may hide its own kinds of
 layers under keys that are not known here, and is refused."""
 
-_LAYERNORM = (*_OLD, "cohere", "stablelm")
+_LAYERNORM = (*_OLD, "cohere", "stablelm", "olmo", "phimoe")
 """Model types with LayerNorm."""
 
 _TIED = ("gpt2", "opt", "gpt_bigcode", "bloom", "falcon", "starcoder2", "gemma", "gemma3_text", "cohere", "smollm3")
@@ -109,10 +109,10 @@ def _slides(config: dict) -> bool | None:
 def _fields(config: dict, path: Path) -> dict[str, Any]:
     values = {field: _integer(config, keys, path) for field, keys in _CONFIG_KEYS.items()}
     hidden, heads = values["hidden"], values["heads"]
-    model_type = str(config.get("model_type", "")).lower()
-    old, gemma = model_type in _OLD, model_type.startswith("gemma")
+    model_type = str(config.get("model_type") or "llama").lower()
+    old = model_type in _OLD
     experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
-    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "n_inner")
+    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
     ffn_keys = ffn_keys if experts > 1 else ffn_keys[1:]
     spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
     activation = str(next(filter(None, spelled), "gelu" if old else "silu"))
@@ -132,7 +132,7 @@ def _fields(config: dict, path: Path) -> dict[str, Any]:
         kv_heads=kv_heads,
         head_dim=_integer(config, ("head_dim",), path, hidden // heads),
         ffn=_integer(config, ffn_keys, path, 4 * hidden if old else None),
-        gated=gemma or (not old and "silu" in activation) or "swiglu" in activation or "geglu" in activation,
+        gated=model_type in _GATED or "swiglu" in activation or "geglu" in activation,
         experts=experts,
         experts_per_token=used,
         window=_integer(config, ("sliding_window",), path, 0) if _slides(config) else 0,

@@ -20,8 +20,9 @@ from dse.workload.workload import Memory, Phase, Workload
 EXPERT = "expert_"
 """Begins the names of the operators of experts, each with its share of the tokens."""
 
-WHOLE = 1e-9
-"""What a quotient of whole numbers may be too large by, from rounding [1]: 8 of 40 experts are 7.999999999999998."""
+WHOLE = 0.01
+"""Share by which an expert's mean number of tokens may pass a whole number and still be that [1]: of 64 tokens 16 each
+where 7.9999999 of 8 experts are read."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,9 @@ def _check(network: Network, serving: Serving, name: str) -> None:
 def memory_needed(network: Network, serving: Serving) -> Memory:
     """Return what one GPU must hold: its share of the weights, the KV cache at its longest, and activations."""
     p = serving.precision
+    copied = _kv_heads(network, serving.gpus) * serving.gpus - network.kv_heads  # heads that several GPUs hold
     layer = network.attention_parameters + network.experts * network.expert_parameters
+    layer += 2.0 * copied * network.head_dim * network.hidden
     embeddings = network.embedding_parameters * (1 if network.tied else 2)
     weights = (network.layers * layer * element_bytes(p.weights) + embeddings * element_bytes(p.output)) / serving.gpus
     longest = _longest(serving)
@@ -219,7 +222,7 @@ class _Step:
         yield from self._attention()
         yield from self._reduce("attention_all_reduce")
         yield self._norm("mlp_norm")
-        yield from self._moe() if self.network.experts > 1 else self._mlp("", self.rows, 1.0)
+        yield from self._moe() if self.network.experts > 1 else self._mlp("", self.rows, 1.0, self.rows)
         yield from self._reduce("mlp_all_reduce")
 
     def _attention(self) -> Iterator[Operator]:
@@ -250,23 +253,24 @@ class _Step:
         """Keys in reach: all of a prompt, but only the window's of a cache."""
         return min(self.keys, self.network.window) if self.phase == "decode" and self.network.window else self.keys
 
-    def _mlp(self, prefix: str, rows: float, experts: float) -> Iterator[Operator]:
+    def _mlp(self, prefix: str, rows: float, experts: float, activated: float) -> Iterator[Operator]:
+        """``rows`` of each of ``experts``, of which ``activated`` in all pass the activation: products pad theirs."""
         net = self.network
         columns = net.ffn // self.serving.gpus
         gates = 2 if net.gated else 1
         yield from self._gemm(f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns,
                               net.hidden, experts)  # fmt: skip
         kernel = "silu_and_mul" if net.gated else "relu" if net.activation == "relu" else "gelu"
-        yield self._vector(f"{prefix}{net.activation}", kernel, experts * rows, columns)
+        yield self._vector(f"{prefix}{net.activation}", kernel, activated, columns)
         yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts)
 
     def _moe(self) -> Iterator[Operator]:
         """Mixture of experts: the expected number of distinct experts is read, each with its share of the tokens."""
         net = self.network
         distinct = distinct_experts(net.experts, net.experts_per_token, self.rows)
-        rows = ceil(self.rows * net.experts_per_token / distinct - WHOLE)
+        rows = ceil(self.rows * net.experts_per_token / distinct * (1.0 - WHOLE))
         yield from self._gemm("router", self.rows, net.experts, net.hidden)
-        yield from self._mlp(EXPERT, rows, distinct)
+        yield from self._mlp(EXPERT, rows, distinct, self.rows * net.experts_per_token)
         yield self._vector("combine_experts", "add", self.rows, net.hidden, inputs=net.experts_per_token)
 
     def _output(self) -> list[Operator]:

@@ -62,6 +62,18 @@ def test_memory_holds_the_cache_at_its_longest():
     assert windowed.memory.kv == 4096 * token
 
 
+def test_tokens_are_those_of_all_requests():
+    assert workload("llama3_8b", "prefill", batch=4, prompt=512, context=512).tokens == 4 * 512
+    assert workload("llama3_8b", "decode", batch=4).tokens == 4
+    assert workload("llama3_8b", "generate", batch=4, prompt=512, context=640, output=256).tokens == 4 * 256
+
+
+def test_activations_are_those_of_all_experts_of_a_token():
+    """Three times the residual stream, and gate and up of two experts; then the logits in fp32."""
+    found = workload("mixtral_8x7b", "decode", batch=8).memory.activations
+    assert found == 8 * (3 * 4096 + 2 * 14336 * 2) * 2 + 8 * 32000 * 4
+
+
 def test_generate_is_prefill_then_decode_steps():
     found = workload("llama3_8b", "generate", prompt=512, context=640, output=256)
     assert [(p.name, p.runs) for p in found.phases] == [("prefill", 1), ("decode", 255)]
@@ -107,6 +119,10 @@ def test_tensor_parallel_shares_the_work_out_and_reduces_twice_a_layer(gpus):
 def test_heads_that_are_fewer_than_gpus_are_copied():
     found = workload("qwen2_5_7b", "decode", gpus=4)
     assert found.memory.kv == workload("qwen2_5_7b", "decode").memory.kv / 4
+    network = replace(load_network("llama3_8b"), kv_heads=2)
+    alone, shared = (llm_workload(network, Serving("decode", 1, 1, 1, 0, precision("x"), n), "x", H100) for n in (1, 8))
+    copies = 2 * network.layers * network.hidden * (8 - 2) * network.head_dim * 2
+    assert 8 * shared.memory.weights == alone.memory.weights + copies
     with pytest.raises(InputError, match=r"tp=8 does not divide the 28 attention heads of Qwen2.5-7B"):
         workload("qwen2_5_7b", "decode", gpus=8)
     network = replace(load_network("llama3_8b"), heads=48, ffn=14400)
@@ -132,6 +148,15 @@ def test_a_mixture_reads_the_experts_its_tokens_use():
         done = sum(o.repeats * o.candidates[0].kernel.fma for o in experts)
         assert done >= 0.999 * batch * 2 * network.layers * network.expert_parameters
     assert "router" in names(found) and "combine_experts" in names(found)
+
+
+def test_experts_have_no_rows_that_no_token_asked_for():
+    """64 tokens of two experts each are 16 rows an expert, though 7.99999993 of 8 experts are expected to be read."""
+    made = {o.name: o for o in workload("mixtral_8x7b", "decode", batch=64).operators}
+    assert made["expert_gate_up_projection"].shape.startswith("8 x 16 x")
+    assert made["expert_silu"].shape.startswith("128 x")
+    three = {o.name: o for o in workload("mixtral_8x7b", "decode", batch=3).operators}
+    assert three["expert_silu"].shape.startswith("6 x")
 
 
 @pytest.mark.parametrize(("experts", "per_token"), [(8, 2), (40, 8), (60, 4), (60, 8), (160, 6), (10, 2)])
