@@ -22,11 +22,11 @@ import optuna
 from dse.compiling import cache_compilations
 from dse.search.batch import BatchModel
 from dse.search.known import grid_of
-from dse.search.pareto import Box, front
+from dse.search.pareto import front
 from dse.search.search import search
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.sweep.pareto import FrontBuilder
+from dse.sweep.pareto import Box, FrontBuilder
 
 SHARE = 0.01
 

@@ -10,7 +10,7 @@ import dse
 from dse.report.words import axis_value, gpu_name, superlative
 from dse.space.axis import Axis
 from dse.space.space import Objective
-from dse.sweep.pareto import spread
+from dse.sweep.pareto import Box, spread
 from dse.sweep.result import SweepResult
 from dse.timing.timing import PHASE_CAUSES, causes_of
 from dse.workload.workload import Workload
@@ -116,18 +116,13 @@ def best_within(result: SweepResult, objective: Objective) -> int:
     first = costs(result.front, [objective])[:, 0]
     tied = allowed & (first <= first[allowed].min() + 1e-6 * abs(first[allowed].min()))
     positions = np.flatnonzero(tied)
-    return int(positions[_box(costs(result.front, result.space.objectives))[positions].sum(axis=1).argmin()])
-
-
-def _box(values: np.ndarray) -> np.ndarray:
-    """Costs scaled to the front's box, 0 (best) to 1 (worst), on logarithms where all are positive."""
-    logs = np.log(values) if (values > 0).all() else values
-    low, high = logs.min(axis=0), logs.max(axis=0)
-    return (logs - low) / np.where(high > low, high - low, 1.0)
+    values = costs(result.front, result.space.objectives)
+    return int(positions[Box.of(values)(values)[positions].sum(axis=1).argmin()])
 
 
 def _knee(values: np.ndarray) -> int:
-    return int(np.linalg.norm(_box(values), axis=1).argmin())
+    """The position of the design nearest to the best of all objectives, in the front's box."""
+    return int(np.linalg.norm(Box.of(values)(values), axis=1).argmin())
 
 
 def stack(row: pd.Series, workload: Workload) -> dict[str, float]:

@@ -6,7 +6,7 @@ ROUNDS = 48
 """Steps to the shortest vector of the hull: its angle is then within a few degrees."""
 
 FLAT = 1e-9
-"""A row shorter than this share of the longest has no direction."""
+"""A row shorter than this share of the longest that is counted has no direction."""
 
 
 def common_descent(rows: np.ndarray, counted: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -17,7 +17,8 @@ def common_descent(rows: np.ndarray, counted: np.ndarray, places: np.ndarray) ->
     that matter; ``places`` (points, axes) in the unit box, out of which no direction leads.
     """
     length = np.linalg.norm(rows, axis=2)
-    counted = counted & (length > FLAT * length.max(axis=1, keepdims=True)) & (length > 0)
+    longest = np.where(counted, length, 0.0).max(axis=1, keepdims=True)
+    counted = counted & (length > FLAT * longest) & (length > 0)
     weights = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
     for _ in range(ROUNDS):
         inside = within(_mixed(weights, rows), places)

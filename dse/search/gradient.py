@@ -13,11 +13,11 @@ import pyarrow as pa
 
 from dse.search.batch import BatchModel, Evaluated
 from dse.search.descent import common_descent
-from dse.search.pareto import Box, thin_to
+from dse.search.pareto import thin_to
 from dse.search.smoothed import Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space
-from dse.sweep.pareto import pareto_mask
+from dse.sweep.pareto import Box, pareto_mask
 from dse.units import signed
 
 STEPS = 32

@@ -3,8 +3,9 @@
 import numpy as np
 
 from dse.search.local import Grid, LocalSearch
-from dse.search.pareto import Box, thin_to
+from dse.search.pareto import thin_to
 from dse.space.space import Space
+from dse.sweep.pareto import Box
 
 EXACT_OBJECTIVES = 3
 """Objectives up to which the hypervolume of a whole front is cheap."""
@@ -68,9 +69,17 @@ class Known:
         """Whether a design that can be had is known."""
         return len(self.local.index) > 0 and not self.local.violation[0]
 
+    def measured(self) -> float:
+        """Return the hypervolume of the front as it stands, taken again where it is of an earlier one."""
+        if self.feasible and self._taken < self.count:
+            self._take()
+        return self.hypervolume
+
     def _measure(self) -> None:
-        if not self.feasible or self.count < GROWTH * self._taken:
-            return
+        if self.feasible and self.count >= GROWTH * self._taken:
+            self._take()
+
+    def _take(self) -> None:
         costs = self.local.costs
         self._box, self._taken = self._box or Box.of(costs), self.count
         if costs.shape[1] > EXACT_OBJECTIVES:

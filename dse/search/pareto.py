@@ -1,18 +1,12 @@
-"""Fronts of a search: hypervolume, knees, and thinning, on logarithms scaled to a front's box.
+"""Fronts of a search: knees, and thinning, on logarithms scaled to a front's box.
 
 :mod:`dse.sweep.pareto` says what a front is. Costs are to be minimised throughout; the logarithm keeps the order, so a
 front stays the same front.
 """
 
-from dataclasses import dataclass
-
-import moocore
 import numpy as np
 
-from dse.sweep.pareto import FrontBuilder, pareto_mask
-
-REFERENCE = 1.1
-"""Reference point of the hypervolume in every objective: a tenth beyond the worst of the front's box."""
+from dse.sweep.pareto import Box, FrontBuilder, pareto_mask
 
 CHUNK = 65536
 """Designs whose front is taken at once: small enough for a core's cache (spec speed, section 5)."""
@@ -28,43 +22,6 @@ def front(costs: np.ndarray) -> np.ndarray:
         part = costs[start : start + CHUNK]
         builder.add(part, np.arange(start, start + len(part)))
     return builder.index
-
-
-@dataclass(frozen=True)
-class Box:
-    """The box of a front, from its lowest to its highest cost in each objective, shape (objectives,) each.
-
-    ``sign``: 1 where the costs are positive and scaled by their logarithm, -1 where they are negative (an objective
-    that is maximised) and scaled by the logarithm of the size, 0 where they are neither and scaled as they are.
-    """
-
-    sign: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-    @classmethod
-    def of(cls, costs: np.ndarray) -> "Box":
-        """Return the box around ``costs`` (at least one row), which should be a front."""
-        sign = np.where((costs > 0).all(axis=0), 1, np.where((costs < 0).all(axis=0), -1, 0))
-        logs = _logs(costs, sign)
-        return cls(sign, logs.min(axis=0), logs.max(axis=0))
-
-    def __call__(self, costs: np.ndarray) -> np.ndarray:
-        """Return ``costs`` scaled: 0 at the front's best, 1 at its worst (and at all of an objective that is flat)."""
-        return (_logs(costs, self.sign) - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
-
-    def hypervolume(self, costs: np.ndarray, reference: float = REFERENCE) -> float:
-        """Return the volume that ``costs`` dominate up to the reference point; the box itself has volume 1."""
-        points = self(costs)
-        inside = points[(points < reference).all(axis=1)]
-        if len(inside) == 0:
-            return 0.0
-        return float(moocore.hypervolume(np.ascontiguousarray(inside), ref=np.full(points.shape[1], reference)))
-
-
-def _logs(costs: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    sizes = np.log(np.maximum(np.where(sign == 0, 1.0, sign * costs), np.finfo(float).tiny))
-    return np.where(sign == 0, costs, sign * sizes)
 
 
 def box_of(costs: np.ndarray) -> np.ndarray:

@@ -258,10 +258,13 @@ class _Search:
         self.points.finish()
         costs = np.stack([o.sign * front[o.name].to_numpy(float) for o in self.space.objectives], axis=1)
         known = self.study.known
+        hypervolume = known.measured()
+        if self.history:
+            self.history[-1] = (*self.history[-1][:3], hypervolume)
         self.seconds["write"] = time.perf_counter() - start
         return SearchResult(
             self._result(front), sampler, seed, storage, known.count, self.restored, self.repeated, self.took,
-            known.hypervolume, knees(costs), self.history, refinement,
+            hypervolume, knees(costs), self.history, refinement,
         )  # fmt: skip
 
     def _front(self, refining: bool) -> tuple[pa.Table, Refinement | None]:

@@ -1,4 +1,6 @@
-"""Pareto fronts: the non-dominated designs of a set, exact, with ties kept."""
+"""Pareto fronts: the non-dominated designs of a set, exact, with ties kept; a front's box, and what lies far apart."""
+
+from dataclasses import dataclass
 
 import moocore
 import numpy as np
@@ -162,20 +164,61 @@ def _leaders(columns: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(columns[:, list(dict.fromkeys(places))].T)
 
 
+REFERENCE = 1.1
+"""Reference point of the hypervolume in every objective: a tenth beyond the worst of the front's box."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """The box of a front, from its lowest to its highest cost in each objective, shape (objectives,) each.
+
+    ``sign``: 1 where the costs are positive and scaled by their logarithm, -1 where they are negative (an objective
+    that is maximised) and scaled by the logarithm of the size, 0 where they are neither and scaled as they are.
+    """
+
+    sign: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @classmethod
+    def of(cls, costs: np.ndarray) -> "Box":
+        """Return the box around ``costs`` (at least one row), which should be a front."""
+        sign = np.where((costs > 0).all(axis=0), 1, np.where((costs < 0).all(axis=0), -1, 0))
+        logs = _logs(costs, sign)
+        return cls(sign, logs.min(axis=0), logs.max(axis=0))
+
+    def __call__(self, costs: np.ndarray) -> np.ndarray:
+        """Return ``costs`` scaled: 0 at the front's best, 1 at its worst (and at all of an objective that is flat)."""
+        return (_logs(costs, self.sign) - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
+
+    def hypervolume(self, costs: np.ndarray, reference: float = REFERENCE) -> float:
+        """Return the volume that ``costs`` dominate up to the reference point; the box itself has volume 1."""
+        points = self(costs)
+        inside = points[(points < reference).all(axis=1)]
+        if len(inside) == 0:
+            return 0.0
+        return float(moocore.hypervolume(np.ascontiguousarray(inside), ref=np.full(points.shape[1], reference)))
+
+
+def _logs(costs: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    sizes = np.log(np.maximum(np.where(sign == 0, 1.0, sign * costs), np.finfo(float).tiny))
+    return np.where(sign == 0, costs, sign * sizes)
+
+
 def spread(costs: np.ndarray, count: int) -> np.ndarray:
     """Return the positions of ``count`` rows of a front that lie far apart, the best of each objective first.
 
-    Greedy farthest-point choice on logarithms scaled to the front's box; deterministic.
+    Greedy farthest-point choice in the front's :class:`Box`; deterministic.
     """
     if len(costs) <= count:
         return np.arange(len(costs))
-    logs = np.log(np.maximum(costs, 1e-300)) if (costs > 0).all() else costs
-    low, high = logs.min(axis=0), logs.max(axis=0)
-    box = (logs - low) / np.where(high > low, high - low, 1.0)
+    box = Box.of(costs)(costs)
     chosen = list(dict.fromkeys(int(i) for i in box.argmin(axis=0)))[:count]
     distance = np.min([np.linalg.norm(box - box[i], axis=1) for i in chosen], axis=0)
+    distance[chosen] = -1.0
     while len(chosen) < count:
         farthest = int(distance.argmax())
         chosen.append(farthest)
         distance = np.minimum(distance, np.linalg.norm(box - box[farthest], axis=1))
+        distance[chosen] = -1.0  # where all that is left lies on those chosen, each comes once
     return np.asarray(sorted(chosen))

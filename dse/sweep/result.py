@@ -28,10 +28,11 @@ class SweepResult:
 
     ``baseline``: one row, the base GPU itself. ``front``: the non-dominated feasible designs in grid order.
     ``axis_effects``: a row an axis value and objective: ``at_baseline`` (only that axis moved from the base GPU; empty
-    where that cannot be had), ``median`` and ``best`` over all feasible designs with that value. ``infeasible``: how
-    many designs fall to each reason. ``seconds``: compile, evaluate, write. ``keep``: "all", or "front" where the other
-    designs were not kept. ``top``: the best designs of each objective (``best_in``), the best first; empty of a search.
-    ``notes``: what happened on the way, such as designs evaluated again.
+    where that cannot be had), ``median`` and ``best`` over all feasible designs with that value (of a search, which
+    evaluates some of them: no median, and the best on its front). ``infeasible``: how many designs fall to each reason.
+    ``seconds``: compile, evaluate, write. ``keep``: "all", or "front" where the other designs were not kept. ``top``:
+    the best designs of each objective (``best_in``), the best first; empty of a search. ``notes``: what happened on the
+    way, such as designs evaluated again.
     """
 
     space: Space

@@ -144,9 +144,12 @@ class AxisStatistics:
         if self.off_scale[objective]:
             return None, best
         first, width = histograms.low * _OCTAVE >> shift, 1 << (_SHIFT + shift)
-        place = first + int(np.searchsorted(cumulative, cumulative[-1] / 2))
-        middle = _LOWEST + place * width + width // 2
-        median = float(np.int32(middle).view(np.float32))
+        total = int(cumulative[-1])
+        places = first + np.searchsorted(
+            cumulative, [(total + 1) // 2, total // 2 + 1]
+        )  # of an even count the middle two
+        middles = (_LOWEST + places * width + width // 2).astype(np.int32).view(np.float32)
+        median = float(middles.astype(float).mean())
         # Half a bin of error must not put it beyond the best, which is exact.
         return (max if sign > 0 else min)(median, best), best
 

@@ -14,11 +14,10 @@ from dse.numerics import ceil_div, floor_div, smooth_steps
 from dse.search.batch import BatchModel
 from dse.search.descent import common_descent
 from dse.search.gradient import LEAST_GAIN, OFF_GRID, Refinement, dominates, refine
-from dse.search.pareto import Box
 from dse.search.smoothed import Smoothed
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
-from dse.sweep.pareto import pareto_mask
+from dse.sweep.pareto import Box, pareto_mask
 from dse.sweep.record import load_result
 from tests.conftest import SMALL
 
@@ -203,6 +202,12 @@ def test_opposed_rows_have_no_common_descent():
     direction = common_descent(rows, np.ones((2, 2), bool), np.full((2, 2), 0.5))
     assert direction[0] == pytest.approx([0.0, 0.0], abs=1e-6)
     assert direction[1].tolist() == [-1.0, 0.0]  # a flat row has nothing to say
+
+
+def test_a_row_that_does_not_count_flattens_no_other():
+    rows = np.asarray([[[1.0, 0.0], [1e31, 0.0]]])
+    direction = common_descent(rows, np.asarray([[True, False]]), np.full((1, 2), 0.5))
+    assert direction[0].tolist() == [-1.0, 0.0]
 
 
 def test_dominates_is_the_definition_with_a_least_gain():

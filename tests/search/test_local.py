@@ -3,7 +3,8 @@
 import numpy as np
 
 from dse.search.local import Grid, LocalSearch
-from dse.search.pareto import Box, front
+from dse.search.pareto import front
+from dse.sweep.pareto import Box
 
 
 def bowl(digits, lengths):

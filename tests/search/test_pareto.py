@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dse.search.pareto import Box, front, knees, thin, thin_to
+from dse.search.pareto import front, knees, thin, thin_to
+from dse.sweep.pareto import Box
 
 
 def dominated(costs):

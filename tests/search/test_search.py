@@ -19,12 +19,12 @@ from dse.cli import run_command
 from dse.errors import InputError
 from dse.search import search as search_module
 from dse.search.batch import BatchModel
+from dse.search.known import Known
 from dse.search.optuna_side import open_storage
-from dse.search.pareto import Box
 from dse.search.samplers import SAMPLERS
 from dse.search.search import search
 from dse.space.space import space_from_mapping
-from dse.sweep.pareto import pareto_mask
+from dse.sweep.pareto import Box, pareto_mask
 from dse.sweep.sweep import sweep
 from tests.conftest import SMALL
 
@@ -62,6 +62,21 @@ def compiled_once(space, monkeypatch, request):
 def same_designs(first, second):
     """Whether two searches evaluated the same designs in the same order and found the same."""
     return first.result.points().equals(second.result.points()) and first.result.front.equals(second.result.front)
+
+
+def test_the_hypervolume_told_is_that_of_the_front(space):
+    """It is taken as a search grows by a tenth, and once more for what is told."""
+    x = np.linspace(1.0, 2.0, 20)
+    line = np.stack([x, 3.0 - x, np.ones(20)], axis=1)
+    known = Known(space)
+    known.add(np.arange(20), np.arange(20), line, np.zeros(20))
+    before = known.hypervolume
+    best = np.asarray([[1.2, 1.2, 1.0]])
+    known.add(np.asarray([20]), np.asarray([20]), best, np.zeros(1))
+    assert known.hypervolume == before
+    found = known.measured()
+    assert found == known.hypervolume == pytest.approx(Box.of(line).hypervolume(np.concatenate([line, best])))
+    assert found > 1.05 * before
 
 
 @pytest.mark.slow

@@ -198,6 +198,13 @@ def test_values_off_the_scale_are_in_its_ends_and_told() -> None:
         assert places.tolist() == [[0, bins[0]], [1, bins[1]]]
 
 
+def test_the_median_of_an_even_count_lies_between_the_middle_two() -> None:
+    statistics = AxisStatistics((1,), 1)
+    values = np.asarray([[1.0, 100.0]])
+    statistics.add(0, np.ones(2, bool), values, values)
+    assert statistics._figures(0, 0, 0, 1.0)[0] == pytest.approx(50.5, rel=0.016)
+
+
 def test_medians_of_axes_of_very_many_values_are_coarser() -> None:
     few, many = AxisStatistics((10,), 2), AxisStatistics((20_000,), 2)
     assert sum(histograms.counts.size for histograms in few.histograms) == 0

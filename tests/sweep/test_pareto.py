@@ -74,3 +74,14 @@ def test_spread_holds_the_best_of_each_objective() -> None:
     assert len(set(chosen.tolist())) == 7
     assert {0, 199} <= set(chosen.tolist())
     assert spread(costs, 500).tolist() == list(range(200))
+
+
+def test_spread_does_not_depend_on_how_a_goal_is_written() -> None:
+    time, area = np.geomspace(1, 100, 41), np.geomspace(100, 1, 41)
+    least = np.stack([time, area], axis=1)  # min time, as max 1 / time
+    assert spread(least, 5).tolist() == spread(np.stack([-1 / time, area], axis=1), 5).tolist() == [0, 10, 20, 30, 40]
+
+
+def test_spread_names_no_row_twice() -> None:
+    assert spread(np.ones((5, 1)), 3).tolist() == [0, 1, 2]
+    assert len(set(spread(np.repeat(np.eye(2), 30, axis=0), 20).tolist())) == 20
