@@ -40,7 +40,7 @@ def test_sweep_answers_in_json_and_writes_everything(
     document = json.loads(capsys.readouterr().out)
     assert list(document) == [
         "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
-        "intervals",
+        "intervals", "notes",
     ]  # fmt: skip
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"
@@ -296,7 +296,10 @@ def test_a_board_that_draws_too_much_at_any_clock_is_refused(tmp_path: Path, cap
     gpu = tmp_path / "weak.toml"
     gpu.write_text('name = "Weak"\nbase = "h100_sxm"\ntdp_w = 30\n')
     assert run_command(["run", str(gpu), "llama3_8b:phase=prefill"]) == 2
-    assert "at its lowest clock (0.15 of the requested one), above tdp_w = 30 W" in capsys.readouterr().err
+    assert (
+        "at its lowest clock (0.15 of the requested one), more than the board is held to at tdp_w = 30 W"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_held_board_computes_no_faster_than_its_tensor_cores(tmp_path: Path, capsys) -> None:

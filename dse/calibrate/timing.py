@@ -167,7 +167,10 @@ def fit_tables(name: str, tables: Sequence[OperatorTable], frame: pd.DataFrame, 
     for table in tables:
         for reason, n in table.skipped.items():
             counts[reason] = counts.get(reason, 0) + n
-    rows = load_timed(frame, sheets, harness, counts)
+    again = frame.duplicated()  # a table given twice says no more than once: intervals count its rows
+    if again.any():
+        counts["repeats another row in every column"] = int(again.sum())
+    rows = load_timed(frame[~again], sheets, harness, counts)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
     shared = load_timing_calibration(SHARED)
     fitted = fit_timed(name, tables, gpus, rows, counts, report=report, start=shared.values, near=shared)
@@ -231,7 +234,9 @@ def load_timed(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Har
     wrong[~frame["op"].isin(FITTED_OPERATORS)] = "operator is not fitted: " + frame["op"].astype(str)
     other = ~frame["dtype"].isin(FITTED_DTYPES) & (wrong == "")
     wrong[other] = "data type is not fitted: " + frame["dtype"].astype(str)
-    wrong[frame[["m", "n", "k"]].isna().any(axis=1) & (wrong == "")] = "gemm without its m, n, k"
+    shape = frame[["m", "n", "k"]]
+    wrong[~(shape > 0).all(axis=1) & (wrong == "")] = "gemm without its m, n, k"
+    wrong[(shape % 1 != 0).any(axis=1) & (wrong == "")] = "gemm whose m, n, k are not whole"
     for reason, n in wrong[wrong != ""].value_counts().items():
         skipped[str(reason)] = skipped.get(str(reason), 0) + int(n)
     usable = frame[wrong == ""]

@@ -79,6 +79,7 @@ def sweep(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
+    from dse.report.answer import caveats
     from dse.space.space import load_space
 
     loaded = load_space(space)
@@ -88,7 +89,8 @@ def sweep(
     for text in result.notes:
         print(f"dse: {text}", file=sys.stderr)
     if json_:
-        print_json(result.summary() | ({"refinement": refinement.record()} if refinement else {}))
+        notes = {"notes": [*result.notes, *caveats(result)]}
+        print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
     _print_sweep(result, refinement, folder)
 
@@ -181,6 +183,7 @@ def search(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     """
+    from dse.report.answer import caveats
     from dse.report.searched import searched
     from dse.space.space import load_space
 
@@ -190,7 +193,7 @@ def search(
                       seed=seed, refine=refine)  # fmt: skip
     _page(searched(found), found.result, folder)
     if json_:
-        print_json(found.summary())
+        print_json(found.summary() | {"notes": caveats(found.result)})
     else:
         _print_search(found, folder)
 

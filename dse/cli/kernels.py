@@ -37,11 +37,14 @@ def run(
         Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
     from dse.compiling import cache_compilations
+    from dse.report.progress import doing
     from dse.report.terminal_run import print_run, run_notes
     from dse.sweep.run import run as run_one
 
     cache_compilations()
-    result = run_one(gpu, workload, _timing(timing, calibration, [gpu], workload), _power(power))
+    model, watts = _timing(timing, calibration, [gpu], workload), _power(power)
+    with doing("timing every kernel"):
+        result = run_one(gpu, workload, model, watts)
     if json_:
         print_json(result.summary() | {"notes": run_notes(result)})
     else:
@@ -73,13 +76,15 @@ def trace(
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
     """
+    from dse.report.progress import doing
     from dse.report.terminal_trace import print_gcom, print_trace
     from dse.sweep.trace import TraceQuestion
 
     question = TraceQuestion.of(directory, gpu, timing, representative)
     for note in question.notes:
         print(f"dse: {note}", file=sys.stderr)
-    results = question.answer()
+    with doing("timing the kernels of the trace"):
+        results = question.answer()
     if json_:
         print_json([result.document() for result in results])
     elif question.timing == "gcom":
@@ -125,6 +130,7 @@ def explain(
     from dse.compiling import cache_compilations
     from dse.hardware.presets import load_sheet
     from dse.report.page_parts import check_writable
+    from dse.report.progress import doing
     from dse.report.terminal_explain import print_found
     from dse.search.compare import compare
     from dse.search.explain import explain as explain_one
@@ -136,7 +142,10 @@ def explain(
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
     model, watts = _timing(timing, calibration, gpus, workload), _power(power)
-    found = explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
+    with doing("timing every kernel, and moving every attribute"):
+        found = (
+            explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
+        )
     if out is not None:
         from dse.report.page_explain import write_explain_page
 

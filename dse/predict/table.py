@@ -87,12 +87,11 @@ def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def robust_mean(times: np.ndarray) -> float:
-    """Return the mean of repeats in the order they ran, without the first of three or more and without outliers."""
-    times = times[1:] if len(times) > 2 else times
-    centre = np.median(times)
-    spread = np.median(np.abs(times - centre))
-    near = np.abs(times - centre) <= MAD_LIMIT * spread
-    return float(times[near | (spread == 0)].mean())
+    """Return the mean of repeats in the order they ran, without outliers and, of three or more, without the first."""
+    off = np.abs(times - np.median(times))
+    near = off <= MAD_LIMIT * np.median(off)
+    warm = near & (np.arange(len(times)) > 0)
+    return float(times[warm if len(times) > 2 and warm.any() else near].mean())
 
 
 def generation(preset: str) -> str:

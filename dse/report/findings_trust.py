@@ -69,8 +69,8 @@ def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
         return ""
     chosen = chosen_designs(result).query("position >= 0")
     letters = [row["letter"] for _, row in chosen.iterrows() if same[row["position"]]]
-    named = f", {joined(letters)} among them" if letters else ""
-    return f"; {same.sum():,} of {len(same):,} Pareto designs{named}, cannot be told from the baseline by it"
+    named = f", {joined(letters)} among them," if letters else ""
+    return f"; {same.sum():,} of {len(same):,} Pareto designs{named} cannot be told from the baseline by it"
 
 
 def _beyond(space: Space) -> list[str]:

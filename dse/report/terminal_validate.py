@@ -24,6 +24,8 @@ WORDS = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memor
 def print_time_validation(found: TimeValidation, console: Console) -> None:
     """Print errors by device, operator, data type and regime, the worst rows, and what was skipped."""
     console.print("error of time, %, of rooflines (sheet, fitted), and noise of one repeat", style="italic")
+    console.print("bias: geometric mean of predicted / measured; 80 %: share of rows within their interval called so\n",
+                  style="dim", highlight=False)  # fmt: skip
     for device in dict.fromkeys(g["device"] for g in found.document["groups"]):
         console.print(_groups(device, [g for g in found.document["groups"] if g["device"] == device]))
         console.print()

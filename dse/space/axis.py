@@ -79,7 +79,8 @@ def _range(attribute: Attribute, spec: dict, where: str) -> list[float]:
     whole = attribute.type == "int"
     if whole and "step" in spec and not np.allclose(values, np.round(values), rtol=0, atol=1e-9):
         raise InputError(f"{where}: {attribute.name} is a whole number; give whole numbers for from and step")
-    found = list(dict.fromkeys(int(v) if whole else _tidy(float(v)) for v in (np.round(values) if whole else values)))
+    values = np.round(values) if whole else values
+    found = list(dict.fromkeys(_tidy(float(v), exact=whole or v in (low, high)) for v in values))
     if len(found) < len(values):
         raise InputError(
             f"{where}: count = {len(values)} gives only {len(found)} different values of {attribute.name} between "
@@ -121,7 +122,7 @@ def _number(spec: dict, key: str, where: str) -> float:
     return float(value)
 
 
-def _tidy(value: float) -> float | int:
-    """Six significant digits: what a person would write, and whole numbers as such."""
-    value = float(f"{value:.6g}")
+def _tidy(value: float, exact: bool) -> float | int:
+    """Six significant digits, what a person would write, where it need not be exact; whole numbers as such."""
+    value = value if exact else float(f"{value:.6g}")
     return int(value) if value == int(value) else value

@@ -26,10 +26,13 @@ def refuse_links(base: Mapping[str, float], axes: Sequence[Axis], links: Links, 
         attribute, value = gpu_schema()[name], np.asarray(columns[name])
         if not ((attribute.low <= value) & (value <= attribute.high)).any():
             raw = np.asarray(expression(columns), float)
-            raw = raw[np.isfinite(raw)]
-            least, most = f"{raw.min():g}", f"{raw.max():g}"
+            finite = raw[np.isfinite(raw)]
+            least, most = f"{finite.min():g}", f"{finite.max():g}"
             told = least if least == most else f"{least} to {most}"
-            raise InputError(f"{here} = {expression.text!r} is {told} in every design; give {attribute.range_text}")
+            where_not = "" if len(finite) == raw.size else " that does not divide by zero"
+            raise InputError(
+                f"{here} = {expression.text!r} is {told} in every design{where_not}; give {attribute.range_text}"
+            )
 
 
 def refuse_expression(

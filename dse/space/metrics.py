@@ -13,7 +13,11 @@ PLAIN = re.compile(r"(?:([^\W\d]\w*)\.)?([^\W\d]\w*)")
 
 DESIGN_METRICS = {
     "die_mm2": ("mm2", "die area by the area model"),
-    "die_usd": ("USD", "cost of the good dies of one GPU: wafers and yield, without package, test and memory"),
+    "die_usd": (
+        "USD",
+        "cost of the good dies of one GPU (several above one reticle): wafers and yield, without package, test and "
+        "memory",
+    ),
     "memory_usd": ("USD", "price of the DRAM by type and capacity, published estimates"),
     "peak_bf16_tflops": ("TFLOP/s", "dense BF16 peak at the tensor clock"),
     "peak_fp8_tflops": ("TFLOP/s", "dense FP8 peak at the tensor clock"),
@@ -33,7 +37,7 @@ WORKLOAD_METRICS = {
     "clock_share": ("1", "share of the requested clock that the power limit (tdp_w) leaves, the lowest of its phases"),
     "tokens_per_joule": ("token/J", "tokens for each joule of the boards: performance per watt"),
     "joules_per_token": ("J/token", "energy of the boards for each token"),
-    "dram_gb": ("GB", "bytes between DRAM and L2 in one run (1 GB = 1e9 B)"),
+    "dram_gb": ("GB", "bytes between DRAM and L2 of one GPU in one run (1 GB = 1e9 B)"),
     "memory_gb": ("GB", "DRAM capacity that one GPU needs (1 GB = 1e9 B)"),
 }
 """Metric -> unit and meaning, of one workload on a design."""

@@ -45,9 +45,10 @@ def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:
     elif any(f.name == "launch" for f in fields(model)):
         parts["launch"] = _launch(switches.pop("launch", {}), where)
     known = [f.name for f in fields(model) if f.type in (bool, "bool")]
+    tables = [key for key in ("calibration", "launch") if any(f.name == "launch" for f in fields(model))]
     for key, value in switches.items():
         if key not in known:
-            switch = accepted(key, known) if known else "it has none"
+            switch = accepted(key, tables + known) if known else "it has none"
             raise InputError(f"{where}: {key!r} is not a switch of {name}; {switch}")
         if not isinstance(value, bool):
             raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")

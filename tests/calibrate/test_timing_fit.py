@@ -193,6 +193,16 @@ def test_rows_without_a_device_are_another_gpu_s(measured, tmp_path):
     assert (len(mine), skipped) == (len(measured) - 100, {"device '(empty)' is another GPU": 100})
 
 
+def test_shapes_that_no_product_has_and_repeated_rows_are_skipped(measured, tmp_path):
+    good = measured.head(40)
+    bad = [good.head(1).assign(**{side: value}) for side, value in (("m", 0.0), ("n", -7.0), ("k", 2.5))]
+    pd.concat([good, *bad, good.head(10)]).to_csv(tmp_path / "t.csv", index=False)
+    answer = calibrate_timing("h100_sxm", [tmp_path / "t.csv"])
+    assert answer.rows + answer.rows_left_out == 40
+    assert answer.skipped == {"repeats another row in every column": 10, "gemm without its m, n, k": 2,
+                              "gemm whose m, n, k are not whole": 1}  # fmt: skip
+
+
 def test_times_in_another_unit_are_not_fitted(measured, tmp_path):
     far = measured.assign(latency_us=measured["latency_us"] / 1e3)
     far.to_csv(tmp_path / "ms.csv", index=False)

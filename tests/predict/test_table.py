@@ -32,6 +32,8 @@ def test_versions_from_the_notes(tmp_path):
         ([90.0, 5.0, 5.2, 4.8], 5.0),
         ([5.0, 5.0, 5.1, 4.9, 5.0, 50.0], 5.0),
         ([9, 5, 5, 5], 5),
+        ([5, 1, 1, 1, 1, 100], 1),  # none but the median's own value lies within no deviation
+        ([3, 100, 3], 3),
     ],
 )
 def test_cold_runs_and_outliers_are_dropped(times, mean):

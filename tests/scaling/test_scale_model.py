@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.scaling.cliffs import Cliff
-from dse.scaling.scale_model import METHODS, SEES_CLIFFS, ScaleModels, interval, recursion, recursion_ratio
+from dse.scaling.scale_model import (
+    METHODS,
+    SEES_CLIFFS,
+    SPREAD,
+    ScaleModels,
+    _compounding,
+    interval,
+    recursion,
+    recursion_ratio,
+)
 
 MODELS = ScaleModels(8, 100.0, 16, 190.0)
 C0 = 2 - 200 / 190
@@ -83,3 +92,15 @@ def test_what_cannot_be_predicted_is_refused(method):
 def test_a_large_model_that_gains_nothing_has_no_correction():
     with pytest.raises(InputError, match="no faster than half of proportional"):
         recursion(ScaleModels(8, 100.0, 16, 99.0), (), 32)
+
+
+def test_an_interval_beyond_a_cliff_is_of_the_methods_that_see_it():
+    before, after = interval(MODELS, (CLIFF,), CLIFF.before), interval(MODELS, (CLIFF,), 128)
+    assert before[0] < recursion(MODELS, (CLIFF,), CLIFF.before) < before[1]
+    blind = max(METHODS[name](MODELS, (CLIFF,), 128) for name in SPREAD if name not in SEES_CLIFFS)
+    at = recursion(MODELS, (CLIFF,), 128)
+    seeing = [METHODS[name](MODELS, (CLIFF,), 128) for name in SEES_CLIFFS]
+    seeing.append(_compounding(MODELS, (CLIFF,), 128, 1.0))
+    factor = max(max(x / at, at / x) for x in seeing)
+    assert after == pytest.approx((at / factor, at * factor))
+    assert max(blind / at, at / blind) != pytest.approx(factor)

@@ -11,7 +11,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_names
 from dse.scaling.scale import scale
 from dse.scaling.shrink import SHARED, refuse_disproportionate, shrink
-from dse.scaling.simulate import WAITS_FOR_MEMORY, chosen_kernel, memory_stall_fraction, simulated
+from dse.scaling.simulate import WAITS_FOR_MEMORY, chosen_kernel, instructions, memory_stall_fraction, simulated
 from dse.scaling.table import Sheet
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
@@ -26,6 +26,14 @@ def test_everything_shared_shrinks_and_nothing_else():
         ratio = 0.25 if field.name in SHARED else 1.0
         assert float(getattr(quarter, field.name)) == pytest.approx(ratio * float(getattr(H100, field.name)))
     refuse_disproportionate(quarter, H100)
+    assert float(quarter.tdp_w) == 0.25 * float(H100.tdp_w)
+
+
+def test_misses_are_of_sectors_a_thousand_instructions():
+    kernel = chosen_kernel(gemm_operator("g", Gemm(4096, 4096, 4096), (9.0, 9.0)), H100, Amali())
+    (row,) = simulated({"gemm": kernel}, H100, (66, 132), Amali())
+    moved = float(Amali()(kernel, H100).dram_bytes)
+    assert row.mpki[1] == pytest.approx(moved / 32 / float(instructions(kernel)) * 1000)
 
 
 @pytest.mark.parametrize(

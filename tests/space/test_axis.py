@@ -16,6 +16,8 @@ from dse.space.axis import make_axis
         ("l2_mib", {"from": 10, "to": 20, "count": 3}, [10, 15, 20]),
         ("l2_mib", {"from": 1, "to": 100, "count": 3, "scale": "log"}, [1, 10, 100]),
         ("sm_count", {"from": 1, "to": 100, "count": 3}, [1, 50, 100]),
+        ("l2_mib", {"from": 1.1, "to": 1.4, "step": 0.1}, [1.1, 1.2, 1.3, 1.4]),  # 1.1 + 3 * 0.1 is above 1.4
+        ("dram_bandwidth_gbs", {"from": 1234.5678, "to": 3350.1234, "count": 3}, [1234.5678, 2292.35, 3350.1234]),
         ("dram_type", ["hbm3", "gddr7"], ["hbm3", "gddr7"]),
         ("warpgroup_mma", [True, False], [True, False]),
         ("l2_mib", 50, [50]),
