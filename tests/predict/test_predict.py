@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.predict.predict import beats, predict
+from dse.predict.transfer import Transfer
 from dse.report.figures import plotly_script
 from dse.report.findings_predict import CURVE, inlier_curves
 from dse.report.page_predict import predict_page_html
@@ -74,6 +76,18 @@ def test_the_chosen_predictors_are_a_timing_model(found):
     model = found.model()
     assert model.calibration == "learned on t.csv: a100_sxm_80gb, v100_sxm2_16gb"
     assert model.kinds == (0,)
+
+
+def test_what_is_chosen_has_not_seen_the_target():
+    """The least error on devices left out of training, then under folds; the target's own is hindsight."""
+
+    def judged(name, transfer, out, target):
+        return SimpleNamespace(name=name, e_transfer=transfer, e_out={"error": out}, target={"error": target})
+
+    three = SimpleNamespace(judged=(judged("a", 9.0, 1.0, 9.0), judged("b", 5.0, 3.0, 8.0), judged("c", 5.0, 4.0, 1.0)))
+    assert Transfer.chosen.fget(three).name == "b"
+    assert Transfer.least_e_out.fget(three).name == "a"
+    assert Transfer.hindsight.fget(three).name == "c"
 
 
 def test_inlier_curves_rise_to_all_rows(found):
