@@ -53,6 +53,9 @@ def test_sweep_answers_in_json_and_writes_everything(
     page = (out / "report.html").read_bytes()
     assert run_command(["report", str(out)]) == 0
     assert (out / "report.html").read_bytes() == page
+    assert run_command(["sweep", str(write_space(quick)), "-o", str(out), "--no-page"]) == 0
+    assert f"dse report {out} draws the page" in capsys.readouterr().out
+    assert not (out / "report.html").exists()  # that of an earlier sweep is not left beside new tables
 
 
 def test_sweep_prints_a_table(quick, write_space, tmp_path, capsys, monkeypatch) -> None:

@@ -9,6 +9,9 @@ from rich.console import Console
 
 from dse.cli.app import Json, Out, app, print_json
 
+PAGE = "report.html"
+"""The page of a sweep or a search in its folder."""
+
 
 @app.command
 def check(space: str, /, *, json_: Json = False) -> None:
@@ -57,6 +60,7 @@ def sweep(
     resume: Annotated[bool, Parameter(negative="")] = False,
     cluster: str | None = None,
     refine: bool = False,
+    page: bool = True,
     out: Out = None,
     json_: Json = False,
 ) -> None:
@@ -78,6 +82,8 @@ def sweep(
     refine:
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
+    page:
+        Draw the page, which takes half a minute to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
     from dse.space.space import load_space
@@ -85,7 +91,7 @@ def sweep(
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine)
-    _page(result, result, folder)
+    _page(result, result, folder, page)
     for text in result.notes:
         print(f"dse: {text}", file=sys.stderr)
     if json_:
@@ -122,7 +128,12 @@ def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
         print(refinement.sentence())
     front_table(result, Console())
     print_scatter(result, Console())
-    print(f"\nThe page with the plots: {folder / 'report.html'}")
+    _say_page(folder)
+
+
+def _say_page(folder: Path) -> None:
+    drawn = (folder / PAGE).exists()
+    print(f"\nThe page with the plots: {folder / PAGE}" if drawn else f"\ndse report {folder} draws the page")
 
 
 def _file_name(name: str) -> str:
@@ -130,15 +141,18 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _page(found: Any, result: Any, folder: Path) -> None:
-    """Look into the designs of a page and write it."""
+def _page(found: Any, result: Any, folder: Path, wanted: bool) -> None:
+    """Look into the designs of a page and write it; where none is wanted, an older sweep's does not stay."""
+    if not wanted:
+        (folder / PAGE).unlink(missing_ok=True)
+        return
     from dse.report.page import write_page
     from dse.report.progress import doing
     from dse.report.why import explain_designs
 
     try:
         with doing("looking into the designs of the page"):
-            write_page(found, folder / "report.html", explain_designs(result))
+            write_page(found, folder / PAGE, explain_designs(result))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
@@ -154,6 +168,7 @@ def search(
     storage: str | None = None,
     seed: int = 0,
     refine: bool = False,
+    page: bool = True,
     out: Out = None,
     json_: Json = False,
 ) -> None:
@@ -182,6 +197,8 @@ def search(
     refine:
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
+    page:
+        Draw the page, which takes half a minute to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
     from dse.report.searched import searched
@@ -191,7 +208,7 @@ def search(
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     found = _searched(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
                       seed=seed, refine=refine)  # fmt: skip
-    _page(searched(found), found.result, folder)
+    _page(searched(found), found.result, folder, page)
     if json_:
         print_json(found.summary() | {"notes": caveats(found.result)})
     else:
@@ -218,7 +235,7 @@ def _print_search(found: Any, folder: Path) -> None:
 
     print_search(found, Console())
     print_scatter(found.result, Console())
-    print(f"\nThe page with the plots: {folder / 'report.html'}")
+    _say_page(folder)
 
 
 @app.command
@@ -235,5 +252,5 @@ def report(folder: Path, /) -> None:
 
     cache_compilations()
     found = load_page(folder)
-    _page(found, found.result if isinstance(found, Searched) else found, folder)
-    print(f"Wrote {folder / 'report.html'}")
+    _page(found, found.result if isinstance(found, Searched) else found, folder, wanted=True)
+    print(f"Wrote {folder / PAGE}")
