@@ -31,7 +31,8 @@ LEAST_GAIN = 1e-4
 """What a design must be better by, relative, in one objective at least: less is not worth leaving the grid for."""
 
 NEAR = 0.02
-"""A constraint that is closer than this, relative, is kept away from."""
+"""A constraint that is closer than this, relative, is kept away from: a member that lies so near one and could gain
+along it is left as it is."""
 
 LEAN, HOLD = 0.1, 5.0
 """Weights of an objective that a descent leans to, and of a constraint that it only has to hold."""

@@ -148,7 +148,8 @@ class LocalSearch:
         return np.argpartition(keys, size - 1)[:size]
 
     def _children(self, pool: np.ndarray, count: int, random: np.random.Generator) -> np.ndarray:
-        """Return designs around members of the pool: a third each by steps, differences and crossover."""
+        """Return designs around members of the pool: three tenths by differences, two by crossover (half of these then
+        step, too), the others by steps."""
         digits = self.grid.digits(self.index[pool])
         age = 1.0 + self.generations - self.born[pool]
         parent = random.choice(len(pool), size=count, p=(1.0 / age) / (1.0 / age).sum())

@@ -61,11 +61,7 @@ class _LinkTable:
     """The values of one link for every combination of the axes that it follows."""
 
     def __init__(self, base: dict[str, float], rules: links.Links, axes: Iterable[Axis], name: str) -> None:
-        needed = {name}
-        for link, expression in reversed(rules):
-            if link in needed:
-                needed |= {part.removeprefix("base.") for part in expression.names}
-        deciding = [axis for axis in axes if axis.name in needed]
+        deciding = links.deciding(axes, rules, [name])
         self._lengths = {axis.name: len(axis) for axis in deciding}
         self.small = prod(self._lengths.values()) <= TABLE
         if self.small:

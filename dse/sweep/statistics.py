@@ -71,7 +71,7 @@ class AxisStatistics:
             self._count(number, start, feasible, _bits(values[number]), costs[number])
 
     def _count(self, number: int, start: int, *designs: np.ndarray) -> None:
-        """Count designs by one objective; ``designs``: as :func:`_count` takes them."""
+        """Count designs by one objective; ``designs``: their feasibility, values and costs, as ``_fill`` takes them."""
         histograms = self.histograms[number]
         first = (_LOWEST >> _SHIFT) + histograms.low * _OCTAVE
         bests = [self.best[begin:end, number] for begin, end in pairwise(self._rows)]
@@ -81,12 +81,12 @@ class AxisStatistics:
             stride, length = self._strides[slow - 1], len(designs[0])
             runs = np.zeros((2 + length // stride, (histograms.high - histograms.low) * _OCTAVE), np.int64)
             lowest = np.full(len(runs), np.inf)
-            _count(runs, lowest, start % stride, stride, _SHIFT, first, *designs)
+            _fill(runs, lowest, start % stride, stride, _SHIFT, first, *designs)
             for table, best, longer, shift in axes[:slow]:
                 coarser = runs.reshape(len(runs), -1, 1 << shift).sum(axis=2) if shift else runs
                 _add_runs(table, best, start // stride, longer // stride, coarser, lowest)
         for table, best, stride, shift in axes[slow:]:
-            _count(table, best, start, stride, _SHIFT + shift, first >> shift, *designs)
+            _fill(table, best, start, stride, _SHIFT + shift, first >> shift, *designs)
 
     def _slow(self, designs: int, bins: int) -> int:
         """Return how many axes keep their values so long that designs are counted once for all of them, in runs."""
@@ -212,7 +212,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
     "void(int64[:, ::1], float64[:], int64, int64, int64, int64, boolean[::1], int32[::1], float64[::1])",
     cache=True, nogil=True,
 )  # fmt: skip
-def _count(table, best, start, stride, shift, first, feasible, bits, costs):
+def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
     """Count consecutive designs into one axis's ``table`` (values, bins) and lower ``best`` (values,).
 
     ``start``: the number of the first design; ``stride``: designs for which the axis keeps its value. A bin is a

@@ -190,7 +190,7 @@ def _check_lengths(settings: dict[str, str], phase: str, where: str) -> None:
 
 
 def _context(settings: dict[str, str], phase: str, prompt: int, output: int, where: str) -> float:
-    """Tokens attended in a decode step: as given, or the mean over the output tokens."""
+    """Tokens attended in a decode step: as given, or the mean over the output tokens, rounded up."""
     if phase == "decode" and "context" in settings:
         return float(_whole(settings, "context", where, prompt))
     return prompt + (output + 1) // 2
