@@ -67,7 +67,7 @@ def distances_of(row: Any, harness: Harness, sm_count: float) -> tuple[float, fl
 def of_large_tiles(row: Any, sm_count: float) -> bool:
     """Whether the product that wrote a gated activation's inputs had large tiles, since its waves then take less time.
 
-    LLMServingSim's silu_and_mul has two speeds: 3.1 TB/s at 1152 rows of 12800 columns, 4.1 at 1200. It changes from
+    LLMServingSim's silu_and_mul has two speeds: 2.4 TB/s at 1152 rows of 12800 columns, 4.1 at 1200. It changes from
     one to the other where the gate-and-up product before it does, in whose times both tiles can be counted: of large
     tiles less stays in the L2. Why is not known. Norms follow products that split k, where no such thing shows.
     """
