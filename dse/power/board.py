@@ -185,7 +185,6 @@ class BoardPower(PowerModel):
         """Energies of a launch on the chip [pJ], at the node and voltage of the reference."""
         products = counts.tensor_fma + self.softmax * counts.softmax_fma + self.padding * counts.padding_fma
         slice_kib = gpu.l2_mib * KIB / gpu.l2_slices
-        l1_kib = jnp.maximum(gpu.l1_kib, gpu.shared_memory_kib)  # one array holds both
         return {
             "instruction": self.instruction * counts.instructions,
             "register_file": self.register_file
@@ -195,8 +194,8 @@ class BoardPower(PowerModel):
             "fp32": self.fp32 * counts.fp32,
             "sfu": self.sfu * counts.sfu,
             "tensor": value_at(self.tensor, counts.tensor_dtype) * products,
-            "shared_memory": self.shared_memory * self._grown(l1_kib, REFERENCE_L1_KIB) * counts.shared_bytes,
-            "l1": self.l1 * self._grown(l1_kib, REFERENCE_L1_KIB) * counts.l1_bytes,
+            "shared_memory": self.shared_memory * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.shared_bytes,
+            "l1": self.l1 * self._grown(gpu.l1_kib, REFERENCE_L1_KIB) * counts.l1_bytes,
             "l2": self.l2 * self._grown(slice_kib, REFERENCE_SLICE_KIB) * counts.l2_bytes,
             # Wires cross the die: their length grows with its side.
             "noc": self.noc * jnp.sqrt(die / REFERENCE_DIE_MM2) * counts.l1_bytes,

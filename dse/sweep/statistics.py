@@ -145,9 +145,8 @@ class AxisStatistics:
             return None, best
         first, width = histograms.low * _OCTAVE >> shift, 1 << (_SHIFT + shift)
         total = int(cumulative[-1])
-        places = first + np.searchsorted(
-            cumulative, [(total + 1) // 2, total // 2 + 1]
-        )  # of an even count the middle two
+        middle_two = [(total + 1) // 2, total // 2 + 1]  # one and the same of an odd count
+        places = first + np.searchsorted(cumulative, middle_two)
         middles = (_LOWEST + places * width + width // 2).astype(np.int32).view(np.float32)
         median = float(middles.astype(float).mean())
         # Half a bin of error must not put it beyond the best, which is exact.

@@ -19,6 +19,9 @@ from dse.workload.workload import Workload
 TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}
 """Name -> model."""
 
+CALIBRATED = "amali"
+"""The one that can be calibrated."""
+
 
 def default_model(sheets: Sequence[GpuSheet], workload: str | Workload) -> Amali:
     """Return AMALI with the shipped calibration of the GPUs (:func:`dse.timing.calibration.calibration_of`); for a
@@ -40,15 +43,16 @@ def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:
         raise InputError(f"{where}: no model is called {name!r}; {accepted(name, TIMING_MODELS)}")
     model = TIMING_MODELS[name]
     parts: dict[str, Any] = {}
+    launches = any(f.name == "launch" for f in fields(model))
     if "calibration" in switches:
         parts = _calibrated(switches.pop("calibration"), name, "launch" in switches, where, folder)
-    elif any(f.name == "launch" for f in fields(model)):
+    elif launches:
         parts["launch"] = _launch(switches.pop("launch", {}), where)
     known = [f.name for f in fields(model) if f.type in (bool, "bool")]
-    tables = [key for key in ("calibration", "launch") if any(f.name == "launch" for f in fields(model))]
+    others = [key for key, takes in (("calibration", name == CALIBRATED), ("launch", launches)) if takes]
     for key, value in switches.items():
         if key not in known:
-            switch = accepted(key, tables + known) if known else "it has none"
+            switch = accepted(key, others + known) if others + known else "it has none"
             raise InputError(f"{where}: {key!r} is not a switch of {name}; {switch}")
         if not isinstance(value, bool):
             raise InputError(f"{where}: {key} = {value!r} is not accepted; give true or false")
@@ -57,7 +61,7 @@ def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:
 
 def _calibrated(spec: Any, name: str, with_launch: bool, where: str, folder: Path) -> dict[str, Any]:
     """Return the coefficients of a calibration, for the one model that can be calibrated."""
-    if name != "amali":
+    if name != CALIBRATED:
         raise InputError(f'{where}: calibration = {spec!r}: {name} cannot be calibrated; give model = "amali"')
     if with_launch:
         raise InputError(f"{where}: launch and calibration are both given; a calibration holds the launch latency")

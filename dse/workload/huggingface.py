@@ -92,7 +92,7 @@ def config_fields(path: Path) -> dict[str, Any]:
         )
     if len(set(config.get("layer_types") or [])) > 1 or _slides(config) is None:
         raise InputError(f"{path}: layers of different kinds in one network are not covered")
-    return _fields(config, path)
+    return _fields(config, kind, path)
 
 
 def _slides(config: dict) -> bool | None:
@@ -106,10 +106,9 @@ def _slides(config: dict) -> bool | None:
     return None if 0 < first < layers else first == 0
 
 
-def _fields(config: dict, path: Path) -> dict[str, Any]:
+def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
     values = {field: _integer(config, keys, path) for field, keys in _CONFIG_KEYS.items()}
     hidden, heads = values["hidden"], values["heads"]
-    model_type = str(config.get("model_type") or "llama").lower()
     old = model_type in _OLD
     experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
     ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")

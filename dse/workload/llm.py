@@ -21,8 +21,8 @@ EXPERT = "expert_"
 """Begins the names of the operators of experts, each with its share of the tokens."""
 
 WHOLE = 0.01
-"""Share by which an expert's mean number of tokens may pass a whole number and still be that [1]: of 64 tokens 16 each
-where 7.9999999 of 8 experts are read."""
+"""By how much an expert's mean number of tokens may pass a whole number and still be that [token]: 16.0000002 of 64
+tokens are 16, where 7.9999999 of 8 experts are read."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class _Step:
         """Mixture of experts: the expected number of distinct experts is read, each with its share of the tokens."""
         net = self.network
         distinct = distinct_experts(net.experts, net.experts_per_token, self.rows)
-        rows = ceil(self.rows * net.experts_per_token / distinct * (1.0 - WHOLE))
+        rows = ceil(self.rows * net.experts_per_token / distinct - WHOLE)
         yield from self._gemm("router", self.rows, net.experts, net.hidden)
         yield from self._mlp(EXPERT, rows, distinct, self.rows * net.experts_per_token)
         yield self._vector("combine_experts", "add", self.rows, net.hidden, inputs=net.experts_per_token)

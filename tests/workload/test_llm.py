@@ -155,6 +155,8 @@ def test_experts_have_no_rows_that_no_token_asked_for():
     made = {o.name: o for o in workload("mixtral_8x7b", "decode", batch=64).operators}
     assert made["expert_gate_up_projection"].shape.startswith("8 x 16 x")
     assert made["expert_silu"].shape.startswith("128 x")
+    long = {o.name: o for o in workload("mixtral_8x7b", "prefill", prompt=2048).operators}
+    assert long["expert_gate_up_projection"].shape.startswith("8 x 512 x")
     three = {o.name: o for o in workload("mixtral_8x7b", "decode", batch=3).operators}
     assert three["expert_silu"].shape.startswith("6 x")
 
