@@ -1,4 +1,4 @@
-"""Measured rows of one implementation, and its calibration: fitted on all the GPUs that ran it."""
+"""Measured rows by the implementation that ran them, and the calibration of one: fitted on all GPUs that ran it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -10,7 +10,8 @@ from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, blocks, joined
-from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
+from dse.calibrate.timing import fit_timed, left_out
+from dse.calibrate.timing_answer import TimingAnswer
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -36,9 +37,19 @@ def load_implementations(
     parts = list(blocks(drawn, sheets, None, skipped))
     if not parts:
         raise InputError("no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
-    rows = joined(parts)
-    ran = np.asarray(rows.kernels.implementation)[rows.starts].astype(int)
-    return {IMPLEMENTATIONS[i]: _told_apart(rows.keep(ran == i)) for i in np.unique(ran)}
+    return by_implementation(joined(parts))
+
+
+def by_implementation(rows: TimedRows) -> dict[str, TimedRows]:
+    """Return rows by the implementation whose kernels ran them: the first where a harness may have run one of several
+    (:func:`that_ran`)."""
+    first = np.minimum.reduceat(np.asarray(rows.kernels.implementation).astype(int), rows.starts)
+    return {IMPLEMENTATIONS[i]: _told_apart(rows.keep(first == i)) for i in np.unique(first)}
+
+
+def that_ran(rows: TimedRows) -> tuple[str, ...]:
+    """Return the implementations whose kernels may have run any of the rows."""
+    return tuple(IMPLEMENTATIONS[i] for i in np.unique(np.asarray(rows.kernels.implementation).astype(int)))
 
 
 def _told_apart(rows: TimedRows) -> TimedRows:

@@ -122,7 +122,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
         if report:
             report(result)
 
-    add(told("other GPUs" if start else "published prior", set(), 0, _named(z, prior)))
+    add(told("starting values" if start else "published prior", set(), 0, _named(z, prior)))
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
         weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight

@@ -42,10 +42,11 @@ def calibrate_power(
     from dse.report.terminal_calibrate import print_power_fit
 
     cache_compilations()
+    path = _file(out)
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress, gpu)
-    if out:
-        answer.write(made(out))
+    if path:
+        answer.write(made(path))
     if json_:
         print_json(answer.document())
     else:
@@ -57,14 +58,16 @@ def calibrate_timing(
     gpu: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
     harness: str | None = None, json_: Json = False,
 ) -> None:  # fmt: skip
-    """Fit the timing model to measured matrix products of one GPU, stage by stage; errors on families left out.
+    """Fit the timing model to measured operators of one GPU, stage by stage; errors on shape families left out.
+
+    Matrix products, attention and vector kernels are fitted, each by the implementation (library) that ran.
 
     Parameters
     ----------
     gpu:
         Name of a GPU ('dse show gpus') or path of a GPU TOML.
     tables:
-        CSVs of measured operators (device, op, dtype, m, n, k, latency_us ...), or exports of Nsight Compute with
+        CSVs of measured operators (device, op, dtype, m, n, k ..., latency_us), or exports of Nsight Compute with
         shapes (NVTX ranges 'gemm m=.. n=.. k=.. dtype=..', or NAME.shapes.csv beside NAME.csv).
     out:
         TOML file for the calibration: give it to --calibration, or to a space's timing.
@@ -72,18 +75,19 @@ def calibrate_timing(
         How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight, dse_measure,
         dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
     """
-    from dse.calibrate.timing import calibrate_timing as fit
+    from dse.calibrate.gpu_timing import calibrate_timing as fit
     from dse.compiling import cache_compilations
     from dse.report.terminal_validate import print_timing_fit
 
     cache_compilations()
+    path = _file(out)
 
-    def report(stage) -> None:
-        print(f"dse: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
+    def report(implementation, stage) -> None:
+        print(f"dse: {implementation}: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
 
     answer = fit(gpu, tables, harness, report)
-    if out:
-        answer.write(made(out))
+    if path:
+        answer.write(made(path))
     if json_:
         print_json(answer.document())
     else:

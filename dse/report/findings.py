@@ -60,8 +60,8 @@ def chosen_designs(result: SweepResult) -> pd.DataFrame:
     """Return the baseline and a handful of front designs, a row a design: ``letter``, ``design`` (its name), results.
 
     For each objective, the best design that is no worse than the baseline in the others (of all designs where there is
-    none); then the knee, the design nearest to the best values of all objectives at once. ``position``: its row in the
-    front, -1 for the baseline.
+    none); then the compromise, the design nearest to the best values of all objectives at once (a search's knees, where
+    a front bulges, are another thing: dse/search/pareto.py). ``position``: its row in the front, -1 for the baseline.
     """
     names: dict[int, list[str]] = {}
     for position, name in _picks(result):
@@ -83,7 +83,7 @@ def _picks(result: SweepResult) -> list[tuple[int, str]]:
         return []
     picks = [(best_within(result, o), superlative(o)) for o in objectives if gains(result, o)][: MOST_CHOSEN - 2]
     if len(objectives) > 1:
-        picks.append((_knee(values), "knee"))
+        picks.append((_compromise(values), "best compromise"))
     base = measured_baseline(result)
     same = [p for p, _ in picks if len(base) and np.allclose(values[p], costs(base, objectives)[0], rtol=1e-6)]
     return [(position, name) for position, name in picks if position not in same]
@@ -120,8 +120,8 @@ def best_within(result: SweepResult, objective: Objective) -> int:
     return int(positions[Box.of(values)(values)[positions].sum(axis=1).argmin()])
 
 
-def _knee(values: np.ndarray) -> int:
-    """The position of the design nearest to the best of all objectives, in the front's box."""
+def _compromise(values: np.ndarray) -> int:
+    """The position of the design nearest to the best of all objectives, in the front's box (Yu 1973; Zeleny 1973)."""
     return int(np.linalg.norm(Box.of(values)(values), axis=1).argmin())
 
 

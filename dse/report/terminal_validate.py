@@ -1,5 +1,6 @@
 """``dse validate --quantity time`` and ``dse calibrate timing`` in the terminal: errors beside baselines, by stage."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from dse.calibrate.engine import EngineAnswer
-from dse.calibrate.timing import TimingAnswer
+from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
 from dse.calibrate.validate_time import TimeValidation
 from dse.report.findings_validate import worst_shape
 from dse.report.time_units import row_unit
-from dse.timing.calibration import SHARED
 from dse.units import signed
 
 WORST = 10
@@ -36,15 +36,37 @@ def print_time_validation(found: TimeValidation, console: Console) -> None:
     _lines(found.document["rows_skipped"], found.notes, console)
 
 
-def print_timing_fit(answer: TimingAnswer, console: Console) -> None:
-    """Print errors stage by stage, the parameters and what determines them, and errors on left-out rows."""
-    console.print(f"{answer.name}: {answer.rows} rows fitted, {answer.rows_left_out} left out", style="bold")
-    console.print(_stages(answer))
-    console.print()
-    console.print(_parameters(answer.coefficients()))
-    console.print()
-    console.print(_residuals(answer))
+def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
+    """Print of each implementation errors stage by stage, the parameters and what determines them, and errors on
+    left-out rows; then what every fit is worth."""
+    for fit in answer.fits:
+        console.print(f"{answer.name}, {' and '.join((fit.implementation, *fit.also))}: {fit.rows} rows fitted, "
+                      f"{fit.rows_left_out} left out", style="bold", highlight=False)  # fmt: skip
+        console.print(_stages(fit))
+        console.print()
+        console.print(_parameters(fit.coefficients()))
+        console.print()
+        if fit.rows_left_out:
+            console.print(_residuals(fit))
+        else:
+            console.print("no row is left out: errors stay those of the calibration it started from", style="italic")
+        console.print()
+    if len(answer.fits) > 1:
+        console.print(_worth(answer.fits))
+    if answer.products is None:
+        words = f"note: no products of a tuned library to fit; theirs are those of the calibration {answer.like}"
+        console.print(words, style="dim", highlight=False)
     _lines(answer.skipped, (), console)
+
+
+def _worth(fits: Sequence[TimingAnswer]) -> Table:
+    table = _table("mean error before and after the fit, %", ("implementation",),
+                   ("rows", "before", "fitted", "left out"))  # fmt: skip
+    for fit in fits:
+        first, last = fit.fit.stages[0], fit.fit.stages[-1]
+        numbers = (first.fitted, last.fitted, last.left_out)
+        table.add_row(fit.implementation, str(fit.rows), *("-" if x is None else f"{x:.1f}" for x in numbers))
+    return table
 
 
 def print_engine(answer: EngineAnswer, console: Console) -> None:
@@ -122,10 +144,11 @@ def _stages(answer: TimingAnswer) -> Table:
 
 
 def _parameters(rows: list[dict[str, Any]]) -> Table:
-    table = _table("parameters", ("name", "stage"), ("value", "unit", "2.5 %", "97.5 %", "data %"))
+    told = "parameters (bound: at its bound; prior: the rows do not determine it)"
+    table = _table(told, ("name", "stage"), ("value", "unit", "2.5 %", "97.5 %", "data %"))
     table.add_column("")
     for row in rows:
-        words = "at its bound" if row["at_bound"] else "" if row["determined"] else "not determined: prior"
+        words = "bound" if row["at_bound"] else "" if row["determined"] else "prior"
         numbers = (f"{row['value']:.4g}", row["unit"], f"{row['low']:.4g}", f"{row['high']:.4g}")
         table.add_row(row["name"], row["stage"], *numbers, f"{100 * row['data_share']:.0f}", words,
                       style="dim" if words else None)  # fmt: skip
@@ -133,8 +156,7 @@ def _parameters(rows: list[dict[str, Any]]) -> Table:
 
 
 def _residuals(answer: TimingAnswer) -> Table:
-    whose = "left-out rows" if answer.rows_left_out else f"rows that {SHARED} has not seen (none of these is left out)"
-    table = _table(f"log(predicted / measured) of {whose}, by predicted time", ("operator", "type", "regime"),
+    table = _table("log(predicted / measured) of left-out rows, by predicted time", ("operator", "type", "regime"),
                    ("rows", "10 %", "median", "90 %"))  # fmt: skip
     for r in answer.residuals:
         table.add_row(r.op, r.dtype, r.regime, str(r.n), f"{r.q10:+.3f}", f"{r.q50:+.3f}", f"{r.q90:+.3f}")

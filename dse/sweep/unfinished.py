@@ -116,7 +116,7 @@ class Unfinished:
         self.folder, self.notes = folder / FOLDER, []
         self._identity = which
         self._checks: dict[int, int] = {}
-        self._saved = 0.0
+        self._saved, self._asked = 0.0, resume
         self._resuming = (self.folder / "sweep.json").exists()
         if self._resuming and not resume and (count := self._finished()):
             raise InputError(
@@ -173,6 +173,8 @@ class Unfinished:
         self._saved = time.monotonic()
         state = self._state() if self._resuming else None
         if state is None:
+            if self._asked and not self.notes:
+                self.notes.append(f"{self.folder.parent}: nothing finished was there to go on with; it began anew")
             return set()
         fold.restore(state)
         self._checks = dict(zip(state["done"].tolist(), state["checks"].tolist(), strict=True))

@@ -1,11 +1,12 @@
 """Calibrations of the timing model: TOML files with coefficients, where they come from, and errors on unseen rows.
 
 A GPU's file holds what its matrix products sustain and cost. Every other implementation has a file of its own, fitted
-on several GPUs, whose coefficients and errors join those of whichever GPU is asked for.
+on several GPUs, whose coefficients and errors join those of whichever GPU is asked for, unless the GPU's file has a fit
+of its own to that implementation (:mod:`dse.calibrate.gpu_timing` writes such).
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from math import exp
@@ -26,6 +27,9 @@ from dse.uncertainty import Uncertainty
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 FORMAT = "dse timing calibration 2"
+
+MATRIX = "matrix"
+"""The implementation that a GPU's own file is of: matrix products of a tuned library."""
 
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
@@ -80,7 +84,11 @@ def _inline(value: Any) -> str:
 
 @dataclass(frozen=True)
 class TimingCalibration:
-    """A calibration read back: the model with its coefficients, what it was fitted on, and how far off it was."""
+    """A calibration read back: the model with its coefficients, what it was fitted on, and how far off it was.
+
+    ``own``: GPUs of the fit that are no presets. ``like``: the shipped calibration whose matrix products it has, "" for
+    its own. ``fits``: fits of other implementations in the same file, by implementation.
+    """
 
     name: str
     model: Amali
@@ -89,6 +97,8 @@ class TimingCalibration:
     overheads: dict[str, float]
     residuals: tuple[Residual, ...]
     own: tuple[GpuSheet, ...] = ()
+    like: str = ""
+    fits: Mapping[str, "TimingCalibration"] = field(default_factory=dict)
 
     def limited(self) -> dict[str, float]:
         """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
@@ -209,12 +219,18 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
             )
         path = shipped[str(path_or_name)]
     own = _calibration(path, read_toml(path))
-    others = {name: implementation_calibration(name) for name in shipped_implementations()}
+    shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
+    others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.name)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
     return replace(own, model=replace(model, errors=_errors(own)), residuals=residuals)
+
+
+def _with_unseen(fit: TimingCalibration, shipped: TimingCalibration) -> TimingCalibration:
+    """A GPU's own fit of an implementation, with the shipped one's errors on GPUs that no fit has seen."""
+    return replace(fit, residuals=fit.residuals + tuple(r for r in shipped.residuals if r.gpu == UNSEEN))
 
 
 @cache
@@ -225,7 +241,7 @@ def _shared_residuals() -> tuple[Residual, ...]:
 
 def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     """What a time may be off by: the errors of matrix products that no fit has seen, which rule most workloads."""
-    mine = [r for r in calibration.residuals if (r.implementation, r.op, r.regime) == ("matrix", "gemm", "all")]
+    mine = [r for r in calibration.residuals if (r.implementation, r.op, r.regime) == (MATRIX, "gemm", "all")]
     mine = [r for r in mine if r.dtype in TWINS and r.fitted]
     known = max(mine, key=lambda r: (r.dtype == "bf16", r.n), default=None)
     if known is None or known.n < LEAST_ROWS:
@@ -233,7 +249,7 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     # A fit to a few rows leaves none out: the errors of GPUs that the shared one has not seen stand for its own.
     unseen = known.gpu == UNSEEN
     source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
-    source += SHARED if unseen else calibration.name
+    source += SHARED if unseen else calibration.like or calibration.name
     anywhere = calibration.name == SHARED
     return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere, calibration.own)
 
@@ -261,12 +277,44 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
-    values = _values(path, content.get("parameters"), _neutral(path, content.get("implementation", "matrix")))
-    residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
-    overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     gpus = tuple(str(g) for g in _list(path, content, "gpus"))
-    own = read_own(content, str(path))
+    of_all = (name, gpus, read_own(content, str(path)))
+    fits = _fits(path, content, of_all)
+    if "like" not in content:
+        return replace(_fit(path, content, of_all), fits=fits)
+    like = content["like"]
+    if like not in shipped_calibrations():
+        raise InputError(f"{path}: like is {like!r}; {accepted(str(like), shipped_calibrations())}")
+    products = _calibration(shipped_calibrations()[like], read_toml(shipped_calibrations()[like]))
+    model = replace(products.model, calibrated_on=name)
+    return replace(products, name=name, model=model, gpus=gpus, own=of_all[2], like=like, fits=fits)
+
+
+def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],
+         implementation: str = "") -> TimingCalibration:  # fmt: skip
+    """Read the fit of one implementation; ``of_all``: name, GPUs and own GPUs of the file."""
+    name, gpus, own = of_all
+    kind = implementation or content.get("implementation", MATRIX)
+    values = _values(path, content.get("parameters"), _neutral(path, kind))
+    residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
+    residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
+    overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals, own)
+
+
+def _fits(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]]
+          ) -> dict[str, TimingCalibration]:  # fmt: skip
+    """Read a file's fits of other implementations; one that serves several (``also``) is each one's."""
+    found = {}
+    for name, fit in _table(path, content, "implementations").items():
+        if not isinstance(fit, dict):
+            raise InputError(f"{path}: implementations.{name} is {fit!r}; give a table")
+        for each in (name, *_list(path, fit, "also")):
+            if each not in shipped_implementations():
+                hint = accepted(str(each), shipped_implementations())
+                raise InputError(f"{path}: implementations.{name}: {each!r} is no implementation; {hint}")
+            found[each] = _fit(path, fit, of_all, each)
+    return found
 
 
 def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:

@@ -23,7 +23,8 @@ from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, best, joined
-from dse.calibrate.timing import TimingAnswer, fit_timed, left_out, load_timed
+from dse.calibrate.timing import drawn_rows, fit_timed, left_out
+from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import (
@@ -239,8 +240,9 @@ def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Dev
     rows = {}
     for preset, (name, device) in devices.items():
         frame = tables[name].frame
-        frame = frame[(frame["device"] == device) & (frame["op"] == "gemm")]
-        rows[preset] = load_timed(frame, {device: load_sheet(preset)}, None, {}, most=most)
+        tensor = (frame["op"] == "gemm") & frame["dtype"].isin(("bf16", "fp16"))
+        frame = frame[(frame["device"] == device) & tensor]
+        rows[preset] = drawn_rows(frame, {device: load_sheet(preset)}, None, {}, most=most)
     return Devices(rows, tables)
 
 
@@ -255,7 +257,7 @@ def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingA
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
         mine = table.frame[table.frame["device"] == device]
-        rows = load_timed(mine, {device: load_sheet(preset)}, find_harness("vidur"), {}, 1000)
+        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), {}, 1000)
         answers[name] = fitted(name, [table], (preset,), rows, implementation=name, start=dict(start))
     return answers
 

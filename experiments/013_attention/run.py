@@ -20,7 +20,8 @@ from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, best
-from dse.calibrate.timing import TimingAnswer, left_out
+from dse.calibrate.timing import left_out
+from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import implementation_calibration, shipped_implementations

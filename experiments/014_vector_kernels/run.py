@@ -21,7 +21,8 @@ from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import TimedRows, blocks, joined
-from dse.calibrate.timing import TimingAnswer, fit_timed, left_out
+from dse.calibrate.timing import fit_timed, left_out
+from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.vector_fit import VectorFit, fit_vector
 from dse.calibrate.vector_rows import ANY, VECTOR, vector_family
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet

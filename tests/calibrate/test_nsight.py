@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from dse.calibrate.gpu_timing import calibrate_timing
 from dse.calibrate.measured import read_times, table_kind
 from dse.calibrate.nsight import NO_SHAPE, TIME, is_export, read_export
-from dse.calibrate.timing import calibrate_timing
 from dse.cli import run_command
 from dse.errors import InputError
 

@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from dse.calibrate.device_models import device_names
+from dse.calibrate.gpu_timing import _of_device, calibrate_timing
 from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
 from dse.calibrate.stages import SHORTLIST, staged_fit
 from dse.calibrate.timed import TimedRows, best, blocks, joined
-from dse.calibrate.timing import _of_device, calibrate_timing, left_out
+from dse.calibrate.timing import left_out
 from dse.calibrate.timing_fit import fit_rows, model_of, objective, parameters, prior_values, priors
 from dse.cli import run_command
 from dse.errors import InputError
@@ -155,7 +156,7 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
     few.to_csv(table, index=False)
     answer = calibrate_timing("h100_sxm", [table])
     assert (answer.rows, answer.rows_left_out) == (24, 0)
-    assert answer.fit.stages[0].name == "other GPUs"
+    assert answer.fit.stages[0].name == "starting values"
     assert answer.residuals == tuple(r for r in shared.residuals if r.implementation == "matrix")
     answer.write(tmp_path / "few.toml")
     error = load_timing_calibration(tmp_path / "few.toml").model.uncertainty

@@ -144,6 +144,12 @@ def test_a_stopped_sweep_is_not_overwritten_unasked(interrupted, tmp_path: Path)
     assert any("went on after" in note for note in found.notes)
 
 
+def test_resuming_where_nothing_was_begun_says_so(tmp_path: Path) -> None:
+    asked = sweep(trivial(SIZE, tmp_path), tmp_path / "asked", resume=True)
+    assert [note for note in asked.notes if "nothing finished was there" in note]
+    assert not any("nothing finished" in note for note in sweep(trivial(SIZE, tmp_path), tmp_path / "new").notes)
+
+
 def test_a_finished_sweep_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
     monkeypatch.setattr(SpaceEvaluator, "portion", None)

@@ -1,0 +1,140 @@
+"""``dse calibrate timing``: a GPU's sustained rates and costs from measured operators, by the implementation that ran.
+
+Every implementation that the tables hold enough rows of is fitted to its own: matrix products of a tuned library about
+the values shared by all GPUs, any other about its shipped ones.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+
+from dse.calibrate.covered import ATTENTION, uncovered
+from dse.calibrate.device_models import device_names
+from dse.calibrate.implementations import by_implementation, that_ran
+from dse.calibrate.layer_rows import as_operators
+from dse.calibrate.measured import OperatorTable, read_times, tensor_parallel
+from dse.calibrate.stages import StageResult
+from dse.calibrate.timed import TimedRows
+from dse.calibrate.timing import FEWEST, drawn_rows, fit_timed
+from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
+from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
+from dse.errors import InputError
+from dse.hardware.own_gpus import own_gpus
+from dse.hardware.presets import GpuSheet, find_preset, load_sheet
+from dse.timing.calibration import (
+    MATRIX,
+    SHARED,
+    TimingCalibration,
+    calibration_of,
+    implementation_calibration,
+    load_timing_calibration,
+)
+from dse.workload.harness import find_harness
+from dse.workload.measured_row import PRODUCTS
+
+FITTED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys(VECTOR, VECTOR_DTYPES),
+}  # fmt: skip
+"""Operator -> data types that are fitted; other rows are counted. Products of fewer bits are timed with what quantises
+their activations, and take the costs of those in 16 bits."""
+
+Report = Callable[[str, StageResult], None]
+"""Told each stage's implementation and result."""
+
+
+def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = None,
+                     report: Report | None = None) -> GpuTimingAnswer:  # fmt: skip
+    """Fit the timing model to the rows of one GPU; raises InputError when there are too few of every implementation.
+
+    ``gpu``: a preset, whose rows are taken, or a GPU TOML, for which the tables must hold one device only. ``harness``:
+    how everything was measured; None goes by the column ``source``.
+    """
+    sheet = load_sheet(gpu)
+    read = [read_times(Path(table)) for table in tables]
+    if not read:
+        raise InputError("calibrate timing: no table is given; give one or more measured tables")
+    way = find_harness(harness) if harness else None
+    mine, counts = _of_device(_joined(read), sheet, gpu)
+    for table in read:
+        _add(counts, table.skipped)
+    usable = _usable(mine, counts)
+    rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
+    fits, few = [], []
+    for name, part in by_implementation(rows).items():
+        if len(part.table) < FEWEST:
+            few.append(f"{len(part.table)} of {name}")
+            _add(counts, {f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
+            continue
+        fits.append(_fitted(name, read, sheet, part, report))
+    if not fits:
+        raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
+                         "of one implementation")  # fmt: skip
+    return GpuTimingAnswer(
+        sheet.name, (sheet.name,), tuple(read), _without_twice(fits), calibration_of(sheet), counts, own_gpus([sheet])
+    )
+
+
+def _joined(read: Sequence[OperatorTable]) -> pd.DataFrame:
+    """Return the rows of all tables with their device and ``tp``, a layer's as the operators that they time."""
+    frame = pd.concat([t.frame.assign(tp=tensor_parallel(t)) for t in read], ignore_index=True)
+    return as_operators(frame.assign(device=device_names(frame)))
+
+
+def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataFrame, dict[str, int]]:
+    devices = [str(device) for device in frame["device"].unique()]
+    if Path(gpu).suffix == ".toml":
+        if len(devices) > 1:
+            raise InputError(f"{gpu}: the tables hold {len(devices)} devices ({', '.join(devices)}); give rows of one")
+        return frame, {}
+    mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
+    if not mine.any():
+        raise InputError(
+            f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. For a GPU that is not shipped, give "
+            'a GPU TOML instead (base = "h100_sxm" and what differs) and tables of that one device'
+        )
+    others = [d for d in devices if find_preset(d) != sheet.name]
+    return frame[mine], {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others}
+
+
+def _usable(frame: pd.DataFrame, counts: dict[str, int]) -> pd.DataFrame:
+    """Return the rows that a fit can use, each once; the others are added to ``counts``."""
+    again = frame.duplicated()  # a table given twice says no more than once: intervals count its rows
+    _add(counts, {"repeats another row in every column": int(again.sum())} if again.any() else {})
+    frame = frame[~again]
+    op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
+    wrong = pd.Series("", frame.index, dtype=object)
+    wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
+    other = pd.Series([d not in FITTED.get(o, (d,)) for o, d in zip(op, dtype, strict=True)], frame.index, dtype=bool)
+    wrong[other] = "data type is not fitted: " + op + " in " + dtype
+    wrong = wrong.where(wrong != "", uncovered(frame, {}))
+    _add(counts, {str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
+    return frame[wrong == ""]
+
+
+def _fitted(name: str, read: Sequence[OperatorTable], sheet: GpuSheet, rows: TimedRows,
+            report: Report | None) -> TimingAnswer:  # fmt: skip
+    near = _before(name)
+    fit = fit_timed(
+        sheet.name, read, (sheet.name,), rows, report=(lambda stage: report(name, stage)) if report else None,
+        implementation=name, start=near.values, near=near,
+    )  # fmt: skip
+    return replace(fit, also=tuple(other for other in that_ran(rows) if other != name))
+
+
+def _before(name: str) -> TimingCalibration:
+    """Return the calibration whose values a fit of an implementation starts from."""
+    return load_timing_calibration(SHARED) if name == MATRIX else implementation_calibration(name)
+
+
+def _without_twice(fits: Sequence[TimingAnswer]) -> tuple[TimingAnswer, ...]:
+    """Return fits none of which speaks for an implementation that another is of."""
+    named = {fit.implementation for fit in fits}
+    return tuple(replace(fit, also=tuple(name for name in fit.also if name not in named)) for fit in fits)
+
+
+def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
+    for reason, n in more.items():
+        counts[reason] = counts.get(reason, 0) + n

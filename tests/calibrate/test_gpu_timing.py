@@ -1,0 +1,207 @@
+"""A GPU's calibration from tables of several operators: implementations fitted to their own rows, in one file."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.calibrate import gpu_timing
+from dse.calibrate.gpu_timing import calibrate_timing
+from dse.calibrate.measured import OPERATOR_COLUMNS
+from dse.calibrate.stages import StagedFit, StageResult
+from dse.calibrate.timed import TimedRows, best, blocks, joined
+from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
+from dse.calibrate.timing_fit import Known, model_of, parameters
+from dse.cli import run_command
+from dse.errors import InputError
+from dse.hardware.presets import load_sheet
+from dse.timing.calibration import (
+    UNSEEN,
+    Residual,
+    implementation_calibration,
+    load_timing_calibration,
+)
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+
+GPU = "a100_sxm_80gb"
+
+
+def products(source: str, count: int, dtype: str = "bf16") -> pd.DataFrame:
+    sizes = 2.0 ** np.random.default_rng(0).integers(9, 13, (count, 3))
+    return pd.DataFrame(sizes, columns=["m", "n", "k"]).assign(source=source, op="gemm", dtype=dtype)
+
+
+def decodes(count: int, seed: int = 0) -> pd.DataFrame:
+    """Decode steps of an A100's FlashAttention 2 in several head shapes, batches and lengths."""
+    rng = np.random.default_rng(seed)
+    kv_heads = 2.0 ** rng.integers(0, 5, count)
+    shape = {"kv_heads": kv_heads, "heads": kv_heads * 2.0 ** rng.integers(0, 4, count), "head_dim": 128.0}
+    shape |= {"batch": 2.0 ** rng.integers(0, 8, count), "seq_q": 1.0, "seq_kv": 2.0 ** rng.integers(6, 14, count)}
+    return pd.DataFrame(shape).assign(source="aiconfigurator", op="attn_decode", dtype="bf16")
+
+
+def vectors(source: str, count: int) -> pd.DataFrame:
+    rows = 2.0 ** np.arange(4, 4 + count)
+    return pd.DataFrame({"rows": rows, "cols": 4096.0}).assign(source=source, op="gelu", dtype="bf16")
+
+
+def table(path: Path, *parts: pd.DataFrame) -> Path:
+    frame = pd.concat(parts, ignore_index=True).assign(device=GPU, latency_us=50.0)
+    frame = frame.assign(latency_us=50.0 + np.arange(len(frame)))  # told apart
+    extra = ["source", "batch", "rows", "cols", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
+    frame.reindex(columns=list(dict.fromkeys([*extra, *OPERATOR_COLUMNS]))).to_csv(path, index=False)
+    return path
+
+
+def a_fit(name: str, also: tuple[str, ...] = (), residuals: tuple[Residual, ...] = (), scale: float = 1.25):
+    """A fit of an implementation whose every parameter is ``scale`` times the shipped one's."""
+    shipped = (load_timing_calibration("shared") if name == "matrix" else implementation_calibration(name)).values
+    free = tuple(p.name for p in parameters(KINDS[name]) if p.stage != "fixed" and p.name in shipped)
+    values = {n: v * (scale if n in free else 1.0) for n, v in shipped.items()}
+    at = np.array([values[n] for n in free])
+    known = Known(free, at, np.ones(len(free)), at / 2, at * 2, np.zeros(len(free), bool))
+    stages = (StageResult("starting values", 0, (), 9.0, 10.0, None, None),)
+    fit = StagedFit(values, stages, known, np.zeros(0), None)  # pyright: ignore[reportArgumentType]
+    return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, residuals, {}, name, also)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[TimedRows, dict]]:
+    """What is asked of the fit, by implementation; the fit itself is left out."""
+    found = {}
+
+    def fit_timed(name, tables, gpus, rows, **options) -> TimingAnswer:
+        found[options["implementation"]] = (rows, options)
+        return a_fit(options["implementation"])
+
+    monkeypatch.setattr(gpu_timing, "fit_timed", fit_timed)
+    return found
+
+
+def test_every_row_is_fitted_with_the_implementation_that_ran_it(asked, tmp_path):
+    parts = (products("aiconfigurator", 20), products("vidur", 12, "fp16"), decodes(16), vectors("vidur", 9))
+    answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", *parts)])
+    of_rows = {name: (len(rows.table), set(rows.table["op"])) for name, (rows, _) in asked.items()}
+    assert of_rows == {
+        "matrix": (20, {"gemm"}), "matrix_early": (12, {"gemm"}), "vllm_vector": (9, {"gelu"}),
+        "fa2_decode": (16, {"attn_decode"}),
+    }  # fmt: skip
+    for name, (rows, options) in asked.items():
+        assert set(np.asarray(rows.kernels.implementation)) == {IMPLEMENTATIONS.index(name)}
+        start = load_timing_calibration("shared") if name == "matrix" else implementation_calibration(name)
+        assert options["start"] == start.values
+        assert options["near"].residuals == start.residuals
+    assert answer.products is not None
+    assert [fit.implementation for fit in answer.others] == ["matrix_early", "vllm_vector", "fa2_decode"]
+    assert answer.skipped == {}
+
+
+def test_what_no_fit_can_use_is_counted(asked, tmp_path):
+    few, fp8 = vectors("vidur", 3), products("aiconfigurator", 5, "fp8")
+    runs = decodes(4).assign(op="llm_prefill")
+    answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", decodes(16), few, fp8, runs)])
+    assert set(asked) == {"fa2_decode"}
+    assert answer.skipped == {
+        "data type is not fitted: gemm in fp8": 5, "operator is not fitted: llm_prefill": 4,
+        "vllm_vector: fewer than the 8 rows that a fit needs": 3,
+    }  # fmt: skip
+    assert answer.like == GPU  # its own shipped products
+    with pytest.raises(InputError, match=r"too few rows can be fitted \(3 of vllm_vector\); give at least 8"):
+        calibrate_timing(GPU, [table(tmp_path / "few.csv", few)])
+
+
+def test_rows_that_one_of_two_libraries_ran_fit_both(asked, tmp_path):
+    answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", vectors("dse_measure", 10))])
+    assert list(asked) == ["vllm_vector"]
+    assert answer.fits[0].also == ("pytorch_vector",)
+    both = (vectors("dse_measure", 10), vectors("neusight", 10))
+    answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", *both)])
+    assert [(fit.implementation, fit.also) for fit in answer.fits] == [("vllm_vector", ()), ("pytorch_vector", ())]
+
+
+def written(path: Path, *fits: TimingAnswer) -> Path:
+    GpuTimingAnswer(GPU, (GPU,), (), fits, GPU, {}).write(path)
+    return path
+
+
+def of(model, name: str, parameter: str) -> float:
+    return float(np.asarray(getattr(model.sustained, parameter))[IMPLEMENTATIONS.index(name)])
+
+
+def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
+    mine = Residual("fa2_decode", "attn_decode", "bf16", "all", 40, -0.01, 0.0, 0.02, GPU, "unknown", True)
+    fits = (a_fit("fa2_decode", residuals=(mine,)), a_fit("vllm_vector", ("pytorch_vector",)))
+    loaded = load_timing_calibration(written(tmp_path / "mine.toml", *fits))
+    shipped = load_timing_calibration(GPU)
+    for name in ("fa2_decode", "vllm_vector"):
+        assert of(loaded.model, name, "dram") == pytest.approx(1.25 * of(shipped.model, name, "dram"), rel=1e-5)
+    assert of(loaded.model, "pytorch_vector", "dram") == of(loaded.model, "vllm_vector", "dram")
+    for name in set(IMPLEMENTATIONS) - {"fa2_decode", "vllm_vector", "pytorch_vector"}:
+        assert of(loaded.model, name, "dram") == of(shipped.model, name, "dram")
+    ours = [r for r in loaded.residuals if r.implementation == "fa2_decode"]
+    assert [r for r in ours if r.gpu != UNSEEN] == [mine]
+    assert [r for r in ours if r.gpu == UNSEEN] == [
+        r for r in shipped.residuals if (r.implementation, r.gpu) == ("fa2_decode", UNSEEN)
+    ]
+    assert loaded.residual("fa2_decode", "attn_decode", "bf16", "all", GPU, "unknown") == mine
+    products = [[r for r in c.residuals if r.implementation == "matrix"] for c in (loaded, shipped)]
+    assert products[0] == products[1]
+    known = loaded.model.uncertainty
+    assert known is not None
+    assert known.source == f"matrix products in shapes left out of the fit of {GPU}"
+    assert loaded.model.calibration == loaded.name == GPU
+
+
+def test_products_of_a_file_are_its_own(tmp_path):
+    loaded = load_timing_calibration(written(tmp_path / "mine.toml", a_fit("matrix"), a_fit("fa2_decode")))
+    assert loaded.values["dram"] == pytest.approx(1.25 * load_timing_calibration("shared").values["dram"], rel=1e-5)
+    assert of(loaded.model, "fa2_decode", "dram") != of(load_timing_calibration(GPU).model, "fa2_decode", "dram")
+
+
+@pytest.mark.parametrize(("old", "new", "words"), [
+    ("implementations.fa2_decode", "implementations.fa2_decoder", "'fa2_decoder' is no implementation; did you mean"),
+    (f'like = "{GPU}"', 'like = "a100"', "like is 'a100'; accepted are: a100_sxm_80gb, "),
+    ("\n[implementations.fa2_decode.parameters.dram]", "\n[implementations.fa2_decode.parameters.drum]",
+     "parameters.drum is not a parameter of the model; did you mean 'dram'"),
+])  # fmt: skip
+def test_files_that_say_something_else_are_refused(tmp_path, old, new, words):
+    path = written(tmp_path / "mine.toml", a_fit("fa2_decode"))
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=words):
+        load_timing_calibration(path)
+
+
+def test_a_folder_is_refused_before_the_fit(tmp_path, capsys):
+    path = table(tmp_path / "t.csv", decodes(16))
+    assert run_command(["calibrate", "timing", GPU, str(path), "-o", str(tmp_path)]) == 2
+    assert "is a folder; give the path of a file" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_kernel_of_other_costs_is_recovered_and_predicted(tmp_path, capsys):
+    """Decodes as a model with a dearer CTA and less DRAM bandwidth predicts them, with 3 % noise."""
+    shipped = implementation_calibration("fa2_decode").values
+    truth = shipped | {"cta": 1.5 * shipped["cta"], "dram": 0.75 * shipped["dram"]}
+    path = table(tmp_path / "t.csv", decodes(300))
+    frame = pd.read_csv(path)
+    rows = joined(list(blocks(frame, {GPU: load_sheet(GPU)}, None, {})))
+    us = best(model_of(truth), rows)[0] * np.exp(0.03 * np.random.default_rng(1).standard_normal(len(frame)))
+    frame.assign(latency_us=us).to_csv(path, index=False)
+    out = tmp_path / "mine.toml"
+    assert run_command(["calibrate", "timing", GPU, str(path), "-o", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    fit = document["implementations"]["fa2_decode"]
+    assert document["like"] == GPU
+    assert fit["stages"][0]["left_out"] > 8.0 > 4.0 > fit["stages"][-1]["left_out"]
+    found = {p["name"]: p for p in fit["parameters"]}
+    for name in ("cta", "dram"):
+        assert not found[name]["determined"] or found[name]["low"] <= truth[name] <= found[name]["high"], name
+    with_it, without = (
+        100 * np.abs(best(load_timing_calibration(c).model, replace(rows))[0] / us - 1).mean() for c in (out, GPU)
+    )
+    assert with_it < 4.0 < 8.0 < without
