@@ -70,14 +70,7 @@ def operand_bytes(kernel: Kernel) -> Array:
 
 
 def _result(kernel: Kernel) -> tuple[Array, Array]:
-    """Bytes of the result and their reuse distance [B], without the partial sums of a split.
-
-    A split product writes 4 B an element and part beside a result taken to be of 16 bits; attention's result is as
-    large as its queries.
-    """
-    split = jnp.asarray(kernel.launches) > 1
-    parts = kernel.ctas / (kernel.m_tiles * jnp.asarray(kernel.n_tiles))
-    product = kernel.write_bytes * 2.0 / (2.0 + 4.0 * parts)
-    alone = jnp.where(jnp.asarray(kernel.a_bytes) > 0, product, kernel.warm_bytes)
-    distance = jnp.where(split, kernel.warm_distance, kernel.write_distance)
-    return jnp.where(split, alone, kernel.write_bytes), distance
+    """Bytes of the result and their reuse distance [B], without the partial sums of a split."""
+    whole = jnp.asarray(kernel.result_bytes)
+    distance = jnp.where(jnp.asarray(kernel.launches) > 1, kernel.warm_distance, kernel.write_distance)
+    return jnp.where(whole > 0, whole, kernel.write_bytes), distance

@@ -153,5 +153,5 @@ def _on_the_cliff(cliff: Cliff, before: float, after: float, target: float) -> f
 
 def _waiting(cliff: Cliff) -> float:
     if cliff.f_mem is None:
-        raise InputError("a cliff of the miss rate needs f_mem, and the table gives none")
+        raise InputError("a cliff of the miss rate needs f_mem of the large scale model, and the table gives none")
     return cliff.f_mem

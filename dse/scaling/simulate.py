@@ -57,10 +57,8 @@ def simulated(
         work = float(instructions(by_size[max(gpus)]))
         rows = [_row(by_size[size], gpu, model, work) for size, gpu in gpus.items()]
         ipc, mpki, f_mem = (tuple(column) for column in zip(*rows, strict=True))
-        # A cliff's f_mem is read at the large scale model, the second size; it stands in the first row for all cliffs.
-        at_large = (f_mem[min(1, len(f_mem) - 1)], *[None] * (len(f_mem) - 1))
         sizes_told = tuple(float(size) for size in gpus)
-        found.append(Benchmark(name, sizes_told, ipc, mpki, at_large, (None,) * len(gpus)))
+        found.append(Benchmark(name, sizes_told, ipc, mpki, f_mem, (None,) * len(gpus)))
     return tuple(found)
 
 

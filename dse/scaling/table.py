@@ -61,13 +61,15 @@ class Benchmark:
         return getattr(self, column)[self.sizes.index(size)] if size in self.sizes else None
 
     def f_mem_of(self, after: float, large: float) -> float | None:
-        """Return f_mem of the cliff that ends at size ``after``: its row's, or else the first row's, which serves all.
+        """Return f_mem of the cliff that ends at size ``after``, None where no row says it.
 
-        Where every size has one, each was measured at its own size, and Eq. (3) asks for the ``large`` scale model's.
+        That of the ``large`` scale model (Eq. 3) where every scale model up to it has one, each measured at its own
+        size; else the cliff's own row's; else the large model's; else the first row's, which serves all cliffs.
         """
-        if None not in self.f_mem:
-            return self.at("f_mem", large)
-        return self.at("f_mem", after) if self.at("f_mem", after) is not None else self.f_mem[0]
+        measured = [f for size, f in zip(self.sizes, self.f_mem, strict=True) if size <= large]
+        own = None if None in measured else self.at("f_mem", large)
+        told = (own, self.at("f_mem", after), self.at("f_mem", large), self.f_mem[0])
+        return next((f for f in told if f is not None), None)
 
 
 @dataclass(frozen=True)

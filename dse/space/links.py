@@ -54,6 +54,15 @@ def combinations(base: Mapping[str, float], links: Links, axes: Sequence[Axis]) 
     return with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(axes, grids, strict=True)})
 
 
+def linked_values(base: Mapping[str, float], links: Links, axes: Sequence[Axis], name: str) -> np.ndarray:
+    """Return the values that the link of ``name`` takes; of more than MOST_COMBINATIONS those at the axes' ends."""
+    varied = deciding(axes, links, [name])
+    if count_of(varied) <= MOST_COMBINATIONS:
+        return combinations(base, links, varied)[name]
+    ends = np.meshgrid(*([min(axis.numbers), max(axis.numbers)] for axis in varied), indexing="ij")
+    return with_links(base, links, {a.name: g.reshape(-1) for a, g in zip(varied, ends, strict=True)})[name]
+
+
 def variants(
     base: Mapping[str, float], axes: Iterable[Axis], links: Links, attributes: Sequence[str], most: int, where: str
 ) -> list[dict[str, float]]:

@@ -9,6 +9,7 @@ from dse.hardware.own_gpus import known_as, sheets_of
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
+from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
@@ -106,7 +107,8 @@ def trust(space: Space, text: str) -> Trust:
     workload, metric = named_metric(text)
     named = [w for w in space.workloads if w.name == workload] or space.workloads
     known = _by_metric(
-        lambda one: _time(space.model, named, one, space.base), _power(space.power.model, named, space.base)
+        lambda one: _time(space.model, named, one, space.base),
+        _power(space.model, space.power.model, named, space.base),
     )
     known |= {"die_mm2": DieArea.from_table().uncertainty}
     if metric in known:
@@ -122,7 +124,7 @@ def run_trust(
 
     ``most``: what the board may draw over what it is predicted to [1].
     """
-    watts = _power(power, [workload], gpu)
+    watts = _power(model, power, [workload], gpu)
     watts = replace(watts, high=min(watts.high, most)) if watts else None
     known = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
     if metric in known:
@@ -171,7 +173,7 @@ def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_
 def power_uncertainty(space: Space) -> Uncertainty | None:
     """Return how far off the watts of all workloads may be; None where :func:`time_uncertainty` is None for their
     kernels or GPU, too: watts were measured of the same types."""
-    return _power(space.power.model, space.workloads, space.base)
+    return _power(space.model, space.power.model, space.workloads, space.base)
 
 
 def _covered(workloads: Sequence[Workload]) -> bool:
@@ -184,8 +186,10 @@ def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
     return known if known and (known.anywhere or known_as(gpu, known.gpus, known.own)) else None
 
 
-def _power(model: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
-    return _said_of(model.uncertainty, gpu) if _covered(workloads) else None
+def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
+    """That of the watts, which are energy over time: none is known beside a time of which none is."""
+    timed = _said_of(model.uncertainty, gpu) is not None and _covered(workloads)
+    return _said_of(power.uncertainty, gpu) if timed else None
 
 
 def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> Uncertainty | None:
@@ -209,22 +213,40 @@ def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertaint
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
-    """Return what of a space's axes lies outside the GPUs that were measured, as "sm_count above 132"."""
+    """Return what of a space lies outside the GPUs that were measured, as "sm_count above 132": of its axes, and of
+    LEADING what links or the base say."""
     sheets = _measured(uncertainty)
     said = []
     for axis in space.axes if sheets else ():
-        entries = [sheet.entries[axis.name] for sheet in sheets]
         if axis.attribute.choices or axis.attribute.type == "bool":
-            known = [entry.value for entry in entries]
+            known = [sheet.entries[axis.name].value for sheet in sheets]
             new = [str(value) for value in axis.values if value not in known]
             said += [f"{axis.name} {', '.join(new)}"] if new else []
-            continue
-        low, high = min(entry.number for entry in entries), max(entry.number for entry in entries)
-        if min(axis.numbers) < low:
-            said.append(f"{axis.name} below {low:g}")
-        if max(axis.numbers) > high:
-            said.append(f"{axis.name} above {high:g}")
+    ranges = _ranges(space) if sheets else {}
+    for name, (least, most) in ranges.items():
+        known = [sheet.entries[name].number for sheet in sheets]
+        said += [f"{name} below {min(known):g}"] if least < min(known) else []
+        said += [f"{name} above {max(known):g}"] if most > max(known) else []
     return said
+
+
+def _ranges(space: Space) -> dict[str, tuple[float, float]]:
+    """The least and the greatest value of numbers among a space's axes, and of LEADING by its links or its base."""
+    found = {
+        axis.name: (min(axis.numbers), max(axis.numbers))
+        for axis in space.axes
+        if not (axis.attribute.choices or axis.attribute.type == "bool")
+    }
+    base = space.base.numbers()
+    linked = {name for name, _ in space.links}
+    for name in LEADING:
+        if name in linked:
+            values, attr = linked_values(base, space.links, space.axes, name), gpu_schema()[name]
+            values = values[(values >= attr.low) & (values <= attr.high)]  # others are no designs
+            found |= {name: (float(values.min()), float(values.max()))} if len(values) else {}
+        elif name not in found:
+            found[name] = (base[name], base[name])
+    return found
 
 
 def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:

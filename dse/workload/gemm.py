@@ -50,7 +50,8 @@ class Gemm:
     Types: ``a``, ``b`` in memory, ``compute`` in the tensor core, ``out`` of the result. ``a_distance``,
     ``b_distance`` and ``out_distance`` [B] are the bytes touched since A was written, since B was last read, and until
     the result's buffer is written again. ``a_along_k``, ``b_along_k``: the operand lies contiguous along k, as BLAS has
-    a transposed A and a plain B.
+    a transposed A and a plain B. ``filled``: share of the rows of A and C that are asked for, where whole rows stand
+    for an expected number: tiles compute all of them, and nothing is read or written for the rest.
     """
 
     m: float
@@ -66,11 +67,12 @@ class Gemm:
     out_distance: float = FOREVER
     a_along_k: bool = False
     b_along_k: bool = False
+    filled: float = 1.0
 
     @property
     def a_bytes(self) -> float:
         """Bytes of A."""
-        return self.batch * self.m * self.k * element_bytes(self.a)
+        return self.batch * self.m * self.filled * self.k * element_bytes(self.a)
 
     @property
     def b_bytes(self) -> float:
@@ -80,12 +82,12 @@ class Gemm:
     @property
     def out_bytes(self) -> float:
         """Bytes of C."""
-        return self.batch * self.m * self.n * element_bytes(self.out)
+        return self.batch * self.m * self.filled * self.n * element_bytes(self.out)
 
     @property
     def fma(self) -> float:
-        """Multiply-adds."""
-        return self.batch * self.m * self.n * self.k
+        """Multiply-adds that are asked for."""
+        return self.batch * self.m * self.filled * self.n * self.k
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def _candidate(
     a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
     b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
     out_element = 4.0 if split > 1 else element_bytes(gemm.out)
-    partial_bytes = gemm.batch * gemm.m * gemm.n * 4.0 * split if split > 1 else 0.0
+    partial_bytes = gemm.batch * gemm.m * gemm.filled * gemm.n * 4.0 * split if split > 1 else 0.0
     kernel = Kernel(
         start=START,
         loop=loop,
@@ -205,6 +207,7 @@ def _candidate(
         warm_bytes=a_read,
         warm_distance=gemm.a_distance,
         write_bytes=gemm.out_bytes + partial_bytes,
+        result_bytes=gemm.out_bytes,
         write_distance=gemm.out_distance if split == 1 else min(gemm.out_distance, 2 * partial_bytes + gemm.out_bytes),
         a_bytes=a_read,
         b_bytes=b_read,

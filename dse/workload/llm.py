@@ -258,11 +258,12 @@ class _Step:
         net = self.network
         columns = net.ffn // self.serving.gpus
         gates = 2 if net.gated else 1
+        filled = min(1.0, activated / (rows * experts))
         yield from self._gemm(f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns,
-                              net.hidden, experts)  # fmt: skip
+                              net.hidden, experts, filled)  # fmt: skip
         kernel = "silu_and_mul" if net.gated else "relu" if net.activation == "relu" else "gelu"
         yield self._vector(f"{prefix}{net.activation}", kernel, activated, columns)
-        yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts)
+        yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts, filled)
 
     def _moe(self) -> Iterator[Operator]:
         """Mixture of experts: the expected number of distinct experts is read, each with its share of the tokens."""
@@ -293,20 +294,22 @@ class _Step:
     def _bytes(self, columns: float) -> float:
         return self.rows * columns * element_bytes(self.serving.precision.output)
 
-    def _gemm(self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0) -> Iterator[Operator]:
-        """A projection, after the quantisation of its input where activations are narrower than the residual stream."""
-        p = self.serving.precision
+    def _gemm(self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0,
+              filled: float = 1.0) -> Iterator[Operator]:  # fmt: skip
+        """A projection, after the quantisation of its input where activations are narrower than the residual stream;
+        ``filled``: share of the rows of a ``batch`` that hold a token."""
+        p, tokens = self.serving.precision, batch * rows * filled
         if p.activations != p.output:
             yield vector_operator(
-                f"{name}_quantise", "elementwise_quant_bf16_fp8", batch * rows, depth, p.output,
+                f"{name}_quantise", "elementwise_quant_bf16_fp8", tokens, depth, p.output,
                 out_dtype=p.activations, out_distance=self.layer_bytes, phase=self.phase,
-                input_distance=2.0 * batch * rows * depth * element_bytes(p.output),
+                input_distance=2.0 * tokens * depth * element_bytes(p.output),
             )  # fmt: skip
         gemm = Gemm(
             rows, columns, depth, batch, p.activations, p.weights, p.compute, p.output,
-            a_distance=2.0 * batch * rows * depth * element_bytes(p.activations),
+            a_distance=2.0 * tokens * depth * element_bytes(p.activations),
             b_distance=self.step_bytes,
-            out_distance=self.layer_bytes,
+            out_distance=self.layer_bytes, filled=filled,
         )  # fmt: skip
         yield self._product(name, gemm)
 

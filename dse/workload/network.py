@@ -96,7 +96,9 @@ def _by_alias() -> dict[str, str]:
 
 
 def _key(name: str) -> str:
-    return "".join(c for c in name.lower() if c.isalnum())
+    """What is compared of a name: its letters and digits, and whether anything parts two digits (1.3B is not 13B)."""
+    digits = r"(?<=[0-9])[^a-z0-9]+(?=[0-9])"
+    return ".".join(re.sub(r"[^a-z0-9]", "", part) for part in re.split(digits, name.lower()))
 
 
 def load_network(name_or_path: str, where: str = "workload") -> Network:

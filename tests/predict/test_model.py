@@ -104,6 +104,20 @@ def test_demands_by_hand():
     )
 
 
+@pytest.mark.parametrize("gemm", [
+    Gemm(64, 512, 8192, batch=3), Gemm(64, 512, 8192, compute="fp32", a="fp32", b="fp32", out="fp32"),
+    Gemm(2, 512, 8192, batch=3.5, filled=4 / 7),
+])  # fmt: skip
+def test_what_a_split_product_writes_is_its_result(gemm):
+    candidates = gemm_operator("g", gemm, (8.0, 8.0)).candidates
+    assert any("split" in c.label for c in candidates)
+    place = tuple(DEMANDS).index("written")
+    dram = (1.98 if gemm.compute == "fp32" else 1.83) / (3350 * 0.899)  # cycles a byte, at the clock of the lanes
+    for candidate in candidates:
+        far = replace(candidate.kernel, write_distance=1e15, warm_distance=1e15)
+        assert float(demands(far, H100)[place]) == pytest.approx(gemm.out_bytes * dram, rel=1e-3), candidate.label
+
+
 @pytest.mark.parametrize("kind", [0, 1, 2])
 def test_demands_do_not_depend_on_the_candidate(kind):
     few = gemm_operator("g", Gemm(8, 4096, 4096), (9.0, 9.0)) if kind == 0 else OPERATORS[kind]

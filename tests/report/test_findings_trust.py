@@ -13,7 +13,7 @@ def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
     notes = trust_notes(result)
     assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +6 % from the predicted")
     assert notes[2] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
-    assert notes[3].startswith("Watts were measured on a100_sxm_40gb") and "sm_count above 132" in notes[3]
+    assert len(notes) == 3  # nothing lies beyond what no interval is said of
 
 
 def test_designs_like_the_baseline_are_those_within_the_interval_of_the_ratio(result):

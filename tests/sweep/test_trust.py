@@ -145,9 +145,10 @@ def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(ca
     assert told(",tp=5", "tbt_ms").uncertainty == told("", "tbt_ms").uncertainty
 
 
-def test_power_and_area_carry_what_was_left_out_of_their_fits(space):
+def test_power_and_area_carry_what_was_left_out_of_their_fits(calibrated, space):
     off = left_out_errors()
-    power = trust(space, "decode.power_w").uncertainty
+    assert trust(space, "decode.power_w").uncertainty is None  # watts are energy over a time that is uncalibrated
+    power = trust(calibrated, "decode.power_w").uncertainty
     assert power is not None and (power.low, power.high) == (off["low"], off["high"])
     area = trust(space, "die_mm2").uncertainty
     assert area is not None and 0.9 < area.low < 1 < area.high < 1.1
@@ -216,6 +217,9 @@ def test_what_lies_beyond_the_measured_gpus_is_named(space):
     within = space_from_mapping(SMALL | {"axes": {"sm_count": [108, 120, 132]}, "links": {}}, "within", "within")
     assert beyond(within, power) == []
     assert beyond(space, DieArea.from_table().uncertainty) == []  # dies, not GPUs, were measured
+    for links, gpu in (({"sm_count": "442 * dram_bandwidth_gbs / 3350"}, {}), ({}, {"sm_count": 442})):
+        content = SMALL | {"axes": {"dram_bandwidth_gbs": [3350, 3300]}, "links": links, "gpu": gpu}
+        assert beyond(space_from_mapping(content, "linked", "linked"), power) == ["sm_count above 132"]
     node = space_from_mapping(SMALL | {"axes": {"process": ["tsmc_4n", "tsmc_n3e"]}, "links": {}}, "node", "node")
     assert beyond(node, power) == ["process tsmc_n3e"]
 
