@@ -11,7 +11,7 @@ from jax import Array
 
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.fit import quasi_newton
-from dse.calibrate.implementations import FEW_FAMILIES
+from dse.calibrate.implementations import told_apart
 from dse.calibrate.loss import robust, weighted_mean
 from dse.calibrate.measured import OperatorTable, tensor_parallel
 from dse.calibrate.network_rows import Passes, network_rows, passes_of
@@ -21,6 +21,9 @@ from dse.workload.engine import COSTS, Engine
 
 SCALES = {"launch_us": 30.0, "step_us": 1000.0, "request_us": 50.0, "prompt_us": 1000.0, "reduce_us": 10.0, "turn": 1.0}
 """Where a fit begins; a cost is its scale times a square, so that none is negative."""
+
+FEW_NETWORKS = 4
+"""Networks and GPUs a layer of an engine; with no more, requests and prompts tell families of runs apart too."""
 
 
 class Runs:
@@ -42,9 +45,8 @@ class Runs:
         self.table["out"] = left_out(self.table["family"])
 
     def _families(self) -> pd.Series:
-        few = self.table.groupby("engine")["family"].transform("nunique") <= FEW_FAMILIES + 1
-        finer = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in self.table.itertuples()]
-        return self.table["family"].mask(few, pd.Series(finer, dtype=object))
+        told = [told_apart(rows, FEW_NETWORKS) for _, rows in self.table.groupby("engine")]
+        return pd.concat(told).reindex(self.table.index) if told else self.table["family"]
 
     def passes(self, rows: np.ndarray) -> Passes:
         """Return the steps of the rows of a mask."""

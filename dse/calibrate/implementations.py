@@ -53,11 +53,15 @@ def that_ran(rows: TimedRows) -> tuple[str, ...]:
 
 
 def _told_apart(rows: TimedRows) -> TimedRows:
-    """Rows whose families are enough to leave some out."""
-    if rows.table["family"].nunique() > FEW_FAMILIES:
-        return rows
-    finer = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in rows.table.itertuples()]
-    return replace(rows, table=rows.table.assign(family=finer))
+    return replace(rows, table=rows.table.assign(family=told_apart(rows.table)))
+
+
+def told_apart(table: pd.DataFrame, few: int = FEW_FAMILIES) -> pd.Series:
+    """Return the families of rows, enough of them to leave some out: where they are ``few`` or fewer, by requests and
+    tokens too."""
+    if table["family"].nunique() > few:
+        return table["family"]
+    return pd.Series([f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in table.itertuples()], table.index, dtype=object)
 
 
 def fit_implementation(

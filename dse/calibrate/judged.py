@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dse.calibrate.implementations import FEW_FAMILIES
+from dse.calibrate.implementations import told_apart
 from dse.calibrate.residuals import errors_of
 from dse.calibrate.timing import left_out
 from dse.calibrate.validate_time import validate_time
@@ -29,7 +29,5 @@ def _judged(path: Path) -> pd.DataFrame:
     rows = validate_time(path).rows
     rows = errors_of(rows, rows["predicted_us"].to_numpy())
     for _, at in rows.groupby("implementation").groups.items():
-        mine = rows.loc[at]
-        if mine["family"].nunique() <= FEW_FAMILIES:  # as load_implementations tells them apart for a fit
-            rows.loc[at, "family"] = [f"{r.family}_{r.batch:g}_{r.seq_q:g}" for r in mine.itertuples()]
+        rows.loc[at, "family"] = told_apart(rows.loc[at])  # as a fit tells them apart
     return rows.assign(out=left_out(rows["family"]))

@@ -164,8 +164,9 @@ def blocks(
 
     ``harness``: None takes each row's by its source.
     """
+    records: Records = {}
     for start in range(0, len(frame), ROWS):
-        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped)
+        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped, records)
         if block is not None:
             yield block
 
@@ -182,8 +183,13 @@ def joined(parts: list[TimedRows]) -> TimedRows:
     )
 
 
+Records = dict[tuple[str, str], Any]
+"""(device, clock of a way of measuring) -> the GPU at that clock, in plain numbers."""
+
+
 def _block(
     frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
+    records: Records,
 ) -> TimedRows | None:  # fmt: skip
     kept, columns, gpus, groups = [], [], [], []
     for i, row in enumerate(frame.itertuples()):
@@ -198,7 +204,10 @@ def _block(
         kept.append(i)
         columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), way.back_to_back(row),
                         way.busy_us(row), arithmetic, memory))  # fmt: skip
-        gpus.append(_record(sheet, way))
+        key = (str(row.device), way.clock)
+        if key not in records:
+            records[key] = jax.tree.map(float, way.clocked(sheet.record(), sheet.name))
+        gpus.append(records[key])
         groups.append(candidates)
     if not kept:
         return None
@@ -213,17 +222,6 @@ def _block(
         np.repeat(np.arange(len(groups)), [len(g) for g in groups]),
         tuple(c.label for group in groups for c in group),
     )
-
-
-_RECORDS: dict[tuple[int, str], tuple[GpuSheet, Any]] = {}
-
-
-def _record(sheet: GpuSheet, harness: Harness) -> Any:
-    """The GPU of a sheet at a harness's clock, in plain numbers."""
-    key = (id(sheet), harness.clock)
-    if key not in _RECORDS:
-        _RECORDS[key] = (sheet, jax.tree.map(float, harness.clocked(sheet.record(), sheet.name)))
-    return _RECORDS[key][1]
 
 
 def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:

@@ -21,9 +21,6 @@ OPERATORS = ("gemm", *ATTENTION)
 DTYPES = ("bf16", "fp16")
 """What the board's power was fitted to: rows of another kind are skipped, and counted."""
 
-QUANTITIES = ("power", "time")
-"""What can be validated; time is :mod:`dse.calibrate.validate_time`'s."""
-
 FITTED_ON = "h200"
 SEEN = (
     "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
@@ -43,8 +40,8 @@ PEAK = "peak for prefill"
 TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
 
 
-def validate(
-    table: Path, quantity: str, time: str = "measured", model: BoardPower | None = None, gpu: str | None = None
+def validate_power(
+    table: Path, time: str = "measured", model: BoardPower | None = None, gpu: str | None = None
 ) -> dict[str, Any]:
     """Return the errors of a power model on a measured table, by device and operator, as a document.
 
@@ -52,8 +49,6 @@ def validate(
     ``gpu`` as for :func:`~dse.calibrate.device_models.device_models`. Rows that the model does not cover are counted by
     reason. Raises InputError when no row is left.
     """
-    if quantity != "power":
-        raise InputError(f"--quantity: no quantity is called {quantity!r}; {accepted(quantity, QUANTITIES)}")
     if time not in TIMES:
         raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
     measured = read_operators(table)
@@ -64,7 +59,7 @@ def validate(
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
     long = judged["latency_us"] >= LONG_US
     return {
-        "table": measured.path, "table_sha256": measured.sha256, "quantity": quantity, "calibration": model.calibration,
+        "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,
         "time": TIMES[time], "short_us": LONG_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
         "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
         "note": " ".join(notes),

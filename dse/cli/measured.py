@@ -8,14 +8,10 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from dse.cli.app import Json, app, calibrate, made, print_json
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 
-
-def _file(out: Path | None) -> Path | None:
-    """Return the path of a file that is to be written; raises InputError for a folder, before anything runs."""
-    if out and out.is_dir():
-        raise InputError(f"-o: {out} is a folder; give the path of a file")
-    return out
+QUANTITIES = ("power", "time")
+"""What validate compares."""
 
 
 @calibrate.command(name="power")
@@ -38,15 +34,16 @@ def calibrate_power(
     """
     from dse.calibrate.power import PARTS, calibrate_power
     from dse.compiling import cache_compilations
+    from dse.report.page_parts import check_writable
     from dse.report.progress import counting
     from dse.report.terminal_calibrate import print_power_fit
 
     cache_compilations()
-    path = _file(out)
+    check_writable(out)
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress, gpu)
-    if path:
-        answer.write(made(path))
+    if out:
+        answer.write(made(out))
     if json_:
         print_json(answer.document())
     else:
@@ -77,17 +74,18 @@ def calibrate_timing(
     """
     from dse.calibrate.gpu_timing import calibrate_timing as fit
     from dse.compiling import cache_compilations
+    from dse.report.page_parts import check_writable
     from dse.report.terminal_validate import print_timing_fit
 
     cache_compilations()
-    path = _file(out)
+    check_writable(out)
 
     def report(implementation, stage) -> None:
         print(f"dse: {implementation}: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
 
     answer = fit(gpu, tables, harness, report)
-    if path:
-        answer.write(made(path))
+    if out:
+        answer.write(made(out))
     if json_:
         print_json(answer.document())
     else:
@@ -122,17 +120,18 @@ def calibrate_engine(
     """
     from dse.calibrate.engine import calibrate_engine as fit
     from dse.compiling import cache_compilations
+    from dse.report.page_parts import check_writable
     from dse.report.progress import doing
     from dse.report.terminal_validate import print_engine
 
     cache_compilations()
     if out and out.suffix != ".toml":
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
-    path = _file(out)
+    check_writable(out)
     with doing("timing the runs' kernels, and fitting the host"):
         answer = fit(name, tables, like, eager, gpu, calibration)
-    if path:
-        answer.write(made(path))
+    if out:
+        answer.write(made(out))
     if json_:
         for warning in answer.warnings:
             print(f"dse: warning: {warning}", file=sys.stderr)
@@ -223,6 +222,8 @@ def validate(
     from dse.compiling import cache_compilations
 
     cache_compilations()
+    if quantity not in (None, *QUANTITIES):
+        raise InputError(f"--quantity: no quantity is called {quantity!r}; {accepted(quantity, QUANTITIES)}")
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         if time != "measured":
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
@@ -232,12 +233,12 @@ def validate(
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
-    from dse.calibrate.validate import validate as answer
+    from dse.calibrate.validate import validate_power
     from dse.power.calibration import calibrated_board
     from dse.report.terminal_calibrate import print_validation
 
     model = None if calibration is None else calibrated_board(Path(calibration))
-    document = answer(table, quantity or "power", time, model, gpu)
+    document = validate_power(table, time, model, gpu)
     if json_:
         print_json(document)
     else:
@@ -249,10 +250,11 @@ def _validate_time(
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     from dse.calibrate.validate_time import validate_time
+    from dse.report.page_parts import check_writable
     from dse.report.progress import doing
     from dse.report.terminal_validate import print_time_validation
 
-    out = _file(out)
+    check_writable(out)
     with doing(f"predicting the rows of {table.name}"):
         found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:

@@ -38,16 +38,21 @@ def predict(
         Names with commas between, as nnls,forest; by default all.
     """
     from dse.compiling import cache_compilations
+    from dse.predict.predict import plan
     from dse.predict.predict import predict as answer_predict
     from dse.predict.predictors import PREDICTORS
+    from dse.predict.table import read_measured
+    from dse.report.page_parts import check_writable
     from dse.report.page_predict import write_predict_page
     from dse.report.progress import counting
     from dse.report.terminal_predict import print_predict
 
     cache_compilations()
+    check_writable(out)
+    measured = read_measured(table)
     names = tuple(predictors.split(",")) if predictors else PREDICTORS
-    with counting(20, "fitting and leaving out") as progress:
-        answer = answer_predict(table, target, host, progress=progress, predictors=names)
+    with counting(plan(measured), "fitting and leaving out") as progress:
+        answer = answer_predict(measured, target, host, progress=progress, predictors=names)
     page = out or Path(f"predict-{table.stem}-{answer.target}.html")
     write_predict_page(answer, page)
     if json_:

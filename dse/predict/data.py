@@ -1,5 +1,6 @@
 """Launches as rows to learn from: features and measured cycles, of one kind of operator on several devices."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -72,13 +73,13 @@ def learnable(launches: Launches) -> Learnable:
     return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
 
 
-def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, dict[str, int]]:
+def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, Counter[str]]:
     """Return the rows of some devices of a table, and how many have no kernel, by reason."""
     parts: list[Learnable] = []
-    skipped: dict[str, int] = {}
+    skipped: Counter[str] = Counter()
     for preset in presets:
         launches, without = load_launches(measured.of(preset), preset, model)
-        skipped |= without
+        skipped += without
         if len(launches.frame):
             parts.append(learnable(launches))
     return joined(parts), skipped

@@ -1,5 +1,6 @@
 """Measured rows as kernels: the operator in the cache state of its harness, and the kernel that stands for it."""
 
+from collections import Counter
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class Launches(NamedTuple):
 
 
 def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
-    """Return the operator of a row in the cache state of its harness; raises InputError without instructions."""
+    """Return the operator of a row in the cache state of its harness; raises InputError where none can be made."""
     target = (capability, capability)
     if row.op not in PRODUCTS:
         return attention_operator("attention", attention_of(row), target, warpgroup)
@@ -38,18 +39,17 @@ def measured_operator(row: Any, capability: float, warpgroup: bool) -> Operator:
     return gemm_operator("gemm", product_of(row, way.distances), target, warpgroup)
 
 
-def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, dict[str, int]]:
+def load_launches(frame: pd.DataFrame, preset: str, model: TimingModel) -> tuple[Launches, Counter[str]]:
     """Return the launches of a GPU's rows, and how many rows it has no kernel for, by reason."""
     gpu = load_sheet(preset).record()
     capability, warpgroup = float(gpu.compute_capability), bool(gpu.warpgroup_mma > 0)
-    groups, kept, skipped = [], [], {}
+    groups, kept, skipped = [], [], Counter()
     for row in frame.itertuples():
         try:
             groups.append([c.kernel for c in measured_operator(row, capability, warpgroup).candidates])
             kept.append(row.Index)
-        except InputError:
-            reason = f"{preset} has no instruction for {row.op} in {row.dtype}"
-            skipped[reason] = skipped.get(reason, 0) + 1
+        except InputError as error:
+            skipped[f"{preset}: {row.op} in {row.dtype}: {error}"] += 1
     frame = frame.loc[kept].reset_index(drop=True)
     if not groups:
         return Launches(frame, gpu, Kernel.stack([]), Timing(*[jnp.zeros(0)] * len(fields(Timing)))), skipped

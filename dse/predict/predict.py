@@ -65,6 +65,11 @@ class PredictAnswer:
         }  # fmt: skip
 
 
+def plan(measured: MeasuredTable) -> int:
+    """Return the steps of progress that :func:`predict` tells of a table."""
+    return 1 + STEPS * len(measured.frame.groupby(["op", "dtype"]))
+
+
 def predict(
     table: str | Path | MeasuredTable,
     target: str,
@@ -101,7 +106,7 @@ def predict(
     rows, skipped = load_learnable(
         measured, [*trained, preset, *([known] if known not in (None, *trained) else [])], base
     )
-    counts = Counter(measured.skipped) + Counter(skipped)
+    counts = Counter(measured.skipped) + skipped
     groups = groups_of(rows)
     progress(1)
     transfers = _transfers(groups, trained, preset, counts, predictors, progress)
@@ -130,11 +135,12 @@ def _transfers(
         test = rows.of(preset)
         train = rows.take(rows.frame["preset"].isin(trained).to_numpy().nonzero()[0])
         if len(test.y) == 0:
+            progress(STEPS)
             continue
         if len(train.y) < MIN_ROWS or train.frame["family"].nunique() < 2:
-            counts[f"{' '.join(key)}: fewer than {MIN_ROWS} rows or two shape families on the other devices"] += len(
-                test.y
-            )
+            why = f"{' '.join(key)}: fewer than {MIN_ROWS} rows or two shape families on the other devices"
+            counts[why] += len(test.y)
+            progress(STEPS)
             continue
         found[key] = transfer(train, test, predictors)
         progress(STEPS)

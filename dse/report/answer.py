@@ -89,7 +89,7 @@ def caveats(result: SweepResult) -> list[str]:
         )
     base = result.baseline.iloc[0]
     if not base["feasible"]:
-        notes.append(f"The baseline itself cannot be had in this space ({base['reason']}).")
+        notes.append(f"The baseline itself is infeasible in this space ({base['reason']}).")
     return notes
 
 

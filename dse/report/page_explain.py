@@ -5,8 +5,16 @@ from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
 from dse.report.page_parts import document, note, row, section, swatches, table, write_whole
-from dse.report.terminal_run import METRIC_NAMES, extrapolation, interval_notes
-from dse.report.words import bracketed, power_calibration, quantity, signed_percent, span_text, timing_calibration
+from dse.report.terminal_run import extrapolation, interval_notes
+from dse.report.words import (
+    RUN_LABELS,
+    bracketed,
+    power_calibration,
+    quantity,
+    signed_percent,
+    span_text,
+    timing_calibration,
+)
 from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.neighbourhood import told_metrics
@@ -40,7 +48,7 @@ def explain_page_html(found: Explanation | Comparison, most: int | None = None) 
 def _told(run: RunResult, name: str) -> str:
     """A metric with its name, its unit and how sure it is."""
     word = run.trust(name).word
-    return f"{METRIC_NAMES[name]} {quantity(*run.metrics[name])}" + (f" ({word})" if word else "")
+    return f"{RUN_LABELS[name]} {quantity(*run.metrics[name])}" + (f" ({word})" if word else "")
 
 
 def _explanation(found: Explanation, most: int | None) -> list[str]:
@@ -99,7 +107,7 @@ def _metrics(found: Comparison) -> str:
     head += '<th scope="col" class="n" colspan="2">difference<small>80 % of differences</small></th>'
     rows = []
     for _, one in found.metrics.iterrows():
-        name = bracketed(METRIC_NAMES.get(one["metric"], str(one["metric"])), one["unit"])
+        name = bracketed(RUN_LABELS.get(one["metric"], str(one["metric"])), one["unit"])
         cells = f'<th scope="row">{escape(name)}</th>'
         for run, side in zip(runs, ("first", "second"), strict=True):
             cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.trust(one["metric"]).word}</td>'

@@ -138,6 +138,6 @@ def infeasible_section(result: SweepResult) -> str:
         for reason, count, share in frame.itertuples(index=False)
     ]
     total = (
-        f"{int(frame['designs'].sum()):,} of {result.n:,} designs cannot be had; each counts under its first reason."
+        f"{int(frame['designs'].sum()):,} of {result.n:,} designs are infeasible; each counts under its first reason."
     )
-    return section("infeasible", "Designs that cannot be had", table(head, rows, total))
+    return section("infeasible", "Infeasible designs", table(head, rows, total))

@@ -159,4 +159,4 @@ def _print_reasons(result: SweepResult, console: Console) -> None:
     told = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
     if rest := sum(count for _, count in items[MOST_REASONS:]):
         told.append(f"{rest:,} for other reasons")
-    console.print(f"cannot be had: {'; '.join(told)}", markup=False, highlight=False, style="yellow")
+    console.print(f"infeasible: {'; '.join(told)}", markup=False, highlight=False, style="yellow")

@@ -7,8 +7,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.report.terminal_run import METRIC_NAMES, extrapolation, interval_notes
-from dse.report.words import bracketed, number, power_calibration, signed_percent, span_text, timing_calibration
+from dse.report.terminal_run import extrapolation, interval_notes
+from dse.report.words import (
+    RUN_LABELS,
+    bracketed,
+    number,
+    power_calibration,
+    signed_percent,
+    span_text,
+    timing_calibration,
+)
 from dse.search.compare import RATIO, SWAPS, Comparison
 from dse.search.explain import METHOD, Explanation
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
@@ -60,7 +68,7 @@ def _told(found: Explanation, name: str) -> str:
     """A metric with its unit and how sure it is."""
     value, unit = found.run.metrics[name]
     word = found.run.trust(name).word
-    return f"{METRIC_NAMES[name]} {number(value)} {unit}" + (f" ({word})" if word else "")
+    return f"{RUN_LABELS[name]} {number(value)} {unit}" + (f" ({word})" if word else "")
 
 
 def print_comparison(found: Comparison, console: Console, most: int | None = None) -> None:
@@ -95,7 +103,7 @@ def _metrics(found: Comparison, names: list[str]) -> Table:
     table = _empty(title, [*names, "difference", ""])
     for _, row in found.metrics.iterrows():
         cells = (f"{row[side]:,.4g}" for side in ("first", "second"))
-        name = bracketed(METRIC_NAMES.get(row["metric"], str(row["metric"])), row["unit"])
+        name = bracketed(RUN_LABELS.get(row["metric"], str(row["metric"])), row["unit"])
         table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]),
                       span_text(row["ratio_80"]))  # fmt: skip
     return table

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from dse.hardware.memory_pins import pins_note
 from dse.power.power import COMPONENTS
-from dse.report.words import joined, power_calibration, timing_calibration
+from dse.report.words import RUN_LABELS, joined, power_calibration, timing_calibration
 from dse.sweep.run import RunResult
 from dse.timing.timing import HOST, PHASE_CAUSES
 from dse.uncertainty import SHARE
@@ -17,20 +17,6 @@ from dse.workload.llm import EXPERT
 
 INTERCONNECT = "interconnect"
 """The cause that messages between GPUs are booked under."""
-
-METRIC_NAMES = {
-    "ttft_ms": "time to first token",
-    "tbt_ms": "time between tokens",
-    "time_ms": "total time",
-    "tokens_per_s": "tokens a second, all requests",
-    "energy_j": "energy of all boards",
-    "power_w": "mean power of a board",
-    "clock_share": "clock left by the power limit",
-    "tokens_per_joule": "tokens for each joule",
-    "joules_per_token": "joules for each token",
-    "memory_gb": "DRAM needed per GPU",
-}
-
 
 NO_ENGINE = (
     "no engine: the GPU's own work; measured runs of whole networks are 24 to 43 % away from that, nearly all slower "
@@ -54,7 +40,7 @@ def print_run(result: RunResult, console: Console) -> None:
         trust = result.trust(name)
         said = ", ".join(filter(None, (trust.word, trust.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
-        console.print(f"  {METRIC_NAMES.get(name, name):30s} {value:10,.4g} {unit:8s} [dim]{said}[/]".rstrip())
+        console.print(f"  {RUN_LABELS.get(name, name):30s} {value:10,.4g} {unit:8s} [dim]{said}[/]".rstrip())
     for line in run_notes(result):
         console.print(line, markup=False, highlight=False, style="dim")
     for phase in result.workload.phases:

@@ -34,6 +34,15 @@ METRIC_LABELS = {
 }
 """Metric -> its name in a sentence."""
 
+RUN_LABELS = METRIC_LABELS | {
+    "time_ms": "total time",
+    "tokens_per_s": "tokens a second, all requests",
+    "energy_j": "energy of all boards",
+    "power_w": "mean power of a board",
+    "memory_gb": "DRAM needed per GPU",
+}
+"""Metric of one run -> its name in a list, which says of what it is."""
+
 
 def number(value: Any) -> str:
     """Return a value with three significant digits, whole numbers in full with thousands separated."""

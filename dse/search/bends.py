@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dse.search.neighbourhood import PHASE_OF, Judged
+from dse.search.neighbourhood import Judged
+from dse.space.metrics import PHASE_OF
 from dse.workload.workload import Workload
 
 HELD = 0.9999

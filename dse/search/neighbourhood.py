@@ -17,7 +17,7 @@ from dse.hardware.schema import gpu_schema
 from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
-from dse.space.metrics import energy_metrics, time_metrics
+from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
 from dse.sweep.candidates import Models, choose, float_type, judge_chosen, judge_workload, time_candidates
 from dse.sweep.evaluate import gpu_batch, phase_result
 from dse.timing.occupancy import waves
@@ -164,9 +164,6 @@ class Neighbourhood:
             grid = jax.vmap(on_gpu, in_axes=(0, axes))(kernels, gpus)
         return grid.full * grid.resident + grid.rest, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0)
 
-
-PHASE_OF = {"ttft_ms": "prefill", "tbt_ms": "decode"}
-"""Metric -> the phase whose time it is."""
 
 DIFFERENTIATED = (*PHASE_OF, "time_ms", "energy_j")
 """Metrics whose elasticities are told."""

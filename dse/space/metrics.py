@@ -42,7 +42,8 @@ WORKLOAD_METRICS = {
 }
 """Metric -> unit and meaning, of one workload on a design."""
 
-_PHASE_METRICS = {"ttft_ms": "prefill", "tbt_ms": "decode"}
+PHASE_OF = {"ttft_ms": "prefill", "tbt_ms": "decode"}
+"""Metric of one phase's time -> the phase."""
 
 
 def design_metrics() -> list[str]:
@@ -53,7 +54,7 @@ def design_metrics() -> list[str]:
 def workload_metrics(workload: Workload) -> list[str]:
     """Return the metrics that a workload has: TTFT needs a prefill, time between tokens a decode."""
     phases = {phase.name for phase in workload.phases}
-    left_out = {metric for metric, phase in _PHASE_METRICS.items() if phase not in phases}
+    left_out = {metric for metric, phase in PHASE_OF.items() if phase not in phases}
     if not workload.tokens:
         left_out |= {"tokens_per_s", "tokens_per_joule", "joules_per_token"}
     return [metric for metric in WORKLOAD_METRICS if metric not in left_out]
@@ -62,7 +63,7 @@ def workload_metrics(workload: Workload) -> list[str]:
 def time_metrics(workload: Workload, times: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metrics that follow from the time [ms] of one run of each phase, numbers or arrays alike."""
     metrics: dict[str, Any] = {"time_ms": sum(times[phase.name] * phase.runs for phase in workload.phases)}
-    metrics |= {metric: times[phase] for metric, phase in _PHASE_METRICS.items() if phase in times}
+    metrics |= {metric: times[phase] for metric, phase in PHASE_OF.items() if phase in times}
     if workload.tokens:
         metrics["tokens_per_s"] = workload.tokens / metrics["time_ms"] * KILO
     return metrics

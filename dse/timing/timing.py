@@ -1,7 +1,7 @@
 """The contract of every timing model: cycles of a kernel by cause, which add up to its total."""
 
 from abc import abstractmethod
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Self
 
 import equinox as eqx
@@ -76,10 +76,8 @@ class Timing(eqx.Module):
     @property
     def cycles(self) -> Array:
         """All cycles of the launch: the sum of the causes, by construction."""
-        total = self.selected
-        for field in fields(self)[1 : len(CAUSES)]:
-            total = total + getattr(self, field.name)
-        return total
+        first, *rest = self.stack().values()
+        return sum(rest, first)
 
     @property
     def nanoseconds(self) -> Array:

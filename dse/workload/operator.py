@@ -23,9 +23,9 @@ class Candidate:
 class Operator:
     """A step of a workload: on each design the fastest of its candidates runs, as a tuned library would choose.
 
-    ``kind`` is the kernel class (gemm, attention, norm, elementwise ...); ``repeats`` says how often it runs;
-    ``phase`` is ``prefill``, ``decode`` or ``kernel``; ``shape`` is for people; ``operands``: data types of what
-    a matrix product or attention reads, and of its instructions.
+    ``kind`` is the kernel class (gemm, attention_prefill, attention_decode, norm, elementwise, all_reduce, trace ...);
+    ``repeats`` says how often it runs; ``phase`` is ``prefill``, ``decode``, ``forward`` or ``kernel``; ``shape`` is
+    for people; ``operands``: data types of what a matrix product or attention reads, and of its instructions.
     """
 
     name: str

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dse.calibrate.validate import validate
+from dse.calibrate.validate import validate_power
 from dse.calibrate.validate_time import TimeValidation, validate_time
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
@@ -71,7 +71,7 @@ def test_each_row_of_a_whole_table(name):
 @pytest.mark.parametrize("name", POWERED)
 def test_each_row_is_compared_in_power_or_skipped(name, tmp_path):
     path, rows = drawn(name, tmp_path)
-    document = validate(path, "power")
+    document = validate_power(path)
     json.dumps(document, allow_nan=False)
     compared = document["all"]["n"] + document["short"]["all"]["n"]
     assert compared > 0

@@ -9,7 +9,7 @@ from dse.calibrate.device_models import device_models
 from dse.calibrate.measured import read_operators, tensor_parallel
 from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.run_power import run_watts
-from dse.calibrate.validate import validate
+from dse.calibrate.validate import validate_power
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.power.board import BoardPower
@@ -77,7 +77,7 @@ def test_runs_have_groups_like_kernels(table, capsys):
     assert any("first token" in reason for reason in skipped)
     assert any("no network is called 'x_Nobody-1B'" in reason for reason in skipped)
     assert "no power of such runs was fitted" in document["note"]
-    own = validate(table, "power", "model")
+    own = validate_power(table, "model")
     assert own["all"]["power_mape"] != document["all"]["power_mape"]
 
 
@@ -85,4 +85,4 @@ def test_a_table_without_any_run_that_is_known_is_refused(table):
     frame = pd.read_csv(table)
     frame[frame["group"] == "x_Nobody-1B"].to_csv(table, index=False)
     with pytest.raises(InputError, match="no row can be compared: no network is called 'x_Nobody-1B'"):
-        validate(table, "power")
+        validate_power(table)

@@ -11,7 +11,7 @@ from dse.calibrate.coefficients import load_power_calibration
 from dse.calibrate.launches import load_rows
 from dse.calibrate.measured import read_operators
 from dse.calibrate.power import calibrate_power
-from dse.calibrate.validate import compared, validate
+from dse.calibrate.validate import compared, validate_power
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
@@ -21,13 +21,13 @@ from tests.calibrate.tables import kernel_table, operator_table
 
 
 def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
-    answer = validate(operator_table(tmp_path / "t.csv"), "power")
+    answer = validate_power(operator_table(tmp_path / "t.csv"))
     (row,) = answer["device"]
     assert (row["device"], row["op"], row["n"]) == ("H200-SXM-141GB", "gemm", 2)
     assert abs(row["power_bias"]) <= row["power_mape"] < 15
     assert answer["short"]["all"]["n"] == 1
     assert answer["skipped"] == []
-    own = validate(tmp_path / "t.csv", "power", "model")
+    own = validate_power(tmp_path / "t.csv", "model")
     assert own["time"] != answer["time"]
     assert own["all"]["power_mape"] != answer["all"]["power_mape"]
 
@@ -43,7 +43,7 @@ def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
     ],
 )
 def test_uncovered_rows_are_counted_with_the_reason(tmp_path, columns, reason):
-    answer = validate(operator_table(tmp_path / "t.csv", **columns), "power")
+    answer = validate_power(operator_table(tmp_path / "t.csv", **columns))
     assert answer["skipped"] == [{"reason": reason, "n": 1}]
     assert answer["all"]["n"] == 1
 
@@ -52,12 +52,12 @@ def test_a_gpu_of_ones_own_stands_for_a_device_without_a_preset(tmp_path):
     gpu = tmp_path / "mine.toml"
     gpu.write_text('base = "h200"\ntdp_w = 500\n')
     path = operator_table(tmp_path / "t.csv", device=["H200-SXM-141GB", "Mine", "Mine"])
-    answer = validate(path, "power", gpu=str(gpu))
+    answer = validate_power(path, gpu=str(gpu))
     assert {row["device"]: row["n"] for row in answer["device"] + answer["short"]["device"]} == {
         "H200-SXM-141GB": 1, "Mine": 1}  # fmt: skip
-    whole = validate(operator_table(tmp_path / "u.csv"), "power", gpu=str(gpu))
+    whole = validate_power(operator_table(tmp_path / "u.csv"), gpu=str(gpu))
     assert whole["note"] == ""  # no row is judged as the H200 of the fit
-    assert whole["all"]["power_bias"] < validate(tmp_path / "u.csv", "power")["all"]["power_bias"]  # 500 W for 700
+    assert whole["all"]["power_bias"] < validate_power(tmp_path / "u.csv")["all"]["power_bias"]  # 500 W for 700
 
 
 ATTENTION = {"op": "attn_prefill", "batch": 4, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 4096,
@@ -65,7 +65,7 @@ ATTENTION = {"op": "attn_prefill", "batch": 4, "heads": 32, "kv_heads": 8, "head
 
 
 def test_power_of_attention_is_predicted_without_warpgroup_instructions(tmp_path):
-    answer = validate(operator_table(tmp_path / "t.csv", device="A100-SXM4-80GB", **ATTENTION), "power")
+    answer = validate_power(operator_table(tmp_path / "t.csv", device="A100-SXM4-80GB", **ATTENTION))
     assert (answer["all"]["n"], answer["short"]["all"]["n"], answer["skipped"]) == (2, 1, [])
 
 
@@ -77,7 +77,7 @@ def test_power_of_attention_is_predicted_without_warpgroup_instructions(tmp_path
     ],
 )
 def test_attention_that_makes_no_sense_is_counted(tmp_path, columns, reason):
-    answer = validate(operator_table(tmp_path / "t.csv", **(ATTENTION | columns)), "power")
+    answer = validate_power(operator_table(tmp_path / "t.csv", **(ATTENTION | columns)))
     (skipped,) = answer["skipped"]
     assert skipped["reason"].startswith(reason)
     assert (skipped["n"], answer["all"]["n"]) == (1, 1)
@@ -114,12 +114,10 @@ def test_no_fold_is_without_a_family(count):
 
 def test_refusals(tmp_path):
     path = operator_table(tmp_path / "t.csv")
-    with pytest.raises(InputError, match="no quantity is called 'area'; accepted are: power, time"):
-        validate(path, "area")
     with pytest.raises(InputError, match="no time is called 'mine'"):
-        validate(path, "power", "mine")
+        validate_power(path, "mine")
     with pytest.raises(InputError, match=r"no row can be compared: device 'TPU' has no preset; .* \(3\)"):
-        validate(operator_table(tmp_path / "u.csv", device="TPU"), "power")
+        validate_power(operator_table(tmp_path / "u.csv", device="TPU"))
 
 
 def test_validate_command(tmp_path, capsys):
@@ -128,7 +126,7 @@ def test_validate_command(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert set(document["device"][0]) == {"device", "op", "n", "power_mape", "power_bias"}
     assert run_command(["validate", str(path), "--quantity", "area"]) == 2
-    assert "no quantity is called 'area'" in capsys.readouterr().err
+    assert "no quantity is called 'area'; accepted are: power, time" in capsys.readouterr().err
     assert run_command(["validate", str(path), "--quantity", "power"]) == 0
     assert "H200-SXM-141GB" in capsys.readouterr().out
 

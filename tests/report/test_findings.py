@@ -103,7 +103,7 @@ def test_caveats_name_calibration_and_power(result: SweepResult, impossible: Swe
     assert "Uncalibrated" in text
     assert "No objective covers power" in text
     assert not covers_power(result)
-    assert "The baseline itself cannot be had" in caveats(impossible)[-1]
+    assert "The baseline itself is infeasible" in caveats(impossible)[-1]
 
 
 def test_nothing_feasible(impossible: SweepResult) -> None:

@@ -61,7 +61,7 @@ def test_differences_are_coloured_unless_asked_not_to(result: SweepResult, monke
 def test_reasons_are_told(impossible: SweepResult) -> None:
     text = printed(impossible)
     assert text.startswith("Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)")
-    assert "cannot be had: 2 constraint: die_mm2 <= 5" in text
+    assert "infeasible: 2 constraint: die_mm2 <= 5" in text
 
 
 def test_headers_break_at_their_parts() -> None:
