@@ -1,6 +1,5 @@
 """Fitted coefficients as a TOML file, and back as a power model."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
 from dse.power.board import BoardPower
 from dse.power.calibration import BOARD, FORMAT, calibrated_board, read_calibration, refuse_unknown
+from dse.toml_text import literal, pairs
 from dse.uncertainty import Uncertainty
 
 SHEET = {"NOCP": "L2CP"}
@@ -40,15 +40,15 @@ def write_calibration(
     ``left_out``: errors on what the fit left out, with the GPUs of the table.
     """
     head = {"format": FORMAT, "model": kind, "calibration": calibration, "table": Path(table).name}
-    lines = [f"{key} = {json.dumps(value)}" for key, value in (head | {"table_sha256": sha256}).items()]
+    lines = pairs(head | {"table_sha256": sha256})
     lines += ["", "[error_percent]", *(f"{name} = {value:.4g}" for name, value in errors.items())]
     if left_out is not None:
         lines += ["", "[left_out]", f"low = {left_out.low:.4f}", f"high = {left_out.high:.4f}",
-                  f"gpus = {json.dumps(left_out.gpus)}", *own_lines(left_out.own)]  # fmt: skip
+                  f"gpus = {literal(left_out.gpus)}", *own_lines(left_out.own)]  # fmt: skip
     for c in fitted:
-        lines += ["", f"[coefficients.{c.name}]", f"value = {c.value:.6g}", f"unit = {json.dumps(c.unit)}"]
+        lines += ["", f"[coefficients.{c.name}]", f"value = {c.value:.6g}", f"unit = {literal(c.unit)}"]
         lines += [f"low = {c.low:.6g}", f"high = {c.high:.6g}", f"data_share = {c.share:.3f}",
-                  f"identified = {json.dumps(c.identified)}"]  # fmt: skip
+                  f"identified = {literal(c.identified)}"]  # fmt: skip
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,5 @@
 """``dse calibrate engine``: what a serving engine's host adds to kernels, from measured runs, with provenance."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,6 +14,7 @@ from dse.calibrate.residuals import quantiles
 from dse.calibrate.timing import FAR_OFF
 from dse.calibrate.validation_notes import OTHER_UNIT
 from dse.errors import InputError
+from dse.toml_text import pairs
 from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
 
 FEWEST = 8
@@ -94,8 +94,7 @@ class EngineAnswer:
             "tables": [f"{Path(t.path).name} {t.sha256}" for t in self.tables],
         }  # fmt: skip
         numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
-        lines = [f"{key} = {json.dumps(value)}" for key, value in head.items()]
-        lines += [f"{key} = {value:.6g}" for key, value in numbers.items()]
+        lines = [*pairs(head), *pairs(numbers, 6)]
         Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 

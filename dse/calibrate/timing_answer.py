@@ -1,7 +1,6 @@
 """What fits of the timing model answer: of one implementation's rows, and of all that a GPU's tables hold; as TOML."""
 
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +15,14 @@ from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
 from dse.timing.calibration import FORMAT, MATRIX, Residual
+from dse.toml_text import literal, pairs
 from dse.workload.implementation import KINDS
 
 LEFT_OUT = 7
 """Shape families whose CRC-32 ends in this decimal digit or a higher one are left out of the fit."""
+
+DIGITS = 6
+"""Significant digits of a file's numbers."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +70,16 @@ class TimingAnswer:
         """Return the TOML lines of the fit, its tables below ``place``, "" or a table's name and a dot."""
         document = self.document()
         keys = ("implementation", "also", "rows", "rows_left_out", "at_bounds", "undetermined")
-        lines = [f"{key} = {_toml(document[key])}" for key in keys if key != "also" or self.also]
+        lines = [f"{key} = {literal(document[key])}" for key in keys if key != "also" or self.also]
         none = "none: too few rows or shape families; the errors below are those of the calibration it started from"
-        families = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more"
-        lines += [f"left_out = {_toml(families if self.rows_left_out else none)}", "", listed(self.residuals).rstrip()]
+        out = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more" if self.rows_left_out else none
+        lines += [f"left_out = {literal(out)}", "", listed(self.residuals).rstrip()]
         lines += ["", f"[{place}harnesses] # overhead [us]", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
         for row in document["parameters"]:
             if row["name"] != "overhead_us":
-                lines += ["", f"[{place}parameters.{row['name']}]", *_pairs(row, "name")]
+                lines += ["", f"[{place}parameters.{row['name']}]", *pairs(row, DIGITS, ["name"])]
         for stage in document["stages"]:
-            lines += ["", f"[[{place}stages]]", *_pairs(stage)]
+            lines += ["", f"[[{place}stages]]", *pairs(stage, DIGITS)]
         return lines
 
     def write(self, path: Path) -> None:
@@ -125,7 +128,7 @@ class GpuTimingAnswer:
         lines = _head(self.name, self.gpus)
         if self.products is None:
             words = "products of a tuned library are those of this shipped calibration: none were measured"
-            lines += [f"like = {_toml(self.like)} # {words}"]
+            lines += [f"like = {literal(self.like)} # {words}"]
         else:
             lines += self.products.lines()
         for fit in self.others:
@@ -137,26 +140,14 @@ class GpuTimingAnswer:
 def _head(name: str, gpus: Iterable[str]) -> list[str]:
     head = {"format": FORMAT, "name": name, "model": "amali", "gpus": list(gpus)}
     head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
-    return [f"{key} = {_toml(value)}" for key, value in head.items()]
+    return pairs(head)
 
 
 def _sources(tables: Iterable[OperatorTable]) -> list[str]:
     lines = []
     for table in tables:
-        lines += ["", "[[tables]]", *_pairs({"name": Path(table.path).name, "sha256": table.sha256})]
+        lines += ["", "[[tables]]", *pairs({"name": Path(table.path).name, "sha256": table.sha256})]
     return lines
-
-
-def _pairs(row: Mapping[str, Any], *without: str) -> list[str]:
-    return [f"{key} = {_toml(value)}" for key, value in row.items() if value is not None and key not in without]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool | str):
-        return json.dumps(value)
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(v) for v in value) + "]"
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:

@@ -1,11 +1,11 @@
 """GPUs of a user's own in the file of a calibration: by their numbers it knows them again, whatever they are called."""
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, preset_sheet
+from dse.toml_text import literal
 
 TABLE = "own_gpus"
 """Table of a calibration's file that holds them."""
@@ -21,9 +21,9 @@ def own_lines(sheets: Iterable[GpuSheet]) -> list[str]:
     lines = []
     for sheet in sheets:
         base = preset_sheet(sheet.base).numbers() if sheet.base else {}
-        lines += ["", f"[{TABLE}.{json.dumps(sheet.name)}]", f"name = {json.dumps(sheet.title)}"]
-        lines += [f"base = {json.dumps(sheet.base)}"] if sheet.base else []
-        lines += [f"{name} = {_literal(entry.value)}" for name, entry in sheet.entries.items()
+        lines += ["", f"[{TABLE}.{literal(sheet.name)}]", f"name = {literal(sheet.title)}"]
+        lines += [f"base = {literal(sheet.base)}"] if sheet.base else []
+        lines += [f"{name} = {literal(entry.value)}" for name, entry in sheet.entries.items()
                   if base.get(name) != entry.number]  # fmt: skip
     return lines
 
@@ -51,7 +51,3 @@ def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> 
     sheets = sheets_of(names, own)
     same = (name for name in names if (alike(sheet, sheets[name]) if name in sheets else name == sheet.name))
     return next(same, "")
-
-
-def _literal(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, str | bool) else repr(value)

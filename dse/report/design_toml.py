@@ -1,15 +1,14 @@
 """Designs as GPU files: the TOML that ``dse run``, ``dse explain`` and a space's ``base`` read again."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from dse.hardware.presets import find_preset, preset_sheet
-from dse.hardware.schema import Attribute
 from dse.space.designs import of_table
 from dse.space.space import Space
+from dse.toml_text import literal
 
 NUMBER = "{number}"
 """Where the head's name takes the design's number."""
@@ -40,7 +39,7 @@ def design_files(space: Space, front: pd.DataFrame) -> DesignFiles:
     literals, codes = {}, {}
     for name, numbers in columns.items():
         values, code = np.unique(np.broadcast_to(numbers, len(front)), return_inverse=True)
-        literals[name] = [_literal(space.base.entries[name].attribute, value) for value in values]
+        literals[name] = [literal(space.base.entries[name].attribute.decode(float(value))) for value in values]
         codes[name] = code.reshape(-1)
     return DesignFiles(_head(space, set(columns)), list(columns), literals, codes)
 
@@ -49,19 +48,9 @@ def _head(space: Space, varied: set[str]) -> str:
     """Name and base, and what the space's base GPU itself differs in; every attribute where it is no preset."""
     preset = find_preset(space.base.name)
     numbers = preset_sheet(preset).numbers() if preset else {}
-    lines = [f"name = {_text(f'{space.name}: Pareto design {NUMBER}')}"]
-    lines += [f"base = {_text(preset)}"] if preset else []
+    lines = [f"name = {literal(f'{space.name}: Pareto design {NUMBER}')}"]
+    lines += [f"base = {literal(preset)}"] if preset else []
     for name, entry in space.base.entries.items():
         if name not in varied and numbers.get(name) != entry.number:
-            lines.append(f"{name} = {_literal(entry.attribute, entry.number)}")
+            lines.append(f"{name} = {literal(entry.value)}")
     return "\n".join(lines)
-
-
-def _literal(attribute: Attribute, number: float) -> str:
-    value = attribute.decode(float(number))
-    return _text(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else repr(value)
-
-
-def _text(value: str) -> str:
-    """A TOML basic string: JSON's, but for the control character that JSON lets pass."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -23,6 +23,7 @@ from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
+from dse.toml_text import inline
 from dse.uncertainty import Uncertainty
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
@@ -73,13 +74,7 @@ class Residual:
 
 def line_of(residual: Residual) -> str:
     """Return a residual as an inline table of TOML."""
-    return "{ " + ", ".join(f"{key} = {_inline(value)}" for key, value in asdict(residual).items()) + " }"
-
-
-def _inline(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return f'"{value}"' if isinstance(value, str) else f"{value:.5g}" if isinstance(value, float) else str(value)
+    return inline(asdict(residual), 5)
 
 
 @dataclass(frozen=True)

@@ -60,25 +60,17 @@ def test_energy_never_grows_from_an_older_node_to_a_newer_one():
     assert (np.diff(energy) <= 0).all()
 
 
-@pytest.mark.parametrize("node", node_names())
-def test_a_nodes_values_lie_within_their_bounds(node):
-    power, index = nodes(), node_index(node)
-    for value, (low, high) in (
-        (power.switching_energy(index), power.switching_energy_bounds(index)),
-        (power.leakage(index), power.leakage_bounds(index)),
-    ):
-        assert 0 < float(low) <= float(value) <= float(high)
-    assert 0.6 < float(power.nominal_voltage(index)) < 1.1
+@pytest.mark.parametrize("row", read_table("process/node_power.csv"), ids=lambda row: row["process"])
+def test_a_nodes_values_lie_within_their_bounds(row):
+    for name in ("energy", "leakage_per_mm2"):
+        assert 0 < float(row[f"{name}_low"]) <= float(row[name]) <= float(row[f"{name}_high"])
+    assert 0.6 < float(row["voltage_v"]) < 1.1
 
 
-@pytest.mark.parametrize("dram_type", memory_names())
-def test_a_memorys_values_lie_within_their_bounds(dram_type):
-    power, index = memory(), memory_index(dram_type)
-    for value, (low, high) in (
-        (power.access_energy(index), power.access_energy_bounds(index)),
-        (power.idle(index), power.idle_bounds(index)),
-    ):
-        assert 0 < float(low) <= float(value) <= float(high)
+@pytest.mark.parametrize("row", read_table("process/memory_power.csv"), ids=lambda row: row["dram_type"])
+def test_a_memorys_values_lie_within_their_bounds(row):
+    for name, bounds in (("access_pj_per_bit", "access"), ("idle_w_per_gb", "idle")):
+        assert 0 < float(row[f"{bounds}_low"]) <= float(row[name]) <= float(row[f"{bounds}_high"])
 
 
 def test_stacked_memory_spends_less_a_bit_than_graphics_memory():
