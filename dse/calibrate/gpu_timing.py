@@ -31,8 +31,9 @@ from dse.timing.calibration import (
     implementation_calibration,
     load_timing_calibration,
 )
+from dse.workload.attention_library import DEFAULTS, attention_libraries, names_library
 from dse.workload.harness import find_harness
-from dse.workload.measured_row import PRODUCTS
+from dse.workload.measured_row import PRODUCTS, notes_of
 
 FITTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
@@ -40,6 +41,8 @@ FITTED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Operator -> data types that are fitted; other rows are counted. Products of fewer bits are timed with what quantises
 their activations, and take the costs of those in 16 bits."""
+
+KEPT = "no products of a tuned library, the usual runs', to fit: theirs stay those of the calibration {}"
 
 Report = Callable[[str, StageResult], None]
 """Told each stage's implementation and result."""
@@ -72,9 +75,43 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     if not fits:
         raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
                          "of one implementation")  # fmt: skip
+    like = calibration_of(sheet)
+    notes = _assumed(rows, sheet)
+    if all(fit.implementation != MATRIX for fit in fits):
+        notes.append(KEPT.format(like))
     return GpuTimingAnswer(
-        sheet.name, (sheet.name,), tuple(read), _without_twice(fits), calibration_of(sheet), counts, own_gpus([sheet])
+        sheet.name,
+        (sheet.name,),
+        tuple(read),
+        _without_twice(fits),
+        like,
+        counts,
+        own_gpus([sheet]),
+        tuple(notes),
     )
+
+
+def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
+    """Return what was assumed of the rows: how they were measured, which library ran attention, on which GPU."""
+    table = rows.table
+    ways = table.groupby("harness")["overhead_us"].first()
+    told = ", ".join(f"{way} ({us:.2g} us added to a kernel)" for way, us in ways.items())
+    notes = [f"ways of measuring, by source or --harness: {told}"]
+    warpgroup = sheet.numbers()["warpgroup_mma"] > 0
+    unnamed = [
+        not names_library(notes_of(row), str(getattr(row, "source", "")), warpgroup)
+        for row in table[table["op"].isin(ATTENTION)].itertuples()
+    ]
+    if any(unnamed):
+        title = attention_libraries()[DEFAULTS[warpgroup]].title
+        notes.append(f"{sum(unnamed)} rows of attention name no library in their notes: taken as {title}")
+    others = {str(d): find_preset(str(d)) for d in table["device"].unique()}
+    notes += [
+        f"the rows' device {device} is the preset {preset}, not {sheet.title}"
+        for device, preset in others.items()
+        if preset not in (None, sheet.name, sheet.base)
+    ]
+    return notes
 
 
 def _joined(read: Sequence[OperatorTable]) -> pd.DataFrame:
@@ -106,10 +143,11 @@ def _usable(frame: pd.DataFrame, counts: dict[str, int]) -> pd.DataFrame:
     frame = frame[~again]
     op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
     wrong = pd.Series("", frame.index, dtype=object)
-    wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
     other = pd.Series([d not in FITTED.get(o, (d,)) for o, d in zip(op, dtype, strict=True)], frame.index, dtype=bool)
     wrong[other] = "data type is not fitted: " + op + " in " + dtype
-    wrong = wrong.where(wrong != "", uncovered(frame, {}))
+    wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
+    unknown = uncovered(frame, {})
+    wrong = unknown.where(unknown != "", wrong)
     _add(counts, {str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
     return frame[wrong == ""]
 

@@ -92,7 +92,7 @@ class GpuTimingAnswer:
     """A GPU's calibration: a fit of every implementation that its tables hold enough rows of.
 
     ``like``: the shipped calibration whose matrix products it keeps where the tables hold none to fit. ``skipped``:
-    reason -> rows that no fit has seen. ``own``: the GPU where it is no preset.
+    reason -> rows that no fit has seen. ``own``: the GPU where it is no preset. ``notes``: what was assumed of rows.
     """
 
     name: str
@@ -102,6 +102,7 @@ class GpuTimingAnswer:
     like: str
     skipped: dict[str, int]
     own: tuple[GpuSheet, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def products(self) -> TimingAnswer | None:
@@ -120,7 +121,7 @@ class GpuTimingAnswer:
             "name": self.name, "gpus": list(self.gpus), "model": "amali",
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
             **first, "implementations": {fit.implementation: fit.document() for fit in self.others},
-            "rows_skipped": self.skipped,
+            "notes": list(self.notes), "rows_skipped": self.skipped,
         }  # fmt: skip
 
     def write(self, path: Path) -> None:

@@ -39,7 +39,7 @@ def calibrate_power(
     from dse.report.terminal_calibrate import print_power_fit
 
     cache_compilations()
-    check_writable(out)
+    check_writable(out, table, gpu)
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress, gpu)
     if out:
@@ -78,7 +78,7 @@ def calibrate_timing(
     from dse.report.terminal_validate import print_timing_fit
 
     cache_compilations()
-    check_writable(out)
+    check_writable(out, gpu, *tables)
 
     def report(implementation, stage) -> None:
         print(f"dse: {implementation}: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
@@ -87,9 +87,13 @@ def calibrate_timing(
     if out:
         answer.write(made(out))
     if json_:
+        for note in answer.notes:
+            print(f"dse: {note}", file=sys.stderr)
         print_json(answer.document())
     else:
         print_timing_fit(answer, Console())
+    if out:
+        print(f"dse: wrote {out}; give it to --calibration, or to a space's timing", file=sys.stderr)
 
 
 @calibrate.command(name="engine")
@@ -127,7 +131,7 @@ def calibrate_engine(
     cache_compilations()
     if out and out.suffix != ".toml":
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
-    check_writable(out)
+    check_writable(out, *tables, gpu, calibration)
     with doing("timing the runs' kernels, and fitting the host"):
         answer = fit(name, tables, like, eager, gpu, calibration)
     if out:
@@ -254,7 +258,7 @@ def _validate_time(
     from dse.report.progress import doing
     from dse.report.terminal_validate import print_time_validation
 
-    check_writable(out)
+    check_writable(out, table, gpu, calibration, engine)
     with doing(f"predicting the rows of {table.name}"):
         found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:

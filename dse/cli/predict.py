@@ -48,7 +48,7 @@ def predict(
     from dse.report.terminal_predict import print_predict
 
     cache_compilations()
-    check_writable(out)
+    check_writable(out, table)
     measured = read_measured(table)
     names = tuple(predictors.split(",")) if predictors else PREDICTORS
     with counting(plan(measured), "fitting and leaving out") as progress:

@@ -70,7 +70,8 @@ def chosen_designs(result: SweepResult) -> pd.DataFrame:
     rows = pd.concat([measured_baseline(result), result.front.iloc[kept]], ignore_index=True)
     has_baseline = len(rows) - len(kept)
     rows.insert(0, "position", [-1] * has_baseline + kept)
-    rows.insert(0, "design", [gpu_name(result.space)] * has_baseline + [", ".join(names[p]) for p in kept])
+    lacking = " (infeasible)" if (measured_baseline(result)["reason"] != "").any() else ""
+    rows.insert(0, "design", [gpu_name(result.space) + lacking] * has_baseline + [", ".join(names[p]) for p in kept])
     rows.insert(0, "letter", [""] * has_baseline + [chr(ord("A") + i) for i in range(len(kept))])
     return rows
 

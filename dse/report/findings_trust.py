@@ -57,7 +57,7 @@ def trust_notes(result: SweepResult) -> list[str]:
         notes.append(SHARED_ERRORS)
     without = [label(o) for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
                if t.uncertainty is None and not t.exact]  # fmt: skip
-    if without and known:
+    if without:
         notes.append(f"No interval, since uncalibrated: {joined(without)}.")
     return notes + _beyond(result.space)
 

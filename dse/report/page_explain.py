@@ -4,7 +4,7 @@ from html import escape
 from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
-from dse.report.page_parts import document, note, row, section, swatches, table, write_whole
+from dse.report.page_parts import document, figure_section, note, row, section, swatches, table, write_whole
 from dse.report.terminal_run import extrapolation, interval_notes
 from dse.report.words import (
     RUN_LABELS,
@@ -57,10 +57,10 @@ def _explanation(found: Explanation, most: int | None) -> list[str]:
     if not moves.empty:
         drawn = figures_explain.tornado_figure(moves)
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
-        parts.append(_figure("Each attribute moved alone", note, drawn, "figure-moves"))
+        parts.append(figure_section("Each attribute moved alone", note, drawn, "figure-moves"))
     stacks = figures_stacks.stacks_figure(findings_explain.kernel_stacks(found.run, most))
     parts.append(
-        _figure(
+        figure_section(
             "Where the time goes",
             f"{_heaviest(most)}A bar a kernel, all its repeats; the colours are explained at the end.",
             stacks,
@@ -71,7 +71,7 @@ def _explanation(found: Explanation, most: int | None) -> list[str]:
     if not points.empty:
         drawn = figures_explain.roofline_figure(points, peaks, slope)
         note = "The heaviest kernel is named; hover the others. Kernels without multiply-adds have no place here."
-        parts.append(_figure("Roofline", note, drawn, "figure-roofline"))
+        parts.append(figure_section("Roofline", note, drawn, "figure-roofline"))
     return parts
 
 
@@ -88,14 +88,16 @@ def _comparison(found: Comparison, most: int | None) -> list[str]:
     )
     if not swaps.empty:
         note = f"{runs[0].gpu.title} with one attribute of {runs[1].gpu.title}, re-evaluated."
-        parts.append(_figure("Each attribute alone", note, figures_explain.tornado_figure(swaps), "figure-swaps"))
+        parts.append(
+            figure_section("Each attribute alone", note, figures_explain.tornado_figure(swaps), "figure-swaps")
+        )
     stacks = figures_stacks.stacks_figure(findings_explain.design_stacks(runs))
-    parts.append(_figure("Where the time goes", "A bar a design.", stacks, "figure-stack"))
+    parts.append(figure_section("Where the time goes", "A bar a design.", stacks, "figure-stack"))
     for number, side in enumerate((found.first, found.second), start=1):
         points, peaks, slope = findings_explain.roofline(side, most)
         if not points.empty:
             drawn = figures_explain.roofline_figure(points, peaks, slope)
-            parts.append(_figure(f"Roofline of {side.run.gpu.title}", "", drawn, f"figure-roofline-{number}"))
+            parts.append(figure_section(f"Roofline of {side.run.gpu.title}", "", drawn, f"figure-roofline-{number}"))
     return parts
 
 
@@ -119,10 +121,4 @@ def _metrics(found: Comparison) -> str:
 
 
 def _said(title: str, sentences: list[str], small: str) -> str:
-    items = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<section>\n<h2>{escape(title)}</h2>\n{items}\n{note(small)}\n</section>"
-
-
-def _figure(title: str, small: str, figure: figures.go.Figure, name: str) -> str:
-    drawn = f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
-    return f"<section>\n<h2>{escape(title)}</h2>\n{note(small) if small else ''}\n{drawn}\n</section>"
+    return section("", title, *(f"<p>{escape(sentence)}</p>" for sentence in sentences), note(small))

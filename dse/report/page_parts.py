@@ -31,10 +31,15 @@ def write_whole(path: Path, text: str) -> None:
         raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
 
 
-def check_writable(path: Path | None) -> None:
-    """Raise InputError where a path cannot be that of a file to write, before anything is computed for it."""
+def check_writable(path: Path | None, *inputs: Path | str | None) -> None:
+    """Raise InputError where a path cannot be that of a file to write, before anything is computed for it.
+
+    ``inputs``: what the command reads, which it must not write over (names that are no files are passed over).
+    """
     if path is None:
         return
+    if path.exists() and any(Path(one).exists() and path.samefile(one) for one in inputs if one is not None):
+        raise InputError(f"{path}: is read by this command; give another path to write")
     if path.is_dir():
         raise InputError(f"{path}: is a folder; give the path of a file to write")
     there = next((parent for parent in path.absolute().parents if parent.exists()), path)
@@ -43,8 +48,9 @@ def check_writable(path: Path | None) -> None:
 
 
 def section(name: str, title: str, *parts: str) -> str:
-    """Return a section with its heading; empty parts are left out."""
-    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n' + "\n".join(filter(None, parts)) + "\n</section>"
+    """Return a section with its heading, to be linked to by its ``name`` ("": by none); empty parts are left out."""
+    place = f' id="{name}"' if name else ""
+    return f"<section{place}>\n<h2>{escape(title)}</h2>\n" + "\n".join(filter(None, parts)) + "\n</section>"
 
 
 def note(text: str) -> str:
@@ -55,6 +61,11 @@ def note(text: str) -> str:
 def drawn(figure: figures.go.Figure, name: str) -> str:
     """Return a figure as a part of a section."""
     return f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
+
+
+def figure_section(title: str, small: str, figure: figures.go.Figure, name: str) -> str:
+    """Return a section of one figure, called ``name``, below its small print."""
+    return section("", title, note(small) if small else "", drawn(figure, name))
 
 
 def table(head: str, rows: list[str], caption: str = "") -> str:

@@ -7,8 +7,8 @@ import pandas as pd
 
 from dse.predict.predict import PredictAnswer
 from dse.predict.transfer import Transfer
-from dse.report import figures, figures_predict, findings_predict
-from dse.report.page_parts import document, write_whole
+from dse.report import figures_predict, findings_predict
+from dse.report.page_parts import document, figure_section, note, row, section, table, write_whole
 
 
 def write_predict_page(answer: PredictAnswer, path: Path) -> None:
@@ -21,13 +21,13 @@ def predict_page_html(answer: PredictAnswer) -> str:
     title = f"{answer.target} predicted from {Path(answer.table).name}"
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
     skipped = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
-    notes = "".join(f'<p class="note">{escape(note)}</p>' for note in (*answer.notes, *skipped))
+    notes = "".join(map(note, (*answer.notes, *skipped)))
     parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
     for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
         parts += _operator(f"{op} {dtype}", found, number)
     for name, rows in answer.studies.items():
         if rows:
-            parts.append(_section(STUDIES[name], _table(pd.json_normalize(rows))))
+            parts.append(section("", STUDIES[name], _table(pd.json_normalize(rows))))
     return document(title, "\n".join(parts))
 
 
@@ -40,43 +40,34 @@ STUDIES = {
 
 
 def _operator(name: str, found: Transfer, number: int) -> list[str]:
-    curves = figures.figure_html(
-        figures_predict.inlier_figure(findings_predict.inlier_curves(found)), f"figure-inliers-{number}"
-    )
+    curves = figures_predict.inlier_figure(findings_predict.inlier_curves(found))
     devices = ", ".join(found.train.devices)
-    note = f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
+    learned = (
+        f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
+    )
     features = [
-        {"mode": mode, **row} for mode, rows in found.ranking.items() for row in rows
+        {"mode": mode, **one} for mode, rows in found.ranking.items() for one in rows
     ]  # fmt: skip
     return [
-        _section(f"{name}: inlier ratio", _note(note), f"<figure style='margin:0'>{curves}</figure>"),
-        _section(f"{name}: baselines", _table(findings_predict.baseline_table(found))),
-        _section(
-            f"{name}: predictors by E_out",
-            _note("Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
+        figure_section(f"{name}: inlier ratio", learned, curves, f"figure-inliers-{number}"),
+        section("", f"{name}: baselines", _table(findings_predict.baseline_table(found))),
+        section(
+            "", f"{name}: predictors by E_out",
+            note("Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
                   "that were learned from. I(t): rows of the target within t %."),
             _table(findings_predict.ranking(found)),
         ),
-        _section(
-            f"{name}: features", _note("Share of a forest's decrease in squares; p-value of relative least squares."),
+        section(
+            "", f"{name}: features",
+            note("Share of a forest's decrease in squares; p-value of relative least squares."),
             _table(pd.DataFrame(features)),
         ),
     ]  # fmt: skip
 
 
-def _section(title: str, *parts: str) -> str:
-    return f"<section>\n<h2>{escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
-
-
-def _note(text: str) -> str:
-    return f'<p class="note">{escape(text)}</p>'
-
-
 def _table(frame: pd.DataFrame) -> str:
     head = "".join(f'<th scope="col" class="n">{escape(str(column))}</th>' for column in frame.columns)
-    rows = ["".join(_cell(value) for value in row) for row in frame.itertuples(index=False)]
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
+    return table(head, [row("".join(map(_cell, values))) for values in frame.itertuples(index=False)])
 
 
 def _cell(value: object) -> str:

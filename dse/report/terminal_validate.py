@@ -53,10 +53,7 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
         console.print()
     if len(answer.fits) > 1:
         console.print(_worth(answer.fits))
-    if answer.products is None:
-        words = f"note: no products of a tuned library to fit; theirs are those of the calibration {answer.like}"
-        console.print(words, style="dim", highlight=False)
-    _lines(answer.skipped, (), console)
+    _lines(answer.skipped, answer.notes, console)
 
 
 def _worth(fits: Sequence[TimingAnswer]) -> Table:

@@ -371,7 +371,8 @@ def _objectives(items: Any, where: str, around: Around, known: set[str], columns
             if key not in ("value", "goal", "name", "unit"):
                 raise InputError(f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}")  # fmt: skip  # noqa: E501
         if item.get("goal") not in _DIRECTIONS:
-            raise InputError(f'{here}: goal = {item.get("goal")!r} is not accepted; give "min" or "max"')
+            said = f"goal = {item['goal']!r} is not accepted" if "goal" in item else "goal is missing"
+            raise InputError(f'{here}: {said}; give "min" or "max"')
         expression = parse_expression(item.get("value", ""), f"{here}: value", known)
         if expression.condition:
             raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")

@@ -216,7 +216,7 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     own = _calibration(path, read_toml(path))
     shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
-    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.name)
+    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.model.calibrated_on)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
@@ -281,7 +281,7 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     if like not in shipped_calibrations():
         raise InputError(f"{path}: like is {like!r}; {accepted(str(like), shipped_calibrations())}")
     products = _calibration(shipped_calibrations()[like], read_toml(shipped_calibrations()[like]))
-    model = replace(products.model, calibrated_on=name)
+    model = replace(products.model, calibrated_on=f"{name} (products as {like})")
     return replace(products, name=name, model=model, gpus=gpus, own=of_all[2], like=like, fits=fits)
 
 

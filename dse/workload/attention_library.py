@@ -78,10 +78,24 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
 def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:
     """Return the library that a measured row ran, by the first row of ``attention/measured.csv`` whose words stand in
     its notes and whose source is its own; raises InputError where that is known to have no model."""
-    for row in read_table("attention/measured.csv"):
-        known = row["words"] in notes and row["measured_by"] in ("", source)
-        if known and row["warpgroup"] in ("", "1" if warpgroup else "0"):
-            if not row["library"]:
-                raise InputError(row["why_not"])
-            return attention_libraries()[row["library"]]
-    return attention_libraries()[DEFAULTS[warpgroup]]
+    row = _told(notes, source, warpgroup)
+    if row is not None and not row["library"]:
+        raise InputError(row["why_not"])
+    return attention_libraries()[row["library"] if row else DEFAULTS[warpgroup]]
+
+
+def names_library(notes: str, source: str, warpgroup: bool) -> bool:
+    """Whether anything tells the library of a measured row, so that :func:`library_of` need not assume one."""
+    return _told(notes, source, warpgroup) is not None
+
+
+def _told(notes: str, source: str, warpgroup: bool) -> dict[str, str] | None:
+    on = ("", "1" if warpgroup else "0")
+    return next(
+        (
+            row
+            for row in read_table("attention/measured.csv")
+            if row["words"] in notes and row["measured_by"] in ("", source) and row["warpgroup"] in on
+        ),
+        None,
+    )

@@ -51,7 +51,7 @@ def vectors(source: str, count: int) -> pd.DataFrame:
 def table(path: Path, *parts: pd.DataFrame) -> Path:
     frame = pd.concat(parts, ignore_index=True).assign(device=GPU, latency_us=50.0)
     frame = frame.assign(latency_us=50.0 + np.arange(len(frame)))  # told apart
-    extra = ["source", "batch", "rows", "cols", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
+    extra = ["source", "notes", "batch", "rows", "cols", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
     frame.reindex(columns=list(dict.fromkeys([*extra, *OPERATOR_COLUMNS]))).to_csv(path, index=False)
     return path
 
@@ -152,7 +152,7 @@ def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
     known = loaded.model.uncertainty
     assert known is not None
     assert known.source == f"matrix products in shapes left out of the fit of {GPU}"
-    assert loaded.model.calibration == loaded.name == GPU
+    assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU})", GPU)
 
 
 def test_products_of_a_file_are_its_own(tmp_path):
@@ -176,10 +176,38 @@ def test_files_that_say_something_else_are_refused(tmp_path, old, new, words):
         load_timing_calibration(path)
 
 
-def test_a_folder_is_refused_before_the_fit(tmp_path, capsys):
+def test_a_folder_and_what_is_read_are_refused_before_the_fit(tmp_path, capsys):
     path = table(tmp_path / "t.csv", decodes(16))
     assert run_command(["calibrate", "timing", GPU, str(path), "-o", str(tmp_path)]) == 2
     assert "is a folder; give the path of a file" in capsys.readouterr().err
+    before = path.read_text()
+    assert run_command(["calibrate", "timing", GPU, str(path), "-o", str(path)]) == 2
+    assert "t.csv: is read by this command; give another path" in capsys.readouterr().err
+    assert path.read_text() == before
+
+
+def test_what_was_assumed_of_rows_is_told(asked, tmp_path):
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "a100_sxm_80gb"\nname = "Mine"\nsm_count = 100\n')
+    named = decodes(8).assign(notes="impl=vllm_flash_attn")
+    notes = calibrate_timing(str(mine), [table(tmp_path / "t.csv", decodes(9), named)]).notes
+    assert notes == (
+        "ways of measuring, by source or --harness: aiconfigurator (0.71 us added to a kernel)",
+        "9 rows of attention name no library in their notes: taken as FlashAttention 2 of vLLM (paged)",
+        "no products of a tuned library, the usual runs', to fit: theirs stay those of the calibration shared",
+    )
+    frame = pd.read_csv(tmp_path / "t.csv").assign(device="H200-SXM-141GB")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    notes = calibrate_timing(str(mine), [tmp_path / "t.csv"]).notes
+    assert "the rows' device H200-SXM-141GB is the preset h200, not Mine" in notes
+
+
+def test_names_that_nothing_has_are_told_with_the_nearest(asked, tmp_path):
+    other = products("aiconfigurator", 3).assign(op="gem"), products("aiconfigurator", 2, "bfloat16")
+    skipped = calibrate_timing(GPU, [table(tmp_path / "t.csv", decodes(16), *other)]).skipped
+    assert [(n, "did you mean 'gemm'" in why or "accepted are bf16" in why) for why, n in skipped.items()] == [
+        (3, True), (2, True)
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
