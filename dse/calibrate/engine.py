@@ -39,6 +39,10 @@ class Cost:
     held: str = ""
 
 
+FEW_NAMES = 3
+"""Networks that a title names, beyond which it counts them."""
+
+
 @dataclass(frozen=True)
 class EngineAnswer:
     """A fitted engine: its costs, and errors [%] of kernels alone, of fitted runs and of those left out (None: none).
@@ -60,6 +64,15 @@ class EngineAnswer:
     low: float
     high: float
     skipped: dict[str, int]
+    networks: tuple[str, ...]
+    devices: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """What the engine is called where its interval is told: with the networks it knows."""
+        few = len(self.networks) <= FEW_NAMES
+        of = ", ".join(self.networks) if few else f"{len(self.networks)} networks"
+        return f"{self.name}, fitted to {self.rows} runs of {of}"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -87,10 +100,10 @@ class EngineAnswer:
     def write(self, path: Path) -> None:
         """Write the engine as TOML: a workload's ``engine=`` takes its path."""
         head = {
-            "format": FORMAT, "engine": self.name, "title": f"{self.name}, fitted to {self.rows} runs",
+            "format": FORMAT, "engine": self.name, "title": self.title,
             "like": self.like.like or self.like.name,  # a shipped one: the file stands by itself
             "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
-            "rows_left_out": self.rows_left_out,
+            "rows_left_out": self.rows_left_out, "networks": list(self.networks), "devices": list(self.devices),
             "tables": [f"{Path(t.path).name} {t.sha256}" for t in self.tables],
         }  # fmt: skip
         numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
@@ -136,6 +149,7 @@ def calibrate_engine(
     return EngineAnswer(
         name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, kernels)),
         _percent(runs.error(seen, values)), left_out, alone, low, high, skipped,
+        *(tuple(sorted(set(runs.table[column].astype(str)))) for column in ("group", "device")),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from dse.calibrate.layer_rows import as_operators
 from dse.calibrate.measured import OperatorTable, read_times, tensor_parallel
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows
-from dse.calibrate.timing import FEWEST, drawn_rows, fit_timed
+from dse.calibrate.timing import FEWEST, SAFE, drawn_rows, fit_timed
 from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
 from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
@@ -42,6 +42,7 @@ FITTED: dict[str, tuple[str, ...]] = {
 """Operator -> data types that are fitted; other rows are counted. Products of fewer bits are timed with what quantises
 their activations, and take the costs of those in 16 bits."""
 
+FEW = "{} is fitted to {} rows: with fewer than {} it may be worse than before"
 KEPT = "no products of a tuned library, the usual runs', to fit: theirs stay those of the calibration {}"
 
 Report = Callable[[str, StageResult], None]
@@ -77,6 +78,7 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
                          "of one implementation")  # fmt: skip
     like = calibration_of(sheet)
     notes = _assumed(rows, sheet)
+    notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
     if all(fit.implementation != MATRIX for fit in fits):
         notes.append(KEPT.format(like))
     return GpuTimingAnswer(

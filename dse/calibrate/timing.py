@@ -21,6 +21,10 @@ from dse.workload.implementation import KINDS
 FEWEST = 8
 """Rows that a fit needs at least."""
 
+SAFE = 24
+"""Rows from which on fits are at most a point worse than what they start from, where nothing is to be gained, in the
+mean of several draws (experiments/013_attention)."""
+
 ENOUGH = 100
 """Rows from which on families are left out of the fit to judge it; with fewer, all are fitted, and the errors of the
 calibration it starts from stand for its own."""

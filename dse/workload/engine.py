@@ -23,7 +23,7 @@ COSTS = ("launch_us", "step_us", "request_us", "prompt_us", "reduce_us", "turn")
 NUMBERS = (*COSTS, "low", "high")
 """Attributes of an engine that are numbers."""
 
-TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "tables")
+TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "networks", "devices", "tables")
 """Keys of an engine's TOML beside its numbers."""
 
 

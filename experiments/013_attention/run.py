@@ -2,7 +2,8 @@
 
 Run with ``python experiments/013_attention/run.py FOLDER [-o FOLDER] [-i IMPLEMENTATION ...]`` (a few minutes on two
 cores); FOLDER holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the
-README's tables; with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped.
+README's tables; with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped;
+``--few``: only what a few rows of another library, or of another GPU, are worth.
 """
 
 import argparse
@@ -18,14 +19,14 @@ from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
-from dse.calibrate.stages import StageResult
+from dse.calibrate.stages import StageResult, staged_fit
 from dse.calibrate.timed import TimedRows, best
 from dse.calibrate.timing import left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import implementation_calibration, shipped_implementations
-from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 
 TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")
 DEVICES = {
@@ -44,6 +45,13 @@ ONE_DEVICE = ("fa3_prefill", "fa3_decode")
 
 ANOTHER = (("fa2", "fa2_gddr"), ("fa2_gddr", "fa2"))
 """Implementations of one library on GPUs of two generations: the costs of the first on the rows of the second."""
+
+AFTER_FEW = (*UNSEEN[:2], *UNSEEN[4:], ("fa3_prefill", "fa3_prefill"), ("fa3_decode", "fa3_decode"))
+"""Rows of one implementation -> whose costs a fit to a few of them starts from: another's, and, where nothing is to be
+gained, its own."""
+
+FEW, SEEDS = (12, 24, 60), 3
+"""Rows of such a fit, and draws of them."""
 
 PREFILL = ("fa2_prefill", "fa2_early_prefill", "fa2_gddr_prefill", "fa3_prefill", "sglang_prefill", "trtllm_prefill")
 DECODE = ("fa2_decode", "fa2_early_decode", "fa2_gddr_decode", "fa3_decode", "sglang_decode", "trtllm_decode",
@@ -140,6 +148,29 @@ def powered(rows: pd.DataFrame) -> None:
         print(f"{op}: {best_us:.1f} us; fitted families {error[~out].mean():.1f} %, left out {error[out].mean():.1f}")
 
 
+def after_few(rows: TimedRows, start: Mapping[str, float], name: str, count: int, seed: int) -> float:
+    """Return the error [%] on left-out families of a fit to ``count`` rows of the others, from the costs ``start``."""
+    out = left_out(rows.table["family"])
+    unused = np.ones(len(out), bool)
+    unused[np.random.default_rng(seed).choice(np.flatnonzero(~out), count, replace=False)] = False
+    fit = staged_fit(rows, unused, kind=KINDS[name], start=dict(start))
+    return float(100 * np.abs(fit.predicted_us / rows.table["latency_us"].to_numpy() - 1)[out].mean())
+
+
+def few(rows: Mapping[str, TimedRows]) -> None:
+    """Print what a few rows are worth: errors on left-out families before, and after fits to several draws."""
+    print(
+        "| rows of | costs of | before |", " | ".join(f"{n} rows" for n in FEW), "|\n" + "|---" * (3 + len(FEW)) + "|"
+    )
+    for name, other in AFTER_FEW:
+        mine, start = rows[name], implementation_calibration(other).values
+        out = left_out(mine.table["family"])
+        off = 100 * np.abs(with_costs(mine, name, start) / mine.table["latency_us"].to_numpy() - 1)
+        after = [[after_few(mine, start, name, count, seed) for seed in range(SEEDS)] for count in FEW]
+        told = (f"{np.mean(errors):.1f} ({min(errors):.1f} to {max(errors):.1f})" for errors in after)
+        print(f"| {name} | {other} | {off[out].mean():.1f} |", " | ".join(told), "|", flush=True)
+
+
 def pooled(costs: list[dict[str, float]]) -> dict[str, float]:
     """Return the geometric mean of several implementations' costs, the mean where one of them is 0."""
     found = {}
@@ -182,6 +213,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--power", action="store_true", help="only what loops that read the power add")
+    parser.add_argument("--few", action="store_true", help="only what a few rows are worth")
     parser.add_argument("-i", "--implementation", action="append", choices=IMPLEMENTATIONS)
     arguments = parser.parse_args()
     if arguments.power:
@@ -192,6 +224,9 @@ def main() -> None:
     skipped: dict[str, int] = {}
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
     print("skipped:", skipped)
+    if arguments.few:
+        few(rows)
+        return
     if arguments.intervals:
         between = {kind: transfers(tables, rows, kind) for kind in ("prefill", "decode")}
         for kind, found in between.items():

@@ -51,6 +51,9 @@ def test_known_costs_come_back(table, tmp_path, capsys):
     mine = find_engine(str(out))
     assert (mine.name, mine.turn, mine.library) == ("mine", LIKE.turn, LIKE.library)
     assert mine.step_us == pytest.approx(costs["step_us"]["value"], rel=1e-5)
+    networks = sorted(set(pd.read_csv(table)["group"]))
+    told = ", ".join(networks) if len(networks) <= 3 else f"{len(networks)} networks"
+    assert mine.title == f"mine, fitted to {document['rows']} runs of {told}"  # its interval is said of these
     assert run_command(["calibrate", "engine", "mine", str(table)]) == 0
     assert "no token of a server" in " ".join(capsys.readouterr().out.split())
 
