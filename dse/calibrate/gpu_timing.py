@@ -66,31 +66,14 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
         _add(counts, table.skipped)
     usable = _usable(mine, counts)
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
-    fits, few = [], []
-    for name, part in by_implementation(rows).items():
-        if len(part.table) < FEWEST:
-            few.append(f"{len(part.table)} of {name}")
-            _add(counts, {f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
-            continue
-        fits.append(_fitted(name, read, sheet, part, report))
-    if not fits:
-        raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
-                         "of one implementation")  # fmt: skip
+    fits = _without_twice(_fits(rows, read, sheet, counts, report))
     like = calibration_of(sheet)
     notes = _assumed(rows, sheet)
     notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
     if all(fit.implementation != MATRIX for fit in fits):
         notes.append(KEPT.format(like))
-    return GpuTimingAnswer(
-        sheet.name,
-        (sheet.name,),
-        tuple(read),
-        _without_twice(fits),
-        like,
-        counts,
-        own_gpus([sheet]),
-        tuple(notes),
-    )
+    own = own_gpus([sheet])
+    return GpuTimingAnswer(sheet.name, (sheet.name,), tuple(read), fits, like, counts, own, tuple(notes))
 
 
 def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
@@ -152,6 +135,22 @@ def _usable(frame: pd.DataFrame, counts: dict[str, int]) -> pd.DataFrame:
     wrong = unknown.where(unknown != "", wrong)
     _add(counts, {str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
     return frame[wrong == ""]
+
+
+def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: dict[str, int],
+          report: Report | None) -> list[TimingAnswer]:  # fmt: skip
+    """Fit every implementation that has rows enough; those of others are added to ``counts``."""
+    fits, few = [], []
+    for name, part in by_implementation(rows).items():
+        if len(part.table) >= FEWEST:
+            fits.append(_fitted(name, read, sheet, part, report))
+            continue
+        few.append(f"{len(part.table)} of {name}")
+        _add(counts, {f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
+    if not fits:
+        raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
+                         "of one implementation")  # fmt: skip
+    return fits
 
 
 def _fitted(name: str, read: Sequence[OperatorTable], sheet: GpuSheet, rows: TimedRows,

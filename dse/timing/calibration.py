@@ -97,7 +97,9 @@ class TimingCalibration:
 
     def limited(self) -> dict[str, float]:
         """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
-        the fit, where that is more than all of it."""
+        the fit, where that is more than all of it. Those of another calibration (``like``) have its limit."""
+        if self.like:
+            return self.values
         sheets = sheets_of(self.gpus, self.own).values()
         most = max((sheet.numbers()["dram_sustained_fraction"] for sheet in sheets), default=1.0)
         return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
@@ -282,7 +284,9 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
         raise InputError(f"{path}: like is {like!r}; {accepted(str(like), shipped_calibrations())}")
     products = _calibration(shipped_calibrations()[like], read_toml(shipped_calibrations()[like]))
     model = replace(products.model, calibrated_on=f"{name} (products as {like})")
-    return replace(products, name=name, model=model, gpus=gpus, own=of_all[2], like=like, fits=fits)
+    return replace(
+        products, name=name, model=model, values=products.limited(), gpus=gpus, own=of_all[2], like=like, fits=fits
+    )
 
 
 def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],

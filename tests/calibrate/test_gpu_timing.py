@@ -1,7 +1,7 @@
 """A GPU's calibration from tables of several operators: implementations fitted to their own rows, in one file."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +122,8 @@ def test_rows_that_one_of_two_libraries_ran_fit_both(asked, tmp_path):
     assert [(fit.implementation, fit.also) for fit in answer.fits] == [("vllm_vector", ()), ("pytorch_vector", ())]
 
 
-def written(path: Path, *fits: TimingAnswer) -> Path:
-    GpuTimingAnswer(GPU, (GPU,), (), fits, GPU, {}).write(path)
+def written(path: Path, *fits: TimingAnswer, like: str = GPU) -> Path:
+    GpuTimingAnswer(GPU, (GPU,), (), fits, like, {}).write(path)
     return path
 
 
@@ -147,12 +147,21 @@ def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
         r for r in shipped.residuals if (r.implementation, r.gpu) == ("fa2_decode", UNSEEN)
     ]
     assert loaded.residual("fa2_decode", "attn_decode", "bf16", "all", GPU, "unknown") == mine
+    for field in fields(loaded.model.sustained):  # products are those of the shipped one to the last number
+        assert of(loaded.model, "matrix", field.name) == of(shipped.model, "matrix", field.name), field.name
     products = [[r for r in c.residuals if r.implementation == "matrix"] for c in (loaded, shipped)]
     assert products[0] == products[1]
     known = loaded.model.uncertainty
     assert known is not None
     assert known.source == f"matrix products in shapes left out of the fit of {GPU}"
     assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU})", GPU)
+
+
+def test_products_like_those_of_any_gpu_keep_their_limit_of_the_dram(tmp_path):
+    """How far above the sheet's bandwidth a stream may come was seen on the shared calibration's GPUs."""
+    loaded = load_timing_calibration(written(tmp_path / "mine.toml", a_fit("fa2_decode"), like="shared"))
+    assert of(loaded.model, "matrix", "dram_most") == of(load_timing_calibration("shared").model, "matrix", "dram_most")
+    assert loaded.fitted_on(load_sheet(GPU)) and not loaded.fitted_on(load_sheet("h100_sxm"))
 
 
 def test_products_of_a_file_are_its_own(tmp_path):

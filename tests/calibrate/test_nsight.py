@@ -159,7 +159,7 @@ def test_validate_predicts_or_counts_every_kernel(tmp_path, capsys):
 
 def test_calibrate_reads_an_export_and_tells_what_is_too_little(tmp_path):
     path = raw_page(tmp_path / "raw.csv", ["215", "9", "8"], [said(*s) for s in SHAPES])
-    with pytest.raises(InputError, match="3 rows"):
+    with pytest.raises(InputError, match="3 of matrix"):
         calibrate_timing("h100_sxm", [path])
     with pytest.raises(InputError, match=f"h200: the tables have no row of it; they hold {GPU}"):
         calibrate_timing("h200", [path])
