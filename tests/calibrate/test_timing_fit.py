@@ -98,6 +98,7 @@ def test_gradient_equals_finite_differences(measured):
             )
 
 
+@pytest.mark.slow
 def test_known_parameters_are_recovered_within_their_intervals(measured):
     rows = timed(measured)
     fit = staged_fit(rows, np.zeros(len(measured), bool))

@@ -48,6 +48,7 @@ def test_uncovered_rows_are_counted_with_the_reason(tmp_path, columns, reason):
     assert answer["all"]["n"] == 1
 
 
+@pytest.mark.slow
 def test_a_gpu_of_ones_own_stands_for_a_device_without_a_preset(tmp_path):
     gpu = tmp_path / "mine.toml"
     gpu.write_text('base = "h200"\ntdp_w = 500\n')

@@ -96,6 +96,7 @@ def test_the_joint_fit_builds_the_kernels_of_single_rows(op):
         assert differ in ([], [(0.0, alone.implementation)])  # the joint fit has one implementation, of no index
 
 
+@pytest.mark.slow
 def test_a_joint_fit_recovers_times_it_made():
     frame, sheets = rows(count=120), {DEVICE: load_sheet(DEVICE)}
     model = load_timing_calibration("h100_sxm").model

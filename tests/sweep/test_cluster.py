@@ -174,6 +174,7 @@ def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: P
     same_bytes(tmp_path / "out", tmp_path / "alone")
 
 
+@pytest.mark.slow
 def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
     sweep(trivial(10_000, tmp_path), tmp_path / "one")

@@ -101,6 +101,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unfinished, "EVERY", 0.0)
 
 
+@pytest.mark.slow
 def test_three_kills_change_nothing(tmp_path: Path) -> None:
     survives(tmp_path, "all", 3, 5 * SIZE, seed=0)
 

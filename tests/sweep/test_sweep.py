@@ -253,6 +253,7 @@ def test_an_objective_without_a_value_has_none_where_memory_lacks_too(quick: dic
     assert effects["sm_count", 120] < 0
 
 
+@pytest.mark.slow
 def test_capacities_that_print_alike_are_all_counted(quick: dict[str, Any]) -> None:
     """Memory that follows other attributes is one reason, however many capacities there are; an axis' one each."""
     quick["axes"] = {"sm_count": [96, 108, 120, 132], "tdp_w": [500, 600, 700]}

@@ -43,6 +43,7 @@ def space(trace: Path, **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+@pytest.mark.slow
 def test_a_trace_is_swept_as_any_workload(trace: Path, tmp_path: Path) -> None:
     loaded = space_from_mapping(space(trace), "s.toml", "s")
     assert loaded.workloads[0].traces[0].made_for.shape[0] == 2  # one simulation for each number of SMs
