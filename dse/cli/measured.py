@@ -81,7 +81,9 @@ def calibrate_timing(
     check_writable(out, gpu, *tables)
 
     def report(implementation, stage) -> None:
-        print(f"dse: {implementation}: stage {stage.name} done ({stage.rows} rows)", file=sys.stderr)
+        on = f" on {stage.rows} rows" if stage.rows else ""
+        off = "" if stage.fitted is None else f": {stage.fitted:.1f} % off"
+        print(f"dse: {implementation}: {stage.name}{on}{off}", file=sys.stderr)
 
     answer = fit(gpu, tables, harness, report)
     if out:
