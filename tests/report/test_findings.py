@@ -104,6 +104,8 @@ def test_caveats_name_calibration_and_power(result: SweepResult, impossible: Swe
     assert "No objective covers power" in text
     assert not covers_power(result)
     assert "The baseline itself is infeasible" in caveats(impossible)[-1]
+    assert findings.chosen_designs(impossible)["design"].iloc[0].endswith(" (infeasible)")
+    assert "infeasible" not in findings.chosen_designs(result)["design"].iloc[0]
 
 
 def test_nothing_feasible(impossible: SweepResult) -> None:

@@ -16,6 +16,14 @@ def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
     assert len(notes) == 3  # nothing lies beyond what no interval is said of
 
 
+def test_a_space_without_any_interval_says_so(result):
+    times = replace(result, space=replace(result.space, objectives=result.space.objectives[:2]))
+    assert with_interval(times.space) == []
+    assert trust_notes(times) == [
+        "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
+    ]
+
+
 def test_designs_like_the_baseline_are_those_within_the_interval_of_the_ratio(result):
     ((objective, trust),) = with_interval(result.space)
     base = float(result.baseline[objective.name].iloc[0])
