@@ -36,7 +36,7 @@ def chosen_section(result: SweepResult) -> str:
     several = len(result.space.objectives) > 1 and len(chosen) > 1
     caption = (
         "Fastest, smallest ...: best in that objective while no worse than the baseline in the others (best of all "
-        "where no design is). Knee: nearest to the best values of all objectives at once."
+        "where no design is). Compromise: nearest to the best values of all objectives at once."
     )
     head = "".join(
         [*header, *(_objective_header(result.space, o) for o in result.space.objectives), _copy_header(result)]
