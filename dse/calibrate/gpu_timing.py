@@ -4,7 +4,8 @@ Every implementation that the tables hold enough rows of is fitted to its own: m
 the values shared by all GPUs, any other about its shipped ones.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,7 +64,7 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     way = find_harness(harness) if harness else None
     mine, counts = _of_device(_joined(read), sheet, gpu)
     for table in read:
-        _add(counts, table.skipped)
+        counts.update(table.skipped)
     usable = _usable(mine, counts)
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
     fits = _without_twice(_fits(rows, read, sheet, counts, report))
@@ -105,12 +106,12 @@ def _joined(read: Sequence[OperatorTable]) -> pd.DataFrame:
     return as_operators(frame.assign(device=device_names(frame)))
 
 
-def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataFrame, dict[str, int]]:
+def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataFrame, Counter[str]]:
     devices = [str(device) for device in frame["device"].unique()]
     if Path(gpu).suffix == ".toml":
         if len(devices) > 1:
             raise InputError(f"{gpu}: the tables hold {len(devices)} devices ({', '.join(devices)}); give rows of one")
-        return frame, {}
+        return frame, Counter()
     mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
     if not mine.any():
         raise InputError(
@@ -118,13 +119,13 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
             'a GPU TOML instead (base = "h100_sxm" and what differs) and tables of that one device'
         )
     others = [d for d in devices if find_preset(d) != sheet.name]
-    return frame[mine], {f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others}
+    return frame[mine], Counter({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
 
 
-def _usable(frame: pd.DataFrame, counts: dict[str, int]) -> pd.DataFrame:
+def _usable(frame: pd.DataFrame, counts: Counter[str]) -> pd.DataFrame:
     """Return the rows that a fit can use, each once; the others are added to ``counts``."""
     again = frame.duplicated()  # a table given twice says no more than once: intervals count its rows
-    _add(counts, {"repeats another row in every column": int(again.sum())} if again.any() else {})
+    counts.update({"repeats another row in every column": int(again.sum())} if again.any() else {})
     frame = frame[~again]
     op, dtype = frame["op"].astype(str), frame["dtype"].astype(str)
     wrong = pd.Series("", frame.index, dtype=object)
@@ -133,11 +134,11 @@ def _usable(frame: pd.DataFrame, counts: dict[str, int]) -> pd.DataFrame:
     wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
     unknown = uncovered(frame, {})
     wrong = unknown.where(unknown != "", wrong)
-    _add(counts, {str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
+    counts.update({str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
     return frame[wrong == ""]
 
 
-def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: dict[str, int],
+def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Counter[str],
           report: Report | None) -> list[TimingAnswer]:  # fmt: skip
     """Fit every implementation that has rows enough; those of others are added to ``counts``."""
     fits, few = [], []
@@ -146,7 +147,7 @@ def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, count
             fits.append(_fitted(name, read, sheet, part, report))
             continue
         few.append(f"{len(part.table)} of {name}")
-        _add(counts, {f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
+        counts.update({f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
     if not fits:
         raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
                          "of one implementation")  # fmt: skip
@@ -172,8 +173,3 @@ def _without_twice(fits: Sequence[TimingAnswer]) -> tuple[TimingAnswer, ...]:
     """Return fits none of which speaks for an implementation that another is of."""
     named = {fit.implementation for fit in fits}
     return tuple(replace(fit, also=tuple(name for name in fit.also if name not in named)) for fit in fits)
-
-
-def _add(counts: dict[str, int], more: Mapping[str, int]) -> None:
-    for reason, n in more.items():
-        counts[reason] = counts.get(reason, 0) + n

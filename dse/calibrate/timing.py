@@ -38,7 +38,7 @@ seed."""
 
 
 def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
-              skipped: dict[str, int] | None = None, fit_overhead: bool = False,
+              fit_overhead: bool = False,
               report: Callable[[StageResult], None] | None = None, implementation: str = MATRIX,
               start: dict[str, float] | None = None, near: TimingCalibration | None = None,
               ) -> TimingAnswer:  # fmt: skip
@@ -65,7 +65,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
         errors = tuple(r for r in near.residuals if r.implementation == implementation)
     return TimingAnswer(
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
-        {str(k): float(v) for k, v in overheads.items()}, fit, errors, dict(skipped or {}), implementation,
+        {str(k): float(v) for k, v in overheads.items()}, fit, errors, implementation,
     )  # fmt: skip
 
 

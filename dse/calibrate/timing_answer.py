@@ -40,7 +40,6 @@ class TimingAnswer:
     harnesses: dict[str, float]
     fit: StagedFit
     residuals: tuple[Residual, ...]
-    skipped: dict[str, int]
     implementation: str = MATRIX
     also: tuple[str, ...] = ()
 

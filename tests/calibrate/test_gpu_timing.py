@@ -65,7 +65,7 @@ def a_fit(name: str, also: tuple[str, ...] = (), residuals: tuple[Residual, ...]
     known = Known(free, at, np.ones(len(free)), at / 2, at * 2, np.zeros(len(free), bool))
     stages = (StageResult("starting values", 0, (), 9.0, 10.0, None, None),)
     fit = StagedFit(values, stages, known, np.zeros(0), None)  # pyright: ignore[reportArgumentType]
-    return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, residuals, {}, name, also)
+    return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, residuals, name, also)
 
 
 @pytest.fixture
