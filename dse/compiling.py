@@ -16,12 +16,18 @@ from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+import numpy as np
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 Options = dict[str, bool | int | str]
 
 LEAST: Options = {"xla_backend_optimization_level": 0}
+
+
+LEAST_BATCH = 1024
+"""Rows that a batch is filled up to: those of most workloads' kernels, and evaluated in a millisecond."""
 
 
 def quick_to_compile() -> Options | None:
@@ -35,20 +41,37 @@ def derivatives_quick_to_compile() -> Options | None:
 
 
 def quick_filter_jit(function: Callable[..., T]) -> Callable[..., T]:
-    """Return ``equinox.filter_jit`` of a function that runs for milliseconds, with :func:`quick_to_compile`.
+    """Return ``equinox.filter_jit`` of a function that runs for milliseconds, with :func:`quick_to_compile`."""
+    return _filter_jit(function, quick_to_compile)
 
-    The options are asked for when it is first called: an import starts no device.
-    """
+
+def quick_derivatives_jit(function: Callable[..., T]) -> Callable[..., T]:
+    """Return the same for one that takes derivatives, with :func:`derivatives_quick_to_compile`."""
+    return _filter_jit(function, derivatives_quick_to_compile)
+
+
+def _filter_jit(function: Callable[..., T], options: Callable[[], Options | None]) -> Callable[..., T]:
+    """The options are asked for when it is first called: an import starts no device."""
 
     @cache
     def program() -> Callable[..., T]:
-        return eqx.filter_jit(function, compiler_options=quick_to_compile())  # pyright: ignore[reportCallIssue]
+        return eqx.filter_jit(function, compiler_options=options())  # pyright: ignore[reportCallIssue]
 
     @wraps(function)
     def call(*arguments: Any) -> T:
         return program()(*arguments)
 
     return call
+
+
+def filled_up(batch: B, least: int = LEAST_BATCH) -> B:
+    """Return a record of arrays (n, ...) with its last row repeated until there are a power of 2, at least ``least``.
+
+    One program then serves batches of most sizes: of other workloads it is neither traced nor compiled again.
+    """
+    count = len(jax.tree.leaves(batch)[0])
+    fill = max(1 << (count - 1).bit_length(), least) - count
+    return jax.tree.map(lambda x: np.pad(x, ((0, fill), *((0, 0),) * (np.ndim(x) - 1)), mode="edge"), batch)
 
 
 def cache_compilations() -> None:

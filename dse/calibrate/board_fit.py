@@ -13,6 +13,7 @@ from jax import Array
 from dse.calibrate.fit import descend
 from dse.calibrate.launches import Rows, taken
 from dse.calibrate.loss import weighted_mean
+from dse.compiling import derivatives_quick_to_compile, quick_filter_jit, quick_to_compile
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity
 from dse.power.board import FREE, BoardPower
@@ -68,7 +69,12 @@ def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> 
 def watts_of(model: BoardPower, rows: Rows, own_time: bool = False) -> np.ndarray:
     """Predicted watts at the measured time, or at the timing model's own."""
     counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
-    return np.asarray(jax.jit(predicted)(model, counts, timing, rows.gpu)[0])
+    return np.asarray(_predicted(model, counts, timing, rows.gpu))
+
+
+@quick_filter_jit
+def _predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> Array:
+    return predicted(model, counts, timing, gpu)[0]
 
 
 @partial(jax.jit, static_argnames=("free", "steps"))
@@ -139,7 +145,7 @@ def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str,
         return predicted(model, rows.measured, rows.measured_timing, rows.gpu)[0] / rows.table["power_w"].to_numpy() - 1
 
     at = (jnp.log(jnp.asarray(values)) - center) / spread
-    slope = np.asarray(jax.jit(jax.jacfwd(error))(at), float)
-    weight = 1 / np.sqrt(np.asarray(jax.jit(error)(at), float) ** 2 + CORNER)
+    slope = np.asarray(jax.jit(jax.jacfwd(error), compiler_options=derivatives_quick_to_compile())(at), float)
+    weight = 1 / np.sqrt(np.asarray(jax.jit(error, compiler_options=quick_to_compile())(at), float) ** 2 + CORNER)
     data = (slope.T * weight) @ slope / len(weight)
     return np.diag(np.linalg.solve(data + strength * np.eye(len(free)), data))

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from dse.calibrate.launches import PRODUCTS
-from dse.calibrate.layer_rows import ALL_REDUCE, LAYER, why_no_operator
+from dse.calibrate.layer_rows import LAYER, why_no_operator
 from dse.calibrate.nsight import NO_SHAPE
 from dse.calibrate.run_kinds import DTYPES as RUN_DTYPES
 from dse.calibrate.run_kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
-from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import accepted
+from dse.workload.measured_row import ALL_REDUCE, PRODUCTS
+from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES: dict[str, tuple[str, ...]] = {

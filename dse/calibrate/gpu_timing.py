@@ -20,7 +20,6 @@ from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows
 from dse.calibrate.timing import FEWEST, SAFE, drawn_rows, fit_timed
 from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
-from dse.calibrate.vector_rows import VECTOR, VECTOR_DTYPES
 from dse.errors import InputError
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
@@ -35,6 +34,7 @@ from dse.timing.calibration import (
 from dse.workload.attention_library import DEFAULTS, attention_libraries, names_library
 from dse.workload.harness import find_harness
 from dse.workload.measured_row import PRODUCTS, notes_of
+from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 FITTED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),

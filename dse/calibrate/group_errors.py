@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel
-from dse.calibrate.launches import PRODUCTS
 from dse.calibrate.noise_floor import group_noise
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.calibrate.residuals import errors_of
 from dse.calibrate.run_kinds import RUNS
 from dse.timing.calibration import TimingCalibration
+from dse.workload.measured_row import PRODUCTS
 
 
 def group_errors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> list[dict[str, Any]]:

@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows, blocks, joined
@@ -15,6 +14,7 @@ from dse.calibrate.timing_answer import TimingAnswer
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.measured_operator import family
 
 MOST = 700
 """Rows of an operator, a source and a device that are used at most, fitted and left-out ones each."""

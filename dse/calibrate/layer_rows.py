@@ -7,18 +7,14 @@ import pandas as pd
 
 from dse.hardware.presets import GpuSheet
 from dse.timing.memory import link_gbs
-from dse.workload.collective import all_reduce_operator
-from dse.workload.dtypes import element_bytes
 from dse.workload.kernel import Kernel
+from dse.workload.measured_row import ALL_REDUCE
 from dse.workload.operator import Operator
 
 LAYER = re.compile(r"layer_(?:prefill|decode):(\w+)")
 """An operator of a layer in a table's column ``op``."""
 
 LAYER_COLUMN = "layer_operator"
-
-ALL_REDUCE = "all_reduce"
-"""Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
 NVLINK = "nvlink"
 """What stands for the implementation of an all-reduce: latency and bandwidth of the links, nothing fitted."""
@@ -92,12 +88,6 @@ def _operators(row: Any) -> dict[str, dict[str, Any]]:
         "W2_proj": product(hidden, FFN * own),
         "AllReduce_FFN": vector(ALL_REDUCE, tokens, hidden),
     }
-
-
-def reduction_of(row: Any) -> Operator:
-    """Return the all-reduce of a row, by latency and bandwidth of the links."""
-    size = element_bytes(row.dtype) * row.rows * row.cols
-    return all_reduce_operator(ALL_REDUCE, size, int(row.tp), "kernel")
 
 
 def link_us(reduction: Operator, sheet: GpuSheet) -> float:

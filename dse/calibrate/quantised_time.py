@@ -3,10 +3,10 @@
 import jax
 import numpy as np
 
-from dse.calibrate.quantised import WAYS, Pass
 from dse.calibrate.timed import ROWS, TimedRows, timings, us_of
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
+from dse.workload.quantised import WAYS, Pass
 
 
 def quantising_us(model: TimingModel, rows: TimedRows) -> np.ndarray:

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import least_squares
 
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
+from dse.predict.roofline import fit_roofline
 from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 FOLDS = 10
@@ -30,21 +30,5 @@ def fitted_roofline(rows: pd.DataFrame, fold: np.ndarray) -> np.ndarray:
     columns = rows[["compute_us", "memory_us", "latency_us"]].to_numpy(float).T
     for f in np.unique(fold):
         seen = fold != f if (fold != f).any() else np.ones(len(rows), bool)
-        found[fold == f] = _roofline(_three(*columns[:, seen]), *columns[:2, fold == f])
+        found[fold == f] = fit_roofline(*columns[:, seen])(*columns[:2, fold == f])
     return found
-
-
-def _roofline(log: np.ndarray, arithmetic: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    overhead, compute, bandwidth = np.exp(log)
-    return overhead + np.maximum(arithmetic / compute, memory / bandwidth)
-
-
-def _three(arithmetic: np.ndarray, memory: np.ndarray, measured: np.ndarray) -> np.ndarray:
-    """Logarithms of overhead [us] and efficiencies that fit best, by robust log errors."""
-
-    def error(log: np.ndarray) -> np.ndarray:
-        return np.log(_roofline(log, arithmetic, memory) / measured)
-
-    start = np.log([max(0.5 * measured.min(), 1e-3), 0.75, 0.8])
-    ends = np.log([[1e-6, 0.01, 0.01], [1e6, 1.5, 1.5]])
-    return least_squares(error, np.clip(start, *ends), bounds=ends, loss="soft_l1", f_scale=0.05).x

@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.held import slowdowns
-from dse.calibrate.launches import family, operator
-from dse.calibrate.layer_rows import ALL_REDUCE, link_us, reduction_of
-from dse.calibrate.quantised import quantises
+from dse.calibrate.layer_rows import link_us
+from dse.calibrate.overheads import overhead_of
 from dse.calibrate.sheet_roofline import sheet_times
-from dse.calibrate.vector_rows import VECTOR, overhead_of
 from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
@@ -23,7 +21,11 @@ from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
 from dse.workload.harness import Harness, harness_of
 from dse.workload.kernel import Kernel
+from dse.workload.measured_operator import family, operator
+from dse.workload.measured_row import ALL_REDUCE, reduction_of
+from dse.workload.measured_vector import VECTOR
 from dse.workload.operator import fastest
+from dse.workload.quantised import quantises
 
 ROWS = 256
 """Rows whose candidate kernels are built at a time."""

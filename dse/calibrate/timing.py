@@ -6,7 +6,6 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.launches import family
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import errors_of, seen
 from dse.calibrate.stages import StageResult, staged_fit
@@ -17,6 +16,7 @@ from dse.hardware.presets import GpuSheet
 from dse.timing.calibration import MATRIX, TimingCalibration
 from dse.workload.harness import Harness
 from dse.workload.implementation import KINDS
+from dse.workload.measured_operator import family
 
 FEWEST = 8
 """Rows that a fit needs at least."""

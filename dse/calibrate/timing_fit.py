@@ -17,6 +17,7 @@ from jax import Array
 from dse.calibrate.fit import descend
 from dse.calibrate.loss import weighted_mean
 from dse.calibrate.timed import Chosen, harnessed, us_of
+from dse.compiling import quick_derivatives_jit
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -210,7 +211,7 @@ class Known(NamedTuple):
     bound: np.ndarray
 
 
-@jax.jit
+@quick_derivatives_jit
 def _slopes(z: Array, prior: Priors, rows: FitRows) -> tuple[Array, Array]:
     def error(z: Array) -> Array:
         return log_error(prior.values(z), rows)

@@ -11,7 +11,7 @@ import pandas as pd
 from dse.calibrate.covered import ATTENTION, uncovered
 from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
-from dse.calibrate.layer_rows import ALL_REDUCE, NVLINK, as_operators
+from dse.calibrate.layer_rows import NVLINK, as_operators
 from dse.calibrate.measured import read_times, tensor_parallel
 from dse.calibrate.network_rows import network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
@@ -26,6 +26,7 @@ from dse.workload.engine import Engine, find_engine
 from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.measured_row import ALL_REDUCE
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.layer_rows import LAYER_COLUMN
-from dse.calibrate.quantised import WAYS
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.run_kinds import RUNS
 from dse.tables import read_table
 from dse.workload.engine import COSTS, SHARED, engines
+from dse.workload.quantised import WAYS
 
 OTHER_UNIT = 100.0
 """Predicted over measured time that no kernel and no engine explains: times are in another unit."""

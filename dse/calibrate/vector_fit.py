@@ -18,6 +18,7 @@ from jax import Array
 from dse.calibrate.fit import descend
 from dse.calibrate.held import slowdowns
 from dse.calibrate.loss import weighted_mean
+from dse.calibrate.overheads import ANY
 from dse.calibrate.timed import harnessed, us_of
 from dse.calibrate.timing_fit import (
     CORNER,
@@ -29,7 +30,6 @@ from dse.calibrate.timing_fit import (
     model_of,
     parameters,
 )
-from dse.calibrate.vector_rows import ANY, distances_of, keys_of, vector_family
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
@@ -38,6 +38,7 @@ from dse.workload.dtypes import element_bytes
 from dse.workload.harness import harness_of
 from dse.workload.implementation import KINDS
 from dse.workload.kernel import Kernel
+from dse.workload.measured_vector import distances_of, keys_of, vector_family
 from dse.workload.vector import FITTED_COUNTS, Counts, VectorOp, counts_of, variant, vector_kernel, vector_ops
 
 STEPS = 1000

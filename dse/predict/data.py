@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from dse.compiling import quick_to_compile
 from dse.predict.features import DEMANDS, demands, operand_bytes
 from dse.predict.kernels import Launches, load_launches
 from dse.predict.predictors import Rows
@@ -68,7 +69,8 @@ def learnable(launches: Launches) -> Learnable:
         memory = operand_bytes(kernel) * timing.clock_ghz / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
         return jnp.append(sheet, timing.cycles), memory, timing.clock_ghz
 
-    x, memory, clock = (np.asarray(a, dtype=float) for a in jax.jit(jax.vmap(one))(launches.kernels, launches.timing))
+    mapped = jax.jit(jax.vmap(one), compiler_options=quick_to_compile())(launches.kernels, launches.timing)
+    x, memory, clock = (np.asarray(a, dtype=float) for a in mapped)
     y = launches.frame["latency_us"].to_numpy(float) * KILO * clock
     return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
 

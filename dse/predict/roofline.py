@@ -7,25 +7,27 @@ from scipy.optimize import least_squares
 
 
 class CalibratedRoofline(NamedTuple):
-    """cycles = overhead + max(arithmetic / compute, bytes / bandwidth); efficiencies are shares of the data sheet."""
+    """time = overhead + max(arithmetic / compute, memory / bandwidth); efficiencies are shares of the data sheet."""
 
     overhead: float
     compute: float
     bandwidth: float
 
     def __call__(self, arithmetic: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """Return cycles from the data sheet's arithmetic and DRAM time of all operands [cycle]."""
+        """Return times from the data sheet's arithmetic and DRAM time of all operands, in the unit of the overhead."""
         return self.overhead + np.maximum(arithmetic / self.compute, memory / self.bandwidth)
 
 
 def fit_roofline(arithmetic: np.ndarray, memory: np.ndarray, measured: np.ndarray) -> CalibratedRoofline:
-    """Return the three numbers with the least (soft) absolute relative error on a device's rows."""
+    """Return the three numbers that fit a device's rows best, by robust log errors; all in one unit of time."""
 
-    def off(logs: np.ndarray) -> np.ndarray:
-        return CalibratedRoofline(*np.exp(logs))(arithmetic, memory) / measured - 1.0
+    def error(log: np.ndarray) -> np.ndarray:
+        return np.log(CalibratedRoofline(*np.exp(log))(arithmetic, memory) / measured)
 
-    start = np.log([measured.min(), 0.7, 0.7])
-    found = least_squares(off, start, loss="soft_l1", f_scale=0.1, bounds=(-12.0, 25.0))
+    least = float(measured.min())
+    ends = np.log([[1e-6 * least, 0.01, 0.01], [1e3 * least, 1.5, 1.5]])
+    start = np.log([0.5 * least, 0.75, 0.8])
+    found = least_squares(error, start, bounds=ends, loss="soft_l1", f_scale=0.05)
     return CalibratedRoofline(*np.exp(found.x).tolist())
 
 

@@ -11,6 +11,7 @@ from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.scaling.shrink import shrink
 from dse.scaling.table import Benchmark
+from dse.timing.chosen import fastest_kernels, timings_on
 from dse.timing.timing import Timing, TimingModel
 from dse.units import KILO, WARP_SIZE
 from dse.workload.kernel import Kernel
@@ -33,12 +34,10 @@ def instructions(kernel: Kernel) -> Array:
 
 def chosen_kernel(operator: Operator, gpu: Gpu, model: TimingModel) -> Kernel:
     """Return the kernel of the fastest candidate of an operator on a GPU; raises InputError when none runs."""
-    kernels = Kernel.stack([candidate.kernel for candidate in operator.candidates]).as_arrays()
-    timing = jax.jit(jax.vmap(lambda kernel: model(kernel, gpu)))(kernels)
-    times = np.where(np.asarray(timing.feasible) > 0, np.asarray(timing.nanoseconds), np.inf)
-    if not np.isfinite(times).any():
+    kernel, timing = jax.tree.map(lambda x: x[0], fastest_kernels(model, [operator], gpu))
+    if not timing.feasible:
         raise InputError(f"{operator.name} ({operator.shape}): no kernel runs on a GPU of {float(gpu.sm_count):g} SMs")
-    return jax.tree.map(lambda x: x[int(times.argmin())], kernels)
+    return kernel
 
 
 def simulated(
@@ -63,7 +62,7 @@ def simulated(
 
 
 def _row(kernel: Kernel, gpu: Gpu, model: TimingModel, work: float) -> tuple[float, float, float]:
-    timing = jax.jit(model)(kernel, gpu)
+    timing = jax.tree.map(lambda x: x[0], timings_on(gpu, jax.tree.map(np.atleast_1d, kernel), model))
     if not float(timing.feasible):
         raise InputError(f"a kernel does not run on the scale model of {float(gpu.sm_count):g} SMs")
     mpki = float(timing.dram_bytes) / float(gpu.sector_bytes) * KILO / work

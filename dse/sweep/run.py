@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jax import Array
 
-from dse.compiling import quick_filter_jit
+from dse.compiling import filled_up, quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -36,6 +36,9 @@ from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
 from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
+
+LAUNCHES = 64
+"""Operators that a phase is filled up to: those of most networks."""
 
 
 @dataclass(frozen=True)
@@ -167,13 +170,13 @@ def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu)
             judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
         return jax.tree.map(lambda *values: np.stack(values), *judged)
 
-    judged = _judged(model.anonymous(), power.model, workload.kernels.as_arrays(), gpu)
-    return jax.tree.map(np.asarray, judged)
+    judged = _judged(model.anonymous(), power.model, filled_up(workload.kernels), gpu)
+    return jax.tree.map(lambda x: np.asarray(x)[: len(workload.kernels.ctas)], judged)
 
 
 @quick_filter_jit
 def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-    """One program for every GPU and calibration."""
+    """One program for every GPU, calibration and workload."""
 
     def one(kernel: Kernel) -> tuple[Timing, Power]:
         timing = model(kernel, gpu)
@@ -186,7 +189,9 @@ def _phase(
     power: PowerChoice, workload: Workload, phase: str, timing: Timing, watts: Power, sheet: GpuSheet
 ) -> Sequence:
     """Return one phase where the board settles."""
-    repeats = jnp.asarray(workload.phase_repeats(phase), float)
+    timing, watts = filled_up((timing, watts), LAUNCHES)
+    repeats = workload.phase_repeats(phase)
+    repeats = jnp.asarray(np.pad(repeats, (0, len(timing.clock_ghz) - len(repeats))), float)  # those added never run
     host = workload.host(phase)
     times = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
     return _settled(power.model, power.limit, timing, watts, repeats, sheet.record(), times)

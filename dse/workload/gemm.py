@@ -5,7 +5,7 @@ instructions, shared-memory fragment loads, global-to-shared copies, address ari
 """
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil
 
 from dse.units import KIB
@@ -29,6 +29,8 @@ VECTOR_BYTES = 16 * 32
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
 
+PRODUCTS_KEPT = 256
+"""Products whose kernels are kept for the next that are alike: some 200 kB each."""
 
 SIMT = "matrix_simt"
 """Implementation of products on CUDA cores, whatever the library."""
@@ -120,21 +122,29 @@ def gemm_operator(
     ``capabilities`` and ``warpgroup`` say for which GPUs candidates are worth making (None: for all); ``library`` holds
     the tiles and splits.
     """
-    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
-    instructions = instructions_for(capabilities, warpgroup, gemm.compute)
-    if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
-        instructions = [instruction for instruction in instructions if instruction.warpgroup]
-    candidates = [
-        _candidate(gemm, instruction, tile, split, library, implementation)
-        for instruction in instructions
-        for tile in _tiles(gemm, instruction, library)
-        for split in _splits(gemm, instruction, tile, library)
-    ]
+    candidates = _candidates(gemm, capabilities, warpgroup, library)
     if not candidates:
         raise NoInstructionError(name, gemm.compute)
     batch = f"{gemm.batch:g} x " if gemm.batch != 1 else ""
     shape = f"{batch}{gemm.m:g} x {gemm.n:g} x {gemm.k:g} {gemm.compute}"
-    return Operator(name, "gemm", tuple(candidates), repeats, phase, shape, frozenset({gemm.a, gemm.b, gemm.compute}))
+    return Operator(name, "gemm", candidates, repeats, phase, shape, frozenset({gemm.a, gemm.b, gemm.compute}))
+
+
+@lru_cache(maxsize=PRODUCTS_KEPT)
+def _candidates(
+    gemm: Gemm, capabilities: tuple[float, float] | None, warpgroup: bool, library: Library
+) -> tuple[Candidate, ...]:
+    """The kernels of a product; kept, since the layers of a network and its steps repeat their products."""
+    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
+    instructions = instructions_for(capabilities, warpgroup, gemm.compute)
+    if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
+        instructions = [instruction for instruction in instructions if instruction.warpgroup]
+    return tuple(
+        _candidate(gemm, instruction, tile, split, library, implementation)
+        for instruction in instructions
+        for tile in _tiles(gemm, instruction, library)
+        for split in _splits(gemm, instruction, tile, library)
+    )
 
 
 def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:

@@ -34,7 +34,7 @@ class Harness:
     watts was timed in the long loop that they were read in; ``library`` whose kernels were measured; ``source``: where
     the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
     measured (of several, where nobody knows which, the fastest); ``quantises``: how the activations of products in 8
-    bits are quantised in the time of the product, "" where they are not (:data:`dse.calibrate.quantised.WAYS`);
+    bits are quantised in the time of the product, "" where they are not (:data:`dse.workload.quantised.WAYS`);
     ``large_tile_age`` [1] by which results seem to be older where a product of large tiles wrote them.
     """
 

@@ -1,4 +1,5 @@
-"""A row of a measured table as a product or an attention: its shape, and where the harness leaves its operands."""
+"""A row of a measured table as a product, an attention or an all-reduce: its shape, and where the harness leaves its
+operands."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -8,10 +9,16 @@ import pandas as pd
 
 from dse.errors import InputError
 from dse.workload.attention import Attention
+from dse.workload.collective import all_reduce_operator
+from dse.workload.dtypes import element_bytes
 from dse.workload.gemm import Gemm
+from dse.workload.operator import Operator
 
 PRODUCTS = ("gemm", "gemm_bias", "bmm")
 """Operators that are matrix products; a bias is taken as free."""
+
+ALL_REDUCE = "all_reduce"
+"""Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
 Distances = Callable[[float, float, float], tuple[float, float, float]]
 """Bytes of A, of the weights B and of C -> bytes touched between two uses of each."""
@@ -51,6 +58,12 @@ def _causal(row: Any) -> bool:
     if said not in (0, 1) and not pd.isna(said):
         raise InputError(f"causal is {said!r}; 1 masks later keys, 0 masks none")
     return said != 0
+
+
+def reduction_of(row: Any) -> Operator:
+    """Return the all-reduce of a row, by latency and bandwidth of the links."""
+    size = element_bytes(row.dtype) * row.rows * row.cols
+    return all_reduce_operator(ALL_REDUCE, size, int(row.tp), "kernel")
 
 
 def notes_of(row: Any) -> str:

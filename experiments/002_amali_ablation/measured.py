@@ -14,13 +14,13 @@ import pandas as pd
 from variants import FULL, VARIANTS
 
 from dse import load_gpu
-from dse.calibrate.vector_rows import distances_of, keys_of
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import CAUSES, Timing
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Target
+from dse.workload.measured_vector import distances_of, keys_of
 from dse.workload.operator import Operator
 from dse.workload.vector import vector_operator
 from dse.workload.workload import Phase, Workload

@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.measured import read_times
-from dse.calibrate.quantised import BY_TOKEN, LARGEST, STATIC, Pass
 from dse.calibrate.quantised_time import pass_timings
 from dse.calibrate.timed import TimedRows, best, blocks, joined, timings
 from dse.hardware.gpu import Gpu
@@ -25,6 +24,7 @@ from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
+from dse.workload.quantised import BY_TOKEN, LARGEST, STATIC, Pass
 from dse.workload.vector import vector_operator
 
 FP8 = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200"}

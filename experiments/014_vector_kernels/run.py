@@ -18,17 +18,18 @@ import pandas as pd
 from dse import tables
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.overheads import ANY
 from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing import fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.vector_fit import VectorFit, fit_vector
-from dse.calibrate.vector_rows import ANY, VECTOR, vector_family
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload import vector
 from dse.workload.harness import harness_of
+from dse.workload.measured_vector import VECTOR, vector_family
 
 SOURCES = {
     "vllm_vector": ("vidur__elementwise_norm.csv",),
@@ -90,9 +91,9 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
 
 
 def _caches() -> tuple:
-    from dse.calibrate import vector_rows
+    from dse.calibrate import overheads
 
-    return (vector_rows._overheads,)
+    return (overheads._overheads,)
 
 
 def _overheads(fit: VectorFit) -> list[dict[str, str]]:

@@ -16,13 +16,13 @@ import pandas as pd
 from dse.calibrate.implementations import load_implementations
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import read_times
+from dse.calibrate.overheads import ANY
 from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
 from dse.calibrate.residuals import unseen as of_unseen
 from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.calibrate.timing import fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of, prior_values
-from dse.calibrate.vector_rows import ANY
 from dse.hardware.presets import load_sheet
 from dse.tables import read_table
 from dse.timing.calibration import implementation_calibration, shipped_implementations

@@ -20,11 +20,11 @@ from dse.calibrate.implementations import load_implementations
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.measured import read_times
 from dse.calibrate.regimes import LONG_US
-from dse.calibrate.vector_rows import VECTOR
 from dse.hardware.presets import load_sheet
 from dse.report.progress import doing
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
 from dse.uncertainty import SHARE
+from dse.workload.measured_vector import VECTOR
 
 Mask = Callable[[pd.DataFrame], pd.Series]
 

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.layer_rows import as_operators, link_us, reduction_of
+from dse.calibrate.layer_rows import as_operators, link_us
 from dse.calibrate.validate_time import validate_time
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.report.page_validate import validation_page_html
+from dse.workload.measured_row import reduction_of
 
 ROW = {"source": "llmcompass", "device": "A100-SXM4-80GB", "dtype": "fp16", "batch": 8.0, "heads": 24.0,
        "kv_heads": 24.0, "head_dim": 128.0, "seq_q": 2048.0, "seq_kv": 2048.0, "tp": 4.0, "latency_us": 1000.0,

@@ -258,7 +258,7 @@ def test_the_command_writes_tables_and_a_record(write_space, tmp_path, capsys):
     assert record["search"]["sampler"] == "local"
     assert record["n_pareto"] == len(document["pareto"]) == pq.read_metadata(out / "pareto.parquet").num_rows
     assert pq.read_metadata(out / "points.parquet").num_rows == 200
-    assert run_command(["search", str(path), "--evaluations", "200", "-o", str(out)]) == 0
+    assert run_command(["search", str(path), "--evaluations", "200", "-o", str(out), "--no-page"]) == 0
     assert "200 of them from the storage" in " ".join(capsys.readouterr().out.split())
 
 

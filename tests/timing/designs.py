@@ -3,7 +3,6 @@
 from functools import cache
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from hypothesis import strategies as st
 
@@ -110,16 +109,21 @@ seeds = st.integers(0, 2**32 - 1).map(np.random.default_rng)
 
 def gpu_batch(designs):
     """One record of many designs; 32 bits round the numbers, so that both precisions see the same design."""
-    return Gpu(**{name: _floats([d[name] for d in designs]) for name in designs[0]})
+    return jax.device_put(_gpu_batch(designs))
 
 
 def kernel_arrays(kernels):
     """The batch in JAX arrays, rounded to 32 bits for the same reason."""
-    return jax.tree.map(_floats, kernels)
+    return jax.device_put(jax.tree.map(_floats, kernels))
+
+
+def _gpu_batch(designs):
+    return Gpu(**{name: _floats([d[name] for d in designs]) for name in designs[0]})
 
 
 def _floats(values):
-    return jnp.asarray(np.asarray(values, np.float32), dtype=float)
+    """The numbers in NumPy: a program takes many arrays of it sooner than each is put on a device."""
+    return np.asarray(values, np.float32).astype(jax.dtypes.canonicalize_dtype(float))
 
 
 @cache
@@ -138,7 +142,7 @@ def evaluate(name, kernels, designs, x64=False):
     filled = designs + [designs[-1]] * (-len(designs) % DESIGNS)
     with jax.enable_x64(x64):
         batch = kernel_arrays(padded)
-        groups = [gpu_batch(filled[i : i + DESIGNS]) for i in range(0, len(filled), DESIGNS)]
+        groups = [_gpu_batch(filled[i : i + DESIGNS]) for i in range(0, len(filled), DESIGNS)]
         timings = [jax.tree.map(np.asarray, _mapped(name, x64)(batch, group)) for group in groups]
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(designs), :count], *timings)
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dse.calibrate.launches import operator
-from dse.calibrate.quantised import WAYS, Pass, quantises
 from dse.calibrate.validate_time import validate_time
 from dse.workload.harness import find_harness, harnesses
 from dse.workload.library import TUNED
+from dse.workload.measured_operator import operator
+from dse.workload.quantised import WAYS, Pass, quantises
 
 ROW = {"source": "aiconfigurator", "device": "H100-SXM5-80GB", "op": "gemm", "dtype": "fp8", "m": 64, "n": 512,
        "k": 16384, "latency_us": 40.0, "notes": ""}  # fmt: skip

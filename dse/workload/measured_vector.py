@@ -1,13 +1,11 @@
-"""Measured rows of vector kernels: the operator, its cache state, what the way of measuring adds, its shape family."""
+"""A row of a measured table as a vector kernel: the operator, its cache state, its shape family."""
 
 from dataclasses import replace
 from functools import cache
 from math import ceil, log2
 from typing import Any
 
-from dse.hardware.presets import find_preset
 from dse.tables import read_table
-from dse.timing.calibration import POWERED
 from dse.workload.dtypes import element_bytes
 from dse.workload.harness import Harness
 from dse.workload.network import load_network
@@ -18,9 +16,6 @@ VECTOR = tuple(vector_ops())
 """Operators of a table's column ``op`` that are vector kernels."""
 
 VECTOR_DTYPES = ("bf16", "fp16", "fp32")
-
-ANY = "any"
-"""Device or operator of an overhead that serves all that have none of their own."""
 
 TILE_ROWS, SMALL_TILE, LARGE_TILE = 128, 128, 256
 """Rows of a CTA's results, and columns of the small and of the large one, that a library of products chooses from."""
@@ -115,28 +110,3 @@ def _heads() -> dict[str, tuple[float, float]]:
 def vector_family(row: Any) -> str:
     """Return the name of a row's shape family: operator, columns, and the row count's quarter of a doubling."""
     return f"{row.op}_{row.cols:g}_{int(BLOCKS * log2(max(row.rows, 1.0)))}"
-
-
-@cache
-def _overheads() -> dict[tuple[str, str, str], tuple[float, float]]:
-    return {
-        (row["harness"], row["device"], row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
-        for table in ("vector_overheads", "operator_overheads")
-        for row in read_table(f"calibration/{table}.csv")
-    }
-
-
-def overhead_of(row: Any, harness: Harness) -> tuple[float, float]:
-    """Return what a harness adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
-
-    Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
-    outlasts this shadow adds to the overhead. A harness's own overhead where none is known for the row's operator, by
-    its device's name, its preset, or any; first of all that of loops long enough to read the board's power, for rows
-    with such a reading.
-    """
-    known = _overheads()
-    ways = (harness.name + POWERED, harness.name) if getattr(row, "power_w", 0.0) > 0 else (harness.name,)
-    ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
-    devices = (str(row.device), find_preset(str(row.device)) or "", ANY)
-    found = (known.get((way, device, op)) for way in ways for device in devices for op in ops)
-    return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))

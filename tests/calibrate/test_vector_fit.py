@@ -8,18 +8,19 @@ import pandas as pd
 import pytest
 
 from dse.calibrate.covered import RUNS, SHAPES
-from dse.calibrate.launches import family, operator
 from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
+from dse.calibrate.overheads import overhead_of
 from dse.calibrate.timed import best, blocks, harnessed, joined
 from dse.calibrate.timing import left_out
 from dse.calibrate.validate_time import validate_time
 from dse.calibrate.vector_fit import _problem, built, fit_vector
-from dse.calibrate.vector_rows import VECTOR, distances_of, keys_of, of_large_tiles, overhead_of
 from dse.errors import accepted
 from dse.hardware.presets import load_sheet
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.measured_operator import family, operator
+from dse.workload.measured_vector import VECTOR, distances_of, keys_of, of_large_tiles
 from dse.workload.vector import FITTED_COUNTS, counts_of
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data" / "measured"

@@ -1,0 +1,36 @@
+"""Timings of many kernels on one GPU, and the kernel of each operator that a library would choose: the fastest."""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+
+from dse.compiling import filled_up, quick_filter_jit
+from dse.hardware.gpu import Gpu
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator, fastest
+
+
+def timings_on(gpu: Gpu, kernels: Kernel, model: TimingModel) -> Timing:
+    """Return the timing of each kernel on one GPU, NumPy arrays (kernels,): one program for every GPU and calibration."""
+    kernels, gpu = jax.tree.map(lambda x: np.asarray(x, float), (kernels, gpu))
+    timing = _timings_on(model.anonymous(), filled_up(kernels), gpu)
+    return jax.tree.map(lambda x: np.asarray(x)[: len(kernels.ctas)], timing)
+
+
+@quick_filter_jit
+def _timings_on(model: TimingModel, kernels: Kernel, gpu: Gpu) -> Timing:
+    return jax.vmap(lambda kernel: model(kernel, gpu))(kernels)
+
+
+def fastest_kernels(model: TimingModel, operators: Sequence[Operator], gpu: Gpu) -> tuple[Kernel, Timing]:
+    """Return the fastest kernel of each operator, and its timing: fields of shape (operators,).
+
+    Where none of an operator's runs, its first stands there, infeasible.
+    """
+    kernels = Kernel.stack([candidate.kernel for operator in operators for candidate in operator.candidates])
+    timing = timings_on(gpu, kernels, model)
+    time = np.where(timing.feasible > 0, timing.microseconds, np.inf)
+    best = fastest(time, np.cumsum([0, *(len(operator.candidates) for operator in operators[:-1])]))
+    return jax.tree.map(lambda x: np.asarray(x)[best], (kernels, timing))

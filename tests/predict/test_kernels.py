@@ -1,0 +1,44 @@
+"""Measured rows as the kernels that ran: what their notes and their source say of the library is heeded."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.predict.kernels import load_launches
+from dse.timing.amali import Amali
+from dse.timing.roofline import Roofline
+from dse.workload.measured_operator import WRITES, operator_on
+
+
+def rows(*notes: str, **columns: object) -> pd.DataFrame:
+    """One prefill for each of some notes."""
+    shape = {"batch": 4.0, "heads": 32.0, "kv_heads": 8.0, "head_dim": 128.0, "seq_q": 1024.0, "seq_kv": 1024.0}
+    fixed = {"source": "aiconfigurator", "op": "attn_prefill", "dtype": "bf16", "latency_us": 100.0}
+    return pd.DataFrame([fixed | shape | {"notes": text} | columns for text in notes])
+
+
+def test_the_library_that_the_notes_name_has_its_own_kernels():
+    found, skipped = load_launches(rows("", "vllm_flash_attn_fa3", "trtllm"), "h100_sxm", Roofline())
+    assert not skipped
+    assumed, named, other = found.kernels.implementation.tolist()
+    assert assumed == named != other
+
+
+def test_a_row_that_holds_the_kernel_which_writes_the_cache_takes_longer():
+    found, _ = load_launches(rows("", WRITES), "h100_sxm", Amali())
+    without, with_it = found.timing.microseconds.tolist()
+    assert with_it > without
+
+
+def test_a_library_without_a_model_is_counted_with_its_reason():
+    found, skipped = load_launches(rows("", "vllm_flash_attn_fa4"), "h100_sxm", Roofline())
+    assert len(found.frame) == 1
+    assert skipped == {"h100_sxm: attn_prefill in bf16: the kernels of FlashAttention 4 are not modelled": 1}
+
+
+@pytest.mark.parametrize("preset", ["h100_sxm", "a100_sxm_80gb"])
+def test_the_chosen_kernel_is_one_of_the_operators(preset):
+    found, _ = load_launches(rows("trtllm" if preset == "h100_sxm" else "sglang"), preset, Roofline())
+    operator = operator_on(found.gpu, next(found.frame.itertuples()))
+    ctas = {float(candidate.kernel.ctas) for candidate in operator.candidates}
+    assert set(np.asarray(found.kernels.ctas).tolist()) <= ctas
