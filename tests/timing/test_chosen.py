@@ -1,6 +1,5 @@
 """The kernels that a library would choose: the fastest of each operator's, by the model called one by one."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -9,13 +8,17 @@ from dse.timing.chosen import fastest_kernels, timings_on
 from dse.timing.roofline import Roofline
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
+from tests.programs import quick_jit
 
 OPERATORS = [gemm_operator("g", Gemm(*shape)) for shape in ((1, 4096, 4096), (300, 1000, 5000), (4096, 4096, 512))]
 
 
+alone = quick_jit(Roofline())
+
+
 def one_by_one(operator, gpu):
     """Nanoseconds of each of an operator's kernels, infinite where it does not run."""
-    timings = [jax.jit(Roofline())(candidate.kernel.as_arrays(), gpu) for candidate in operator.candidates]
+    timings = [alone(candidate.kernel.as_arrays(), gpu) for candidate in operator.candidates]
     return np.array([float(t.nanoseconds) if t.feasible else np.inf for t in timings])
 
 
