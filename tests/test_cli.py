@@ -176,6 +176,18 @@ def test_check_warns_of_a_space_without_room(small, write_space, capsys: pytest.
     assert "dram_gb is 2 at most" in " ".join(capsys.readouterr().out.split())
 
 
+def test_check_tells_what_constraints_leave(small, write_space, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_space(small | {"constraints": ["sm_count <= 108", "prefill.ttft_ms < 50", "die_mm2 <= 10"]})
+    assert run_command(["check", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["within"] == {"sm_count <= 108": 0.4, "prefill.ttft_ms < 50": None, "die_mm2 <= 10": 0}
+    assert [warning.partition(":")[0] for warning in document["warnings"]] == ["no design is within die_mm2 <= 10"]
+    assert run_command(["check", str(path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "constraint sm_count <= 108: 40 % of designs" in told
+    assert "constraint prefill.ttft_ms < 50: a sweep tells how many designs" in told
+
+
 def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "mine.toml"
     assert run_command(["new", str(path)]) == 0

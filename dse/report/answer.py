@@ -23,6 +23,7 @@ from dse.report.words import change, gpu_name, joined, label, moves, number, pow
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
+from dse.sweep.within import without_designs
 from dse.workload.kernel import Kernel
 from dse.workload.llm import EXPERT
 from dse.workload.workload import Workload
@@ -47,7 +48,8 @@ def question(result: SweepResult) -> str:
 def answer(result: SweepResult) -> list[str]:
     """Return the answer in three sentences: the front against the baseline, what can be had at no loss, and why."""
     if result.front.empty:
-        return [f"None of the {_designs(result)} can be had; the reasons are counted below."]
+        nothing = f"None of the {_designs(result)} can be had; the reasons are counted below."
+        return [nothing, *(f"{told[0].upper()}{told[1:]}." for told in without_designs(result.space))]
     return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
 
 

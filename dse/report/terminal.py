@@ -13,6 +13,7 @@ from dse.report.answer import caveats
 from dse.report.findings import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.report.words import gpu_name, number, short_values, signed_percent
 from dse.sweep.result import SweepResult
+from dse.sweep.within import without_designs
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -159,4 +160,5 @@ def _print_reasons(result: SweepResult, console: Console) -> None:
     told = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
     if rest := sum(count for _, count in items[MOST_REASONS:]):
         told.append(f"{rest:,} for other reasons")
-    console.print(f"infeasible: {'; '.join(told)}", markup=False, highlight=False, style="yellow")
+    told = [f"infeasible: {'; '.join(told)}", *(without_designs(result.space) if result.front.empty else [])]
+    console.print("\n".join(told), markup=False, highlight=False, style="yellow")

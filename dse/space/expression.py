@@ -56,6 +56,10 @@ class Expression:
         ]
         return [_part(tree) for tree in found]
 
+    def left(self) -> "Expression | None":
+        """Return what a single comparison holds against its right-hand side; None of anything else."""
+        return _part(self.tree.left) if isinstance(self.tree, ast.Compare) and len(self.tree.ops) == 1 else None
+
     def __hash__(self) -> int:
         return hash(self.text)
 

@@ -1,11 +1,12 @@
 """What a sweep will take, before it runs."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dse.space.space import Space
 from dse.sweep.evaluate import CHUNK, result_columns
+from dse.sweep.within import within
 from dse.units import GIGA
 
 PAIRS_PER_CORE_SECOND = 78e6
@@ -36,13 +37,17 @@ ON_DISK_LIMIT = 20_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """About what a sweep takes: ``seconds``, ``memory_gb`` and ``disk_gb`` (1 GB = 1e9 B), of ``n`` designs."""
+    """About what a sweep takes: ``seconds``, ``memory_gb`` and ``disk_gb`` (1 GB = 1e9 B), of ``n`` designs.
+
+    ``within``: the share of designs that each constraint leaves, None where workloads decide it.
+    """
 
     n: int
     kernels: int
     seconds: float
     memory_gb: float
     disk_gb: float
+    within: dict[str, float | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
@@ -60,6 +65,7 @@ def estimate(space: Space) -> Estimate:
     evaluate = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
     write = rows * columns / CELLS_PER_SECOND
+    constraints = within(space)
     chunks = CHUNKS_HELD * CHUNK * columns * 8 / GIGA
     return Estimate(
         n=space.size,
@@ -67,7 +73,8 @@ def estimate(space: Space) -> Estimate:
         seconds=STARTUP_SECONDS + evaluate + write,
         memory_gb=RESIDENT_GB + chunks,
         disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
-        warnings=tuple(without_room(space)),
+        within={constraint.constraint: constraint.share for constraint in constraints},
+        warnings=(*without_room(space), *(constraint.told for constraint in constraints if constraint.told)),
     )
 
 

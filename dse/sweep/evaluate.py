@@ -164,10 +164,7 @@ class Evaluator:
         """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``)."""
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
-        results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
-        results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
-        results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
-        results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
+        results = self._untimed(gpus, axes, count)
         runs = []
         for workload in self.space.workloads:
             timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
@@ -185,6 +182,17 @@ class Evaluator:
         blank = self._reasons.is_blank(code)
         outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
         return outputs | {"code": code}
+
+    def untimed(self, columns: Columns) -> dict[str, Any]:
+        """Return what no workload decides, (designs,) or scalars: attributes, the base's too, areas, costs, peaks."""
+        return self._untimed(*gpu_batch(self._base, columns), len(next(iter(columns.values()))))
+
+    def _untimed(self, gpus: Gpu, axes: Gpu, count: int) -> dict[str, Any]:
+        results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
+        results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
+        results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
+        results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
+        return results
 
     def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array, Array]:
         """Area [mm2] and cost [USD] of the dies, and of the memory [USD]."""

@@ -109,7 +109,9 @@ def test_caveats_name_calibration_and_power(result: SweepResult, impossible: Swe
 
 
 def test_nothing_feasible(impossible: SweepResult) -> None:
-    assert answer(impossible) == ["None of the 2 designs can be had; the reasons are counted below."]
+    nothing, why = answer(impossible)
+    assert nothing == "None of the 2 designs can be had; the reasons are counted below."
+    assert why.startswith("No design is within die_mm2 <= 5: die_mm2 is ")
     assert findings.infeasible(impossible)[["reason", "designs"]].to_numpy().tolist() == [
         ["constraint: die_mm2 <= 5", 2]
     ]

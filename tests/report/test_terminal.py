@@ -62,6 +62,7 @@ def test_reasons_are_told(impossible: SweepResult) -> None:
     text = printed(impossible)
     assert text.startswith("Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)")
     assert "infeasible: 2 constraint: die_mm2 <= 5" in text
+    assert "no design is within die_mm2 <= 5: die_mm2 is" in text
 
 
 def test_headers_break_at_their_parts() -> None:
