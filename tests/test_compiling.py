@@ -1,4 +1,4 @@
-"""Programs compiled in a hurry compute what programs compiled with care do: values and derivatives, in 64 bits."""
+"""Programs compiled in a hurry compute what programs compiled with care do, in 64 bits; batches are filled up."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dse.compiling import derivatives_quick_to_compile, quick_to_compile
+from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.power.sequence import in_sequence
 from dse.workload.engine import Host
 from tests.power.test_sequence import CHOICE, H200, program, record
@@ -33,3 +33,15 @@ def test_every_choice_computes_the_same(function):
         careful = np.asarray(jax.jit(function)(clock))
         for options in (quick_to_compile(), derivatives_quick_to_compile()):
             assert np.asarray(jax.jit(function, compiler_options=options)(clock)) == pytest.approx(careful, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("count", "least", "rows"), [(3, 4, 4), (4, 4, 4), (5, 4, 8), (1, 1024, 1024), (1025, 1024, 2048)]
+)
+def test_batches_are_filled_up_by_their_last_row(count, least, rows):
+    batch = {"a": np.arange(count), "b": np.arange(2.0 * count).reshape(count, 2)}
+    filled = filled_up(batch, least)
+    for name, values in batch.items():
+        assert filled[name].shape == (rows, *values.shape[1:])
+        np.testing.assert_array_equal(filled[name][:count], values)
+        assert (filled[name][count:] == values[-1]).all()
