@@ -105,7 +105,10 @@ def numerical_gradient(f, x: np.ndarray, entries: np.ndarray) -> np.ndarray:
     return (high - low) / (2 * steps)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in ("paper", "blend by units") else pytest.mark.slow) for name in MODELS],
+)
 def test_gradients_equal_finite_differences(name):
     """Every coefficient, and of the launch everything that is not 0 (a hard switch has a kink there)."""
     arrays, rest = eqx.partition(model(name), eqx.is_array)

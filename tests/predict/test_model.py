@@ -52,11 +52,16 @@ def test_kinds_of_kernels():
     assert set(KINDS.values()) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("residual", [False, True])
 @pytest.mark.parametrize(
-    ("name", "base"),  # of the linear ones, one on the model that compiles longest
-    [("ols", Roofline()), ("nnls", AMALI), ("elastic_net", Roofline()), ("forest", AMALI), ("network", AMALI)],
-)
+    ("name", "base", "residual"),  # of the linear ones, one on the model that compiles longest
+    [
+        ("ols", Roofline(), False), ("nnls", AMALI, True), ("elastic_net", Roofline(), True), ("forest", AMALI, False),
+        ("network", AMALI, True),
+        *(pytest.param(name, base, residual, marks=pytest.mark.slow) for name, base, residual in (
+            ("ols", Roofline(), True), ("nnls", AMALI, False), ("elastic_net", Roofline(), False),
+            ("forest", AMALI, True), ("network", AMALI, False))),
+    ],
+)  # fmt: skip
 def test_the_contract_of_timing_models(name, base, residual):
     model, kernels = (
         predicted(name, residual, base),

@@ -47,7 +47,10 @@ that only some of them have, and lets a shorter latency hide less."""
 
 many = settings(derandomize=True, max_examples=25, deadline=None, database=None)
 models = pytest.mark.parametrize("model", MODELS)
-every_model = pytest.mark.parametrize("model", EVERY)
+every_model = pytest.mark.parametrize(
+    "model", [pytest.param(name, marks=pytest.mark.slow if name == "amali" else ()) for name in EVERY]
+)
+"""AMALI's equations run as calibrated; the published numbers, some of them neutral, in the slow run."""
 
 
 def with_doubles(design):
