@@ -137,7 +137,7 @@ def explain(
     from dse.search.top import check_top, shortened
 
     check_top(top)
-    check_writable(out)
+    check_writable(out, gpu, against, workload.partition(":")[0], calibration, power)
     other = None if against is None else load_sheet(against, "--against")
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]

@@ -334,6 +334,7 @@ def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> 
         (["h100"], "WORKLOAD"),
         (["h100", "gpt2_xl", "-o", "."], "is a folder"),
         (["h100", "gpt2_xl", "-o", f"{__file__}/a.html"], "is a file"),
+        (["h100", __file__, "-o", __file__], "is read by this command"),
         (["h100", "gpt2_xl:dtype=fp8", "--timing", "roofline", "--against", "a100"], "have fp64"),
     ],
 )
