@@ -34,12 +34,14 @@ def scale(
     large:
         Size of the large scale model.
     """
+    from dse.report.page_parts import check_writable
     from dse.report.page_scaling import write_scaling_page
     from dse.report.terminal_scaling import notes, print_scaling
     from dse.scaling.scale import scale as answer_scale
 
-    answer = answer_scale(table, small, large)
     page = out or Path(f"scale-{table.stem}.html")
+    check_writable(page, table)
+    answer = answer_scale(table, small, large)
     write_scaling_page(answer, page)
     if json_:
         for note in notes(answer):

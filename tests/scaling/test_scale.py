@@ -101,3 +101,11 @@ def test_only_figures_import_plotly():
     }
     assert len(found) > 1
     assert all(p.parent.name == "report" and p.name.startswith("figures") for p in found), found
+
+
+def test_the_page_is_not_written_over_the_table(tmp_path, capsys):
+    path = written(tmp_path, TABLE)
+    before = path.read_bytes()
+    assert run_command(["scale", str(path), "-o", str(path)]) == 2
+    assert "is read by this command" in capsys.readouterr().err
+    assert path.read_bytes() == before
