@@ -44,7 +44,7 @@ def test_a_name_loads_on_first_use():
     assert set(dir(dse)) == set(dse.__all__)
 
 
-@pytest.mark.parametrize("name", ["search", "sweep"])
+@pytest.mark.parametrize("name", [pytest.param("search", marks=pytest.mark.slow), "sweep"])
 def test_a_folder_that_shares_its_name_with_a_function_is_called_as_it(name):
     code = f"""
 import dse, pytest

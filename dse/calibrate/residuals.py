@@ -144,7 +144,6 @@ def _regimes(where: np.ndarray) -> list[tuple[str, np.ndarray]]:
 def rewrite(path: Path, residuals: Iterable[Residual]) -> None:
     """Put residuals in place of those in a calibration's TOML; nothing else of the file changes."""
     text = Path(path).read_text(encoding="utf-8")
-    text = re.sub(r"\n\[\[residuals\]\]\n(?:[^\[\n][^\n]*\n)*", "", text)
     text = re.sub(r"\nresiduals = \[\n(?: [^\n]*\n)*\]\n", "\n", text)
     if "\n[harnesses]" not in text:
         raise InputError(f"{path}: no table [harnesses]; give a file that 'dse calibrate timing -o' wrote")

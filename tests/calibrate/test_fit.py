@@ -34,13 +34,14 @@ def problem(seed: int = 0, rows: int = 12) -> Linear:
 def optimum(p: Linear, weights: np.ndarray, strength: float, bend: float | None):
     """The constrained optimum by SciPy in the coefficients themselves."""
     value = jax.jit(lambda x: p.objective(x, jnp.asarray(weights), jnp.asarray(strength), bend))
+    slope, curvature = jax.jit(jax.grad(value)), jax.jit(jax.hessian(value))
     order = np.zeros((6, 6))
     for i, parent in enumerate(PARENT):
         if parent >= 0:
             order[i, i], order[i, parent] = 1.0, -RATIO[i]
     found = optimize.minimize(
-        lambda x: 1e3 * float(value(x)), np.ones(6), jac=lambda x: 1e3 * np.asarray(jax.grad(value)(x)),
-        hess=lambda x: 1e3 * np.asarray(jax.hessian(value)(x)), method="trust-constr",
+        lambda x: 1e3 * float(value(x)), np.ones(6), jac=lambda x: 1e3 * np.asarray(slope(x)),
+        hess=lambda x: 1e3 * np.asarray(curvature(x)), method="trust-constr",
         bounds=optimize.Bounds(1e-3, 5.0), constraints=optimize.LinearConstraint(order, 0.0, np.inf),
         options={"gtol": 1e-10, "xtol": 1e-14, "barrier_tol": 1e-12, "maxiter": 3000},
     )  # fmt: skip

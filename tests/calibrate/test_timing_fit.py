@@ -78,6 +78,7 @@ def test_the_prior_stands_at_zero_and_bounds_hold():
         assert all(p.low * 0.999 <= x <= p.high * 1.001 for p, x in zip(parameters(), far, strict=True))
 
 
+@pytest.mark.slow
 def test_gradient_equals_finite_differences(measured):
     with jax.enable_x64(True):
         rows = timed(measured.head(40))
