@@ -1,7 +1,7 @@
 """The board model fitted to a measured table: shape families left out, strengths of the prior, bootstrap draws."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +14,18 @@ from dse.calibrate.board_fit import LONG_US, PRIOR_WEIGHT
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibrate.launches import Rows, load_rows
-from dse.calibrate.measured import read_operators, refuse_one_family
+from dse.calibrate.measured import read_operators, refuse_one_family, tensor_parallel
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import Coefficient
 from dse.calibrate.residuals import quantiles
 from dse.calibrate.run_kinds import RUNS
-from dse.calibrate.validate import uncovered
+from dse.calibrate.validate import without_power
 from dse.errors import InputError
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet
 from dse.power.board import FREE
 from dse.power.calibration import LEFT_OUT
+from dse.skipped import Skipped, counted, why_skipped
 from dse.uncertainty import Uncertainty
 
 STRENGTHS = (PRIOR_WEIGHT / 3, PRIOR_WEIGHT, PRIOR_WEIGHT * 3)
@@ -50,13 +51,13 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     InputError for a table that cannot be used.
     """
     measured = read_operators(path)
-    frame = measured.frame.assign(device=device_names(measured.frame))
+    frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = uncovered(frame, unknown)
+    reason = without_power(frame, unknown)
     reason = reason.where((reason != "") | ~frame["op"].isin(RUNS), "a run of a whole network: no kernel")
     short = (reason == "") & (frame["latency_us"] < LONG_US)
     reason = reason.where(~short, f"shorter than {LONG_US:g} us: power of what ran before")
-    skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:
         raise InputError(_nothing_left(path, skipped))
@@ -101,8 +102,8 @@ def _refuse_above_the_limit(path: Path, watts: pd.Series, sheet: GpuSheet) -> No
         )
 
 
-def _nothing_left(path: Path, skipped: Mapping[str, int]) -> str:
-    return f"{path}: no row can be fitted: " + "; ".join(f"{reason} ({n})" for reason, n in skipped.items())
+def _nothing_left(path: Path, skipped: Skipped) -> str:
+    return f"{path}: no row can be fitted: {why_skipped(skipped)}"
 
 
 def _off(*ratios: np.ndarray) -> list[np.ndarray]:

@@ -9,10 +9,9 @@ from dse.calibrate.nsight import NO_SHAPE
 from dse.calibrate.run_kinds import DTYPES as RUN_DTYPES
 from dse.calibrate.run_kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
 from dse.errors import accepted
-from dse.workload.measured_row import ALL_REDUCE, PRODUCTS
+from dse.workload.measured_row import ALL_REDUCE, ATTENTION, PRODUCTS
 from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
-ATTENTION = ("attn_prefill", "attn_decode")
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "tf32", "fp8", "int8", "fp4")),
     **dict.fromkeys(ATTENTION, ("bf16", "fp16")),

@@ -14,6 +14,7 @@ from dse.calibrate.residuals import quantiles
 from dse.calibrate.timing import FAR_OFF
 from dse.calibrate.validation_notes import OTHER_UNIT
 from dse.errors import InputError
+from dse.skipped import Skipped, why_skipped
 from dse.toml_text import pairs
 from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
 
@@ -63,7 +64,7 @@ class EngineAnswer:
     alone_left_out: float | None
     low: float
     high: float
-    skipped: dict[str, int]
+    skipped: Skipped
     networks: tuple[str, ...]
     devices: tuple[str, ...]
 
@@ -127,13 +128,12 @@ def calibrate_engine(
         raise InputError("NAME: '' is no name; give the engine's, as vllm_2025")
     if not tables:
         raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
-    base, skipped = find_engine(like, "--like"), {}
+    base, skipped = find_engine(like, "--like"), Skipped()
     read = tuple(read_times(Path(table)) for table in tables)
     runs = Runs(part for table in read for part in measured_runs(table, skipped, base, gpu, calibration))
     if len(runs.table) < FEWEST:
-        why = "; ".join(f"{reason} ({n})" for reason, n in skipped.items())
         raise InputError(f"{', '.join(map(str, tables))}: {len(runs.table)} runs of whole networks can be fitted, "
-                         f"{FEWEST} are needed; others: {why or 'none'}")  # fmt: skip
+                         f"{FEWEST} are needed; others: {why_skipped(skipped) or 'none'}")  # fmt: skip
     out = runs.table["out"].to_numpy()
     every = np.ones(len(out), bool)
     seen = ~out if 0 < out.sum() <= len(out) / 2 else every

@@ -17,6 +17,7 @@ from dse.calibrate.measured import OperatorTable, tensor_parallel
 from dse.calibrate.network_rows import Passes, network_rows, passes_of
 from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.timing import left_out
+from dse.skipped import Skipped, counted
 from dse.workload.engine import COSTS, Engine
 
 SCALES = {"launch_us": 30.0, "step_us": 1000.0, "request_us": 50.0, "prompt_us": 1000.0, "reduce_us": 10.0, "turn": 1.0}
@@ -66,7 +67,7 @@ class Runs:
 
 
 def measured_runs(
-    table: OperatorTable, skipped: dict[str, int], engine: Engine | None = None, gpu: str | None = None,
+    table: OperatorTable, skipped: Skipped, engine: Engine | None = None, gpu: str | None = None,
     calibration: str | None = None,
 ) -> Iterator[tuple[pd.DataFrame, Passes]]:  # fmt: skip
     """Yield each device's runs of a table with their steps, kernels timed; others count as skipped.
@@ -75,15 +76,12 @@ def measured_runs(
     :func:`dse.calibrate.device_models.device_models` takes them, of the devices that have runs.
     """
     frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
-    for op, why in WHY_NOT.items():
-        _count(skipped, f"{op}: {why}", int((frame["op"] == op).sum()))
-    others = int((~frame["op"].isin((*RUNS, *WHY_NOT))).sum())
-    _count(skipped, f"no runs of whole networks ({', '.join(RUNS)})", others)
+    skipped.update(counted(map(_why_no_run, frame["op"])))
     runs = frame[frame["op"].isin(RUNS)]
     models, unknown = device_models(runs, gpu=gpu, calibration=calibration)
     for device, mine in runs.groupby("device"):
         if device in unknown:
-            _count(skipped, unknown[str(device)], len(mine))
+            skipped[unknown[str(device)]] += len(mine)
             continue
         used = models[str(device)]
         rows = network_rows(mine, used.sheet, skipped, engine)
@@ -91,9 +89,10 @@ def measured_runs(
             yield rows.table, passes_of(used.model, rows)[0]
 
 
-def _count(skipped: dict[str, int], reason: str, rows: int) -> None:
-    if rows:
-        skipped[reason] = skipped.get(reason, 0) + rows
+def _why_no_run(op: object) -> str:
+    if op in RUNS:
+        return ""
+    return f"{op}: {WHY_NOT[str(op)]}" if op in WHY_NOT else f"no runs of whole networks ({', '.join(RUNS)})"
 
 
 def fit_costs(

@@ -4,14 +4,13 @@ Every implementation that the tables hold enough rows of is fitted to its own: m
 the values shared by all GPUs, any other about its shipped ones.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
-from dse.calibrate.covered import ATTENTION, uncovered
+from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import device_names
 from dse.calibrate.implementations import by_implementation, that_ran
 from dse.calibrate.layer_rows import as_operators
@@ -23,6 +22,7 @@ from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
 from dse.errors import InputError
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
+from dse.skipped import Skipped, counted
 from dse.timing.calibration import (
     MATRIX,
     SHARED,
@@ -33,7 +33,7 @@ from dse.timing.calibration import (
 )
 from dse.workload.attention_library import DEFAULTS, attention_libraries, names_library
 from dse.workload.harness import find_harness
-from dse.workload.measured_row import PRODUCTS, notes_of
+from dse.workload.measured_row import ATTENTION, PRODUCTS, notes_of
 from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 FITTED: dict[str, tuple[str, ...]] = {
@@ -106,12 +106,12 @@ def _joined(read: Sequence[OperatorTable]) -> pd.DataFrame:
     return as_operators(frame.assign(device=device_names(frame)))
 
 
-def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataFrame, Counter[str]]:
+def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataFrame, Skipped]:
     devices = [str(device) for device in frame["device"].unique()]
     if Path(gpu).suffix == ".toml":
         if len(devices) > 1:
             raise InputError(f"{gpu}: the tables hold {len(devices)} devices ({', '.join(devices)}); give rows of one")
-        return frame, Counter()
+        return frame, Skipped()
     mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
     if not mine.any():
         raise InputError(
@@ -119,10 +119,10 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
             'a GPU TOML instead (base = "h100_sxm" and what differs) and tables of that one device'
         )
     others = [d for d in devices if find_preset(d) != sheet.name]
-    return frame[mine], Counter({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
+    return frame[mine], Skipped({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
 
 
-def _usable(frame: pd.DataFrame, counts: Counter[str]) -> pd.DataFrame:
+def _usable(frame: pd.DataFrame, counts: Skipped) -> pd.DataFrame:
     """Return the rows that a fit can use, each once; the others are added to ``counts``."""
     again = frame.duplicated()  # a table given twice says no more than once: intervals count its rows
     counts.update({"repeats another row in every column": int(again.sum())} if again.any() else {})
@@ -134,11 +134,11 @@ def _usable(frame: pd.DataFrame, counts: Counter[str]) -> pd.DataFrame:
     wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
     unknown = uncovered(frame, {})
     wrong = unknown.where(unknown != "", wrong)
-    counts.update({str(reason): int(n) for reason, n in wrong[wrong != ""].value_counts().items()})
+    counts.update(counted(wrong))
     return frame[wrong == ""]
 
 
-def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Counter[str],
+def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Skipped,
           report: Report | None) -> list[TimingAnswer]:  # fmt: skip
     """Fit every implementation that has rows enough; those of others are added to ``counts``."""
     fits, few = [], []

@@ -13,6 +13,7 @@ from dse.calibrate.timing import fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
+from dse.skipped import Skipped, why_skipped
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.measured_operator import family
 
@@ -24,7 +25,7 @@ FEW_FAMILIES = 3
 
 
 def load_implementations(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], skipped: dict[str, int], most: int = MOST
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], skipped: Skipped, most: int = MOST
 ) -> dict[str, TimedRows]:
     """Return the rows of ``frame`` with their kernels by the implementation that ran them.
 
@@ -36,7 +37,7 @@ def load_implementations(
     drawn = pd.concat([part.sample(min(most, len(part)), random_state=0) for _, part in groups])
     parts = list(blocks(drawn, sheets, None, skipped))
     if not parts:
-        raise InputError("no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
+        raise InputError(f"no row can be fitted: {why_skipped(skipped)}")
     return by_implementation(joined(parts))
 
 

@@ -1,4 +1,4 @@
-"""Measured rows as launches on a GPU: the kernel that runs, its timing and its activity."""
+"""Measured rows as launches whose watts can be told: the activity of the kernel that runs."""
 
 from typing import Any, NamedTuple
 
@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.power.activity import Activity, activity
+from dse.predict.kernels import load_launches
+from dse.skipped import Skipped
 from dse.timing.amali import Amali
-from dse.timing.chosen import fastest_kernels
 from dse.timing.timing import Timing, TimingModel
-from dse.workload.measured_operator import family, operator_on
+from dse.workload.measured_operator import family
 
 
 class Rows(NamedTuple):
@@ -29,32 +29,20 @@ class Rows(NamedTuple):
     own_timing: Timing
 
 
-def load_rows(
-    table: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int], model: TimingModel | None = None
-) -> Rows | None:
+def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: Skipped, model: TimingModel | None = None) -> Rows | None:
     """Rows of a measured table on a GPU: the candidate that the timing ``model`` (None: AMALI uncalibrated) finds
     fastest stands for each.
 
-    Rows without a kernel on this GPU count in ``skipped``; None where no row is left.
+    Rows without a kernel that this GPU runs count in ``skipped``; None where no row is left.
     """
-    gpu = sheet.record()
-    made, operators = [], []
-    for place, row in enumerate(table.itertuples()):
-        try:
-            found = operator_on(gpu, row)
-        except InputError as error:
-            skipped[f"{row.op}: {error}"] = skipped.get(f"{row.op}: {error}", 0) + 1
-            continue
-        made.append(place)
-        operators.append(found)
-    if not made:
+    found = load_launches(table, sheet, model or Amali(), skipped)
+    if found is None:
         return None
-    table = table.iloc[made].reset_index(drop=True)
-    kernels, timing = fastest_kernels(model or Amali(), operators, gpu)
-    table["family"] = [family(row) for row in table.itertuples()]
-    at_measured = timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / timing.microseconds)
-    counted = jax.vmap(lambda kernel, timing: activity(kernel, timing, gpu))
-    return Rows(table, gpu, counted(kernels, at_measured), at_measured, counted(kernels, timing), timing)
+    table = found.frame.assign(family=[family(row) for row in found.frame.itertuples()])
+    at_measured = found.timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / found.timing.microseconds)
+    counts = jax.vmap(lambda kernel, timing: activity(kernel, timing, found.gpu))
+    activities = [counts(found.kernels, timing) for timing in (at_measured, found.timing)]
+    return Rows(table, found.gpu, activities[0], at_measured, activities[1], found.timing)
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

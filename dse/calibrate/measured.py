@@ -11,6 +11,7 @@ import pandas as pd
 from dse.calibrate.nsight import is_export, read_export
 from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
 from dse.errors import InputError, accepted
+from dse.skipped import Skipped, counted
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
                     "seq_q", "seq_kv", "latency_us")  # fmt: skip
@@ -56,7 +57,7 @@ class OperatorTable:
     path: str
     sha256: str
     frame: pd.DataFrame
-    skipped: dict[str, int]
+    skipped: Skipped
 
 
 def table_kind(path: Path) -> str:
@@ -107,7 +108,7 @@ def read_operators(path: Path) -> OperatorTable:
     keep = ~np.any(list(reasons.values()), axis=0)
     if not keep.any():
         raise InputError(f"{path}: no row of {len(frame)} has power_w above 0 and latency_us; nothing to compare with")
-    skipped = {reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()}
+    skipped = Skipped({reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()})
     return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
 
 
@@ -117,7 +118,7 @@ def read_times(path: Path) -> OperatorTable:
     keep = ~np.isnan(time)
     if not keep.any():
         raise InputError(f"{path}: no row of {len(frame)} has latency_us; nothing to compare with")
-    skipped = {} if keep.all() else {"no latency_us": int((~keep).sum())}
+    skipped = counted(np.where(keep, "", "no latency_us"))
     return OperatorTable(str(path), sha256(path), frame[keep].reset_index(drop=True), skipped)
 
 

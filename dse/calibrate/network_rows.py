@@ -13,6 +13,7 @@ from dse.calibrate.network_steps import Step, Steps
 from dse.calibrate.timed import NEVER_US, TimedRows, can_run, candidate_us, timings
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
+from dse.skipped import Skipped
 from dse.timing.timing import TimingModel
 from dse.workload.engine import COSTS, Engine, host_of
 from dse.workload.operator import fastest
@@ -56,7 +57,7 @@ class Passes:
 
 
 def network_rows(
-    frame: pd.DataFrame, sheet: GpuSheet, skipped: dict[str, int], engine: Engine | None = None
+    frame: pd.DataFrame, sheet: GpuSheet, skipped: Skipped, engine: Engine | None = None
 ) -> NetworkRows | None:
     """Return the runs of ``frame`` on a GPU with their steps, None where none is left; others count in ``skipped``.
 
@@ -68,7 +69,7 @@ def network_rows(
         try:
             ran, passes = made.run(row)
         except InputError as error:
-            skipped[str(error)] = skipped.get(str(error), 0) + 1
+            skipped[str(error)] += 1
             continue
         kept.append(i)
         engines.append(ran)

@@ -20,13 +20,14 @@ from dse.power.activity import activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.sequence import in_sequence
+from dse.skipped import Skipped
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.engine import Engine, Host
 from dse.workload.kernel import Kernel
 
 
 def run_watts(
-    frame: pd.DataFrame, models: Mapping[str, DeviceModel], model: BoardPower, own_time: bool, skipped: dict[str, int]
+    frame: pd.DataFrame, models: Mapping[str, DeviceModel], model: BoardPower, own_time: bool, skipped: Skipped
 ) -> pd.DataFrame:
     """Return the runs of whole networks of a table with ``predicted_w``; others count in ``skipped``.
 
@@ -42,8 +43,7 @@ def run_watts(
         table, places = predicted_runs(used.model, rows)
         runs = can_run(table["predicted_us"])
         if not runs.all():
-            reason = f"{used.sheet.title} runs none of the kernels of a run"
-            skipped[reason] = skipped.get(reason, 0) + int((~runs).sum())
+            skipped[f"{used.sheet.title} runs none of the kernels of a run"] += int((~runs).sum())
         board = _Board(rows, places, used.model, model, used.sheet.record())
         ratio = np.ones(len(table)) if own_time else (table["latency_us"] / table["predicted_us"]).to_numpy()
         watts = [board.watts(int(i), float(ratio[i])) for i in np.flatnonzero(runs)]

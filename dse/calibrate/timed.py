@@ -17,6 +17,7 @@ from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
+from dse.skipped import Skipped
 from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
 from dse.workload.harness import Harness, harness_of
@@ -160,7 +161,7 @@ def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
 
 
 def blocks(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
 ) -> Iterator[TimedRows]:  # fmt: skip
     """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
 
@@ -190,7 +191,7 @@ Records = dict[tuple[str, str], Any]
 
 
 def _block(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: dict[str, int],
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
     records: Records,
 ) -> TimedRows | None:  # fmt: skip
     kept, columns, gpus, groups = [], [], [], []
@@ -198,7 +199,7 @@ def _block(
         sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
         candidates, reason = _candidates(row, sheet, way)
         if reason:
-            skipped[reason] = skipped.get(reason, 0) + 1
+            skipped[reason] += 1
             continue
         kernel = candidates[0].kernel
         arithmetic, memory = sheet_times(kernel, sheet)

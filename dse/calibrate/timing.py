@@ -13,6 +13,7 @@ from dse.calibrate.timed import TimedRows, blocks, joined
 from dse.calibrate.timing_answer import LEFT_OUT, TimingAnswer
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
+from dse.skipped import Skipped, why_skipped
 from dse.timing.calibration import MATRIX, TimingCalibration
 from dse.workload.harness import Harness
 from dse.workload.implementation import KINDS
@@ -85,7 +86,7 @@ def left_out(families: Iterable[str]) -> np.ndarray:
 
 
 def drawn_rows(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None,
-               skipped: dict[str, int], most: int = MOST_ROWS) -> TimedRows:  # fmt: skip
+               skipped: Skipped, most: int = MOST_ROWS) -> TimedRows:  # fmt: skip
     """Return rows with their kernels, at most ``most`` fitted and left-out ones of a device and an operator.
 
     ``sheets``: device -> GPU; ``harness``: None takes each row's by its source. Rows beyond ``most`` and those without
@@ -95,11 +96,9 @@ def drawn_rows(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Har
     groups = frame.groupby([frame["device"].to_numpy(), frame["op"].to_numpy(), out])
     drawn = [part.sample(min(most, len(part)), random_state=0) for _, part in groups]
     if sum(map(len, drawn)) < len(frame):
-        reason = f"beyond {most} rows of a device and an operator, drawn at random"
-        skipped[reason] = skipped.get(reason, 0) + len(frame) - sum(map(len, drawn))
+        beyond = len(frame) - sum(map(len, drawn))
+        skipped[f"beyond {most} rows of a device and an operator, drawn at random"] += beyond
     parts = list(blocks(pd.concat(drawn), sheets, harness, skipped)) if drawn else []
     if not parts:
-        raise InputError(
-            "calibrate timing: no row can be fitted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items())
-        )
+        raise InputError(f"calibrate timing: no row can be fitted: {why_skipped(skipped)}")
     return joined(parts)

@@ -8,18 +8,22 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.board_fit import LONG_US, watts_of
-from dse.calibrate.covered import ATTENTION, SHAPES
+from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.launches import load_rows
 from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
-from dse.calibrate.run_kinds import RUNS, WHY_NOT
+from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
 from dse.power.board import BoardPower
+from dse.skipped import Skipped, counted, why_skipped
+from dse.workload.measured_row import ATTENTION
 
 OPERATORS = ("gemm", *ATTENTION)
 DTYPES = ("bf16", "fp16")
 """What the board's power was fitted to: rows of another kind are skipped, and counted."""
+
+NOT_FITTED = "the board's power was not fitted to "
 
 FITTED_ON = "h200"
 SEEN = (
@@ -69,13 +73,13 @@ def validate_power(
 
 def compared(
     measured: OperatorTable, time: str, model: BoardPower, gpu: str | None = None
-) -> tuple[pd.DataFrame, dict[str, int]]:
+) -> tuple[pd.DataFrame, Skipped]:
     """Return the rows that the model covers with their ``gpu`` and ``predicted_w``, and how many others there are, by
     reason."""
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = uncovered(frame, unknown)
-    skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    reason = without_power(frame, unknown)
+    skipped = measured.skipped + counted(reason)
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
     for device, group in covered[~runs].groupby("device", sort=True):
@@ -86,27 +90,21 @@ def compared(
     if runs.any():
         parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
     if not sum(map(len, parts)):
-        why = "; ".join(f"{r} ({n})" for r, n in skipped.items())
-        raise InputError(f"{measured.path}: no row can be compared: {why}")
+        raise InputError(f"{measured.path}: no row can be compared: {why_skipped(skipped)}")
     judged = pd.concat(parts, ignore_index=True)
     return judged.assign(gpu=[models[str(device)].sheet.name for device in judged["device"]]), skipped
 
 
-def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
-    """Return why the model does not cover each row, "" where it does; ``unknown``: device -> why none of its rows."""
-    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
-    known = (*OPERATORS, *RUNS, *WHY_NOT)
-    values = {op: "" if op in known else f"no kernel is made for operator {op!r}" for op in frame["op"].unique()}
-    reason = reason.where(reason != "", frame["op"].map(values).astype(str))
-    for op, why in WHY_NOT.items():
-        reason = reason.where((reason != "") | (frame["op"] != op), why)
-    other = frame["op"].isin(OPERATORS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
-    types = "no kernel is made for data type " + frame["dtype"].map(repr).astype(str)
-    reason = reason.where((reason != "") | ~other, types)
-    for op in OPERATORS:
-        lacking = ~(frame[list(SHAPES[op])] > 0).all(axis=1) & (frame["op"] == op)
-        reason = reason.where((reason != "") | ~lacking, f"{op} without its {', '.join(SHAPES[op])}")
-    return reason
+def without_power(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why the power of each row is not compared, "" where it is: kernels of the fit, and runs of them.
+
+    ``frame`` and ``unknown`` as for :func:`dse.calibrate.covered.uncovered`.
+    """
+    reason, op = uncovered(frame, unknown), frame["op"].astype(str)
+    other = ~op.isin((*OPERATORS, *RUNS))
+    wide = ~other & ~op.isin(RUNS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
+    reason = reason.where((reason != "") | ~other, NOT_FITTED + op)
+    return reason.where((reason != "") | ~wide, NOT_FITTED + op + " in " + frame["dtype"].astype(str))
 
 
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.covered import ATTENTION, uncovered
+from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.layer_rows import NVLINK, as_operators
@@ -22,10 +22,12 @@ from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import validation_notes
 from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, with_limit, worst_rows
 from dse.errors import InputError
+from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.engine import Engine, find_engine
 from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.measured_operator import none_runs
 from dse.workload.measured_row import ALL_REDUCE
 
 
@@ -69,7 +71,7 @@ def validate_time(
     served = find_engine(engine, "--engine") if engine else None
     _refuse_unused(measured.path, frame, harness, engine)
     reason = uncovered(frame, unknown)
-    skipped = measured.skipped | {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    skipped = measured.skipped + counted(reason)
     parts = []
     for device, mine in frame[reason == ""].groupby("device", sort=True):
         used, whole = models[str(device)], mine["op"].isin(RUNS)
@@ -77,21 +79,14 @@ def validate_time(
         parts += _predicted_runs(mine[whole], used, skipped, served)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
-    for row in rows[~runs].itertuples():
-        why = _none_runs(row, models[str(row.device)].sheet.title)
-        skipped[why] = skipped.get(why, 0) + 1
+    skipped += counted(none_runs(row, models[str(row.device)].sheet.title) for row in rows[~runs].itertuples())
     if not runs.any():
-        raise InputError(f"{table}: no row can be predicted: " + "; ".join(f"{r} ({n})" for r, n in skipped.items()))
+        raise InputError(f"{table}: no row can be predicted: {why_skipped(skipped)}")
     worst = worst_rows(rows, runs, parts)
     rows = with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
     return TimeValidation(document, validation_notes(rows, models, found, harness), str(table), rows, found)
-
-
-def _none_runs(row: Any, gpu: str) -> str:
-    heads = f" with heads of {row.head_dim:g}" if row.op in ATTENTION else ""
-    return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
 
 
 def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:
@@ -126,7 +121,7 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
 
 
 def _predicted_runs(
-    frame: pd.DataFrame, used: DeviceModel, skipped: dict[str, int], engine: Engine | None
+    frame: pd.DataFrame, used: DeviceModel, skipped: Skipped, engine: Engine | None
 ) -> list[PredictedRows]:
     """Runs of whole networks on one GPU with what is predicted, and their interval's ends ``low`` and ``high``."""
     rows = network_rows(frame, used.sheet, skipped, engine) if len(frame) else None

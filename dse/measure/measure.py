@@ -18,6 +18,7 @@ from dse.measure.kernels import Measured, measured
 from dse.measure.program import NotMeasurableError, check_launches, compiled
 from dse.measure.stopwatch import WARM_UP, Times, busy, times
 from dse.measure.table import Table
+from dse.skipped import Skipped
 
 STAYS, ROTATES, COLD = "dse_measure_warm", "dse_measure", "dse_measure_cold"
 """Sources of the rows, and names of their harnesses: every operand stays in one buffer; weights rotate through several;
@@ -129,11 +130,11 @@ def measure(
     board, why = find_board(device.local_hardware_id) if device.platform == "gpu" else (None, "no power: no GPU")
     on_gpu = device.platform == "gpu"
     session = Session(device, board, care or (QUICK if quick else Care()), graphs and on_gpu)
-    table, skipped, begun = Table(out), {}, perf_counter()
+    table, skipped, begun = Table(out), Skipped(), perf_counter()
     before = table.rows
     for task in wanted:
         if seconds is not None and perf_counter() - begun > seconds:
-            skipped["time was up"] = skipped.get("time was up", 0) + 1
+            skipped["time was up"] += 1
             continue
         _into(table, task, session, skipped)
         progress(1)
@@ -144,7 +145,7 @@ def measure(
     return MeasureAnswer(str(out), kind, table.rows, table.rows - before, skipped, tuple(notes))
 
 
-def _into(table: Table, task: Task, session: Session, skipped: dict[str, int]) -> None:
+def _into(table: Table, task: Task, session: Session, skipped: Skipped) -> None:
     """Write the rows of a task that the table lacks; what cannot be measured is counted."""
     try:
         for row in rows_of(task, session, table.has):
@@ -155,7 +156,7 @@ def _into(table: Table, task: Task, session: Session, skipped: dict[str, int]) -
         reason = f"{task.op}: {' '.join(str(error).split())[:160]}"
     else:
         return
-    skipped[reason] = skipped.get(reason, 0) + 1
+    skipped[reason] += 1
 
 
 def rows_of(task: Task, session: Session, has: Callable[[dict[str, Any]], bool]) -> Iterator[dict[str, Any]]:

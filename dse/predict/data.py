@@ -1,6 +1,5 @@
 """Launches as rows to learn from: features and measured cycles, of one kind of operator on several devices."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -10,10 +9,13 @@ import numpy as np
 import pandas as pd
 
 from dse.compiling import quick_to_compile
+from dse.errors import InputError
+from dse.hardware.presets import load_sheet
 from dse.predict.features import DEMANDS, demands, operand_bytes
 from dse.predict.kernels import Launches, load_launches
 from dse.predict.predictors import Rows
 from dse.predict.table import MeasuredTable
+from dse.skipped import Skipped, why_skipped
 from dse.timing.timing import TimingModel
 from dse.units import GIGA, KILO, NANO
 
@@ -75,15 +77,16 @@ def learnable(launches: Launches) -> Learnable:
     return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
 
 
-def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, Counter[str]]:
+def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, Skipped]:
     """Return the rows of some devices of a table, and how many have no kernel, by reason."""
     parts: list[Learnable] = []
-    skipped: Counter[str] = Counter()
+    skipped = Skipped()
     for preset in presets:
-        launches, without = load_launches(measured.of(preset), preset, model)
-        skipped += without
-        if len(launches.frame):
+        launches = load_launches(measured.of(preset), load_sheet(preset), model, skipped)
+        if launches is not None:
             parts.append(learnable(launches))
+    if not parts:
+        raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(skipped)}")
     return joined(parts), skipped
 
 

@@ -1,6 +1,5 @@
 """The answer of ``dse predict``: a device predicted from the others of a measured table, generation left out."""
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from dse.predict.predictors import PREDICTORS
 from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
 from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
 from dse.predict.transfer import MIN_ROWS, Judged, Transfer, transfer
+from dse.skipped import Skipped, why_skipped
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 
@@ -106,13 +106,12 @@ def predict(
     rows, skipped = load_learnable(
         measured, [*trained, preset, *([known] if known not in (None, *trained) else [])], base
     )
-    counts = Counter(measured.skipped) + skipped
+    counts = measured.skipped + skipped
     groups = groups_of(rows)
     progress(1)
     transfers = _transfers(groups, trained, preset, counts, predictors, progress)
     if not transfers:
-        told = "; ".join(f"{why} ({count})" for why, count in counts.items())
-        raise InputError(f"{measured.path}: nothing to learn from: {told}")
+        raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(counts)}")
     studies = {"feature_study": feature_study(transfers), "versions": version_study(groups, transfers),
                "fewer_sms": fewer_sms(measured, groups, preset, base)}  # fmt: skip
     if known:
@@ -126,7 +125,7 @@ def _transfers(
     groups: Any,
     trained: list[str],
     preset: str,
-    counts: Counter[str],
+    counts: Skipped,
     predictors: tuple[str, ...],
     progress: Callable[[int], None],
 ) -> dict[tuple[str, str], Transfer]:

@@ -10,6 +10,7 @@ import pandas as pd
 from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index
+from dse.skipped import Skipped, counted, why_skipped
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
@@ -44,7 +45,7 @@ class MeasuredTable:
     path: str
     sha256: str
     frame: pd.DataFrame
-    skipped: dict[str, int]
+    skipped: Skipped
 
     def of(self, device: str) -> pd.DataFrame:
         """Return the rows of a device (any of its names)."""
@@ -62,11 +63,10 @@ def read_measured(path: Path) -> MeasuredTable:
         frame[column] = values
         refuse_cells(path, column, values, values <= 0, "give a positive number")
     reason = _uncovered(frame, time)
-    skipped = {str(k): int(n) for k, n in reason[reason != ""].value_counts().items()}
+    skipped = counted(reason)
     kept = frame[reason == ""].copy()
     if kept.empty:
-        told = "; ".join(f"{why} ({count})" for why, count in skipped.items())
-        raise InputError(f"{path}: no row can be used: {told or 'it has none'}")
+        raise InputError(f"{path}: no row can be used: {why_skipped(skipped) or 'it has none'}")
     kept["batch"] = kept["batch"].fillna(1.0)
     kept["preset"] = kept["device"].map(lambda name: find_preset(str(name)))
     kept["family"] = _joined(kept, FAMILIES)

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.covered import ATTENTION, SHAPES
+from dse.calibrate.covered import SHAPES
 from dse.calibrate.held import HELD
 from dse.calibrate.run_kinds import FORWARD, RUNS
 from dse.calibrate.validate_time import TimeValidation
 from dse.calibrate.worst_rows import OVERHEAD, QUANTISING
 from dse.timing.timing import PHASE_CAUSES
-from dse.workload.measured_row import ALL_REDUCE, PRODUCTS
+from dse.workload.measured_row import ALL_REDUCE, ATTENTION, PRODUCTS
 
 MOST_POINTS = 3000
 """Points that a scatter shows: more only blacken it and slow the page."""

@@ -1,6 +1,5 @@
 """The answer of ``dse scale``: every larger size predicted from two scale models, by every method, beside the truth."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from dse.errors import InputError
 from dse.scaling.cliffs import Cliff, find_cliffs
 from dse.scaling.scale_model import METHODS, ScaleModels, interval
 from dse.scaling.table import Benchmark, Sheet, read_scale_table
+from dse.skipped import Skipped, why_skipped
 
 
 class Point(NamedTuple):
@@ -120,16 +120,17 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
         raise InputError(f"--small {small:g} --large {large:g}: give two sizes, the smaller first")
     sheets = table if isinstance(table, list) else read_scale_table(Path(table))
     name = "sheets" if isinstance(table, list) else str(table)
-    skipped: Counter[str] = Counter()
+    skipped = Skipped()
     answers = [_answer(name, sheet, small, large, skipped) for sheet in sheets]
     if not any(answer.points for answer in answers):
-        told = "; ".join(f"{reason} ({count})" for reason, count in skipped.items())
-        raise InputError(f"{name}: nothing can be predicted: {told or 'no size is larger than the scale models'}")
+        raise InputError(
+            f"{name}: nothing can be predicted: {why_skipped(skipped) or 'no size is larger than the scale models'}"
+        )
     return ScaleAnswer(name, tuple(answers), dict(skipped))
 
 
 def _answer(
-    name: str, sheet: Sheet, small: float | None, large: float | None, skipped: Counter[str]
+    name: str, sheet: Sheet, small: float | None, large: float | None, skipped: Skipped
 ) -> SheetAnswer:  # fmt: skip
     if small is None or large is None:
         sizes = sorted({size for benchmark in sheet.benchmarks for size in benchmark.sizes})
@@ -154,7 +155,7 @@ def _answer(
 
 
 def _models(
-    benchmark: Benchmark, small: float, large: float, unit: str, skipped: Counter[str]
+    benchmark: Benchmark, small: float, large: float, unit: str, skipped: Skipped
 ) -> ScaleModels | None:  # fmt: skip
     """Return the benchmark's scale models; None, and counted, where the table lacks one or a miss rate it needs."""
     low, high = benchmark.at("ipc", small), benchmark.at("ipc", large)
@@ -177,7 +178,7 @@ def _cliffs(benchmark: Benchmark, small: float, large: float) -> tuple[Cliff, ..
 
 
 def _points(
-    benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...], skipped: Counter[str]
+    benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...], skipped: Skipped
 ) -> Iterator[Point]:  # fmt: skip
     for size in (size for size in benchmark.sizes if size > models.n_L):
         truth = benchmark.at("ipc", size)

@@ -10,7 +10,7 @@ from dse.workload.attention_library import library_of
 from dse.workload.gemm import gemm_operator
 from dse.workload.harness import Harness, harness_of, harnesses
 from dse.workload.library import REPRESENTATIVE, SIMT_TILES, Library
-from dse.workload.measured_row import ALL_REDUCE, PRODUCTS, attention_of, notes_of, product_of, reduction_of
+from dse.workload.measured_row import ALL_REDUCE, ATTENTION, PRODUCTS, attention_of, notes_of, product_of, reduction_of
 from dse.workload.measured_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.quantised import library_for, quantises
@@ -56,6 +56,12 @@ def operator_on(gpu: Gpu, row: Any) -> Operator:
     way = harness_of(str(getattr(row, "source", "")))
     wgmma = bool(gpu.warpgroup_mma > 0)
     return operator(row, float(gpu.compute_capability), way, warpgroup=wgmma, sm_count=float(gpu.sm_count))
+
+
+def none_runs(row: Any, gpu: str) -> str:
+    """Why a row has no time on a GPU that runs none of its kernels."""
+    heads = f" with heads of {row.head_dim:g}" if row.op in ATTENTION else ""
+    return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
 
 
 def _that_ran(notes: str, library: Library) -> Library:

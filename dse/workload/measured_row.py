@@ -17,6 +17,9 @@ from dse.workload.operator import Operator
 PRODUCTS = ("gemm", "gemm_bias", "bmm")
 """Operators that are matrix products; a bias is taken as free."""
 
+ATTENTION = ("attn_prefill", "attn_decode")
+"""Operators that are attention over a prompt, and over one token a request."""
+
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 

@@ -11,6 +11,7 @@ from dse.calibrate import launches
 from dse.calibrate.board_fit import LONG_US
 from dse.calibrate.launches import Rows
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "measured"
 PAIR_US = 50.0
@@ -22,7 +23,7 @@ HELD_OUT = (7, 8, 9)
 
 def load_rows(table: pd.DataFrame, preset: str) -> Rows:
     """Rows of a measured table on a preset, with the mark of the families that no fit sees."""
-    rows = launches.load_rows(table, load_sheet(preset), {})
+    rows = launches.load_rows(table, load_sheet(preset), Skipped())
     assert rows is not None, f"no row has a kernel on {preset}"
     rows.table["held_out"] = [zlib.crc32(name.encode()) % 10 in HELD_OUT for name in rows.table["family"]]
     return rows

@@ -18,6 +18,7 @@ from dse.calibrate.quantised_time import pass_timings
 from dse.calibrate.timed import TimedRows, best, blocks, joined, timings
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.collective import all_reduce_operator
 from dse.workload.gemm import Gemm, gemm_operator
@@ -76,7 +77,7 @@ def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
     model = load_timing_calibration(preset).model
 
     def built(quantises: str) -> TimedRows:
-        return joined(list(blocks(frame, {device: sheet}, replace(harness, quantises=quantises), {})))
+        return joined(list(blocks(frame, {device: sheet}, replace(harness, quantises=quantises), Skipped())))
 
     rows = built("")
     whole, unsplit = best(model, rows)[0], best(model, built("tensor"))[0]
@@ -100,7 +101,7 @@ def llmcompass_products(path: Path) -> None:
     """Print the error of LLMCompass's products, with the harness's overhead and with one fitted to them."""
     frame = read_times(path).frame
     frame = frame[(frame["op"] == "gemm") & (frame["device"] == A100)]
-    rows = joined(list(blocks(frame, {A100: load_sheet(A100_PRESET)}, None, {})))
+    rows = joined(list(blocks(frame, {A100: load_sheet(A100_PRESET)}, None, Skipped())))
     predicted = best(load_timing_calibration(A100_PRESET).model, rows)[0]
     measured, given = rows.table["latency_us"].to_numpy(), rows.table["overhead_us"].to_numpy()
     overhead = fitted_overhead(predicted - given, measured)

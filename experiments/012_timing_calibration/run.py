@@ -27,6 +27,7 @@ from dse.calibrate.timing import drawn_rows, fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import (
     Residual,
     implementation_calibration,
@@ -242,7 +243,7 @@ def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Dev
         frame = tables[name].frame
         tensor = (frame["op"] == "gemm") & frame["dtype"].isin(("bf16", "fp16"))
         frame = frame[(frame["device"] == device) & tensor]
-        rows[preset] = drawn_rows(frame, {device: load_sheet(preset)}, None, {}, most=most)
+        rows[preset] = drawn_rows(frame, {device: load_sheet(preset)}, None, Skipped(), most=most)
     return Devices(rows, tables)
 
 
@@ -257,7 +258,7 @@ def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingA
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
         mine = table.frame[table.frame["device"] == device]
-        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), {}, 1000)
+        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), 1000)
         answers[name] = fitted(name, [table], (preset,), rows, implementation=name, start=dict(start))
     return answers
 

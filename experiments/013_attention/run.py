@@ -25,6 +25,7 @@ from dse.calibrate.timing import left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 
@@ -221,7 +222,7 @@ def main() -> None:
         return
     tables = [read_times(arguments.folder / name) for name in TABLES]
     frame = pd.concat([t.frame for t in tables], ignore_index=True)
-    skipped: dict[str, int] = {}
+    skipped = Skipped()
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
     print("skipped:", skipped)
     if arguments.few:

@@ -26,6 +26,7 @@ from dse.calibrate.timing import fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.vector_fit import VectorFit, fit_vector
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.workload import vector
 from dse.workload.harness import harness_of
@@ -119,7 +120,7 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
 
 def timed(frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> TimedRows:
     """Return rows with their kernels, of the counts as they stand in the tables."""
-    return joined(list(blocks(frame, sheets, None, {})))
+    return joined(list(blocks(frame, sheets, None, Skipped())))
 
 
 def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, sheets: dict[str, GpuSheet],

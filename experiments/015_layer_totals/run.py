@@ -13,6 +13,7 @@ import pandas as pd
 from dse.calibrate.measured import read_times
 from dse.calibrate.timed import best, blocks, joined
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 
 TABLES = {
@@ -39,7 +40,7 @@ def predicted(frame: pd.DataFrame) -> pd.DataFrame:
     for device, mine in frame.groupby("device"):
         sheet = load_sheet(str(device))
         name = sheet.name if sheet.name in shipped_calibrations() else SHARED
-        rows = joined(list(blocks(mine, {str(device): sheet}, None, {})))
+        rows = joined(list(blocks(mine, {str(device): sheet}, None, Skipped())))
         parts.append(rows.table.assign(predicted_us=best(load_timing_calibration(name).model, rows)[0]))
     return pd.concat(parts, ignore_index=True)
 

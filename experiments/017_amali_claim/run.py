@@ -16,6 +16,7 @@ from dse.calibrate.measured import read_times
 from dse.calibrate.regimes import LONG_US, compute_bound
 from dse.calibrate.timed import TimedRows, best, blocks, joined
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.amali import Amali
 from dse.timing.calibration import SHARED, load_timing_calibration
 from dse.timing.timing import TimingModel
@@ -35,7 +36,7 @@ def measured(folder: Path) -> dict[str, TimedRows]:
     frame = read_times(folder / "aiconfigurator__gemm.csv").frame
     long = frame[(frame["dtype"] == "bf16") & (frame["latency_us"] >= LONG_US)]
     drawn = {d: long[long["device"] == d].sample(ROWS, random_state=0) for d in DEVICES}
-    return {d: joined(list(blocks(rows, {d: load_sheet(d)}, None, {}))) for d, rows in drawn.items()}
+    return {d: joined(list(blocks(rows, {d: load_sheet(d)}, None, Skipped()))) for d, rows in drawn.items()}
 
 
 def errors(model: TimingModel, rows: TimedRows) -> dict[str, float]:

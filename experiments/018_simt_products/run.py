@@ -24,6 +24,7 @@ from dse.calibrate.timing import fit_timed, left_out
 from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of, prior_values
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.tables import read_table
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 
@@ -147,7 +148,7 @@ def main() -> None:
     arguments = parser.parse_args()
     tables = [read_times(arguments.folder / "neusight__gemm_fp32.csv")]
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
-    rows = load_implementations(tables[0].frame, sheets, {}, MOST)[NAME]
+    rows = load_implementations(tables[0].frame, sheets, Skipped(), MOST)[NAME]
     device, op = rows.table["device"].astype(str).to_numpy(), rows.table["op"].astype(str).to_numpy()
     gpus = tuple(sorted(DEVICES.values()))
     if arguments.intervals:

@@ -13,6 +13,7 @@ from dse.calibrate.device_models import device_models
 from dse.calibrate.measured import read_operators, tensor_parallel
 from dse.calibrate.run_power import run_watts
 from dse.power.board import BoardPower
+from dse.skipped import Skipped
 
 
 def main() -> None:
@@ -20,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     table = read_operators(parser.parse_args().folder / "llm_inference_bench__e2e.csv")
-    skipped: dict[str, int] = {}
+    skipped = Skipped()
     models, _ = device_models(table.frame)
     frame = run_watts(table.frame.assign(tp=tensor_parallel(table)), models, BoardPower.from_table(), True, skipped)
     print("| GPU | runs | measured W | error % | bias |\n" + "|---" * 5 + "|")

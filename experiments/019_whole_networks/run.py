@@ -14,6 +14,7 @@ import dse
 from dse.calibrate.engine_fit import Runs, measured_runs
 from dse.calibrate.measured import read_times
 from dse.calibrate.residuals import quantiles
+from dse.skipped import Skipped
 from dse.workload.engine import SHARED
 
 TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e", "neusight__e2e_fp32")
@@ -117,7 +118,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
     tables = [read_times(arguments.folder / f"{name}.csv") for name in TABLES]
-    runs = Runs(part for table in tables for part in measured_runs(table, {}))
+    runs = Runs(part for table in tables for part in measured_runs(table, Skipped()))
     nothing_fitted = runs.table["engine"].isin([name for name, free in FREE.items() if not free])
     runs.table["out"] |= nothing_fitted
     found = fitted(runs)

@@ -22,6 +22,7 @@ from dse.calibrate.measured import read_times
 from dse.calibrate.regimes import LONG_US
 from dse.hardware.presets import load_sheet
 from dse.report.progress import doing
+from dse.skipped import Skipped
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
 from dse.uncertainty import SHARE
 from dse.workload.measured_vector import VECTOR
@@ -204,7 +205,7 @@ def never_attention(folder: Path) -> Iterator[Line]:
     """Yield a line for each implementation of attention with the mean costs of all others of its kind."""
     attention = experiment("013_attention")
     frame = pd.concat([read_times(folder / name).frame for name in attention.TABLES], ignore_index=True)
-    rows = load_implementations(frame, {d: load_sheet(p) for d, p in attention.DEVICES.items()}, {})
+    rows = load_implementations(frame, {d: load_sheet(p) for d, p in attention.DEVICES.items()}, Skipped())
     for kind in (attention.PREFILL, attention.DECODE):
         costs = {name: implementation_calibration(name).values for name in kind}
         for name in kind:

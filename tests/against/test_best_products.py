@@ -14,6 +14,7 @@ import pytest
 
 from dse.calibrate.timed import best, blocks
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import calibration_for, load_timing_calibration
 from dse.workload.harness import harnesses
 
@@ -45,7 +46,7 @@ def tflops(preset: str, shapes: list[tuple[int, int, int]], dtype: str = "bf16",
     columns = {"device": preset, "op": "gemm", "dtype": dtype, "latency_us": 1.0}
     frame = pd.DataFrame(shapes, columns=["m", "n", "k"]).astype(float).assign(**columns)
     harness = replace(harnesses()["deepbench"], launches=float(launches))
-    (rows,) = blocks(frame, {preset: load_sheet(preset)}, harness, {})
+    (rows,) = blocks(frame, {preset: load_sheet(preset)}, harness, Skipped())
     time, _ = best(load_timing_calibration(calibration_for(preset)).model, rows)
     return 2e-6 * frame[["m", "n", "k"]].prod(axis=1).to_numpy() / time
 

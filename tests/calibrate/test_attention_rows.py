@@ -13,6 +13,7 @@ from dse.calibrate.timing import left_out
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration, shipped_implementations
 from dse.workload.attention_library import attention_libraries, library_of
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
@@ -59,7 +60,7 @@ def rows_of(table: str, device: str, op: str, words: str = "") -> pd.DataFrame:
 ])  # fmt: skip
 def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op, bound):
     frame = rows_of("aiconfigurator__attention.csv", device, op, words)
-    loaded = load_implementations(frame, {device: load_sheet(DEVICES[device])}, {})
+    loaded = load_implementations(frame, {device: load_sheet(DEVICES[device])}, Skipped())
     model, errors, inside = load_timing_calibration(DEVICES[device]), [], []
     for name, rows in loaded.items():
         out = left_out(rows.table["family"])

@@ -14,6 +14,7 @@ from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.engine import COSTS, engines, find_engine
 
@@ -28,7 +29,7 @@ def table(tmp_path_factory):
     frame = pd.DataFrame(shapes * 2, columns=["batch", "seq_q", "seq_kv", "tp"]).astype(float)
     frame["group"] = ["x_Llama-2-7b-hf"] * len(shapes) + ["x_Meta-Llama-3-8B"] * len(shapes)
     frame = frame.assign(device=DEVICE, op="llm_e2e", dtype="bf16", latency_us=1.0)
-    rows = network_rows(frame, load_sheet(DEVICE), {}, LIKE)
+    rows = network_rows(frame, load_sheet(DEVICE), Skipped(), LIKE)
     assert rows is not None
     times = predicted_runs(load_timing_calibration("h100_sxm").model, rows)[0]["predicted_us"]
     path = tmp_path_factory.mktemp("engine") / "runs.csv"
@@ -97,7 +98,7 @@ def test_a_gpu_and_a_calibration_for_runs_of_a_device_without_a_preset(table, tm
 @pytest.mark.slow
 def test_a_fit_that_is_worse_than_kernels_alone_says_so(table, tmp_path, capsys):
     assert calibrate_engine("mine", [table], "vllm_2024").warnings == ()
-    runs = Runs(measured_runs(read_times(table), {}, LIKE))
+    runs = Runs(measured_runs(read_times(table), Skipped(), LIKE))
     frame, out = runs.table, runs.table["out"].to_numpy()
     bare = np.exp(runs.error(np.ones(len(out), bool), {})) * frame["latency_us"]  # without any host
     path = tmp_path / "apart.csv"

@@ -18,6 +18,7 @@ from dse.calibrate.timing_fit import Known, model_of, parameters
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import (
     UNSEEN,
     Residual,
@@ -226,7 +227,7 @@ def test_a_kernel_of_other_costs_is_recovered_and_predicted(tmp_path, capsys):
     truth = shipped | {"cta": 1.5 * shipped["cta"], "dram": 0.75 * shipped["dram"]}
     path = table(tmp_path / "t.csv", decodes(300))
     frame = pd.read_csv(path)
-    rows = joined(list(blocks(frame, {GPU: load_sheet(GPU)}, None, {})))
+    rows = joined(list(blocks(frame, {GPU: load_sheet(GPU)}, None, Skipped())))
     us = best(model_of(truth), rows)[0] * np.exp(0.03 * np.random.default_rng(1).standard_normal(len(frame)))
     frame.assign(latency_us=us).to_csv(path, index=False)
     out = tmp_path / "mine.toml"

@@ -10,6 +10,7 @@ from dse.calibrate.timed import best, blocks
 from dse.calibrate.validate_time import validate_time
 from dse.calibrate.worst_rows import with_limit
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import calibration_for, load_timing_calibration
 from dse.workload.harness import harnesses, highest_clocks
 
@@ -19,7 +20,7 @@ LARGE = {"op": "gemm", "m": 8192.0, "n": 8192.0, "k": 8192.0, "latency_us": 1.0}
 def chosen(preset: str, dtype: str = "fp16", source: str = "neusight", **shape: float):
     """The kernel of one product, and the model that chose it."""
     frame = pd.DataFrame([LARGE | shape | {"device": preset, "dtype": dtype, "source": source}])
-    (rows,) = blocks(frame, {preset: load_sheet(preset)}, None, {})
+    (rows,) = blocks(frame, {preset: load_sheet(preset)}, None, Skipped())
     model = load_timing_calibration(calibration_for(preset)).model
     return model, best(model, rows)[1]
 
@@ -33,7 +34,7 @@ def slower(preset: str, launches: float, run_us: float = 0.0, dtype: str = "fp16
 def test_a_t4_at_its_70_watts():
     """24 TFLOP/s in a hundred products of 4096 (forums.developer.nvidia.com 264462), of 65 on the sheet."""
     frame = pd.DataFrame([LARGE | dict.fromkeys("mnk", 4096.0) | {"device": "T4", "dtype": "fp16", "source": ""}])
-    (rows,) = blocks(frame, {"T4": load_sheet("t4")}, harnesses()["unknown"], {})
+    (rows,) = blocks(frame, {"T4": load_sheet("t4")}, harnesses()["unknown"], Skipped())
     time, _ = best(load_timing_calibration("shared").model, rows)
     assert 2e-6 * 4096**3 / time[0] == pytest.approx(24.0, rel=0.15)
 

@@ -14,6 +14,7 @@ from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.report.page_validate import validation_page_html
+from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.engine import COSTS, engines
 
@@ -26,7 +27,7 @@ ROW = {"device": "H100-SXM5-80GB", "dtype": "bf16", "group": "x_Meta-Llama-3-8B"
 
 def runs(*changes):
     """Rows of ROW with changes on an H100, and why others are none."""
-    skipped = {}
+    skipped = Skipped()
     return network_rows(pd.DataFrame([ROW | change for change in changes]), H100, skipped), skipped
 
 
@@ -124,7 +125,7 @@ def test_rows_that_are_no_runs_say_why():
 )
 def test_a_wrong_cell_is_named(change, said, tmp_path):
     for engine in (None, engines()["vllm_2024"]):  # validated, or fitted
-        skipped = {}
+        skipped = Skipped()
         assert network_rows(pd.DataFrame([ROW | change]), H100, skipped, engine) is None
         assert list(skipped.values()) == [1] and said in next(iter(skipped))
     path = tmp_path / "runs.csv"
@@ -136,7 +137,7 @@ def test_a_wrong_cell_is_named(change, said, tmp_path):
 
 def test_rows_that_their_source_computed_are_never_fitted():
     capped = {"source": "splitwise", "device": "H100-SXM5-80GB-350Wcap", "notes": ""}
-    skipped = {}
+    skipped = Skipped()
     assert network_rows(pd.DataFrame([ROW | capped]), H100, skipped, engines()["vllm_2024"]) is None
     assert "computed, not measured" in next(iter(skipped))
 

@@ -13,6 +13,7 @@ from dse.calibrate.validate import validate_power
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.power.board import BoardPower
+from dse.skipped import Skipped
 from dse.sweep.run import run
 from dse.timing.calibration import load_timing_calibration
 from tests.calibrate.test_network_rows import ROW
@@ -36,7 +37,7 @@ def watts(table, own_time):
     frame = measured.frame.assign(tp=tensor_parallel(measured))
     frame = frame[frame["op"].isin(RUNS) & (frame["device"] != "TPU")]
     models, _ = device_models(frame)
-    return run_watts(frame, models, BoardPower.from_table(), own_time, {})["predicted_w"].to_list()
+    return run_watts(frame, models, BoardPower.from_table(), own_time, Skipped())["predicted_w"].to_list()
 
 
 def test_it_is_what_dse_run_says(table):

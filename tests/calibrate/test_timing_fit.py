@@ -20,6 +20,7 @@ from dse.calibrate.timing_fit import fit_rows, model_of, objective, parameters, 
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import UNSEEN, load_timing_calibration
 from dse.workload.harness import find_harness, harness_of, harnesses
 from tests.programs import quick_jit
@@ -43,7 +44,7 @@ def products(count: int = ROWS, seed: int = 0) -> pd.DataFrame:
 
 
 def timed(frame: pd.DataFrame) -> TimedRows:
-    return joined(list(blocks(frame, {DEVICE: load_sheet(DEVICE)}, None, {})))
+    return joined(list(blocks(frame, {DEVICE: load_sheet(DEVICE)}, None, Skipped())))
 
 
 def synthetic(values: dict[str, float], noise: float = 0.03, count: int = ROWS) -> pd.DataFrame:
@@ -246,7 +247,7 @@ def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, preset, w
     frame = pd.read_csv(path, low_memory=False)
     frame = frame[(frame["device"] == device) & (frame["dtype"] == "bf16")]
     frame = frame[left_out([f"g{n:g}_{k:g}" for n, k in zip(frame["n"], frame["k"], strict=True)])]
-    rows = joined(list(blocks(frame, {device: load_sheet(preset)}, None, {})))
+    rows = joined(list(blocks(frame, {device: load_sheet(preset)}, None, Skipped())))
     predicted, _ = best(load_timing_calibration(preset).model, rows)
     error = 100 * np.abs(predicted / rows.table["latency_us"].to_numpy() - 1)
     assert len(error) > 500

@@ -16,6 +16,7 @@ from dse.calibrate.validate_time import validate_time
 from dse.calibrate.vector_fit import _problem, built, fit_vector
 from dse.errors import accepted
 from dse.hardware.presets import load_sheet
+from dse.skipped import Skipped
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -101,7 +102,7 @@ def test_the_joint_fit_builds_the_kernels_of_single_rows(op):
 def test_a_joint_fit_recovers_times_it_made():
     frame, sheets = rows(count=120), {DEVICE: load_sheet(DEVICE)}
     model = load_timing_calibration("h100_sxm").model
-    predicted, _ = best(model, joined(list(blocks(frame, sheets, None, {}))))
+    predicted, _ = best(model, joined(list(blocks(frame, sheets, None, Skipped()))))
     noisy = frame.assign(latency_us=predicted * np.exp(0.03 * np.random.default_rng(1).standard_normal(120)))
     fit = fit_vector(noisy, sheets, "vllm_vector", np.ones(120), steps=300)
     assert np.abs(fit.predicted_us / predicted - 1).mean() < 0.04
@@ -127,7 +128,7 @@ def test_shipped_calibrations_on_left_out_rows(table, least, most):
     for device, mine in frame.groupby("device"):
         sheet = load_sheet(str(device))
         model = load_timing_calibration(sheet.name if sheet.name in shipped_calibrations() else SHARED).model
-        timed = joined(list(blocks(mine, {str(device): sheet}, None, {})))
+        timed = joined(list(blocks(mine, {str(device): sheet}, None, Skipped())))
         off.append(100 * np.abs(best(model, timed)[0] / timed.table["latency_us"].to_numpy() - 1))
     assert np.concatenate(off).mean() < most
 
@@ -137,7 +138,7 @@ def test_a_single_row_is_shared_out_where_nobody_says_whose_kernel_ran():
     one = rows("gelu", "", count=1).assign(rows=1.0, cols=2.0**26)
     labels = [c.label for c in operator(first(one), 9.0, find_harness("unknown")).candidates]
     assert {label.split()[0] for label in labels} == {"vllm_vector", "pytorch_vector"}
-    timed = joined(list(blocks(one, {DEVICE: load_sheet(DEVICE)}, None, {})))
+    timed = joined(list(blocks(one, {DEVICE: load_sheet(DEVICE)}, None, Skipped())))
     assert best(load_timing_calibration(SHARED).model, timed)[0][0] < 400
 
 
