@@ -46,3 +46,8 @@ def test_every_room_has_its_place():
     assert len(FILES) > 30
     assert {p.parent.name for p in FILES if p.parent != PACKAGE} <= set(ORDER)
     assert {p.stem for p in FILES if p.parent == PACKAGE} <= BASE | {"__main__"}
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "report").glob("page*.py")), ids=lambda p: p.name)
+def test_a_page_takes_nothing_from_the_terminal(path):
+    assert not [name for name in imported(path) if name.startswith("dse.report.terminal")]

@@ -88,8 +88,9 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
         "away from the power limit a constant does as well: operands, which nobody recorded, decide (experiment 006)",
     ]
     left_out = _left_out(found, rows.table["family"], on.sheet)
-    return Answer("board", f"board_refit_{measured.sha256[:8]}", measured.path, measured.sha256, len(rows.table),
-                  skipped, found.strength, models, fitted, None, notes, left_out)  # fmt: skip
+    name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
+    return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, found.strength, by, models,
+                  fitted, None, notes, left_out)  # fmt: skip
 
 
 def _refuse_above_the_limit(path: Path, watts: pd.Series, sheet: GpuSheet) -> None:

@@ -13,7 +13,8 @@ from dse.uncertainty import Uncertainty
 class Answer:
     """A fit and its judgement: ``models`` rows of errors [%], ``notes`` sentences about what they do not say.
 
-    ``left_out``: the interval that predictions with these coefficients get, None where no model computes with them.
+    ``strength_by``: how the prior's strength was chosen. ``left_out``: the interval that predictions with these
+    coefficients get, None where no model computes with them.
     """
 
     kind: str
@@ -23,6 +24,7 @@ class Answer:
     rows: int
     skipped: dict[str, int]
     strength: float
+    strength_by: str
     models: list[dict[str, Any]]
     coefficients: list[Coefficient]
     condition: float | None

@@ -37,8 +37,9 @@ def run(
         Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
     from dse.compiling import cache_compilations
+    from dse.report.notes_run import run_notes
     from dse.report.progress import doing
-    from dse.report.terminal_run import print_run, run_notes
+    from dse.report.terminal_run import print_run
     from dse.sweep.run import run as run_one
 
     cache_compilations()

@@ -75,7 +75,7 @@ def calibrate_timing(
     from dse.calibrate.gpu_timing import calibrate_timing as fit
     from dse.compiling import cache_compilations
     from dse.report.page_parts import check_writable
-    from dse.report.terminal_validate import print_timing_fit
+    from dse.report.terminal_calibrate import print_timing_fit
 
     cache_compilations()
     check_writable(out, gpu, *tables)
@@ -128,7 +128,7 @@ def calibrate_engine(
     from dse.compiling import cache_compilations
     from dse.report.page_parts import check_writable
     from dse.report.progress import doing
-    from dse.report.terminal_validate import print_engine
+    from dse.report.terminal_calibrate import print_engine
 
     cache_compilations()
     if out and out.suffix != ".toml":
@@ -241,7 +241,7 @@ def validate(
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
     from dse.calibrate.validate import validate_power
     from dse.power.calibration import calibrated_board
-    from dse.report.terminal_calibrate import print_validation
+    from dse.report.terminal_validate import print_validation
 
     model = None if calibration is None else calibrated_board(Path(calibration))
     document = validate_power(table, time, model, gpu)

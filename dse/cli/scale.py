@@ -34,9 +34,10 @@ def scale(
     large:
         Size of the large scale model.
     """
+    from dse.report.findings_scaling import scaling_notes
     from dse.report.page_parts import check_writable
     from dse.report.page_scaling import write_scaling_page
-    from dse.report.terminal_scaling import notes, print_scaling
+    from dse.report.terminal_scaling import print_scaling
     from dse.scaling.scale import scale as answer_scale
 
     page = out or Path(f"scale-{table.stem}.html")
@@ -44,7 +45,7 @@ def scale(
     answer = answer_scale(table, small, large)
     write_scaling_page(answer, page)
     if json_:
-        for note in notes(answer):
+        for note in scaling_notes(answer):
             print(f"dse: {note}", file=sys.stderr)
         print_json(answer.document())
     else:

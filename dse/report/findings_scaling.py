@@ -44,3 +44,18 @@ def speed_ups(answer: ScaleAnswer) -> pd.DataFrame:
                           "factor": factor})  # fmt: skip
         rows += found
     return pd.DataFrame(rows, columns=["sheet", "unit", "benchmark", "size", "factor"])
+
+
+def coverage_text(answer: SheetAnswer) -> str:
+    """Return how often the recursion's interval held the truth, "" where there is none."""
+    held = [f"{inside} of {n} at {size:g}" for size, (inside, n) in answer.coverage().items()]
+    return (
+        f"The recursion's interval holds the table's value for {', '.join(held)} {answer.sheet.unit}s." if held else ""
+    )
+
+
+def scaling_notes(answer: ScaleAnswer) -> list[str]:
+    """Return what was skipped and why, and what few benchmarks do not say."""
+    said = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
+    alone = [s.sheet.name for s in answer.sheets if len(s.cliffs) == 1 and s.errors()]
+    return said + [f"{name}: one benchmark only; its errors say nothing of others" for name in alone]

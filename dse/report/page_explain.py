@@ -4,8 +4,8 @@ from html import escape
 from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
+from dse.report.notes_run import extrapolation, interval_notes
 from dse.report.page_parts import document, figure_section, note, row, section, swatches, table, write_whole
-from dse.report.terminal_run import extrapolation, interval_notes
 from dse.report.words import (
     RUN_LABELS,
     bracketed,

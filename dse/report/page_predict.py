@@ -9,6 +9,7 @@ from dse.predict.predict import PredictAnswer
 from dse.predict.transfer import Transfer
 from dse.report import figures_predict, findings_predict
 from dse.report.page_parts import document, figure_section, note, row, section, table, write_whole
+from dse.skipped import lines
 
 
 def write_predict_page(answer: PredictAnswer, path: Path) -> None:
@@ -20,8 +21,7 @@ def predict_page_html(answer: PredictAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
     title = f"{answer.target} predicted from {Path(answer.table).name}"
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
-    skipped = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
-    notes = "".join(map(note, (*answer.notes, *skipped)))
+    notes = "".join(map(note, (*answer.notes, *lines(answer.skipped))))
     parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
     for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
         parts += _operator(f"{op} {dtype}", found, number)

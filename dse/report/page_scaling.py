@@ -5,7 +5,6 @@ from pathlib import Path
 
 from dse.report import figures_scaling, findings_scaling
 from dse.report.page_parts import document, figure_section, note, write_whole
-from dse.report.terminal_scaling import coverage_text, notes
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 
 
@@ -17,7 +16,7 @@ def write_scaling_page(answer: ScaleAnswer, path: Path) -> None:
 def scaling_page_html(answer: ScaleAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
     title = f"{Path(answer.table).name}: large systems from two scale models"
-    parts = [f"<h1>{escape(title)}</h1>", *map(note, notes(answer))]
+    parts = [f"<h1>{escape(title)}</h1>", *map(note, findings_scaling.scaling_notes(answer))]
     for number, sheet in enumerate(answer.sheets):
         if sheet.points:
             parts.append(_sheet(sheet, number))
@@ -36,7 +35,7 @@ def _sheet(answer: SheetAnswer, number: int) -> str:
     parts = []
     if not errors.empty:
         drawn = figures_scaling.error_figure(errors, unit)
-        mean = "Mean over the benchmarks; hover for the largest. " + coverage_text(answer)
+        mean = "Mean over the benchmarks; hover for the largest. " + findings_scaling.coverage_text(answer)
         parts.append(figure_section(f"{answer.sheet.name}: errors", mean, drawn, f"figure-errors-{number}"))
     curves = figures_scaling.curves_figure(findings_scaling.curves(answer), unit, answer.small, answer.large)
     band = (

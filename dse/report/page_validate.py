@@ -10,8 +10,7 @@ from dse.calibrate.rooflines import FITTED_ROOFLINE
 from dse.calibrate.validate_time import TimeValidation
 from dse.report import figures_validate, findings_validate
 from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
-from dse.report.terminal_validate import WORDS
-from dse.report.words import MISSING
+from dse.report.words import MISSING, REGIMES
 
 COLUMNS = (
     ("rows", "n", "{:,}"), ("mean error [%]", "mape", "{:.1f}"), ("bias", "bias", "{:.2f}"),
@@ -107,7 +106,7 @@ def _groups(found: TimeValidation) -> str:
     for g in found.document["groups"]:
         this = (g["device"], f"{g['op']} {g['dtype']}")
         cells = [f'<td class="w">{escape(a if this != last else "")}</td>' for a in this]
-        cells.append(f'<td class="w">{escape(WORDS[g["regime"]])}</td>')
+        cells.append(f'<td class="w">{escape(REGIMES[g["regime"]])}</td>')
         rows.append(row("".join(cells) + "".join(_cell(g, *column[1:]) for column in COLUMNS), g["regime"] == "all"))
         last = this
     fitted = [note(n + ".") for n in found.notes if n.startswith(FITTED_ROOFLINE)]

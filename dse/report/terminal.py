@@ -11,6 +11,7 @@ from rich.text import Text
 
 from dse.report.answer import caveats
 from dse.report.findings import chosen_designs, lettered_front, measured_baseline, varied_axes
+from dse.report.terminal_parts import say
 from dse.report.words import gpu_name, number, short_values, signed_percent
 from dse.sweep.result import SweepResult
 from dse.sweep.within import without_designs
@@ -56,16 +57,16 @@ def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
     front, letters = lettered_front(result, rows)
     left_out = _print_table(_columns(result, front, letters), console)
     if left_out:
-        console.print(f"left out to fit: {', '.join(left_out)}", markup=False, highlight=False, style="dim")
+        say(console, f"left out to fit: {', '.join(left_out)}", "dim")
     if any(letters):
-        console.print(_legend(result), markup=False, highlight=False, style="dim")
+        say(console, _legend(result), "dim")
     if len(front) < len(result.front):
         console.print(
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
         )
     _print_reasons(result, console)
     for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
-        console.print(note, markup=False, highlight=False, style="dim")
+        say(console, note, "dim")
 
 
 def _legend(result: SweepResult) -> str:
@@ -161,4 +162,4 @@ def _print_reasons(result: SweepResult, console: Console) -> None:
     if rest := sum(count for _, count in items[MOST_REASONS:]):
         told.append(f"{rest:,} for other reasons")
     told = [f"infeasible: {'; '.join(told)}", *(without_designs(result.space) if result.front.empty else [])]
-    console.print("\n".join(told), markup=False, highlight=False, style="yellow")
+    say(console, "\n".join(told), "yellow")

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.report.terminal_run import extrapolation, interval_notes
+from dse.report.notes_run import extrapolation, interval_notes
+from dse.report.terminal_parts import plain_table, say
 from dse.report.words import (
     RUN_LABELS,
     bracketed,
@@ -42,26 +43,26 @@ def print_found(found: Explanation | Comparison, console: Console, most: int | N
 def print_explanation(found: Explanation, console: Console, most: int | None = None) -> None:
     """Print the moves as sentences, then a table of kernels for each phase."""
     run = found.run
-    _line(console, f"{run.workload.description} on {run.gpu.title}", "bold")
+    say(console, f"{run.workload.description} on {run.gpu.title}", "bold")
     _calibration(found, console)
-    _line(console, "; ".join(_told(found, name) for name in found.metrics))
+    say(console, "; ".join(_told(found, name) for name in found.metrics))
     for line in interval_notes(run):
-        _line(console, line, "dim")
+        say(console, line, "dim")
     console.print()
     _sentences(found.sentences(), console, most or MOST_SENTENCES)
     nothing = found.without_effect()
     if nothing:
-        _line(console, f"\nNo effect (below 0.05 %): {', '.join(nothing)}", "dim")
+        say(console, f"\nNo effect (below 0.05 %): {', '.join(nothing)}", "dim")
     if found.left_out:
-        _line(console, f"Not moved: {', '.join(found.left_out)} (--json says why)", "dim")
-    _line(console, METHOD, "dim")
+        say(console, f"Not moved: {', '.join(found.left_out)} (--json says why)", "dim")
+    say(console, METHOD, "dim")
     for phase in run.workload.phases:
         console.print()
         console.print(_kernels(found, phase.name, console.width, most))
-    _line(console, f"\nRoof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
+    say(console, f"\nRoof: DRAM at {bandwidth_gbs(run.gpu):,.0f} GB/s sustained, peaks at the sheet's clocks", "dim")
     for cause in PHASE_CAUSES:
         if any(run.stack(phase.name).get(cause, 0) for phase in run.workload.phases):
-            _line(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
+            say(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
 
 
 def _told(found: Explanation, name: str) -> str:
@@ -74,22 +75,22 @@ def _told(found: Explanation, name: str) -> str:
 def print_comparison(found: Comparison, console: Console, most: int | None = None) -> None:
     """Print two designs side by side: metrics, stacks, kernels, and what each differing attribute does alone."""
     first, second = found.first.run, found.second.run
-    _line(console, f"{first.workload.description}: {first.gpu.title} and {second.gpu.title}", "bold")
+    say(console, f"{first.workload.description}: {first.gpu.title} and {second.gpu.title}", "bold")
     _calibration(found.first, console)
     own, *swaps = found.sentences()
-    _line(console, f"  {own}")
+    say(console, f"  {own}")
     _sentences(swaps, console, most or MOST_SENTENCES)
-    _line(console, SWAPS, "dim")
+    say(console, SWAPS, "dim")
     console.print()
     names = [run.gpu.name if first.gpu.name != second.gpu.name else run.gpu.title for run in (first, second)]
     console.print(_metrics(found, names))
     if found.metrics["ratio_80"].notna().any():
-        _line(console, RATIO, "dim")
+        say(console, RATIO, "dim")
     for side in (first, second):
         if beyond := extrapolation(side):
-            _line(console, f"{side.gpu.title}: {beyond}", "dim")
+            say(console, f"{side.gpu.title}: {beyond}", "dim")
     for note in found.host_notes():
-        _line(console, note, "dim")
+        say(console, note, "dim")
     for phase in first.workload.phases:
         for title, table, key in (("ms by cause", found.stack, "cause"), ("ms by kernel", found.kernels, "kernel")):
             part = table[table["phase"] == phase.name]
@@ -118,25 +119,21 @@ def _heaviest(part: pd.DataFrame, key: str, most: int | None) -> list[tuple[str,
 
 
 def _calibration(found: Explanation, console: Console) -> None:
-    _line(console, timing_calibration(found.run.model), "yellow")
-    _line(console, f"power model: {power_calibration(found.run.power)}\n", "yellow")
-
-
-def _line(console: Console, text: str, style: str = "") -> None:
-    console.print(text, markup=False, highlight=False, style=style)
+    say(console, timing_calibration(found.run.model), "yellow")
+    say(console, f"power model: {power_calibration(found.run.power)}\n", "yellow")
 
 
 def _sentences(sentences: list[str], console: Console, most: int) -> None:
     for sentence in sentences[:most]:
-        _line(console, f"  {sentence}")
+        say(console, f"  {sentence}")
     more = len(sentences) - most
     if more > 0:
-        _line(console, f"  and {more} more with less effect (--top {len(sentences)} tells them)", "dim")
+        say(console, f"  and {more} more with less effect (--top {len(sentences)} tells them)", "dim")
 
 
 def _kernels(found: Explanation, phase: str, width: int, most: int | None) -> Table:
     """The stack of each kernel and its place on the roofline; a narrow terminal gets fewer columns."""
-    table = Table(title=f"{phase}: stack and roofline by kernel", title_justify="left", box=None, pad_edge=False)
+    table = plain_table(f"{phase}: stack and roofline by kernel")
     columns = {"kernel": 0, "ms": 0, "costs most": 0, "FLOP/B": 110, "TFLOP/s": 110, "of roof": 0, "of DRAM": 80,
                "steepest in": 110}  # fmt: skip
     shown = [name for name, needed in columns.items() if width >= needed]
@@ -191,7 +188,7 @@ def _sum(part: pd.DataFrame) -> tuple[str, float, float]:
 
 
 def _empty(title: str, columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = plain_table(title)
     table.add_column("")
     for name in columns:
         table.add_column(Text(name), justify="right")

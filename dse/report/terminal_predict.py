@@ -5,12 +5,13 @@ from rich.table import Table
 
 from dse.predict.predict import PredictAnswer, ranked
 from dse.predict.transfer import Transfer
+from dse.report.terminal_parts import plain_table, print_notes, say
 
 
 def print_predict(answer: PredictAnswer, console: Console) -> None:
     """Print the findings, the ranking of each operator, and what was skipped."""
     for sentence in answer.said():
-        console.print(sentence, markup=False, highlight=False, style="bold")
+        say(console, sentence, "bold")
     for (op, dtype), found in answer.transfers.items():
         console.print()
         console.print(_ranking(f"{op} {dtype}", found))
@@ -18,15 +19,12 @@ def print_predict(answer: PredictAnswer, console: Console) -> None:
         told = (
             f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
         )
-        console.print(f"{told} {row['e_out_families']['error']:.1f} %", markup=False, highlight=False)
-    for reason, count in answer.skipped.items():
-        console.print(f"skipped: {reason} ({count})", markup=False, highlight=False, style="yellow")
-    for note in answer.notes:
-        console.print(f"note: {note}", markup=False, highlight=False, style="dim")
+        say(console, f"{told} {row['e_out_families']['error']:.1f} %")
+    print_notes(answer.skipped, answer.notes, console)
 
 
 def _ranking(title: str, found: Transfer) -> Table:
-    table = Table(title=f"{title}: error, %", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = plain_table(f"{title}: error, %")
     table.add_column("predictor", no_wrap=True)
     table.add_column("mode", no_wrap=True)
     for name in ("E_out", "left out*", "target", "within 10", "Spearman"):

@@ -4,8 +4,9 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from dse.report.terminal_parts import plain_table, say
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -29,7 +30,7 @@ def print_rows(
     narrowest = {name: _narrowest(name, rows) for name in rows[0]}
     left_out = _left_out(narrowest, rest, console.width)
     widths = _widths({n: w for n, w in narrowest.items() if n not in left_out}, rows, console.width)
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = plain_table(title)
     for name, width in widths.items():
         numeric = all(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
         table.add_column(name, justify="right" if numeric else "left", overflow="fold", width=width)
@@ -37,7 +38,7 @@ def print_rows(
         table.add_row(*(Text(cell(row[name])) for name in widths))
     console.print(table)
     if left_out:
-        console.print(f"\n{', '.join(left_out)}: in a wider terminal, or with {how}", markup=False, highlight=False)
+        say(console, f"\n{', '.join(left_out)}: in a wider terminal, or with {how}")
 
 
 def cell(value: Any) -> str:

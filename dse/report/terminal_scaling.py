@@ -3,7 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
-from dse.report.findings_scaling import error_table, speed_ups
+from dse.report.findings_scaling import coverage_text, error_table, scaling_notes, speed_ups
+from dse.report.terminal_parts import plain_table, say
 from dse.report.words import number
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 from dse.scaling.scale_model import METHODS
@@ -17,37 +18,22 @@ def print_scaling(answer: ScaleAnswer, console: Console) -> None:
             continue
         unit = sheet.sheet.unit
         head = f"{sheet.sheet.name}: predicted from {sheet.small:g} and {sheet.large:g} {unit}s"
-        console.print(head, markup=False, highlight=False, style="bold")
+        say(console, head, "bold")
         console.print(_predictions(sheet))
         if sheet.errors():
             console.print(_errors(sheet))
-            console.print(coverage_text(sheet), markup=False, highlight=False, style="dim")
+            say(console, coverage_text(sheet), "dim")
         console.print()
     frame = speed_ups(answer)
     for _, row in frame[frame["benchmark"] == "mean"].iterrows():
         told = f"{row['sheet']}: the scale models simulate {row['factor']:.1f} times faster than {row['size']:g}"
-        console.print(f"{told} {row['unit']}s, in the mean", markup=False, highlight=False)
-    for note in notes(answer):
-        console.print(note, markup=False, highlight=False, style="yellow")
-
-
-def coverage_text(answer: SheetAnswer) -> str:
-    """Return how often the recursion's interval held the truth, "" where there is none."""
-    held = [f"{inside} of {n} at {size:g}" for size, (inside, n) in answer.coverage().items()]
-    return (
-        f"The recursion's interval holds the table's value for {', '.join(held)} {answer.sheet.unit}s." if held else ""
-    )
-
-
-def notes(answer: ScaleAnswer) -> list[str]:
-    """Return what was skipped and why, and what few benchmarks do not say."""
-    said = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()]
-    alone = [s.sheet.name for s in answer.sheets if len(s.cliffs) == 1 and s.errors()]
-    return said + [f"{name}: one benchmark only; its errors say nothing of others" for name in alone]
+        say(console, f"{told} {row['unit']}s, in the mean")
+    for note in scaling_notes(answer):
+        say(console, note, "yellow")
 
 
 def _predictions(answer: SheetAnswer) -> Table:
-    table = Table(title="IPC by the recursion", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = plain_table("IPC by the recursion")
     for name in ("benchmark", f"{answer.sheet.unit}s", "IPC", "interval", "error"):
         table.add_column(name, justify="left" if name == "benchmark" else "right", no_wrap=True)
     last = ""
@@ -64,7 +50,7 @@ def _predictions(answer: SheetAnswer) -> Table:
 def _errors(answer: SheetAnswer) -> Table:
     frame = error_table(answer).set_index(["method", "size"])
     sizes = sorted(set(frame.index.get_level_values("size")))
-    table = Table(title="error, %: mean / largest", title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = plain_table("error, %: mean / largest")
     table.add_column("method", no_wrap=True)
     for size in sizes:
         table.add_column(f"{size:g} {answer.sheet.unit}s", justify="right", no_wrap=True)

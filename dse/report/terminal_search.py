@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from dse.report.terminal import front_table
+from dse.report.terminal_parts import say
 from dse.search.search import LEAST, MOST, SHARE, SearchResult
 from dse.space.space import Space
 
@@ -56,5 +57,5 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
         console.print(f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
                       markup=False, highlight=False, style="dim")  # fmt: skip
     if found.refinement:
-        console.print(found.refinement.sentence(), markup=False, highlight=False)
+        say(console, found.refinement.sentence())
     front_table(found.result, console, rows)

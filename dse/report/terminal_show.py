@@ -11,6 +11,7 @@ from dse.hardware.cost import DieCost
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_sheet
 from dse.hardware.schema import gpu_schema
+from dse.report.terminal_parts import say
 from dse.report.terminal_rows import cell, print_rows
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
@@ -182,7 +183,7 @@ def print_engines(console: Console, as_json: bool) -> None:
                rest=("name", "turn", "attention"))  # fmt: skip
     for source in dict.fromkeys(row["source"] for row in rows):
         names = ", ".join(row["engine"] for row in rows if row["source"] == source)
-        console.print(f"{names}: {source}", markup=False, highlight=False, style="dim")
+        say(console, f"{names}: {source}", "dim")
     console.print(ENGINES_NOTE, markup=False)
 
 
@@ -244,4 +245,4 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
         f"{figures.memory_gb:.1f} GB of memory, {figures.disk_gb:.2g} GB on disk"
     )
     for warning in figures.warnings:
-        console.print(f"dse: {warning}", markup=False, highlight=False, style="yellow")
+        say(console, f"dse: {warning}", "yellow")

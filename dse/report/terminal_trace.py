@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.report.terminal_parts import plain_table
 from dse.report.words import timing_calibration
 from dse.sweep.trace import TracedTiming, TraceQuestion
 from dse.timing.gcom import GcomResult, Stack
@@ -69,7 +70,7 @@ def _print_stacks(
 
 
 def _table(columns: Sequence[tuple[str, dict[str, float]]], shown: Sequence[str]) -> Table:
-    table = Table(title="cycles by cause, and %", title_justify="left", box=None, pad_edge=False)
+    table = plain_table("cycles by cause, and %")
     table.add_column("cause", no_wrap=True)
     for name, _ in columns:
         table.add_column(Text(name), justify="right", overflow="fold", min_width=9)

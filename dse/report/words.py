@@ -14,6 +14,10 @@ from dse.units import signed
 
 MISSING = "–"
 
+REGIMES = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50us",
+           "compute_above_50us": "compute >50us"}  # fmt: skip
+"""Regime of a measured time -> its name in a table."""
+
 METRIC_LABELS = {
     "ttft_ms": "time to first token",
     "tbt_ms": "time between tokens",
