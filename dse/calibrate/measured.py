@@ -86,8 +86,10 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
         raise InputError(f"{path}: no components of variant {variant!r}; {accepted(variant, known)}")
     watts = numbers(path, frame, "meas_W")
     _refuse_watts(path, "meas_W", watts)
-    keep = np.isfinite(watts) & frame[columns].notna().all(axis=1).to_numpy()
+    keep = (watts > 0) & np.isfinite(watts) & frame[columns].notna().all(axis=1).to_numpy()
     kept = frame[keep].reset_index(drop=True)
+    if kept.empty:
+        raise InputError(f"{path}: no row of {len(frame)} has meas_W above 0 and all components; nothing to fit")
     _refuse_one(path, "benchmark_group", kept["benchmark_group"].astype(str))
     parts = {c.removeprefix(f"{variant}_").removesuffix("_W"): numbers(path, kept, c) for c in columns}
     return KernelTable(

@@ -35,6 +35,8 @@ def calibrate_power(
 
 PARTS = len(CLASSES) + 1
 
+LACKING = "without components, or with meas_W empty or 0"
+
 
 def _kernels(path: Path, variant: str, told: Told) -> Answer:
     table = read_kernels(path, variant)
@@ -48,7 +50,7 @@ def _kernels(path: Path, variant: str, told: Told) -> Answer:
     ]
     return Answer(
         f"accelwattch_{variant}", f"accelwattch_{variant}_refit_{table.sha256[:8]}", table.path, table.sha256,
-        len(table.watts), {"without components or power": table.skipped} if table.skipped else {}, judged[0].strength,
+        len(table.watts), {LACKING: table.skipped} if table.skipped else {}, judged[0].strength,
         "inner leave-one-out", [model_row(j) for j in judged], fitted, condition, notes,
     )  # fmt: skip
 

@@ -117,7 +117,10 @@ def _compounding(models: ScaleModels, cliffs: Sequence[Cliff], target: float, c:
 
     def grow(ipc: float, at: float, size: float) -> float:
         steps = log(size / at) / log(models.ratio)
-        return ipc * (size / at) * c ** (steps * (steps + 1) / 2)
+        try:
+            return ipc * (size / at) * c ** (steps * (steps + 1) / 2)
+        except OverflowError:
+            raise InputError(f"the ratio of the scale models gives no number at {size:g}") from None
 
     def cross(ipc: float, at: float, cliff: Cliff) -> float:
         return grow(ipc, at, cliff.after) / (1.0 - _waiting(cliff))

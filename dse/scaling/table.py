@@ -154,7 +154,12 @@ def _places(where: str, header: Sequence[Any]) -> tuple[dict[str, int], str]:
     """Return the place of each known column, and what the sizes count."""
     keys = ["".join(c for c in str(cell or "").lower() if c not in " _()[]") for cell in header]
     by_name = {alias: column for column, aliases in COLUMNS.items() for alias in aliases}
-    places = {by_name[key]: place for place, key in enumerate(keys) if key in by_name}
+    places: dict[str, int] = {}
+    for place, key in enumerate(keys):
+        if (column := by_name.get(key)) in places:
+            two = " and ".join(repr(str(header[p]).strip()) for p in (places[column], place))
+            raise InputError(f"{where}: columns {two} both state the {column}; give one of the two")
+        places |= {column: place} if column else {}
     for place, key in enumerate(keys):
         instead = OTHER_UNITS.get(key)
         if instead and {"s": "seconds", "i": "ipc", "m": "mpki", "t": "seconds"}[instead[0]] not in places:

@@ -30,10 +30,11 @@ def test_kernels_without_components_are_counted(tmp_path):
     path = kernel_table(tmp_path / "t.csv")
     frame = pd.read_csv(path)
     frame.loc[3, "sass_INTP_W"] = np.nan
+    frame.loc[5, "meas_W"] = 0  # not measured
     frame.to_csv(path, index=False)
     table = read_kernels(path, "sass")
-    assert (len(table.watts), table.skipped) == (23, 1)
-    assert "k3" not in table.kernels
+    assert (len(table.watts), table.skipped) == (22, 2)
+    assert not {"k3", "k5"} & set(table.kernels)
 
 
 def test_the_kind_of_a_table(tmp_path):

@@ -104,3 +104,9 @@ def test_an_interval_beyond_a_cliff_is_of_the_methods_that_see_it():
     factor = max(max(x / at, at / x) for x in seeing)
     assert after == pytest.approx((at / factor, at * factor))
     assert max(blind / at, at / blind) != pytest.approx(factor)
+
+
+def test_steps_that_give_no_number_are_refused():
+    close = ScaleModels(100, 100.0, 101, 101.5)
+    with pytest.raises(InputError, match="the ratio of the scale models gives no number at 100000"):
+        recursion(close, (), 100000)

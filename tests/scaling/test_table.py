@@ -85,6 +85,10 @@ def test_spreadsheet_with_percent_text_and_an_empty_sheet(tmp_path):
         (HEAD + "a,8,10,5,52,\n", "row 2: f_mem is '52'; give a fraction"),
         (HEAD + "a,8,10,5,,\na,8,11,5,,\n", "row 3: benchmark a has size 8 twice"),
         ("benchmark,size,ipc,mpki,scaling\na,8,1,1,steady\n", "scaling is 'steady'; give strong or weak"),
+        (
+            "benchmark,size,SMs,ipc,mpki\na,1,8,1,1\n",
+            "columns 'size' and 'SMs' both state the size; give one of the two",
+        ),
         (HEAD, "has no rows"),
         ("", "has no rows"),
     ],
