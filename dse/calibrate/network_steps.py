@@ -17,10 +17,11 @@ from dse.workload.dtypes import Precision, precision
 from dse.workload.eager import find_forward, forward_operators
 from dse.workload.engine import Engine, engine_of
 from dse.workload.kernel import Kernel
-from dse.workload.llm import Serving, Target, llm_workload, memory_needed
+from dse.workload.llm import Serving, llm_workload, memory_needed
 from dse.workload.measured_row import notes_of
 from dse.workload.network import Network, load_network, networks
 from dse.workload.operator import Operator
+from dse.workload.target import Target
 
 FUSED = "fusion=True"
 """Words in the notes of a forward pass whose kernels a compiler has fused."""
@@ -104,7 +105,7 @@ class Steps:
     def _target(self, engine: Engine) -> Target:
         name = engine.attention_for(self._warpgroup)
         library = attention_libraries()[name] if name else None
-        return Target((self._capability, self._capability), self._warpgroup, engine.library, library)
+        return Target.of([self._sheet.numbers()], engine.library, library)
 
     def _resident(self, network: Network, types: Precision, row: Any) -> int:
         """Requests whose weights and keys and values fit the GPU at once: those beyond wait for their turn."""

@@ -27,6 +27,7 @@ from dse.workload.measured_row import ALL_REDUCE, reduction_of
 from dse.workload.measured_vector import VECTOR
 from dse.workload.operator import fastest
 from dse.workload.quantised import quantises
+from dse.workload.target import Target
 
 ROWS = 256
 """Rows whose candidate kernels are built at a time."""
@@ -235,7 +236,8 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
         wgmma = numbers["warpgroup_mma"] > 0
-        found = operator(row, numbers["compute_capability"], harness, harness.library, wgmma, numbers["sm_count"])
+        library = Target.of([numbers], harness.library).library
+        found = operator(row, numbers["compute_capability"], harness, library, wgmma, numbers["sm_count"])
     except InputError as error:
         return (), f"{row.op}: {error}"
     kernel = found.candidates[0].kernel

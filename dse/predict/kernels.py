@@ -30,11 +30,11 @@ def load_launches(frame: pd.DataFrame, sheet: GpuSheet, model: TimingModel, skip
 
     None where no row is left.
     """
-    gpu = sheet.record()
+    gpu, numbers = sheet.record(), sheet.numbers()
     operators, kept = [], []
     for place, row in enumerate(frame.itertuples()):
         try:
-            operators.append(operator_on(gpu, row))
+            operators.append(operator_on(numbers, row))
             kept.append(place)
         except InputError as error:
             skipped[f"{sheet.title}: {row.op} in {row.dtype}: {error}"] += 1

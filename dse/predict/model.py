@@ -10,10 +10,24 @@ from dse.predict.features import features
 from dse.predict.predictors import Fitted
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import TENSOR_DTYPES, Kernel
 
 KINDS = {"gemm": 0, "gemm_bias": 0, "bmm": 0, "attn_prefill": 1, "attn_decode": 2}
 """Operator -> kind of kernel, as :func:`kernel_kind` tells them apart."""
+
+
+CUDA_CORES = -1
+"""What stands for a type of tensor cores where a kernel uses none."""
+
+
+def type_of(dtype: str) -> int:
+    """Return the number of a data type as :func:`kernel_type` tells them apart."""
+    return TENSOR_DTYPES.index(dtype) if dtype in TENSOR_DTYPES else CUDA_CORES
+
+
+def kernel_type(kernel: Kernel) -> Array:
+    """Return the data type that a kernel computes in: its place in TENSOR_DTYPES, CUDA_CORES where it uses none."""
+    return jnp.where(jnp.asarray(kernel.uses_tensor) > 0, jnp.asarray(kernel.tensor_dtype), CUDA_CORES)
 
 
 def kernel_kind(kernel: Kernel) -> Array:
@@ -24,10 +38,12 @@ def kernel_kind(kernel: Kernel) -> Array:
 
 
 class Predicted(TimingModel):
-    """Cycles by predictors, one for each kind of kernel; causes as ``base`` sees them, stretched to that total.
+    """Cycles by predictors, one for each kind of kernel and data type; causes as ``base`` sees them, stretched to that
+    total.
 
-    ``predictors`` belong to ``kinds``; ``with_base`` says which of them see the base model's cycles. Kernels of other
-    kinds keep the base's timing. Nothing holds a predictor to the contract's "more bandwidth is never slower".
+    ``predictors`` belong to ``kinds`` and ``types``; ``with_base`` says which of them see the base model's cycles.
+    Kernels of other kinds and types keep the base's timing. Nothing holds a predictor to the contract's "more
+    bandwidth is never slower".
 
     Worked example, an H100-like sweep by what was learned on an A100::
 
@@ -41,15 +57,18 @@ class Predicted(TimingModel):
     base: TimingModel = eqx.field(default_factory=Amali)
     predictors: tuple[Fitted, ...] = ()
     kinds: tuple[int, ...] = eqx.field(default=(), static=True)
+    types: tuple[int, ...] = eqx.field(default=(), static=True)
     with_base: tuple[bool, ...] = eqx.field(default=(), static=True)
     learned_on: str = eqx.field(default="", static=True)
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars)."""
         timing = self.base(kernel, gpu)
-        x, kind, total = features(kernel, gpu, timing), kernel_kind(kernel), timing.cycles
-        for predictor, of, with_base in zip(self.predictors, self.kinds, self.with_base, strict=True):
-            total = jnp.where(kind == of, predictor(x if with_base else x[:-1]), total)
+        x, total = features(kernel, gpu, timing), timing.cycles
+        learned = zip(self.predictors, self.kinds, self.types, self.with_base, strict=True)
+        for predictor, kind, dtype, with_base in learned:
+            its = (kernel_kind(kernel) == kind) & (kernel_type(kernel) == dtype)
+            total = jnp.where(its, predictor(x if with_base else x[:-1]), total)
         return timing.stretched(safe_div(total, timing.cycles))
 
     @property

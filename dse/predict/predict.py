@@ -8,7 +8,7 @@ from typing import Any
 from dse.errors import InputError, accepted
 from dse.predict.data import groups_of, load_learnable
 from dse.predict.features import DEMANDS, MODES
-from dse.predict.model import KINDS, Predicted
+from dse.predict.model import KINDS, Predicted, type_of
 from dse.predict.predictors import PREDICTORS
 from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
 from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
@@ -39,16 +39,24 @@ class PredictAnswer:
     skipped: dict[str, int]
 
     def model(self, choose: Callable[[Transfer], Judged] = lambda found: found.chosen) -> Predicted:
-        """Return the chosen predictors as one timing model (of each kind of kernel the operator with most rows)."""
-        largest: dict[int, Transfer] = {}
-        for (op, _), found in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
-            largest[KINDS[op]] = found
-        chosen = {kind: choose(found) for kind, found in largest.items()}
-        devices = sorted({d for found in largest.values() for d in found.train.devices})
+        """Return the chosen predictors as one timing model.
+
+        Each kind of kernel and data type has the operator's with most rows; all others have the base's timing.
+        """
+        largest: dict[tuple[int, int], tuple[str, Transfer]] = {}
+        for (op, dtype), found in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
+            largest[KINDS[op], type_of(dtype)] = (f"{op} {dtype}", found)
+        chosen = [choose(found) for _, found in largest.values()]
+        devices = sorted({d for _, found in largest.values() for d in found.train.devices})
+        what = ", ".join(name for name, _ in largest.values())
         return Predicted(
-            self.base, tuple(j.fitted for j in chosen.values()), tuple(chosen),
-            tuple(j.mode != "plain" for j in chosen.values()), f"{Path(self.table).name}: {', '.join(devices)}",
-        )  # fmt: skip
+            self.base,
+            predictors=tuple(judged.fitted for judged in chosen),
+            kinds=tuple(kind for kind, _ in largest),
+            types=tuple(dtype for _, dtype in largest),
+            with_base=tuple(judged.mode != "plain" for judged in chosen),
+            learned_on=f"{what} of {', '.join(devices)} in {Path(self.table).name}",
+        )
 
     def said(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""

@@ -11,6 +11,7 @@ from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_u
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index
 from dse.skipped import Skipped, counted, why_skipped
+from dse.workload.measured_operator import KERNEL_TILE, WRITES
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
@@ -39,7 +40,7 @@ MAD_LIMIT = 7.0
 class MeasuredTable:
     """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count.
 
-    Added columns: ``preset``, ``family``, ``shape``, ``version`` of the software.
+    Added columns: ``preset``, ``family``, ``shape`` (one kernel, one text), ``version`` of the software.
     """
 
     path: str
@@ -70,20 +71,22 @@ def read_measured(path: Path) -> MeasuredTable:
     kept["batch"] = kept["batch"].fillna(1.0)
     kept["preset"] = kept["device"].map(lambda name: find_preset(str(name)))
     kept["family"] = _joined(kept, FAMILIES)
-    kept["shape"] = _joined(kept, SHAPES)
+    kept["shape"] = _joined(kept, SHAPES) + _variant(kept)
     kept["version"] = _version(kept)
     merged = average_repeats(kept)
     return MeasuredTable(str(path), hashlib.sha256(path.read_bytes()).hexdigest(), merged, skipped)
 
 
 def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a row a measured shape: repeats beyond 7 median absolute deviations dropped, the cold first run of three
-    or more dropped, the rest averaged (O'Neal)."""
-    keys = ["preset", "op", "dtype", "shape", "version"]
-    first = frame.groupby(keys, sort=False, as_index=False).first()
-    times = frame.groupby(keys, sort=False)["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
-    first["latency_us"] = times.to_numpy()
-    return first
+    """Return a row a measured kernel: repeats beyond 7 median absolute deviations dropped, the cold first run of three
+    or more dropped, the rest averaged (O'Neal).
+
+    Repeats are of one kernel, measured one way: their source tells rows apart, too.
+    """
+    keys = ["preset", "op", "dtype", "shape", "version", *({"source"} & set(frame.columns))]
+    rows = frame.groupby(keys, sort=False, dropna=False)
+    times = rows["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
+    return rows.head(1).assign(latency_us=times.to_numpy()).reset_index(drop=True)
 
 
 def robust_mean(times: np.ndarray) -> float:
@@ -103,7 +106,7 @@ def _joined(frame: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> pd.Seri
     names = pd.Series("", index=frame.index)
     for op, parts in columns.items():
         rows = frame["op"] == op
-        text = frame.loc[rows, list(parts)].map(lambda value: f"{value:g}").agg("_".join, axis=1)
+        text = frame.loc[rows, list(parts)].map(lambda value: f"{value:.15g}").agg("_".join, axis=1)
         names[rows] = op + "_" + text if rows.any() else ""
     return names
 
@@ -116,6 +119,19 @@ def _version(frame: pd.DataFrame) -> pd.Series:
     named = notes.str.extract(r"impl=([^;]*)")[0]
     framework = notes.str.extract(r"\b((?:vllm|sglang|trtllm)-[0-9][^;/ ]*)")[0]
     return named.fillna(framework).fillna("").astype(str)
+
+
+def _variant(frame: pd.DataFrame) -> pd.Series:
+    """What beside its shape :func:`dse.workload.measured_operator.operator_on` makes another kernel of: batch, mask,
+    and of the notes the layout of the operands, the tile, and what else the time holds."""
+    text = frame["batch"].map(lambda value: f" x{value:.15g}")
+    text += frame["causal"].map(lambda value: f" causal={value}") if "causal" in frame else ""
+    if "notes" not in frame:
+        return text
+    notes = frame["notes"].astype("string").fillna("")
+    layout = notes.str.findall(r"(?:^|;)([AB]=[NT])(?=;|$)").str.join(";")
+    named = layout + notes.str.findall(KERNEL_TILE).astype(str) + notes.str.contains(WRITES, regex=False).astype(str)
+    return text + " " + named.astype(str)
 
 
 def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:

@@ -1,6 +1,6 @@
 """Two designs side by side on one workload, and what accounts for the difference."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,11 @@ from dse.power.models import PowerChoice, power_choice
 from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, after_number, percent, words
-from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics
+from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics, why_refused
 from dse.sweep.run import run
 from dse.timing.models import default_model
 from dse.timing.timing import PHASE_CAUSES, TimingModel
 from dse.uncertainty import SHARE
-from dse.units import GIGA
 from dse.workload.workload import Workload
 
 SWAPS = "One attribute of the other GPU at a time, re-evaluated; effects do not add up: some show only together."
@@ -100,21 +99,21 @@ def compare(
     sheets = [sheet_of(sheet) for sheet in (gpu, against)]
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
-    swapped = [numbers[0] | {name: numbers[1][name]} for name in differ]
+    swapped = {name: numbers[0] | {name: numbers[1][name]} for name in differ}
     model = model or default_model(sheets, workload)
     power = power or power_choice("board", "power")
-    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped, model.library)
+    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped.values(), model.library)
     runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
     near = Neighbourhood(loaded, model, power)
     first, second = (explained(sheet, loaded, model, power, near, ran) for sheet, ran in zip(sheets, runs, strict=True))
-    judged = near.evaluate([numbers[0], *swapped])
+    judged = near.evaluate([numbers[0], *swapped.values()])
     return Comparison(
         first,
         second,
         _metrics(first, second),
         _stack(first, second),
         _kernels(first, second),
-        _swaps(sheets, differ, judged, loaded),
+        _swaps(sheets, swapped, judged, loaded),
     )
 
 
@@ -154,14 +153,15 @@ def _kernels(first: Explanation, second: Explanation) -> pd.DataFrame:
     return frame.assign(difference_ms=frame["second_ms"] - frame["first_ms"])
 
 
-def _swaps(sheets: Sequence[GpuSheet], differ: list[str], judged: Judged, workload: Workload) -> pd.DataFrame:
+def _swaps(
+    sheets: Sequence[GpuSheet], swapped: Mapping[str, Mapping[str, float]], judged: Judged, workload: Workload
+) -> pd.DataFrame:
     rows = []
-    for design, name in enumerate(differ, start=1):
+    for design, (name, gpu) in enumerate(swapped.items(), start=1):
         entry = sheets[0].entries[name]
         place = {"attribute": name, "name": words(entry.attribute), "unit": entry.attribute.unit,
                  "first": entry.value, "second": sheets[1].entries[name].value}  # fmt: skip
-        fits = name != "dram_gb" or workload.memory.total <= float(sheets[1].numbers()["dram_gb"]) * GIGA
-        runs = fits and bool((judged.runs[design] > 0).all())
+        runs = not why_refused(workload, gpu, judged, design)
         for metric in told_metrics(workload):
             base, value = (float(judged.metrics[metric][d]) for d in (0, design))
             rows.append(place | {"metric": metric, "change": value / base - 1 if runs else float("nan")})

@@ -5,8 +5,8 @@ anew. An elasticity is the derivative d ln(result) / d ln(attribute) at the desi
 result bends within the step (at a wave edge, for instance), and the explanation says so.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,8 @@ from dse.timing.models import default_model
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, is_trace, traced_workload
 from dse.workload.library import REPRESENTATIVE, Library
-from dse.workload.llm import Target
 from dse.workload.parse import load_workload
+from dse.workload.target import Target
 from dse.workload.workload import Workload
 
 ALONE = (
@@ -114,21 +114,20 @@ def explain(
 def load_for(
     sheets: Sequence[GpuSheet],
     text: str,
-    changed: Sequence[Mapping[str, float]] = (),
+    changed: Iterable[Mapping[str, float]] = (),
     library: Library = REPRESENTATIVE,
 ) -> Workload:
     """Return a workload with the kernels of all ``sheets``, its matrix products from ``library``.
 
-    A trace is simulated for their moves and for the ``changed`` GPUs (attribute -> number) too.
+    A trace is simulated, and products are launched, for their moves and for the ``changed`` GPUs (attribute -> number)
+    too.
     """
     numbers = [sheet.numbers() for sheet in sheets]
+    near = [(m.attribute.name, n | {m.attribute.name: m.after}) for n in numbers for m in moves(n)]
     if is_trace(text):
-        near = [n | {m.attribute.name: m.after} for n in numbers for m in moves(n) if m.attribute.name in KEYS]
-        return traced_workload(text, [*numbers, *near, *changed])
-    capabilities = [n["compute_capability"] for n in numbers]
-    warpgroup = any(n["warpgroup_mma"] > 0 for n in numbers)
-    target = Target((min(capabilities), max(capabilities)), warpgroup, library)
-    return load_workload(text, target, gpus=sheets)
+        return traced_workload(text, [*numbers, *(gpu for name, gpu in near if name in KEYS), *changed])
+    launched = Target.of([*numbers, *(gpu for _, gpu in near), *changed], library).library
+    return load_workload(text, replace(Target.of(numbers), library=launched), gpus=sheets)
 
 
 def explained(

@@ -8,7 +8,7 @@ import pandas as pd
 from dse.search.bends import why
 from dse.search.moves import Move
 from dse.search.names import METRIC_WORDS, move_words, percent
-from dse.search.neighbourhood import Elasticities, Judged, told_metrics
+from dse.search.neighbourhood import Elasticities, Judged, told_metrics, why_refused
 from dse.workload.workload import Workload
 
 SMALLEST = 0.0005
@@ -33,9 +33,8 @@ class Trial(NamedTuple):
 
     def stopped(self, design: int) -> str:
         """Return why a design cannot run the workload, or nothing."""
-        runs = self.judged.runs[design]
-        lacking = [o.name for k, o in enumerate(self.workload.operators) if not runs[k] > 0]
-        return f"the changed GPU has no kernel for {lacking[0]} that runs" if lacking else ""
+        move = self.tried[design - 1]
+        return why_refused(self.workload, self.numbers | {move.attribute.name: move.after}, self.judged, design)
 
     def change(self, metric: str, design: int) -> float:
         """Return the relative change of a metric."""

@@ -13,8 +13,8 @@ from jax import Array
 
 from dse.compiling import derivatives_quick_to_compile, quick_to_compile
 from dse.hardware.gpu import Gpu
-from dse.hardware.schema import gpu_schema
-from dse.power.cap import at_clock, at_paces, shadow_between
+from dse.hardware.schema import gpu_schema, overfull
+from dse.power.cap import NO_LOWER, at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
@@ -22,7 +22,7 @@ from dse.sweep.candidates import Models, choose, float_type, judge_chosen, judge
 from dse.sweep.evaluate import gpu_batch, phase_result
 from dse.timing.occupancy import waves
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
-from dse.units import KILO, NANO
+from dse.units import GIGA, KILO, NANO
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
@@ -163,6 +163,20 @@ class Neighbourhood:
 
             grid = jax.vmap(on_gpu, in_axes=(0, axes))(kernels, gpus)
         return grid.full * grid.resident + grid.rest, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0)
+
+
+def why_refused(workload: Workload, gpu: Mapping[str, float], judged: Judged, design: int) -> str:
+    """Return why ``dse run`` refuses a judged design, ``gpu`` by its attributes; "" where it does not."""
+    lacking = [o.name for o, runs in zip(workload.operators, judged.runs[design], strict=True) if not runs > 0]
+    if lacking:
+        return f"the changed GPU has no kernel for {lacking[0]} that runs"
+    if overfull(gpu):
+        return "its shared memory would be more than the L1 that holds it"
+    if workload.memory.total > gpu["dram_gb"] * GIGA:
+        return f"the workload needs {workload.memory.total / GIGA:.1f} GB"
+    if judged.clock[design] <= NO_LOWER:
+        return "at its lowest clock the board would draw more than its limit"
+    return ""
 
 
 DIFFERENTIATED = (*PHASE_OF, "time_ms", "energy_j")

@@ -24,13 +24,13 @@ from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.space.shipped import find_space
+from dse.space.target import space_target
 from dse.space.traces import compiled
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel, causes_of
 from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
-from dse.workload.library import REPRESENTATIVE, WARPGROUP_ALONE
-from dse.workload.llm import Target
 from dse.workload.parse import load_workload
+from dse.workload.target import Target
 from dse.workload.workload import Workload
 
 MAX_DESIGNS = 10**15
@@ -143,7 +143,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     axes = _axes(_table(content, "axes", where), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
     refuse_links(base.numbers(), axes, links, where)
-    target = _target(base, axes, links)
+    target = space_target(base.numbers(), axes, links)
     model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
     around = Around(base, axes, links, target, folder, model)
     workloads, weights = _workloads(_table(content, "workloads", where), where, around)
@@ -241,17 +241,6 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
                 raise InputError(f"{here}: uses {name}, which is linked itself; put that link first, or base.{name}")
         links.append((key, expression))
     return tuple(links)
-
-
-def _target(base: GpuSheet, axes: tuple[Axis, ...], links: tuple[tuple[str, Expression], ...]) -> Target:
-    """For which GPUs kernels are worth making: the base's instructions, unless the space varies them."""
-    varied = {axis.name for axis in axes} | {key for key, _ in links}
-    if varied & {"compute_capability", "warpgroup_mma"}:
-        return Target()
-    numbers = base.numbers()
-    capability = numbers["compute_capability"]
-    warpgroup = bool(numbers["warpgroup_mma"])
-    return Target((capability, capability), warpgroup, WARPGROUP_ALONE if warpgroup else REPRESENTATIVE)
 
 
 @dataclass(frozen=True)

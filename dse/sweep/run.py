@@ -31,9 +31,9 @@ from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA, MEGA
 from dse.workload.engine import Host
 from dse.workload.kernel import Kernel
-from dse.workload.llm import Target
 from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
+from dse.workload.target import Target
 from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
 
@@ -152,10 +152,7 @@ def run(
 def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
     if is_trace(workload):
         return traced_workload(workload, [sheet.numbers()])
-    record = sheet.record()
-    capability = float(record.compute_capability)
-    target = Target((capability, capability), bool(record.warpgroup_mma > 0), model.library)
-    return load_workload(workload, target, gpus=[sheet])
+    return load_workload(workload, Target.of([sheet.numbers()], model.library), gpus=[sheet])
 
 
 def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu) -> tuple[Timing, Power]:

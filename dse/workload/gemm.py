@@ -4,7 +4,8 @@ Instruction counts follow from the tile. The parts of a loop iteration are those
 instructions, shared-memory fragment loads, global-to-shared copies, address arithmetic and one barrier.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil
 
@@ -28,6 +29,9 @@ VECTOR_BYTES = 16 * 32
 
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
+
+FEWEST_STAGES = 2
+"""Of a pipeline: one is computed with while the next is loaded."""
 
 PRODUCTS_KEPT = 256
 """Products whose kernels are kept for the next that are alike: some 200 kB each."""
@@ -92,6 +96,11 @@ class Gemm:
         return self.batch * self.m * self.filled * self.n * self.k
 
 
+def blas_result(dtype: str) -> str:
+    """Return the type that a library returns a product in: sums of int8 in 32 bits, of other narrow types in 16."""
+    return {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(dtype, dtype)
+
+
 @dataclass(frozen=True)
 class Tile:
     """A CTA's share of a product: rows x columns by ``depth`` elements of k a stage, on ``warps`` warps."""
@@ -140,10 +149,12 @@ def _candidates(
     if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
         instructions = [instruction for instruction in instructions if instruction.warpgroup]
     return tuple(
-        _candidate(gemm, instruction, tile, split, library, implementation)
+        _candidate(gemm, instruction, tile, split, cluster, library, implementation)
         for instruction in instructions
-        for tile in _tiles(gemm, instruction, library)
-        for split in _splits(gemm, instruction, tile, library)
+        for whole in _tiles(gemm, instruction, library)
+        for split in _splits(gemm, instruction, whole, library)
+        for cluster in (library.clusters if _shares(gemm, instruction, whole) else (1,))
+        for tile in _pipelines(gemm, instruction, whole, cluster, library)
     )
 
 
@@ -177,19 +188,43 @@ def _splits(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Lib
     return [1, *(s for s in enough if s > 1)]
 
 
+def _shares(gemm: Gemm, instruction: MatrixInstruction, tile: Tile) -> bool:
+    """Whether CTAs along m share one read of the columns' operand where a GPU has clusters."""
+    return instruction.warpgroup and gemm.m > tile.rows and tile.rows * tile.columns >= 128 * 128
+
+
+def _pair(instruction: MatrixInstruction, tile: Tile, cluster: int) -> int:
+    """CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'."""
+    return cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
+
+
+def _pipelines(
+    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, cluster: int, library: Library
+) -> Iterator[Tile]:
+    """A tile with its stages, and with fewer for GPUs whose shared memory does not hold them, as libraries count stages
+    (CUTLASS StageCountAuto)."""
+    stage_kib = _stage_bytes(gemm, tile, _pair(instruction, tile, cluster)) / KIB
+    fewest = int(max(FEWEST_STAGES, min(tile.stages, library.room_kib / stage_kib)))
+    return (replace(tile, stages=stages) for stages in range(tile.stages, fewest - 1, -1))
+
+
 def _candidate(
-    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, library: Library, implementation: float
+    gemm: Gemm,
+    instruction: MatrixInstruction,
+    tile: Tile,
+    split: int,
+    cluster: int,
+    library: Library,
+    implementation: float,
 ) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
     working = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
-    shares = instruction.warpgroup and m_tiles >= 2 and tile.rows * tile.columns >= 128 * 128
-    cluster = library.cluster if shares else 1
     # CTAs that fill the last cluster compute on zeros, for which nothing is read: they take an SM's time and no bytes.
     launched = cluster * ceil(m_tiles / cluster) if library.whole_clusters else m_tiles
     ctas = ceil(gemm.batch * launched * n_tiles) * split
-    # CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'.
-    pair = cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
+    pair = _pair(instruction, tile, cluster)
+    stage_kib = _stage_bytes(gemm, tile, pair) / KIB
     loop = _loop(gemm, instruction, tile, iterations, pair)
     a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
     b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
@@ -202,7 +237,8 @@ def _candidate(
         ctas=ctas,
         warps=tile.warps,
         registers=_registers(instruction, tile),
-        shared_kib=_stage_bytes(gemm, tile, pair) * tile.stages / KIB,
+        shared_kib=stage_kib * tile.stages,
+        unless_kib=stage_kib * (tile.stages + 1) if tile.stages < instruction.stages else 0.0,
         cluster=cluster,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,

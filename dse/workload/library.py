@@ -1,6 +1,8 @@
 """The library of matrix kernels: which tiles and splits it was compiled with, apart from the GPU it runs on."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import inf
 
 TileShape = tuple[int, int, int]
 """(rows, columns, warps) of a CTA's tile."""
@@ -21,9 +23,13 @@ class Library:
     side that is no multiple of 64 is the instruction's N (operands swapped). ``splits``: CTAs that share one tile's
     contraction, each with ``least_k`` elements of k or more; ``simt_tiles``: on CUDA cores. ``implementation``: whose
     fitted costs its kernels have, where they run on tensor cores; ``warpgroup_implementation``: the same on GPUs with
-    warpgroup instructions, where it differs. ``cluster``: CTAs of large warpgroup tiles that share one read of the
-    columns' operand (multicast); ``whole_clusters``: a grid's last cluster is launched in full where its tiles end
-    early, as by kernels that are not persistent. ``warpgroup_splits``: ``splits`` of warpgroup tiles where they differ.
+    warpgroup instructions, where it differs. ``whole_clusters``: a grid's last cluster is launched in full where its
+    tiles end early, as by kernels that are not persistent. ``warpgroup_splits``: ``splits`` of warpgroup tiles where
+    they differ. ``warpgroup_alone``: no warp-level tiles where there are others.
+
+    What follows from the GPUs that it is launched on (:meth:`on`): ``clusters``: CTAs of large warpgroup tiles that
+    share one read of the columns' operand (multicast); ``room_kib``: the least shared memory of a CTA, in which
+    pipelines of fewer stages stand in for those that do not fit.
     """
 
     name: str
@@ -34,14 +40,24 @@ class Library:
     implementation: str = "matrix"
     simt_tiles: tuple[TileShape, ...] = SIMT_TILES
     warpgroup_implementation: str = ""
-    cluster: int = 2
     whole_clusters: bool = False
     warpgroup_splits: tuple[int, ...] = ()
     warpgroup_alone: bool = False
+    clusters: tuple[int, ...] = (2,)
+    room_kib: float = inf
 
     def ran_as(self, warpgroup: bool) -> str:
         """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""
         return (self.warpgroup_implementation if warpgroup else "") or self.implementation
+
+    def on(self, cluster_sizes: Iterable[float], room_kib: float = inf) -> "Library":
+        """Return the library as it is launched on some GPUs.
+
+        ``cluster_sizes`` [CTA] of those with warpgroup instructions: what no cluster of theirs holds runs CTA by CTA.
+        ``room_kib`` [KiB]: the least shared memory that a CTA of theirs can have.
+        """
+        clusters = {cluster if cluster <= size else 1 for cluster in self.clusters for size in cluster_sizes}
+        return replace(self, clusters=tuple(sorted(clusters, reverse=True)) or self.clusters, room_kib=room_kib)
 
 
 REPRESENTATIVE = Library(

@@ -6,14 +6,13 @@ from math import ceil
 
 from dse.errors import InputError
 from dse.workload.attention import Attention, attention_operator
-from dse.workload.attention_library import AttentionLibrary
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import Precision, element_bytes
 from dse.workload.engine import Engine, Host
 from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.network import Network
 from dse.workload.operator import Operator
+from dse.workload.target import Target
 from dse.workload.vector import vector_operator, vector_ops
 from dse.workload.workload import Memory, Phase, Workload
 
@@ -41,20 +40,6 @@ class Serving:
     precision: Precision
     gpus: int = 1
     engine: Engine | None = None
-
-
-@dataclass(frozen=True)
-class Target:
-    """For which GPUs candidates are worth making: a range of compute capability, and warpgroup instructions or not.
-
-    ``library``: tiles and splits of the matrix products; ``attention``: library of the attention kernels, where it has
-    one that runs; elsewhere and by default (None) FlashAttention 3 where a GPU has warpgroup instructions, else 2.
-    """
-
-    capabilities: tuple[float, float] | None = None
-    warpgroup: bool = True
-    library: Library = REPRESENTATIVE
-    attention: AttentionLibrary | None = None
 
 
 def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:

@@ -1,10 +1,10 @@
 """A row of a measured table as the operator that ran: its cache state, its library, the kernels to choose from."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dse.hardware.gpu import Gpu
 from dse.workload.attention import attention_operator
 from dse.workload.attention_library import library_of
 from dse.workload.gemm import gemm_operator
@@ -14,6 +14,7 @@ from dse.workload.measured_row import ALL_REDUCE, ATTENTION, PRODUCTS, attention
 from dse.workload.measured_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.quantised import library_for, quantises
+from dse.workload.target import Target
 
 KERNEL_TILE = re.compile(r"kernel=\S*?(?:sgemm_|tilesize)(\d+)x(\d+)")
 """Tile of a product on CUDA cores in the notes of its row."""
@@ -51,11 +52,12 @@ def operator(
     return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 
-def operator_on(gpu: Gpu, row: Any) -> Operator:
-    """The operator of a row on a GPU, measured as its source measures, with the kernels that stand for any library."""
-    way = harness_of(str(getattr(row, "source", "")))
-    wgmma = bool(gpu.warpgroup_mma > 0)
-    return operator(row, float(gpu.compute_capability), way, warpgroup=wgmma, sm_count=float(gpu.sm_count))
+def operator_on(numbers: Mapping[str, float], row: Any) -> Operator:
+    """The operator of a row on a GPU (its attributes as numbers), measured as its source measures, with the kernels
+    that stand for any library."""
+    way, target = harness_of(str(getattr(row, "source", ""))), Target.of([numbers])
+    capability, sm_count = numbers["compute_capability"], numbers["sm_count"]
+    return operator(row, capability, way, target.library, target.warpgroup, sm_count)
 
 
 def none_runs(row: Any, gpu: str) -> str:

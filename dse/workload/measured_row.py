@@ -11,7 +11,7 @@ from dse.errors import InputError
 from dse.workload.attention import Attention
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import element_bytes
-from dse.workload.gemm import Gemm
+from dse.workload.gemm import Gemm, blas_result
 from dse.workload.operator import Operator
 
 PRODUCTS = ("gemm", "gemm_bias", "bmm")
@@ -30,13 +30,11 @@ Distances = Callable[[float, float, float], tuple[float, float, float]]
 def product_of(row: Any, distances: Distances) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
     kind = row.dtype
-    # Sums of int8 are 32 bits, as BLAS returns them; results of narrow floating-point types go on in 16 bits.
-    out = {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(str(kind), str(kind))
     said = float(getattr(row, "batch", 1.0))
     batch = said if said > 1 else 1.0  # nan: the table says nothing
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
-    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, out, **layout)
+    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, blas_result(str(kind)), **layout)
     a, b, c = distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
     return replace(bare, a_distance=a, b_distance=b, out_distance=c)
 

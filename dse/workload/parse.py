@@ -10,11 +10,12 @@ from dse.hardware.presets import GpuSheet, read_toml
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import BITS, precision
 from dse.workload.engine import Engine, find_engine
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.instructions import NoInstructionError
-from dse.workload.llm import Serving, Target, llm_workload
+from dse.workload.gemm import Gemm, blas_result, gemm_operator
+from dse.workload.instructions import WGMMA, NoInstructionError
+from dse.workload.llm import Serving, llm_workload
 from dse.workload.network import load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
+from dse.workload.target import Target
 from dse.workload.workload import Phase, Workload
 
 KEYS = {
@@ -163,14 +164,15 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
 
 
-WARPGROUPS = 9.0
-"""The first compute capability whose GPUs may have warpgroup instructions."""
-
-
 def _served(target: Target, engine: Engine) -> Target:
-    """Return ``target`` with the attention library of ``engine``; as it is where its GPUs run different ones."""
+    """Return ``target`` with the libraries of ``engine``: of matrix products where it is another one and not the same
+    with fewer tiles, of attention unless the target's GPUs run different ones."""
+    if engine.library.implementation != target.library.implementation:
+        target = replace(
+            target, library=replace(engine.library, clusters=target.library.clusters, room_kib=target.library.room_kib)
+        )
     lowest = target.capabilities[0] if target.capabilities else 0.0
-    kinds = {target.warpgroup, target.warpgroup and lowest >= WARPGROUPS}
+    kinds = {target.warpgroup, target.warpgroup and lowest >= WGMMA.compute_capability}
     names = {engine.attention_for(warpgroup) for warpgroup in kinds}
     name = names.pop() if len(names) == 1 else ""
     if target.attention is not None or not name:
@@ -251,8 +253,7 @@ def _gemm_row(row: dict[str, str], where: str, target: Target) -> Operator:
     dtype = (row.get("dtype") or "bf16").strip()
     if dtype not in BITS or dtype == "int4":
         raise InputError(f"{where}: dtype {dtype!r} is not accepted; {accepted(dtype, set(BITS) - {'int4'})}")
-    wide = dtype if BITS[dtype] >= 16 else "bf16"
-    gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, wide, FOREVER, FOREVER, FOREVER)
+    gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, blas_result(dtype), FOREVER, FOREVER, FOREVER)
     name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
     operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
     given = f"{where}: m = {m}, n = {n}, k = {k}" + (f", batch = {batch}" if batch > 1 else "")

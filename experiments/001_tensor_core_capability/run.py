@@ -12,7 +12,7 @@ import pandas as pd
 from dse import Amali, Gpu, load_gpu, load_workload
 from dse.timing.timing import CAUSES, TimingModel
 from dse.workload.kernel import Kernel
-from dse.workload.llm import Target
+from dse.workload.target import Target
 
 HERE = Path(__file__).parent
 PLATFORM = "a100_pcie_80gb"

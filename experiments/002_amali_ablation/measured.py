@@ -19,9 +19,9 @@ from dse.timing.timing import CAUSES, Timing
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
-from dse.workload.llm import Target
 from dse.workload.measured_vector import distances_of, keys_of
 from dse.workload.operator import Operator
+from dse.workload.target import Target
 from dse.workload.vector import vector_operator
 from dse.workload.workload import Phase, Workload
 

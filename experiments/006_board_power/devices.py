@@ -14,8 +14,8 @@ from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower
 from dse.timing.amali import Amali
 from dse.workload.kernel import TENSOR_DTYPES
-from dse.workload.llm import Target
 from dse.workload.parse import load_workload
+from dse.workload.target import Target
 
 NETWORKS = {"anl_Llama-2-7b-hf": "llama2_7b", "anl_Meta-Llama-3-8B": "llama3_8b"}
 DEVICES = {"A100-SXM4-40GB": "a100_sxm_40gb", "A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}

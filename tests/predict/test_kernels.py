@@ -49,7 +49,7 @@ def test_a_library_without_a_model_is_counted_with_its_reason():
 @pytest.mark.parametrize("preset", ["h100_sxm", "a100_sxm_80gb"])
 def test_the_chosen_kernel_is_one_of_the_operators(preset):
     found, _ = loaded(rows("trtllm" if preset == "h100_sxm" else "sglang"), preset)
-    operator = operator_on(found.gpu, next(found.frame.itertuples()))
+    operator = operator_on(load_sheet(preset).numbers(), next(found.frame.itertuples()))
     ctas = {float(candidate.kernel.ctas) for candidate in operator.candidates}
     assert set(np.asarray(found.kernels.ctas).tolist()) <= ctas
 

@@ -9,7 +9,7 @@ import pytest
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.predict.features import ANALYTICAL, DEMANDS, demands, feature_names
-from dse.predict.model import KINDS, Predicted, kernel_kind
+from dse.predict.model import KINDS, Predicted, kernel_kind, type_of
 from dse.predict.predictors import PREDICTORS, Fitted, Rows, fit
 from dse.space.space import space_from_mapping
 from dse.sweep.run import run
@@ -41,7 +41,7 @@ def learned(name, residual):
 
 
 def predicted(name="nnls", residual=True, base=AMALI):
-    return Predicted(base, (learned(name, residual),), (0,), (True,), "a table")
+    return Predicted(base, (learned(name, residual),), (0,), (type_of("bf16"),), (True,), "a table")
 
 
 def test_kinds_of_kernels():
@@ -88,6 +88,13 @@ def test_kernels_of_other_kinds_keep_the_base_timing():
     assert float(model(other, H100).cycles) == pytest.approx(float(Amali()(other, H100).cycles), rel=1e-6)
     gemm = OPERATORS[0].candidates[0].kernel
     assert float(model(gemm, H100).cycles) > 1.2 * float(Amali()(gemm, H100).cycles)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "fp8"])
+def test_kernels_in_a_type_that_was_not_learned_keep_the_base_timing(dtype):
+    product = Gemm(512, 4096, 4096, 1.0, dtype, dtype, dtype)
+    kernel = gemm_operator("g", product, (9.0, 9.0)).candidates[0].kernel
+    assert float(predicted()(kernel, H100).cycles) == pytest.approx(float(Amali()(kernel, H100).cycles), rel=1e-6)
 
 
 def test_a_workload_runs_by_it():

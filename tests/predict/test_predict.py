@@ -10,6 +10,7 @@ import pytest
 
 from dse.cli import run_command
 from dse.errors import InputError
+from dse.predict.model import type_of
 from dse.predict.predict import beats, predict
 from dse.predict.transfer import Transfer
 from dse.report.figures import plotly_script
@@ -74,8 +75,8 @@ def test_studies(found):
 
 def test_the_chosen_predictors_are_a_timing_model(found):
     model = found.model()
-    assert model.calibration == "learned on t.csv: a100_sxm_80gb, v100_sxm2_16gb"
-    assert model.kinds == (0,)
+    assert model.calibration == "learned on gemm fp16 of a100_sxm_80gb, v100_sxm2_16gb in t.csv"
+    assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
 
 
 def test_what_is_chosen_has_not_seen_the_target():

@@ -46,6 +46,30 @@ def test_repeats_become_one_row(tmp_path):
     assert len(read_measured(tmp_path / "t.csv").frame) == 192
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"source": ["dse_measure_cold", "dse_measure_warm"] * 96},
+        {"batch": [1, 8] * 96},
+        {"notes": ["sheet=1;A=N;B=N", "sheet=1;A=T;B=N"] * 96},
+        {"notes": ["cublas kernel=volta_sgemm_128x64", "cublas kernel=volta_sgemm_64x64"] * 96},
+    ],
+)
+def test_rows_of_different_kernels_are_no_repeats(tmp_path, told):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    twice = frame.loc[frame.index.repeat(2)].assign(latency_us=lambda f: f["latency_us"] * ([1.0, 3.0] * len(frame)))
+    twice.assign(**{name: values * 2 for name, values in told.items()}).to_csv(tmp_path / "u.csv", index=False)
+    assert read_measured(tmp_path / "u.csv").frame["latency_us"].tolist() == twice["latency_us"].tolist()
+
+
+def test_masked_and_unmasked_attention_are_no_repeats(tmp_path):
+    shape = {"batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 1024, "seq_kv": 1024}
+    row = {"device": "A100-SXM4-80GB", "op": "attn_prefill", "dtype": "bf16", **shape}
+    rows = [row | {"causal": causal, "latency_us": time} for causal, time in ((1, 300.0), (0, 600.0), (1, 320.0))]
+    pd.DataFrame(rows).to_csv(tmp_path / "t.csv", index=False)
+    assert read_measured(tmp_path / "t.csv").frame["latency_us"].tolist() == [310.0, 600.0]
+
+
 def test_what_is_not_covered_is_counted(tmp_path):
     ops, devices = ["gemm", "llm_e2e", "gemm"] * 64, ["A100-SXM4-80GB", "A100-SXM4-80GB", "TPU"] * 64
     table = read_measured(gemm_table(tmp_path / "t.csv", op=ops, device=devices))

@@ -169,6 +169,20 @@ def test_shared_memory_that_no_l1_holds_is_a_reason(quick: dict[str, Any]) -> No
         gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
 
 
+def test_what_decides_which_tiles_fit_is_swept_as_it_is_run(quick: dict[str, Any]) -> None:
+    """Warp-level tiles where warpgroup ones have no room, CTA by CTA where there are no clusters, fewer stages."""
+    text = "gpt2_xl:phase=prefill,batch=1,prompt=1024"
+    quick |= {"axes": {"shared_memory_kib": [48, 100, 228], "cluster_size": [1, 8]}, "links": {}}
+    quick |= {"workloads": {"p": text}, "objectives": [{"value": "p.ttft_ms", "goal": "min"}]}
+    space = space_from_mapping(quick, "here", "small")
+    found, times = sweep(space).points(), []
+    for row in found.to_dict("records"):
+        sheet = gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
+        times.append(run(sheet, text, space.model).metrics["ttft_ms"][0])
+    assert found["p.ttft_ms"].to_list() == pytest.approx(times, rel=1e-4)
+    assert times[0] > times[2] > times[5]
+
+
 def test_a_limit_that_no_clock_holds_is_a_reason(quick: dict[str, Any]) -> None:
     quick |= {"axes": {"tdp_w": [30, 700]}, "links": {}}
     found = sweep(space_from_mapping(quick, "here", "small"))

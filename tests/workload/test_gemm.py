@@ -122,6 +122,33 @@ def test_a_cluster_shares_the_columns_operand():
     assert paired.l2_bytes == tiles * (128 + 256 / 2) + out
 
 
+def test_without_clusters_a_large_tile_runs_cta_by_cta():
+    product = Gemm(4096, 4096, 4096)
+    for capability, name in ((9.0, "wgmma 128x256"), (10.0, "tcgen05 128x256")):
+        found = gemm_operator("g", product, (capability, capability), library=REPRESENTATIVE.on([8, 1])).candidates
+        shared, alone = (c.kernel for c in found if c.label == name)
+        assert (shared.cluster, alone.cluster) == (2, 1)
+        tiles, out = 32 * 16 * 4096 * 2, 4096 * 4096 * 2
+        assert alone.l2_bytes == tiles * (128 + 256) + out
+        (only,) = (
+            c.kernel
+            for c in gemm_operator("g", product, (capability, capability), library=REPRESENTATIVE.on([1])).candidates
+            if c.label == name
+        )
+        assert only == alone
+
+
+def test_a_pipeline_has_the_stages_that_fit():
+    """CUTLASS counts stages to the shared memory that there is: four of 24 KiB in 100, two in 64 and below."""
+    for room, stages in ((99, [4]), (95, [4, 3]), (63, [4, 3, 2]), (15, [4, 3, 2])):
+        found = gemm_operator("g", Gemm(4096, 4096, 4096), (8.0, 8.0), library=REPRESENTATIVE.on([1], room)).candidates
+        kernels = [c.kernel for c in found if c.label == "hmma_16816 128x256"]
+        assert [kernel.shared_kib for kernel in kernels] == [24 * count for count in stages]
+        assert [kernel.unless_kib for kernel in kernels] == [0, 96, 72][: len(stages)]
+        waits = [kernel.loop.global_waits for kernel in kernels]
+        assert waits == [1 / 3, 1 / 2, 1][: len(stages)]
+
+
 def test_a_pair_of_sms_holds_one_copy_of_the_columns_operand():
     gemm, b200 = Gemm(4096, 4096, 4096), (10.0, 10.0)
     pair, alone = (kernels(g, b200, True)["tcgen05 128x256"] for g in (gemm, replace(gemm, m=128)))

@@ -11,8 +11,9 @@ from dse.hardware.presets import preset_sheet
 from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
 from dse.workload.kernel import Kernel
-from dse.workload.llm import Serving, Target, distinct_experts, llm_workload
+from dse.workload.llm import Serving, distinct_experts, llm_workload
 from dse.workload.network import load_network
+from dse.workload.target import Target
 from tests.programs import quick_jit
 
 H100 = Target((9.0, 9.0), True)

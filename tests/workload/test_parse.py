@@ -1,11 +1,14 @@
 """Workloads as a user writes them, and the sentence that refuses each mistake."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dse.errors import InputError
 from dse.hardware.presets import preset_sheet
-from dse.workload.llm import Target
+from dse.workload.measured_row import product_of
 from dse.workload.parse import load_workload
+from dse.workload.target import Target
 
 H100 = Target((9.0, 9.0), True)
 
@@ -147,3 +150,12 @@ def test_a_data_type_that_a_gpu_lacks_is_refused_with_the_types_that_it_has(pres
     target = Target((capability, capability), False)
     with pytest.raises(InputError, match=f"^gpt2_xl:dtype=bf16: qkv_projection computes in bf16, in which .*{types}"):
         load_workload("gpt2_xl:dtype=bf16", target, gpus=[sheet])
+
+
+def test_results_of_a_csv_have_the_type_of_measured_rows(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("m,n,k,dtype\n8192,8192,64,int8\n8192,8192,64,fp8\n")
+    for operator, dtype, size in zip(load(str(path)).operators, ("int8", "fp8"), (4, 2), strict=True):
+        row = SimpleNamespace(m=8192, n=8192, k=64, dtype=dtype, batch=1, notes="")
+        assert operator.candidates[0].kernel.result_bytes == 8192 * 8192 * size
+        assert product_of(row, lambda *sizes: sizes).out_bytes == 8192 * 8192 * size

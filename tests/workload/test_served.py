@@ -11,8 +11,10 @@ from dse.space.space import load_space
 from dse.sweep.run import run
 from dse.timing.roofline import Roofline
 from dse.workload.engine import Engine, Host, engines, find_engine
-from dse.workload.llm import Target
+from dse.workload.implementation import implementation_index
+from dse.workload.library import REPRESENTATIVE, TUNED
 from dse.workload.parse import _served, load_workload
+from dse.workload.target import Target
 
 STEP = "llama3_8b:phase=decode,batch=4,context=512,tp=2"
 MADE_UP = Engine("made_up", "Made up", 2.0, 300.0, 10.0, 40.0, 5.0, 0.0, -0.1, 0.1, "sglang", "fa3")
@@ -89,6 +91,23 @@ def test_attention_is_the_engines_where_all_gpus_run_the_same(target, library):
     assert _served(target, replace(MADE_UP, attention="", warpgroup_attention="")) == target
     same = _served(target, replace(MADE_UP, attention="fa2", warpgroup_attention="fa2")).attention
     assert same is not None and same.name == "fa2"
+
+
+def test_products_run_on_the_engines_library():
+    """Of an engine of 2023: as ``validate`` and its own fit have them, whatever library runs without it."""
+    step = "llama2_7b:phase=decode,batch=8,context=512,dtype=fp16"
+    for library in (TUNED, REPRESENTATIVE):
+        target = Target.of([preset_sheet("h100_sxm").numbers()], library)
+        early = load_workload(f"{step},engine=vllm_2023_h100_host", target)
+        products = [o for o in early.operators if o.kind == "gemm"]
+        assert {c.kernel.implementation for o in products for c in o.candidates} == {
+            implementation_index("matrix_early_hopper")
+        }
+        today = load_workload(f"{step},engine=vllm_2024", target)
+        plain = load_workload(step, target)
+        assert [o.candidates for o in today.operators if o.kind == "gemm"] == [
+            o.candidates for o in plain.operators if o.kind == "gemm"
+        ]
 
 
 LITTLE_SHARED_MEMORY = {"base": "h100_sxm", "shared_memory_kib": 48.0}
