@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,15 @@ SMALL: dict[str, Any] = {
         {"value": "die_mm2", "goal": "min"},
     ],
 }
+
+
+@pytest.fixture
+def in_64_bits() -> Iterator[None]:
+    """Reference answers are in double precision."""
+    import jax  # after pytest_configure has named the folder of its cache
+
+    with jax.enable_x64(True):
+        yield
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate import board_fit
-from dse.calibrate.board_fit import LONG_US, PRIOR_WEIGHT
+from dse.calibrate.board_fit import PRIOR_WEIGHT, SETTLED_US
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibrate.launches import Rows, load_rows
@@ -55,8 +55,8 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     models, unknown = device_models(frame, gpu=gpu)
     reason = without_power(frame, unknown)
     reason = reason.where((reason != "") | ~frame["op"].isin(RUNS), "a run of a whole network: no kernel")
-    short = (reason == "") & (frame["latency_us"] < LONG_US)
-    reason = reason.where(~short, f"shorter than {LONG_US:g} us: power of what ran before")
+    short = (reason == "") & (frame["latency_us"] < SETTLED_US)
+    reason = reason.where(~short, f"shorter than {SETTLED_US:g} us: power of what ran before")
     skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:

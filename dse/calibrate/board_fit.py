@@ -12,7 +12,7 @@ from jax import Array
 
 from dse.calibrate.fit import descend
 from dse.calibrate.launches import Rows, taken
-from dse.calibrate.loss import weighted_mean
+from dse.calibrate.loss import absolute, weighted_mean
 from dse.compiling import derivatives_quick_to_compile, quick_filter_jit, quick_to_compile
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity
@@ -21,15 +21,12 @@ from dse.power.cap import sustain
 from dse.tables import read_table
 from dse.timing.timing import Timing
 
-LONG_US = 200.0
+SETTLED_US = 200.0
 """Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
 
 PRIOR_WEIGHT = 3e-3
 """A prior's half squared deviation against the mean relative error: Laplace errors of 15 % on about 50
 independent rows, since hundreds of rows share a hidden state of their operands."""
-
-CORNER = 1e-4
-"""Added under the root of a squared error, so that an absolute error has no corner at zero [1]."""
 
 STEPS = 500
 
@@ -87,10 +84,10 @@ def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weig
         def loss(theta: Array) -> Array:
             candidate = model.with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
             power, _ = predicted(candidate, rows[0], rows[1], gpu)
-            total = weighted_mean(jnp.sqrt((power / watts - 1) ** 2 + CORNER), weights)
+            total = weighted_mean(absolute(power / watts - 1), weights)
             if pairs is not None:
                 _, slower = predicted(candidate, pairs[0], pairs[1], gpu)
-                total += weighted_mean(jnp.sqrt(jnp.log(slower / slowdown) ** 2 + CORNER), pair_weights)
+                total += weighted_mean(absolute(jnp.log(slower / slowdown)), pair_weights)
             return total + strength * 0.5 * jnp.sum(theta**2)
 
         return jnp.exp(center + spread * descend(loss, jnp.zeros(len(free)), steps))
@@ -146,6 +143,6 @@ def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str,
 
     at = (jnp.log(jnp.asarray(values)) - center) / spread
     slope = np.asarray(jax.jit(jax.jacfwd(error), compiler_options=derivatives_quick_to_compile())(at), float)
-    weight = 1 / np.sqrt(np.asarray(jax.jit(error, compiler_options=quick_to_compile())(at), float) ** 2 + CORNER)
+    weight = 1 / np.asarray(absolute(jax.jit(error, compiler_options=quick_to_compile())(at)), float)
     data = (slope.T * weight) @ slope / len(weight)
     return np.diag(np.linalg.solve(data + strength * np.eye(len(free)), data))

@@ -1,7 +1,6 @@
 """The optax loops of every fit, and parameters that keep their bounds and orderings by construction.
 
-This file and :mod:`dse.sweep.evaluate` are the two places that batch: here over folds, bootstrap draws and strengths
-of the prior, all in one call (:func:`solve`).
+:func:`solve` batches over folds, bootstrap draws and strengths of the prior, all in one call.
 """
 
 from collections.abc import Callable

@@ -8,6 +8,10 @@ BEND = 0.1
 """Relative error up to which the robust loss is quadratic [1]: repeats of one kernel differ by up to 5 %."""
 
 
+CORNER = 1e-4
+"""Added under the root of a squared error, so that an absolute error has no corner at zero: 1 %, squared [1]."""
+
+
 def relative_error(predicted: ArrayLike, measured: ArrayLike) -> Array:
     """Return predicted / measured - 1 [1]."""
     return jnp.asarray(predicted) / jnp.asarray(measured) - 1.0
@@ -20,6 +24,11 @@ def robust(error: ArrayLike, bend: float | None = BEND) -> Array:
         return 0.5 * error**2
     squared = (error / bend) ** 2
     return bend**2 * squared / (1.0 + jnp.sqrt(1.0 + squared))  # sqrt(1 + x) - 1 without its cancellation
+
+
+def absolute(error: Array) -> Array:
+    """Return the absolute value of an error, without a corner at zero."""
+    return jnp.sqrt(error**2 + CORNER)
 
 
 def weighted_mean(values: ArrayLike, weights: ArrayLike) -> Array:

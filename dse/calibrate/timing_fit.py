@@ -5,6 +5,7 @@ deviation ``spread`` near it, z = 0 at the prior. The loss is robust on log(pred
 through the timing model; each row takes the fastest of its shortlisted candidates.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 from jax import Array
 
 from dse.calibrate.fit import descend
-from dse.calibrate.loss import weighted_mean
+from dse.calibrate.loss import CORNER, absolute, weighted_mean
 from dse.calibrate.timed import Chosen, harnessed, us_of
 from dse.compiling import quick_derivatives_jit
 from dse.hardware.gpu import Gpu
@@ -40,9 +41,6 @@ err together, so a family counts as one measurement."""
 
 MOST_FAMILIES = 50
 """Families that count as independent at most: those of one table share a library and a machine."""
-
-CORNER = 1e-4
-"""Added under the root of a squared error, so that an absolute error has no corner at zero: 1 %, squared [1]."""
 
 STEPS = 150
 RATE = 0.1
@@ -101,22 +99,26 @@ def _fixed(name: str) -> Parameter:
 
 def priors(kind: str = "matrix", values: dict[str, float] | None = None) -> Priors:
     """Return the priors of a kind, centred on ``values`` where given."""
-    known = parameters(kind)
+    return priors_of(parameters(kind), values or {})
+
+
+def priors_of(known: Sequence[Parameter], values: Mapping[str, float]) -> Priors:
+    """Return the priors of some parameters, centred on ``values`` where given."""
     low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
-    at = np.log([max((values or {}).get(p.name, p.prior), NOTHING) for p in known])
+    at = np.log([max(values.get(p.name, p.prior), NOTHING) for p in known])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
     slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
 
 
-def prior_values(kind: str = "matrix") -> dict[str, float]:
+def prior_values(kind: str) -> dict[str, float]:
     """Return every parameter's prior."""
     return {p.name: p.prior for p in parameters(kind)}
 
 
-def model_of(values: dict, name: str = "") -> Amali:
+def model_of(values: dict) -> Amali:
     """Return the timing model of fitted values (numbers or arrays) by parameter; the harness's overhead is no part."""
-    return calibrated_model(values, name)
+    return calibrated_model(values, "")
 
 
 class FitRows(NamedTuple):
@@ -173,13 +175,17 @@ def log_error(values: Array, rows: FitRows) -> Array:
 
 def objective(z: Array, prior: Priors, rows: FitRows, strength: float | Array) -> Array:
     """Return the loss of a fit: mean robust log error, and the distance from the priors."""
-    misfit = weighted_mean(jnp.sqrt(log_error(prior.values(z), rows) ** 2 + CORNER), rows.weights)
+    misfit = weighted_mean(absolute(log_error(prior.values(z), rows)), rows.weights)
     return misfit + 0.5 * strength * jnp.sum(z**2)
 
 
 def prior_strength(rows: FitRows) -> float:
     """Return the weight of the priors against the mean error of ``rows``."""
-    families = len(np.unique(np.asarray(rows.family)[np.asarray(rows.weights) > 0]))
+    return strength_of(len(np.unique(np.asarray(rows.family)[np.asarray(rows.weights) > 0])))
+
+
+def strength_of(families: int) -> float:
+    """Return the weight of the priors against the mean error of rows of so many shape families."""
     return PRIOR_WEIGHT / min(max(families, 1), MOST_FAMILIES)
 
 

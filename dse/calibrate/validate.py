@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.board_fit import LONG_US, watts_of
+from dse.calibrate.board_fit import SETTLED_US, watts_of
 from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.launches import load_rows
@@ -61,10 +61,10 @@ def validate_power(
     notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
-    long = judged["latency_us"] >= LONG_US
+    long = judged["latency_us"] >= SETTLED_US
     return {
         "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,
-        "time": TIMES[time], "short_us": LONG_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
+        "time": TIMES[time], "short_us": SETTLED_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
         "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
         "note": " ".join(notes),
         "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],

@@ -17,19 +17,10 @@ from jax import Array
 
 from dse.calibrate.fit import descend
 from dse.calibrate.held import slowdowns
-from dse.calibrate.loss import weighted_mean
+from dse.calibrate.loss import absolute, weighted_mean
 from dse.calibrate.overheads import ANY
 from dse.calibrate.timed import harnessed, us_of
-from dse.calibrate.timing_fit import (
-    CORNER,
-    FIXED,
-    MOST_FAMILIES,
-    PRIOR_WEIGHT,
-    Parameter,
-    Priors,
-    model_of,
-    parameters,
-)
+from dse.calibrate.timing_fit import FIXED, Parameter, model_of, parameters, prior_values, priors_of, strength_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
@@ -94,15 +85,15 @@ def fit_vector(
     kernels = sorted({_kernel(implementation, r, sheets) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
     known = (*_shares(implementation), *_count_parameters(implementation, kernels), *_floor_parameters(floors))
-    prior = _priors(known)
+    prior = priors_of(known, {})
     shape = (len(kernels), len(floors), tuple(p.name for p in _shares(implementation)))
     problem = _problem(frame, sheets, implementation, weights, kernels, floors)
     problem = problem._replace(slower=_slowdowns(np.array([p.prior for p in known]), problem, frame, shape))
-    strength = _prior_strength(frame, weights)
+    strength = strength_of(len({vector_family(row) for row in frame[weights > 0].itertuples()}))
 
     def loss(z: Array) -> Array:
         error = jnp.log(_predicted(prior.values(z), problem, shape) / problem.measured)
-        return weighted_mean(jnp.sqrt(error**2 + CORNER), problem.weights) + 0.5 * strength * jnp.sum(z**2)
+        return weighted_mean(absolute(error), problem.weights) + 0.5 * strength * jnp.sum(z**2)
 
     z = jax.jit(lambda z: descend(loss, z, steps, RATE))(jnp.zeros(len(known)))
     values = prior.values(z)
@@ -114,12 +105,6 @@ def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> st
     """The kernel that ran a row on its GPU."""
     capability = sheets[str(row.device)].numbers()["compute_capability"]
     return variant(implementation, row.op, row.rows, row.cols, row.dtype, capability)
-
-
-def _prior_strength(frame: pd.DataFrame, weights: np.ndarray) -> float:
-    """Weight of the priors against the mean error, as in :func:`dse.calibrate.timing_fit.prior_strength`."""
-    families = {vector_family(row) for row in frame[weights > 0].itertuples()}
-    return PRIOR_WEIGHT / min(max(len(families), 1), MOST_FAMILIES)
 
 
 def _floor(row: Any) -> tuple[str, str, str]:
@@ -200,13 +185,6 @@ def _host(floor: tuple[str, str, str]) -> tuple[str, str, str]:
     return (harness, device, op if harness == "llmcompass" else ANY)
 
 
-def _priors(known: tuple[Parameter, ...]) -> Priors:
-    low, high, at = (np.log([getattr(p, k) for p in known]) for k in ("low", "high", "prior"))
-    share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
-    slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
-    return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
-
-
 def _parts(values: Any, shape: tuple[int, int, tuple[str, ...]]) -> tuple[Any, Any, Any, Any]:
     """Shares, counts (attributes, kernels), overheads (floors,) and shadows (hosts,) of one vector of values."""
     kernels, floors, shares = shape
@@ -231,8 +209,7 @@ def built(problem: Problem, counts: Any) -> Kernel:
 
 def _model(shares: Any, names: tuple[str, ...]) -> Amali:
     """The model of an implementation's shares, all other parameters neutral."""
-    neutral = {p.name: p.prior for p in parameters("vector")}
-    return model_of(neutral | dict(zip(names, shares, strict=True)))
+    return model_of(prior_values("vector") | dict(zip(names, shares, strict=True)))
 
 
 def _slowdowns(

@@ -9,8 +9,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 
 from dse.report.terminal import front_table
 from dse.report.terminal_parts import say
-from dse.search.search import LEAST, MOST, SHARE, SearchResult
+from dse.search.search import SearchResult, default_evaluations
 from dse.space.space import Space
+from dse.sweep.pareto import REFERENCE
 
 
 @contextmanager
@@ -24,7 +25,7 @@ def searching(
     """
     console = Console(stderr=True)
     if evaluations is None and seconds is None:
-        evaluations = int(min(max(SHARE * space.size, LEAST), MOST))
+        evaluations = default_evaluations(space)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal,
                   transient=True) as bar:  # fmt: skip
@@ -50,7 +51,8 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
     restored = f", {found.restored:,} of them from the storage" if found.restored else ""
     console.print(
         f"{size} designs, {found.evaluations:,} evaluations{restored} by {found.sampler} (seed {found.seed}), "
-        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} (box of the first batch's front, reference 1.1)",
+        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} (box of the first batch's front, reference "
+        f"{REFERENCE:g})",
         markup=False, highlight=False,
     )  # fmt: skip
     if found.repeated:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from dse.search.batch import BatchModel, Evaluated
 from dse.search.descent import common_descent
-from dse.search.pareto import thin_to
+from dse.search.pareto import hypervolume, thin_to
 from dse.search.smoothed import Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space
@@ -116,7 +116,8 @@ def refine(space: Space, axes: Mapping[str, np.ndarray], model: BatchModel | Non
         return _unmoved(space, names, model.table(model.baseline()).slice(0, 0), 0.0)
     origin = model.of(np.full(count, -1), columns)
     if not names:
-        return _unmoved(space, names, model.table(origin), _hypervolume(Box.of(origin.costs), origin.costs))
+        volume = hypervolume(Box.of(origin.costs), origin.costs, EXACT_MEMBERS)
+        return _unmoved(space, names, model.table(origin), volume)
     found = _Descents(space, model, origin)
     found.run()
     return found.refinement()
@@ -207,7 +208,7 @@ class _Descents:
         costs = np.vstack([self.origin.costs, self.costs[found]])
         kept = np.flatnonzero(pareto_mask(costs))
         on, off = kept[kept < self.count], found[kept[kept >= self.count] - self.count]
-        before, after = (_hypervolume(self.box, c) for c in (self.origin.costs, costs[kept]))
+        before, after = (hypervolume(self.box, c, EXACT_MEMBERS) for c in (self.origin.costs, costs[kept]))
         return Refinement(
             tuple(self.smooth.coordinates.names), self.count, len(np.unique(self.member)),
             len(np.unique(self.member[moved])), int(self._between(off).sum()), self.evaluations, before, after,
@@ -239,9 +240,3 @@ def dominates(costs: np.ndarray, others: np.ndarray) -> np.ndarray:
     """Return which rows of ``costs`` are no worse than their row of ``others``, and better by LEAST_GAIN in one."""
     no_worse = np.all(costs <= others, axis=1)
     return no_worse & np.any(others - costs > LEAST_GAIN * np.abs(others), axis=1)
-
-
-def _hypervolume(box: Box, costs: np.ndarray) -> float:
-    if costs.shape[1] > 3 and len(costs) > EXACT_MEMBERS:
-        costs = costs[thin_to(costs, EXACT_MEMBERS)]
-    return box.hypervolume(costs)

@@ -3,15 +3,12 @@
 import numpy as np
 
 from dse.search.local import Grid, LocalSearch
-from dse.search.pareto import thin_to
+from dse.search.pareto import hypervolume
 from dse.space.space import Space
 from dse.sweep.pareto import Box
 
-EXACT_OBJECTIVES = 3
-"""Objectives up to which the hypervolume of a whole front is cheap."""
-
 THINNED = 500
-"""Members that stand for the front where it is not."""
+"""Members that stand for the front where the hypervolume of a whole one is dear."""
 
 GROWTH = 1.1
 """The hypervolume is taken again when so many times the designs have been evaluated."""
@@ -82,6 +79,4 @@ class Known:
     def _take(self) -> None:
         costs = self.local.costs
         self._box, self._taken = self._box or Box.of(costs), self.count
-        if costs.shape[1] > EXACT_OBJECTIVES:
-            costs = costs[thin_to(costs, THINNED)]
-        self.hypervolume = self._box.hypervolume(costs)
+        self.hypervolume = hypervolume(self._box, costs, THINNED)

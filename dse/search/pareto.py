@@ -8,6 +8,9 @@ import numpy as np
 
 from dse.sweep.pareto import Box, FrontBuilder, pareto_mask
 
+EXACT_OBJECTIVES = 3
+"""Objectives up to which the hypervolume of a whole front is cheap."""
+
 CHUNK = 65536
 """Designs whose front is taken at once: small enough for a core's cache (spec speed, section 5)."""
 
@@ -66,6 +69,12 @@ def thin(costs: np.ndarray, epsilon: float) -> np.ndarray:
     kept = order[first]
     kept = kept[pareto_mask(cells[kept])]
     return np.union1d(kept, points.argmin(axis=0))
+
+
+def hypervolume(box: Box, costs: np.ndarray, most: int) -> float:
+    """Return the hypervolume of a front in a box; above EXACT_OBJECTIVES objectives of at most ``most`` of its rows,
+    since its exact value takes a time that grows with their power."""
+    return box.hypervolume(costs[thin_to(costs, most)] if costs.shape[1] > EXACT_OBJECTIVES else costs)
 
 
 def thin_to(costs: np.ndarray, count: int) -> np.ndarray:

@@ -41,6 +41,12 @@ ROWS = 32768
 SHARE, LEAST, MOST = 0.01, 2_000, 200_000
 """Evaluations where neither they nor the time are given: a share of the designs, within these."""
 
+
+def default_evaluations(space: Space) -> int:
+    """Return the designs that a search evaluates where neither their number nor the time is given."""
+    return int(np.clip(SHARE * space.size, LEAST, MOST))
+
+
 Progress = Callable[[int, int, float], None]
 """Called with the evaluations done, the designs on the front and the hypervolume."""
 
@@ -120,7 +126,7 @@ def search(
         raise InputError(f"--seed {seed} is not accepted; give a whole number of at least 0")
     space = space if isinstance(space, Space) else load_space(space)
     if evaluations is None and seconds is None:
-        evaluations = int(np.clip(SHARE * space.size, LEAST, MOST))
+        evaluations = default_evaluations(space)
     folder = open_folder(Path(out)) if out is not None else None
     if folder is not None:
         refuse_other_kind(folder, search=True, name=space.name)

@@ -191,13 +191,13 @@ class Box:
         """Return ``costs`` scaled: 0 at the front's best, 1 at its worst (and at all of an objective that is flat)."""
         return (_logs(costs, self.sign) - self.low) / np.where(self.high > self.low, self.high - self.low, 1.0)
 
-    def hypervolume(self, costs: np.ndarray, reference: float = REFERENCE) -> float:
+    def hypervolume(self, costs: np.ndarray) -> float:
         """Return the volume that ``costs`` dominate up to the reference point; the box itself has volume 1."""
         points = self(costs)
-        inside = points[(points < reference).all(axis=1)]
+        inside = points[(points < REFERENCE).all(axis=1)]
         if len(inside) == 0:
             return 0.0
-        return float(moocore.hypervolume(np.ascontiguousarray(inside), ref=np.full(points.shape[1], reference)))
+        return float(moocore.hypervolume(np.ascontiguousarray(inside), ref=np.full(points.shape[1], REFERENCE)))
 
 
 def _logs(costs: np.ndarray, sign: np.ndarray) -> np.ndarray:

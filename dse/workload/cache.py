@@ -51,12 +51,6 @@ def _residues(bins: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def hash_bin(address, h):
-    """Return the bin of an address."""
-    return hash_index(address, h.kind, h.bins, h.offset, h.residues)
-
-
-@njit(cache=True)
 def hash_index(address, kind, bins, offset, residues):
     """Return the bin of an address. The linear hash masks with bins - 1, which is modulo for powers of two."""
     line = address >> np.uint64(offset)

@@ -7,7 +7,7 @@ import pandas as pd
 from rows import folds, masks, pair_rows, power_rows, seen
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from dse.calibrate.board_fit import FREE, LONG_US, fit, predicted, prior_model, watts_of
+from dse.calibrate.board_fit import FREE, SETTLED_US, fit, predicted, prior_model, watts_of
 from dse.calibrate.fit import descend
 from dse.calibrate.launches import Rows
 from dse.power.board import BoardPower
@@ -28,7 +28,7 @@ def scores(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> dict[str, float]:
 def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.ndarray:
     """Watts of each row from a fit without its family's fold: among the training rows, or among all long rows."""
     rows, pairs = power_rows(), pair_rows()
-    long = rows.table.latency_us.to_numpy() >= LONG_US
+    long = rows.table.latency_us.to_numpy() >= SETTLED_US
     use, pair_use = (long, np.ones(len(pairs.table), bool)) if all_rows else (masks(rows)["train"], seen(pairs))
     fold, pair_fold = folds(rows), folds(pairs)
     watts = np.ones(len(use))

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate import launches
-from dse.calibrate.board_fit import LONG_US
+from dse.calibrate.board_fit import SETTLED_US
 from dse.calibrate.launches import Rows
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
@@ -49,7 +49,7 @@ def pair_rows() -> Rows:
 
 def masks(rows: Rows) -> dict[str, np.ndarray]:
     """Long rows to fit on, long rows left out, and short rows."""
-    long, out = rows.table.latency_us.to_numpy() >= LONG_US, rows.table.held_out.to_numpy()
+    long, out = rows.table.latency_us.to_numpy() >= SETTLED_US, rows.table.held_out.to_numpy()
     return {"train": long & ~out, "held out": long & out, "short": ~long}
 
 

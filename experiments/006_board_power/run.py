@@ -15,7 +15,7 @@ from identified import bootstrap, profile
 from judged import ape, arrays, baselines, cross_validated, gradient_boosting, interval, scores, slowdowns
 from rows import load_rows, masks, pair_rows, power_rows, seen
 
-from dse.calibrate.board_fit import FREE, LONG_US, fit, prior_model, watts_of
+from dse.calibrate.board_fit import FREE, SETTLED_US, fit, prior_model, watts_of
 from dse.calibrate.launches import Rows
 from dse.power.board import BoardPower
 from dse.tables import read_table
@@ -78,7 +78,7 @@ def report_fit(values: dict[str, float]) -> BoardPower:
         "| 95 % of the held-out mean, by families | "
         + " to ".join(f"{x:.1f}" for x in interval(rows, watts, kinds["held out"]))
     )
-    crossed, long = cross_validated(all_rows=True), rows.table.latency_us.to_numpy() >= LONG_US
+    crossed, long = cross_validated(all_rows=True), rows.table.latency_us.to_numpy() >= SETTLED_US
     show("model, every family left out in turn", scores(rows, crossed, long))
     print("| its 95 % | " + " to ".join(f"{x:.1f}" for x in interval(rows, crossed, long)))
     others = {"priors alone": watts_of(prior_model(), rows)} | baselines(rows)
@@ -138,8 +138,8 @@ def main() -> None:
     options = parser.parse_args()
     if options.table:
         rows = load_rows(pd.read_csv(options.table, low_memory=False).query("power_w > 0"), options.preset)
-        watts, long = watts_of(BoardPower.from_table(), rows), rows.table.latency_us.to_numpy() >= LONG_US
-        show(f"{options.preset}, {LONG_US:g} us and longer", scores(rows, watts, long))
+        watts, long = watts_of(BoardPower.from_table(), rows), rows.table.latency_us.to_numpy() >= SETTLED_US
+        show(f"{options.preset}, {SETTLED_US:g} us and longer", scores(rows, watts, long))
         show(f"{options.preset}, shorter", scores(rows, watts, ~long))
         return
     rows, pairs = power_rows(), pair_rows()

@@ -32,10 +32,7 @@ WATTS = 1e-3
 pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data (../shared/data/accelwattch) are absent")
 
 
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 @cache

@@ -14,10 +14,7 @@ PARENT = (-1, 0, 1, -1, 3, 3)
 RATIO = (0.0, 0.5, 1.0, 0.0, 0.9, 0.2)
 
 
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def problem(seed: int = 0, rows: int = 12) -> Linear:

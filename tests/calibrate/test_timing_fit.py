@@ -50,7 +50,7 @@ def timed(frame: pd.DataFrame) -> TimedRows:
 def synthetic(values: dict[str, float], noise: float = 0.03, count: int = ROWS) -> pd.DataFrame:
     """Products measured as a model of known parameters predicts them, with noise."""
     frame = products(count)
-    predicted, _ = best(model_of(prior_values() | values), timed(frame))
+    predicted, _ = best(model_of(prior_values("matrix") | values), timed(frame))
     return frame.assign(latency_us=predicted * np.exp(noise * np.random.default_rng(1).standard_normal(len(frame))))
 
 
@@ -83,7 +83,7 @@ def test_the_prior_stands_at_zero_and_bounds_hold():
 def test_gradient_equals_finite_differences(measured):
     with jax.enable_x64(True):
         rows = timed(measured.head(40))
-        chosen = rows.shortlist(model_of(prior_values()), 1)  # one candidate: no kink of a minimum
+        chosen = rows.shortlist(model_of(prior_values("matrix")), 1)  # one candidate: no kink of a minimum
         data = jax.tree.map(lambda x: jnp.asarray(x, float), fit_rows(chosen, np.ones(40), True))
         prior = jax.tree.map(lambda x: jnp.asarray(x, float), priors())
         z = jnp.asarray(0.3 * np.random.default_rng(0).standard_normal(len(parameters())))
@@ -104,7 +104,7 @@ def test_gradient_equals_finite_differences(measured):
 def test_known_parameters_are_recovered_within_their_intervals(measured):
     rows = timed(measured)
     fit = staged_fit(rows, np.zeros(len(measured), bool))
-    truth = prior_values() | TRUTH
+    truth = prior_values("matrix") | TRUTH
     told = fit.known
     sure = [i for i, name in enumerate(told.names) if name not in fit.undetermined and name not in fit.at_bounds]
     assert {"dram", "l2", "kept"} <= {told.names[i] for i in sure}

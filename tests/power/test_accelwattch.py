@@ -34,10 +34,7 @@ MODELS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def model(name: str = "released", variant: str = "sass_sim") -> AccelWattch:

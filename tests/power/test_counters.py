@@ -1,6 +1,5 @@
 """Counters: from Nsight metrics, from SASS instructions, from both."""
 
-import jax
 import numpy as np
 import pytest
 
@@ -21,11 +20,7 @@ from dse.power.counters import (
 from dse.tables import read_table
 from tests.power.launches import launch
 
-
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def metrics() -> dict[str, float]:

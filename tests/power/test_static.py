@@ -2,7 +2,6 @@
 
 import itertools
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -27,10 +26,7 @@ ONE = {"int_add": "INT_ACC", "int_mul": "INT_MUL_ACC", "fp": "FP_MUL_ACC", "dp":
        "tensor": "TENSOR_ACC", "tex": "TEX_ACC", "l1": "DC_RM", "shared": "SHRD_ACC", "l2": "L2_WH"}  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def category(names: str, mix: str, lanes: float = 32.0) -> str:

@@ -12,10 +12,7 @@ from dse.power.voltage import VoltageCurve, VoltageScaling, cubic_power, fit_cub
 CLOCKS = np.linspace(0.6, 1.4, 9)
 
 
-@pytest.fixture(autouse=True)
-def wide():
-    with jax.enable_x64(True):
-        yield
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 def ones() -> Power:

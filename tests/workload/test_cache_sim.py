@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dse.errors import InputError
-from dse.workload.cache import FERMI, RESIDUE, hash_bin, make_hash
+from dse.workload.cache import FERMI, RESIDUE, hash_index, make_hash
 from dse.workload.cache_sim import CacheGeometry, simulate
 from dse.workload.coalesce import coalesce, coalesce_atomic
 from dse.workload.sass import read_directory
@@ -107,7 +107,7 @@ def test_residue_hash(sets: int) -> None:
     h = make_hash(RESIDUE, sets, 128, "L2")
     rng = random.Random(sets)
     for address in [rng.getrandbits(48) for _ in range(200)]:
-        assert hash_bin(np.uint64(address), h) == l2_set(address, sets)
+        assert hash_index(np.uint64(address), h.kind, h.bins, h.offset, h.residues) == l2_set(address, sets)
     with pytest.raises(InputError, match="no polynomial for 48"):
         make_hash(RESIDUE, 48, 128, "L2")
     with pytest.raises(InputError, match="Fermi"):
