@@ -8,7 +8,18 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "dse"
 ORDER = ("base", "hardware", "workload", "timing", "power", "scaling", "predict", "calibrate", "measure", "space",
          "sweep", "search", "report", "cli")  # fmt: skip
-BASE = {"compiling", "csv_table", "errors", "units", "numerics", "skipped", "tables", "toml_text", "uncertainty"}
+BASE = {
+    "compiling",
+    "csv_table",
+    "errors",
+    "units",
+    "numerics",
+    "skipped",
+    "tables",
+    "toml_file",
+    "toml_text",
+    "uncertainty",
+}
 FILES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
 
 

@@ -1,7 +1,6 @@
 """GPU sheets: every attribute of a GPU with its source, from the shipped tables or from a user's TOML."""
 
 import re
-import tomllib
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isclose
@@ -12,6 +11,7 @@ from dse.errors import InputError, accepted
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 from dse.tables import read_table
+from dse.toml_file import read_toml
 
 if TYPE_CHECKING:
     from dse.hardware.gpu import Gpu
@@ -131,19 +131,6 @@ def _default_entry(attr: Attribute, where: str) -> Entry:
     if attr.default is None:
         raise InputError(f"{where}: {attr.name} is missing; give {attr.range_text} ({attr.description})")
     return Entry(attr, attr.default, attr.source, "default")
-
-
-def read_toml(path: Path) -> dict:
-    """Return the content of a TOML file; raises InputError when it cannot be read or parsed."""
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is not valid TOML: {error}") from None
 
 
 def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:

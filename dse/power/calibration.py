@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import read_own
-from dse.hardware.presets import read_toml
 from dse.power.board import FREE, BoardPower
+from dse.toml_file import check_format, coefficient, read_toml
 from dse.uncertainty import Uncertainty
 
 FORMAT = "dse power calibration 2"
@@ -23,9 +23,7 @@ BOARD = "board"
 def read_calibration(path: Path) -> tuple[dict[str, Any], dict[str, float]]:
     """Return the head of a calibration and its coefficients; raises InputError for any other file."""
     content = read_toml(path)
-    if content.get("format") != FORMAT:
-        found = content.get("format")
-        raise InputError(f"{path}: format is {found!r}; give a file that 'dse calibrate power -o' wrote ({FORMAT!r})")
+    check_format(path, content, FORMAT, "dse calibrate power")
     for key in ("model", "calibration", "table", "table_sha256"):
         if not isinstance(content.get(key), str):
             raise InputError(f"{path}: {key} is {content.get(key)!r}; give a text")
@@ -63,8 +61,5 @@ def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
 def _values(path: Path, rows: Any) -> dict[str, float]:
     if not isinstance(rows, dict) or not rows:
         raise InputError(f"{path}: no table [coefficients]; each needs a value")
-    for name, row in rows.items():
-        value = row.get("value") if isinstance(row, dict) else None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
-            raise InputError(f"{path}: coefficients.{name}.value is {value!r}; give a number from 0 to 1e6")
-    return {name: float(row["value"]) for name, row in rows.items()}
+    values = {name: row.get("value") if isinstance(row, dict) else None for name, row in rows.items()}
+    return {name: coefficient(path, f"coefficients.{name}.value", value) for name, value in values.items()}

@@ -15,7 +15,7 @@ import numpy as np
 import dse
 from dse.errors import InputError, accepted
 from dse.hardware.cost import YIELD_MODELS
-from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, read_toml, resolve
+from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
 from dse.hardware.schema import attribute, gpu_schema
 from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
@@ -29,6 +29,7 @@ from dse.space.traces import compiled
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel, causes_of
 from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
+from dse.toml_file import read_toml
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
 from dse.workload.workload import Workload

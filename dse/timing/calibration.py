@@ -18,11 +18,12 @@ import numpy as np
 
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import known_as, read_own, sheets_of
-from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet, read_toml
+from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.sustained import Sustained
+from dse.toml_file import check_format, coefficient, read_toml
 from dse.toml_text import inline
 from dse.uncertainty import Uncertainty
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
@@ -268,9 +269,7 @@ def composed(implementations: Mapping[str, Mapping[str, float]], values: Mapping
 
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
-    if content.get("format") != FORMAT:
-        found = content.get("format")
-        raise InputError(f"{path}: format is {found!r}; give a file that 'dse calibrate timing -o' wrote ({FORMAT!r})")
+    check_format(path, content, FORMAT, "dse calibrate timing")
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
@@ -297,7 +296,7 @@ def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...]
     values = _values(path, content.get("parameters"), _neutral(path, kind))
     residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
     residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
-    overheads = {h: _number(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
+    overheads = {h: coefficient(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
     return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals, own)
 
 
@@ -343,15 +342,9 @@ def _values(path: Path, rows: Any, neutral: dict[str, float]) -> dict[str, float
     if missing:
         raise InputError(f"{path}: no table [parameters.{missing[0]}]; give each of {', '.join(known)} a value")
     return neutral | {
-        name: _number(path, f"parameters.{name}.value", row.get("value") if isinstance(row, dict) else row)
+        name: coefficient(path, f"parameters.{name}.value", row.get("value") if isinstance(row, dict) else row)
         for name, row in rows.items()
     }
-
-
-def _number(path: Path, key: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
-        raise InputError(f"{path}: {key} is {value!r}; give a number from 0 to 1e6")
-    return float(value)
 
 
 def _list(path: Path, content: dict[str, Any], key: str) -> list[Any]:

@@ -1,6 +1,5 @@
 """Serving engines: what launching, scheduling and sampling on the host add to the kernels of a step."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,6 +8,7 @@ from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.tables import read_table
+from dse.toml_file import check_format, read_toml
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
 
 SHARED = "shared"
@@ -140,16 +140,8 @@ def find_engine(name: str, where: str = "engine") -> Engine:
 
 
 def _from_toml(path: Path) -> Engine:
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read as an engine: {error.strerror}") from None
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: cannot be read as an engine: {error}") from None
-    if content.get("format") != FORMAT:
-        raise InputError(
-            f"{path}: format = {content.get('format')!r}; give a file of 'dse calibrate engine' ({FORMAT!r})"
-        )
+    content = read_toml(path)
+    check_format(path, content, FORMAT, "dse calibrate engine")
     unknown = [key for key in content if key not in (*TOLD, *NUMBERS)]
     if unknown:
         raise InputError(f"{path}: {unknown[0]!r} is no key of an engine; {accepted(unknown[0], (*TOLD, *NUMBERS))}")

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from dse.errors import InputError, accepted
-from dse.hardware.presets import GpuSheet, read_toml
+from dse.hardware.presets import GpuSheet
+from dse.toml_file import read_toml
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import BITS, precision
 from dse.workload.engine import Engine, find_engine
