@@ -1,5 +1,6 @@
 """A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
@@ -63,3 +64,8 @@ def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, 
     named = ", ".join(map(str, lines[1 : NAMED + 1])) + (" ..." if len(lines) > NAMED + 1 else "")
     others = f" ({len(lines) - 1} more: {named})" if len(lines) > 1 else ""
     raise InputError(f"{path}: row {lines[0]}: {column} is {value}; {instead}{others}")
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

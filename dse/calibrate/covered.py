@@ -9,7 +9,7 @@ from dse.calibrate.nsight import NO_SHAPE
 from dse.calibrate.run_kinds import DTYPES as RUN_DTYPES
 from dse.calibrate.run_kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
 from dse.errors import accepted
-from dse.workload.measured_row import ALL_REDUCE, ATTENTION, PRODUCTS
+from dse.workload.measured_row import ALL_REDUCE, ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, VECTOR_SHAPE
 from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 DTYPES: dict[str, tuple[str, ...]] = {
@@ -20,9 +20,9 @@ DTYPES: dict[str, tuple[str, ...]] = {
 """Operator -> the data types that kernels are made in."""
 
 SHAPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(PRODUCTS, ("m", "n", "k")),
-    **dict.fromkeys(ATTENTION, ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")),
-    **dict.fromkeys(VECTOR, ("rows", "cols")), ALL_REDUCE: ("rows", "cols", "tp"), **dict.fromkeys(RUNS, RUN_SHAPE),
+    **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
+    **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
+    **dict.fromkeys(VECTOR, VECTOR_SHAPE), ALL_REDUCE: (*VECTOR_SHAPE, "tp"), **dict.fromkeys(RUNS, RUN_SHAPE),
 }  # fmt: skip
 """Operator -> the numbers that its shape needs, all above 0."""
 

@@ -1,6 +1,5 @@
 """Measured tables: rows of operators with time and power, and kernels with AccelWattch's components beside watts."""
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +8,10 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.nsight import is_export, read_export
-from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
+from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, sha256, times_us
 from dse.errors import InputError, accepted
 from dse.skipped import Skipped, counted
+from dse.workload.measured_row import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
                     "seq_q", "seq_kv", "latency_us")  # fmt: skip
@@ -20,8 +20,7 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
 
-SHAPES = (("m", "n", "k"), ("rows", "cols"), ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
-          ("batch", "seq_q", "seq_kv"))  # fmt: skip
+SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
 """Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
 operators."""
 
@@ -150,11 +149,6 @@ def has_power(path: Path, operators: Collection[str]) -> bool:
     if not {"op", "power_w"} <= set(frame.columns):
         return False
     return bool((frame["op"].isin(list(operators)) & (pd.to_numeric(frame["power_w"], errors="coerce") > 0)).any())
-
-
-def sha256(path: Path) -> str:
-    """Return the hash of a file's bytes."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def refuse_one_family(path: str, families: pd.Series) -> None:

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 
-from dse.hardware.peak import peak_tflops
+from dse.hardware.peak import TENSOR_DTYPES, peak_tflops
 from dse.hardware.presets import GpuSheet
 from dse.predict.roofline import fit_roofline
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 
 FOLDS = 10
 """Groups of shape families; each is predicted from the other nine."""

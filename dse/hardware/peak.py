@@ -9,6 +9,7 @@ from dse.tables import read_table
 
 VECTOR_DTYPES = ("fp32",)
 TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+"""Data types of tensor cores; ``Kernel.tensor_dtype`` is an index into this tuple."""
 
 TOLERANCE = 0.02
 """Largest accepted relative difference between a sheet's peak and the record's."""

@@ -11,10 +11,11 @@ import numpy as np
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.timing import Timing
 from dse.timing.traced import trace_l2_bytes
 from dse.units import WARP_SIZE
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 from dse.workload.traced import TracedKernel
 
 OPERAND_BYTES = 16.0

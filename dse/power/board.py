@@ -17,6 +17,7 @@ from jax import Array
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
 from dse.power.cap import Draw, Sustained, sustain
@@ -25,7 +26,7 @@ from dse.tables import read_table
 from dse.timing.timing import Timing
 from dse.uncertainty import Uncertainty
 from dse.units import BITS_PER_BYTE, KIB, KILO, MILLI
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 
 TABLE = "power/board.csv"
 ERRORS = "power/board_error.csv"

@@ -5,12 +5,13 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
 from dse.predict.features import features
 from dse.predict.predictors import Fitted
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 
 KINDS = {"gemm": 0, "gemm_bias": 0, "bmm": 0, "attn_prefill": 1, "attn_decode": 2}
 """Operator -> kind of kernel, as :func:`kernel_kind` tells them apart."""

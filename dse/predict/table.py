@@ -1,33 +1,31 @@
 """Measured tables for predictors: rows of operators with a time, checked; repeats averaged, others counted."""
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, times_us
+from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, sha256, times_us
 from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index
 from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.measured_operator import KERNEL_TILE, WRITES
+from dse.workload.measured_row import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
 
 SHAPES = {
-    "gemm": ("m", "n", "k"),
-    "gemm_bias": ("m", "n", "k"),
-    "bmm": ("batch", "m", "n", "k"),
-    "attn_prefill": ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
-    "attn_decode": ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"),
+    "gemm": PRODUCT_SHAPE,
+    "gemm_bias": PRODUCT_SHAPE,
+    "bmm": ("batch", *PRODUCT_SHAPE),
+    **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
 }
 """Operator -> the columns of its shape."""
 
 FAMILIES = {
-    "gemm": ("n", "k"), "gemm_bias": ("n", "k"), "bmm": ("n", "k"), "attn_prefill": ("heads", "kv_heads", "head_dim"),
-    "attn_decode": ("heads", "kv_heads", "head_dim"),
+    **dict.fromkeys(PRODUCTS, ("n", "k")), **dict.fromkeys(ATTENTION, ("heads", "kv_heads", "head_dim")),
 }  # fmt: skip
 """Operator -> the columns that a network fixes: rows of one family never stand on both sides of a split by family."""
 
@@ -74,7 +72,7 @@ def read_measured(path: Path) -> MeasuredTable:
     kept["shape"] = _joined(kept, SHAPES) + _variant(kept)
     kept["version"] = _version(kept)
     merged = average_repeats(kept)
-    return MeasuredTable(str(path), hashlib.sha256(path.read_bytes()).hexdigest(), merged, skipped)
+    return MeasuredTable(str(path), sha256(path), merged, skipped)
 
 
 def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pandas as pd
 
-from dse.hardware.peak import peak_tflops
+from dse.hardware.peak import TENSOR_DTYPES, peak_tflops
 from dse.hardware.presets import GpuSheet
 from dse.search.neighbourhood import Judged
 from dse.units import GIGA, KILO, MEGA
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
 

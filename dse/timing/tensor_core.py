@@ -4,8 +4,10 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.instructions import TCGEN05, WGMMA
+from dse.workload.kernel import Kernel
 
 FIXED_INTERVAL = 16.0
 """Initiation interval [cycle] of GCoM's tensor core, whatever the instruction and the GPU (its RTX 2060 file)."""
@@ -13,8 +15,8 @@ FIXED_INTERVAL = 16.0
 SLOWEST = 1e-3
 """Rate [FMA/cycle] below which a sub-core counts as having none, so that cycles stay finite in 32 bits."""
 
-WARPGROUP_FROM, WARPGROUP_BELOW = 9.0, 12.0
-"""Compute capabilities that have warpgroup instructions (wgmma, tcgen05)."""
+WARPGROUP_FROM, WARPGROUP_BELOW = WGMMA.compute_capability, TCGEN05.capability_end
+"""Compute capabilities that have warpgroup instructions."""
 
 
 def tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:

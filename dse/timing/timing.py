@@ -11,10 +11,11 @@ from jax import Array
 
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import INFEASIBLE
 from dse.uncertainty import Uncertainty
 from dse.units import KILO
-from dse.workload.kernel import TENSOR_DTYPES, Kernel
+from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload

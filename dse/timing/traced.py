@@ -14,13 +14,13 @@ import numpy as np
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
 from dse.timing.forms import by_forms, over_distinct
 from dse.timing.memory import Memory, memory_terms
 from dse.timing.scoreboard import Lone, lone_warp, walk
 from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
 from dse.timing.timing import Timing
-from dse.workload.kernel import TENSOR_DTYPES
 from dse.workload.segments import Segments
 from dse.workload.stack_distance import LINE_BYTES, SIZES
 from dse.workload.traced import ROWS, SECTOR_BYTES, TensorClass, TracedKernel

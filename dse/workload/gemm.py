@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from math import ceil
 
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.units import KIB
 from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.implementation import implementation_index
@@ -20,7 +21,7 @@ from dse.workload.instructions import (
     instruction_fma,
     instructions_for,
 )
-from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
+from dse.workload.kernel import Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
 

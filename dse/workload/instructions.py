@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from dse.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import BITS
+from dse.workload.kernel import ANY_NEWER
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class MatrixInstruction:
     stages: int
     warpgroup: bool = False
     rows: int = 16
-    capability_end: float = 99.0
+    capability_end: float = ANY_NEWER
 
     def supports(self, dtype: str) -> bool:
         """Whether the class computes in ``dtype``."""
@@ -92,7 +93,7 @@ def instructions_for(capabilities: tuple[float, float] | None, warpgroup: bool, 
     Of the warp-level classes a library uses the newest that the oldest GPU has, and any newer one; ``None`` means any
     GPU. FP32 runs on CUDA cores.
     """
-    low, high = capabilities or (0.0, 99.0)
+    low, high = capabilities or (0.0, ANY_NEWER)
     usable = [i for i in INSTRUCTIONS if i.supports(dtype) and i.compute_capability <= high and i.capability_end > low]
     warp_level = [i for i in usable if not i.warpgroup]
     oldest = max((i.compute_capability for i in warp_level if i.compute_capability <= low), default=0.0)

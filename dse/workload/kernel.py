@@ -8,11 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dse.hardware.peak import TENSOR_DTYPES
+
 Number: TypeAlias = Any
 """A float while kernels are built, an array inside a program."""
 
-TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-"""Data types of tensor instructions; ``Kernel.tensor_dtype`` is an index into this tuple."""
+ANY_NEWER = 99.0
+"""A compute capability beyond all that there are."""
 
 
 @jax.tree_util.register_dataclass
@@ -92,7 +94,7 @@ class Kernel:
     cluster: Number = 1.0
     launches: Number = 1.0
     compute_capability: Number = 0.0
-    capability_end: Number = 99.0
+    capability_end: Number = ANY_NEWER
     warpgroup: Number = 0.0
     tensor_dtype: Number = 0.0
     uses_tensor: Number = 0.0

@@ -23,6 +23,11 @@ ATTENTION = ("attn_prefill", "attn_decode")
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
+PRODUCT_SHAPE = ("m", "n", "k")
+ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
+VECTOR_SHAPE = ("rows", "cols")
+"""Columns of the shape of a product (``batch`` is 1 where none is given), an attention, and a vector kernel."""
+
 Distances = Callable[[float, float, float], tuple[float, float, float]]
 """Bytes of A, of the weights B and of C -> bytes touched between two uses of each."""
 

@@ -16,7 +16,7 @@ from dse.tables import read_table
 from dse.units import WARP_SIZE
 from dse.workload.dtypes import element_bytes
 from dse.workload.implementation import implementation_index
-from dse.workload.kernel import Interval, Kernel, Number
+from dse.workload.kernel import ANY_NEWER, Interval, Kernel, Number
 from dse.workload.operator import FOREVER, Candidate, Operator
 
 SHUFFLES = 5
@@ -113,12 +113,12 @@ def variants(implementation: str, op: str, rows: float, cols: float, dtype: str)
     known = vector_counts()
     one = f"{op}_block" if cols > WARP_ROW and (implementation, f"{op}_block") in known else op
     if element_bytes(dtype) <= 2 and (implementation, f"{one}_half") in known:
-        return {f"{one}_half": (0.0, 99.0)}
+        return {f"{one}_half": (0.0, ANY_NEWER)}
     if one != op:
-        return {one: (0.0, 99.0)}
+        return {one: (0.0, ANY_NEWER)}
     if rows > WIDE_ROWS and (implementation, f"{op}_wide") in known:
-        return {op: (0.0, WIDE_CAPABILITY), f"{op}_wide": (WIDE_CAPABILITY, 99.0)}
-    return {op: (0.0, 99.0)}
+        return {op: (0.0, WIDE_CAPABILITY), f"{op}_wide": (WIDE_CAPABILITY, ANY_NEWER)}
+    return {op: (0.0, ANY_NEWER)}
 
 
 def variant(implementation: str, op: str, rows: float, cols: float, dtype: str, capability: float) -> str:

@@ -9,11 +9,11 @@ import pandas as pd
 from rows import DATA
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower
 from dse.timing.amali import Amali
-from dse.workload.kernel import TENSOR_DTYPES
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dse.hardware.gpu import Gpu
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.presets import load_gpu, preset_sheet
-from dse.workload.kernel import TENSOR_DTYPES
 
 
 def test_every_field_is_a_scalar_float_array():

@@ -4,8 +4,9 @@ import jax
 import numpy as np
 import pytest
 
+from dse.hardware.peak import TENSOR_DTYPES
 from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.kernel import TENSOR_DTYPES, Interval, Kernel
+from dse.workload.kernel import Interval, Kernel
 from dse.workload.vector import vector_operator
 
 
