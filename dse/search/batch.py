@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from dse.search.violation import violation
 from dse.space import designs
+from dse.space.links import around
 from dse.space.space import Space
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.reasons import Masks, Reasons
@@ -71,10 +72,8 @@ class BatchModel:
         missed = np.zeros(len(code))
         if not code.any():
             return missed
-        base = self.space.base.numbers()
-        weighted = zip(self.space.workloads, self.space.weights, strict=True)
-        values = base | {f"base.{name}": value for name, value in base.items()} | results | columns
-        values["total.time_ms"] = sum(results[f"{w.name}.time_ms"] * weight for w, weight in weighted)
+        values = around(self.space.base.numbers()) | results | columns
+        values["total.time_ms"] = self.space.total_ms(results)
         for constraint in self.space.constraints:
             missed = missed + np.where(blank, 0.0, violation(constraint, values))
         kinds = np.asarray([reason.kind == "constraint" for reason in self.reasons.all])

@@ -20,6 +20,7 @@ from dse.search.moves import IDENTITY
 from dse.search.violation import excess
 from dse.space.axis import Axis
 from dse.space.expression import FUNCTIONS
+from dse.space.links import around
 from dse.space.space import Space
 from dse.sweep.candidates import float_type
 from dse.sweep.evaluate import Evaluator
@@ -117,16 +118,15 @@ class Smoothed:
         with smooth_steps():
             numbers = self._linked(numbers)
             results = self._evaluator.evaluate({name: numbers[name] for name in sorted(numbers)})
-        weighted = zip(self.space.workloads, self.space.weights, strict=True)
-        results["total.time_ms"] = sum((results[f"{w.name}.time_ms"] * v for w, v in weighted), jnp.zeros(len(places)))
-        known = self._base | {f"base.{name}": value for name, value in self._base.items()} | results | numbers
+        results["total.time_ms"] = self.space.total_ms(results)
+        known = around(self._base) | results | numbers
         rows = [o.sign * results[o.name] for o in self.space.objectives]
         rows += [excess(constraint, known, jnp) for constraint in self.space.constraints]
         return jnp.stack([jnp.broadcast_to(row, places.shape[:1]) for row in rows], axis=1)
 
     def _linked(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Add the links' numbers, unrounded."""
-        known = {f"base.{name}": value for name, value in self._base.items()} | self._base | numbers
+        known = around(self._base) | numbers
         for name, expression in self.space.links:
             if name not in numbers:  # a choice stays
                 value = jnp.broadcast_to(expression(known, UNROUNDED), next(iter(numbers.values())).shape)

@@ -8,7 +8,7 @@ from dse.errors import InputError
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
-from dse.space.links import Columns, Links, combinations, count_of, deciding
+from dse.space.links import Columns, Links, around, combinations, count_of, deciding
 
 MOST = 200_000
 """Combinations of the axes that decide an expression, up to which it is evaluated here; of more nothing is told."""
@@ -62,8 +62,8 @@ def _attributes(base: Mapping[str, float], axes: Sequence[Axis], links: Links, n
     varied = deciding(axes, links, free)
     if count_of(varied) > MOST:
         return None
-    around = {name: np.asarray(number) for name, number in base.items()}
-    return {f"base.{name}": number for name, number in around.items()} | around | combinations(base, links, varied)
+    numbers = {name: np.asarray(number) for name, number in base.items()}
+    return around(numbers) | combinations(base, links, varied)
 
 
 def _refuse_divisors(expression: Expression, columns: Columns, where: str) -> None:

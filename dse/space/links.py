@@ -1,6 +1,7 @@
 """Linked attributes, which follow the axes, and the distinct GPUs that a grid holds in some of its attributes."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
 
+T = TypeVar("T")
+
 Links = Sequence[tuple[str, Expression]]
 Columns = dict[str, np.ndarray]
 
@@ -16,10 +19,14 @@ MOST_COMBINATIONS = 1_000_000
 """Combinations of axes that are listed to see which GPUs they make."""
 
 
+def around(base: Mapping[str, T]) -> dict[str, T]:
+    """Return what expressions may name of a base: each attribute plain, and as the base has it whatever varies."""
+    return {f"base.{name}": value for name, value in base.items()} | dict(base)
+
+
 def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Columns:
     """Return the columns of ``axes`` and of every link around a ``base``, whole numbers rounded."""
-    values: dict[str, np.ndarray | float] = {f"base.{name}": number for name, number in base.items()}
-    values |= dict(base) | axes
+    values: dict[str, np.ndarray | float] = {**around(base), **axes}
     columns = dict(axes)
     count = len(next(iter(axes.values()))) if axes else 1
     for name, expression in links:

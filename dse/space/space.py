@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -108,6 +109,11 @@ class Space:
             index, digit = np.divmod(index, len(axis))
             columns[axis.name] = np.asarray(axis.numbers)[digit]
         return {axis.name: columns[axis.name] for axis in self.axes}
+
+    def total_ms(self, results: Mapping[str, Any]) -> Any:
+        """Return ``total.time_ms`` of designs [ms]: the times of all workloads, each by its weight."""
+        weighted = zip(self.workloads, self.weights, strict=True)
+        return sum((results[f"{workload.name}.time_ms"] * weight for workload, weight in weighted), 0.0)
 
 
 def fingerprint(record: Any) -> str:

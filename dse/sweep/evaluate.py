@@ -173,8 +173,7 @@ class Evaluator:
             }
             results |= workload_columns(workload, phases)
             runs.append(can_run)
-        weighted = zip(self.space.workloads, self.space.weights, strict=True)
-        results["total.time_ms"] = sum((results[f"{w.name}.time_ms"] * v for w, v in weighted), jnp.zeros(count))
+        results["total.time_ms"] = self.space.total_ms(results)
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
         kept = {name: results[name] for name in result_columns(self.space)}
