@@ -15,6 +15,9 @@ OTHER_UNITS = {
 }  # fmt: skip
 """Columns in another unit or under another name -> what to give instead."""
 
+OTHER_UNIT = 100.0
+"""Predicted over measured time that no kernel and no engine explains: times are in another unit."""
+
 NAMED = 5
 """Lines of a table that a refusal names beside the first."""
 
@@ -64,6 +67,13 @@ def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, 
     named = ", ".join(map(str, lines[1 : NAMED + 1])) + (" ..." if len(lines) > NAMED + 1 else "")
     others = f" ({len(lines) - 1} more: {named})" if len(lines) > 1 else ""
     raise InputError(f"{path}: row {lines[0]}: {column} is {value}; {instead}{others}")
+
+
+def notes_of_unit(apart: float, of: str = "") -> list[str]:
+    """Return that times are in another unit, where the median of predicted over measured ones says so."""
+    if 1 / OTHER_UNIT < apart < OTHER_UNIT:
+        return []
+    return [f"the median row{of} is predicted {apart:.2g} times as long as measured: is latency_us in microseconds?"]
 
 
 def sha256(path: Path) -> str:

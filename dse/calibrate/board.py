@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -87,6 +87,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
         f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times",
         "away from the power limit a constant does as well: operands, which nobody recorded, decide (experiment 006)",
     ]
+    notes += _no_better(models)
     left_out = _left_out(found, rows.table["family"], on.sheet)
     name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
     return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, found.strength, by, models,
@@ -110,6 +111,18 @@ def _nothing_left(path: Path, skipped: Skipped) -> str:
 def _off(*ratios: np.ndarray) -> list[np.ndarray]:
     """Errors [%] of ratios of predicted to measured."""
     return [100 * np.abs(ratio - 1) for ratio in ratios]
+
+
+def _no_better(models: list[dict[str, Any]]) -> list[str]:
+    """That a fit is worth nothing, where something simpler is as near to what it left out."""
+    fit, *others = sorted(models, key=lambda model: not model["headline"])
+    best = min(others, key=lambda model: model["leave_families_out"])
+    if fit["leave_families_out"] < best["leave_families_out"]:
+        return []
+    return [
+        f"on families left out the fit is {fit['leave_families_out']:.1f} % off, {best['name']} "
+        f"{best['leave_families_out']:.1f} %: these rows are too few or too alike to fit, do not take the coefficients"
+    ]
 
 
 def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> Uncertainty:

@@ -12,7 +12,7 @@ from dse.calibrate.engine_fit import Runs, fits, measured_runs
 from dse.calibrate.measured import OperatorTable, read_times
 from dse.calibrate.residuals import quantiles
 from dse.calibrate.timing import FAR_OFF
-from dse.calibrate.validation_notes import OTHER_UNIT
+from dse.csv_table import OTHER_UNIT
 from dse.errors import InputError
 from dse.skipped import Skipped, why_skipped
 from dse.toml_text import pairs

@@ -9,12 +9,10 @@ from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.run_kinds import RUNS
+from dse.csv_table import notes_of_unit
 from dse.tables import read_table
 from dse.workload.engine import COSTS, SHARED, engines
 from dse.workload.quantised import WAYS
-
-OTHER_UNIT = 100.0
-"""Predicted over measured time that no kernel and no engine explains: times are in another unit."""
 
 
 def validation_notes(
@@ -90,7 +88,4 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
 
 def _notes_of_unit(rows: pd.DataFrame) -> list[str]:
     """That times are in another unit, where most are far from what is predicted."""
-    apart = float(np.exp(np.median(np.log(rows["predicted_us"] / rows["latency_us"])))) if len(rows) else 1.0
-    if 1 / OTHER_UNIT < apart < OTHER_UNIT:
-        return []
-    return [f"the median row is predicted {apart:.2g} times as long as measured: is latency_us in microseconds?"]
+    return notes_of_unit(float(np.median(rows["predicted_us"] / rows["latency_us"])) if len(rows) else 1.0)

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from dse.csv_table import notes_of_unit
 from dse.errors import InputError, accepted
-from dse.predict.data import groups_of, load_learnable
+from dse.predict.data import Learnable, groups_of, load_learnable
 from dse.predict.features import DEMANDS, MODES
 from dse.predict.model import KINDS, Predicted, type_of
 from dse.predict.predictors import PREDICTORS
@@ -60,7 +63,7 @@ class PredictAnswer:
 
     def said(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""
-        return [_sentence(self.target, key, found) for key, found in self.transfers.items()]
+        return [_sentence(self.target, self.base.calibration, key, found) for key, found in self.transfers.items()]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse predict --json``."""
@@ -116,6 +119,7 @@ def predict(
     )
     counts = measured.skipped + skipped
     groups = groups_of(rows)
+    notes += _notes_of_units(rows)
     progress(1)
     transfers = _transfers(groups, trained, preset, counts, predictors, progress)
     if not transfers:
@@ -127,6 +131,15 @@ def predict(
     return PredictAnswer(
         measured.path, measured.sha256, preset, known, base, transfers, studies, tuple(notes), dict(counts)
     )  # fmt: skip
+
+
+def _notes_of_units(rows: Learnable) -> list[str]:
+    """That a device's times are in another unit, where most are far from what the timing model says."""
+    notes = []
+    for device in rows.devices:
+        mine = rows.of(device)
+        notes += notes_of_unit(float(np.median(mine.analytical / mine.y)), f" of {device}")
+    return notes
 
 
 def _transfers(
@@ -205,7 +218,7 @@ def beats(judged: Judged, found: Transfer) -> bool:
     return all(judged.target["error"] < b.target["error"] for b in found.baselines if b.fair)
 
 
-def _sentence(target: str, key: tuple[str, str], found: Transfer) -> str:
+def _sentence(target: str, base: str, key: tuple[str, str], found: Transfer) -> str:
     fair = [b for b in found.baselines if b.fair]
     analytical = fair[0].target["error"]
     roofline = min(b.target["error"] for b in fair[1:])
@@ -213,7 +226,7 @@ def _sentence(target: str, key: tuple[str, str], found: Transfer) -> str:
     verdict = "beats both" if beats(chosen, found) else "does not beat both"
     text = (
         f"{' '.join(key)} on {target} from {', '.join(found.train.devices)}: {chosen.name} ({chosen.mode}), "
-        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone "
+        f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone ({base}) "
         f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: it {verdict}."
     )
     first = found.least_e_out

@@ -115,6 +115,12 @@ def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learn
     )  # fmt: skip
 
 
+ANALYTICAL_ALONE = "analytical model alone"
+OF_OTHERS = "calibrated roofline of the other devices (overhead in {})"
+OF_TARGET = "calibrated roofline fitted to the target itself"
+"""Baselines: the timing model, and three fitted numbers of the data sheet's roofline."""
+
+
 def transfer_folds(rows: Learnable) -> np.ndarray:
     """Return the folds that are most like a new device: devices, or of one device five blocks of neighbouring sizes."""
     if len(rows.devices) > 1:
@@ -124,12 +130,13 @@ def transfer_folds(rows: Learnable) -> np.ndarray:
 
 def baselines(train: Learnable, test: Learnable) -> list[Baseline]:
     """Return the analytical model alone, and three-number rooflines: from the other devices, and the target's own."""
-    found = [("analytical model alone", True, test.analytical)]
+    found = [(ANALYTICAL_ALONE, True, test.analytical)]
     for unit in ("cycles", "us"):
-        told = f"calibrated roofline of the other devices (overhead in {unit})"
-        found.append((told, True, _roofline([_fitted(train.of(d), unit) for d in train.devices], test, unit)))
+        found.append(
+            (OF_OTHERS.format(unit), True, _roofline([_fitted(train.of(d), unit) for d in train.devices], test, unit))
+        )
     own = _roofline([_fitted(test, "cycles")], test, "cycles")
-    found.append(("calibrated roofline fitted to the target itself", False, own))
+    found.append((OF_TARGET, False, own))
     return [Baseline(n, fair, merits(p, test.y), percentage_errors(p, test.y)) for n, fair, p in found]
 
 

@@ -3,6 +3,7 @@
 from dse.hardware.memory_pins import pins_note
 from dse.report.words import joined
 from dse.sweep.run import RunResult
+from dse.timing.amali import Amali
 from dse.uncertainty import SHARE
 from dse.workload.llm import EXPERT
 
@@ -31,11 +32,15 @@ def run_notes(result: RunResult) -> list[str]:
     lines += filter(None, [_held(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
-        lines.append(
-            f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: this timing model has no roofline, which "
-            "'--timing amali' holds to"
-        )
+        lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
     return lines
+
+
+def _beyond_dram(result: RunResult) -> str:
+    """Why kernels may take more bytes a second than the DRAM gives."""
+    if isinstance(result.model, Amali):
+        return "measured ones of their library did so on the GPUs of its fit, bytes that the L2 keeps among them"
+    return "this timing model has no roofline, which '--timing amali' holds to"
 
 
 def _held(result: RunResult) -> str:

@@ -73,7 +73,7 @@ def _legend(result: SweepResult) -> str:
     """What each lettered design was chosen for."""
     chosen = chosen_designs(result).query("position >= 0")
     named = "; ".join(f"{row['letter']}: {row['design']}" for _, row in chosen.iterrows())
-    return f"{named} (of a metric: the best that is no worse than the base in the others)"
+    return f"{named}. Of a metric: the best of those that are no worse than the base in the others"
 
 
 def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[_Column]:

@@ -137,6 +137,7 @@ def _kernels(found: Explanation, phase: str, width: int, most: int | None) -> Ta
     columns = {"kernel": 0, "ms": 0, "costs most": 0, "FLOP/B": 110, "TFLOP/s": 110, "of roof": 0, "of DRAM": 80,
                "steepest in": 110}  # fmt: skip
     shown = [name for name, needed in columns.items() if width >= needed]
+    table.caption, table.caption_justify = "of DRAM: of the bandwidth that a stream sustains", "left"
     for name in shown:
         text = name in ("kernel", "costs most", "steepest in")
         table.add_column(name, justify="left" if text else "right", overflow="fold")

@@ -4,8 +4,14 @@ from rich.console import Console
 from rich.table import Table
 
 from dse.predict.predict import PredictAnswer, ranked
-from dse.predict.transfer import Transfer
+from dse.predict.transfer import ANALYTICAL_ALONE, OF_OTHERS, OF_TARGET, Transfer
 from dse.report.terminal_parts import plain_table, print_notes, say
+
+BASELINES = {
+    ANALYTICAL_ALONE: "analytical model", OF_OTHERS.format("cycles"): "others' roofline, cycles",
+    OF_OTHERS.format("us"): "others' roofline, us", OF_TARGET: "target's own roofline",
+}  # fmt: skip
+"""Baseline -> what it is called where there is little room."""
 
 
 def print_predict(answer: PredictAnswer, console: Console) -> None:
@@ -33,7 +39,7 @@ def _ranking(title: str, found: Transfer) -> Table:
         cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
         table.add_row(judged.name, judged.mode, *cells, style="bold" if judged is found.chosen else None)
     for baseline in found.baselines:
-        table.add_row(baseline.name.split(" (")[0][:25], "baseline" if baseline.fair else "reference", "", "",
+        table.add_row(BASELINES[baseline.name], "baseline" if baseline.fair else "reference", "", "",
                       *_target(baseline.target), style=None if baseline.fair else "dim")  # fmt: skip
     table.caption = "* whole devices, or blocks of sizes of one device, left out of training; bold: chosen by it"
     table.caption_justify = "left"

@@ -67,14 +67,14 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
     matter most, never cut ones."""
     columns: dict[str, tuple[Callable[[dict], str], int]] = {
         "kernel": (lambda row: row["kernel"], 0),
-        "shape": (lambda row: row["shape"], 150),
-        "implementation": (lambda row: row["implementation"], 110),
+        "shape": (lambda row: row["shape"], 196),
+        "implementation": (lambda row: row["implementation"], 144),
         "runs": (lambda row: f"{row['repeats']:g}", 0),
         "us each": (lambda row: f"{row['time_us']:.2f}", 0),
         "share %": (lambda row: f"{100 * row['share']:.1f}", 0),
-        "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 90),
-        "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 90),
-        "W, no limit": (lambda row: f"{row['power_w']:.0f}", 90),
+        "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 106),
+        "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 106),
+        "W, no limit": (lambda row: f"{row['power_w']:.0f}", 106),
         "bound by": (lambda row: row["bound_by"], 0),
     }
     shown = {name: cell for name, (cell, needed) in columns.items() if width >= needed}

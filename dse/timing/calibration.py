@@ -207,8 +207,9 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
 
     Raises InputError naming file, key, value and remedy.
     """
-    path = Path(path_or_name)
+    path, file = Path(path_or_name), Path(path_or_name).name
     if path.suffix != ".toml":
+        file = ""
         shipped = shipped_calibrations()
         if str(path_or_name) not in shipped:
             hint = accepted(str(path_or_name), shipped)
@@ -219,7 +220,8 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     own = _calibration(path, read_toml(path))
     shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
-    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), own.model.calibrated_on)
+    told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
+    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), told)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)

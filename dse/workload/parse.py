@@ -245,7 +245,9 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
         if column not in columns:
             raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
     operators = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
-    return Workload(path.stem, f"{len(rows)} GEMMs of {path.name}", tuple(operators), (Phase("kernel"),))
+    return Workload(
+        path.stem, f"{len(rows)} GEMM{'s' * (len(rows) > 1)} of {path.name}", tuple(operators), (Phase("kernel"),)
+    )
 
 
 def _gemm_row(row: dict[str, str], where: str, target: Target) -> Operator:

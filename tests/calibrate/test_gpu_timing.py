@@ -155,7 +155,7 @@ def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
     known = loaded.model.uncertainty
     assert known is not None
     assert known.source == f"matrix products in shapes left out of the fit of {GPU}"
-    assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU})", GPU)
+    assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU}), mine.toml", GPU)
 
 
 def test_products_like_those_of_any_gpu_keep_their_limit_of_the_dram(tmp_path):

@@ -142,7 +142,7 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     fitted = {p["name"]: p["value"] for p in document["parameters"]}
     assert {name: loaded.values[name] for name in fitted} == pytest.approx(fitted, rel=1e-5)
     assert {loaded.values[name] for name in ("streams", "turnaround", "lockstep")} == {0.0}  # neutral: no product's
-    assert loaded.model.calibration == "h100_sxm"
+    assert loaded.model.calibration == "h100_sxm, mine.toml"
     mine = [r for r in loaded.residuals if (r.implementation, r.gpu) == ("matrix", "h100_sxm")]
     assert [r.n for r in mine] == [r["n"] for r in document["residuals"]]
     assert {(r.way, r.fitted) for r in mine} == {("aiconfigurator", True)}

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from dse.calibrate.board import FOLDS, _folds
+from dse.calibrate.board import FOLDS, _folds, _no_better
 from dse.calibrate.board_fit import watts_of
 from dse.calibrate.coefficients import load_power_calibration
 from dse.calibrate.launches import load_rows
@@ -185,3 +185,11 @@ def test_calibrate_a_board(tmp_path, capsys):
     )
     assert json.loads(capsys.readouterr().out)["calibration"] == model.calibration
     assert 0 < model.uncertainty.low < model.uncertainty.high and model.uncertainty.gpus == ("h200",)  # pyright: ignore
+
+
+def test_a_fit_of_watts_that_is_worth_nothing_says_so():
+    models = [{"name": name, "headline": name == "board", "leave_families_out": off} for name, off in
+              (("board", 18.65), ("priors alone", 18.09), ("mean", 14.59))]  # fmt: skip
+    (note,) = _no_better(models)
+    assert note.startswith("on families left out the fit is 18.6 % off, mean 14.6 %: ")
+    assert _no_better([models[0] | {"leave_families_out": 9.0}, *models[1:]]) == []

@@ -79,6 +79,15 @@ def test_the_chosen_predictors_are_a_timing_model(found):
     assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
 
 
+def test_times_in_another_unit_are_told(tmp_path):
+    path = gemm_table(tmp_path / "t.csv")
+    frame = pd.read_csv(path)
+    frame.loc[frame["device"].str.startswith("A100"), "latency_us"] /= 1000
+    frame.to_csv(path, index=False)
+    told = [note for note in predict(path, "H100", predictors=("nnls",)).notes if "in microseconds?" in note]
+    assert len(told) == 1 and told[0].startswith("the median row of a100_sxm_80gb is predicted ")
+
+
 def test_what_is_chosen_has_not_seen_the_target():
     """The least error on devices left out of training, then under folds; the target's own is hindsight."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dse.hardware.presets import preset_sheet
 from dse.report import findings
 from dse.report.answer import answer, caveats, covers_power, question
 from dse.report.page import page_html
@@ -83,6 +84,14 @@ def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_told(result
     large, small = (replace(result, front=result.front.assign(die_mm2=size)) for size in (859.0, 858.0))
     assert f"{len(result.front)} designs of the front have more than 858 mm2" in " ".join(caveats(large))
     assert "scanner's field" not in " ".join(caveats(small))
+
+
+def test_an_area_that_no_published_die_stands_behind_is_told(result: SweepResult) -> None:
+    assert "is not published" not in " ".join(caveats(result))
+    unknown = replace(result, space=replace(result.space, base=preset_sheet("b200")))
+    assert "the die of B200 SXM (HGX) is not published, so that its area here was never checked" in " ".join(
+        caveats(unknown)
+    )
 
 
 def test_bandwidth_that_no_pin_gives_is_told(result: SweepResult, single: SweepResult) -> None:
