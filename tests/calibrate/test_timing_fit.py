@@ -150,7 +150,7 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     assert {r.implementation for r in loaded.residuals} > {"matrix"}
     run = ["run", "h100_sxm", "gpt2_xl:phase=decode,batch=1,context=128", "--calibration", str(out), "--json"]
     assert run_command(run) == 0
-    assert json.loads(capsys.readouterr().out)["calibration"] == "h100_sxm"
+    assert json.loads(capsys.readouterr().out)["calibration"] == "h100_sxm, mine.toml"
 
 
 def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path):

@@ -169,6 +169,7 @@ def test_shared_memory_that_no_l1_holds_is_a_reason(quick: dict[str, Any]) -> No
         gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
 
 
+@pytest.mark.slow
 def test_what_decides_which_tiles_fit_is_swept_as_it_is_run(quick: dict[str, Any]) -> None:
     """Warp-level tiles where warpgroup ones have no room, CTA by CTA where there are no clusters, fewer stages."""
     text = "gpt2_xl:phase=prefill,batch=1,prompt=1024"
