@@ -68,6 +68,7 @@ def test_an_engine_like_that_of_a_file_stands_by_itself(table, tmp_path):
     assert (found.name, found.like, found.attention) == ("second", "vllm_2024", LIKE.attention)
 
 
+@pytest.mark.slow
 def test_a_fitted_engine_is_held_against_runs(table, tmp_path):
     own = tmp_path / "mine.toml"
     calibrate_engine("mine", [table], "vllm_2024").write(own)

@@ -40,6 +40,7 @@ def watts(table, own_time):
     return run_watts(frame, models, BoardPower.from_table(), own_time, Skipped())["predicted_w"].to_list()
 
 
+@pytest.mark.slow
 def test_it_is_what_dse_run_says(table):
     same, again, prefill = watts(table, own_time=True)
     model = load_timing_calibration("h100_sxm").model

@@ -156,6 +156,7 @@ def test_calibrate_command_writes_what_it_prints(tmp_path, capsys):
     assert "no components of variant 'hw'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_watts_of_another_board_are_not_fitted(tmp_path):
     path = operator_table(tmp_path / "t.csv", device=[None] * 3)
     frame = pd.read_csv(path)

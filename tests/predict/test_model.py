@@ -97,6 +97,7 @@ def test_kernels_in_a_type_that_was_not_learned_keep_the_base_timing(dtype):
     assert float(predicted()(kernel, H100).cycles) == pytest.approx(float(Amali()(kernel, H100).cycles), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_workload_runs_by_it():
     result = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", predicted())
     plain = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", Amali())

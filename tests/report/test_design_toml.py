@@ -43,6 +43,7 @@ def test_a_loaded_design_gives_its_results(result: SweepResult, tmp_path: Path) 
             assert ran.metrics[metric][0] == pytest.approx(result.front[f"{workload.name}.{metric}"].iloc[5], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_changed_base_is_written(tmp_path: Path) -> None:
     found = swept(gpu={"l2_mib": 40, "process": "tsmc_n5"}, axes={"sm_count": [96, 120]}, links={},
                   objectives=SMALL["objectives"][::2], **QUICK)  # fmt: skip
