@@ -235,9 +235,8 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        wgmma = numbers["warpgroup_mma"] > 0
-        library = Target.of([numbers], harness.library).library
-        found = operator(row, numbers["compute_capability"], harness, library, wgmma, numbers["sm_count"])
+        on = Target.of([numbers], harness.library)
+        found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
     except InputError as error:
         return (), f"{row.op}: {error}"
     kernel = found.candidates[0].kernel

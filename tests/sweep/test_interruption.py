@@ -263,7 +263,6 @@ def _few_states():
     return lambda self, fold: None
 
 
-@pytest.mark.slow
 def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     from dse.cli import run_command
     from tests.conftest import SMALL
