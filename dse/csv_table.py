@@ -1,6 +1,7 @@
 """A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,20 @@ NAMED = 5
 def read_csv(path: Path, rows: int | None = None) -> pd.DataFrame:
     """Return a table, or its first ``rows``; raises InputError where there is no file or no table in it."""
     try:
+        refuse_separators(path, pd.read_csv(path, nrows=0).columns)
         return pd.read_csv(path, nrows=rows, low_memory=False)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
+
+
+def refuse_separators(path: Path, columns: Iterable[object]) -> None:
+    """Raise InputError at a header whose cells stand apart by something else than commas."""
+    header = list(map(str, columns))
+    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            raise InputError(f"{path}: its columns stand apart by {called}; give commas (and decimal points)")
 
 
 def numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:

@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from dse.csv_table import refuse_separators
 from dse.errors import InputError
 
 COLUMNS = {
@@ -121,9 +122,11 @@ def _spreadsheet(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
 def _csv(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            return [(path.stem, list(csv.reader(file)))]
+            rows = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: is no CSV table: {error}") from None
+    refuse_separators(path, rows[0] if rows else ())
+    return [(path.stem, rows)]
 
 
 def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:

@@ -145,14 +145,13 @@ def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
 
 
 def _integer(config: dict, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:
+    least = 1 if default is None else 0
     for key in keys:
         value = config.get(key)
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number")
-        if value == 0 and default is None:
-            raise InputError(f"{path}: {key} = 0 is not accepted; give a positive whole number")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number of at least {least}")
         return value
     if default is None:
         raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")

@@ -45,6 +45,9 @@ def test_the_kind_of_a_table(tmp_path):
         table_kind(tmp_path / "c.csv")
     with pytest.raises(InputError, match="no such file"):
         table_kind(tmp_path / "d.csv")
+    (tmp_path / "e.csv").write_text("op;power_w\ngemm;3,5\n")
+    with pytest.raises(InputError, match=r"its columns stand apart by semicolons; give commas \(and decimal points\)"):
+        table_kind(tmp_path / "e.csv")
 
 
 @pytest.mark.parametrize(

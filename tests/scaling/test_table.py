@@ -102,6 +102,8 @@ def test_wrong_tables_are_refused(tmp_path, text, sentence):
 def test_files_that_are_no_tables(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_scale_table(tmp_path / "none.csv")
+    with pytest.raises(InputError, match="its columns stand apart by semicolons"):
+        read_scale_table(written(tmp_path, "benchmark;size;ipc\na;1;2,5\n"))
     with pytest.raises(InputError, match=r"is no \.xlsx spreadsheet"):
         read_scale_table(written(tmp_path, "not a zip", "t.xlsx"))
     with pytest.raises(InputError, match=r"neither \.xlsx nor \.csv"):

@@ -137,7 +137,8 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
     ("changes", "sentence"),
     [
         ({"hidden_size": None}, "hidden_size or n_embd or d_model is missing"),
-        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number"),
+        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number of at least 1"),
+        ({"vocab_size": -5}, "vocab_size = -5 is not accepted; give a whole number of at least 1"),
         ({"num_hidden_layers": 0}, "num_hidden_layers = 0 is not accepted"),
         ({"kv_lora_rank": 512}, "kv_lora_rank = 512: this architecture is not covered"),
         ({"shared_expert_intermediate_size": 5632}, "shared_expert_intermediate_size = 5632: this architecture"),

@@ -102,6 +102,8 @@ def test_a_csv_lists_gemms(tmp_path):
         ("m,n,k\n1,2,\n", "line 2: k = '' is not accepted"),
         ("m,n,k\n0,2,3\n", "line 2: m = '0' is not accepted"),
         ("m,n,k,dtype\n1,2,3,int4\n", "line 2: dtype 'int4' is not accepted"),
+        ("m;n;k\n1;2;3\n", "its columns stand apart by semicolons; give commas"),
+        ("m\tn\tk\n1\t2\t3\n", "its columns stand apart by tabs"),
         ("m,n,k\n1,2,3,4\n", "a row with more cells than the header"),
         ("m,n,k,k\n1,2,3,4\n", "has a column twice"),
         (
