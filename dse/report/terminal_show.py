@@ -210,7 +210,7 @@ def print_metrics(console: Console, as_json: bool) -> None:
         {"metric": f"WORKLOAD.{name}", "unit": unit, "meaning": text} for name, (unit, text) in WORKLOAD_METRICS.items()
     ]
     rows.append({"metric": "total.time_ms", "unit": "ms", "meaning": "time of all workloads, each times its weight"})
-    rows.append({"metric": "base.ATTRIBUTE", "unit": "", "meaning": "the base GPU's value of an attribute"})
+    rows.append({"metric": "base.NAME", "unit": "", "meaning": "the base GPU's value of an attribute or a metric"})
     print_rows(rows, console, as_json)
 
 

@@ -122,7 +122,7 @@ def _spreadsheet(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
 def _csv(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.reader(file))
+            rows: list[Sequence[Any]] = list(csv.reader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: is no CSV table: {error}") from None
     refuse_separators(path, rows[0] if rows else ())

@@ -41,6 +41,11 @@ class BatchModel:
         self.reasons = Reasons(space)
         self._evaluator = Evaluator(space, self.reasons, chunk)
 
+    @property
+    def base_results(self) -> dict[str, np.ndarray]:
+        """What objectives and constraints name of the base GPU's results, by name."""
+        return self._evaluator.base_results
+
     def compile(self) -> None:
         """Compile the program ahead of the first batch."""
         self._evaluator.compile(designs.baseline(self.space))
@@ -72,7 +77,7 @@ class BatchModel:
         missed = np.zeros(len(code))
         if not code.any():
             return missed
-        values = around(self.space.base.numbers()) | results | columns
+        values = around(self.space.base.numbers()) | self.base_results | results | columns
         values["total.time_ms"] = self.space.total_ms(results)
         for constraint in self.space.constraints:
             missed = missed + np.where(blank, 0.0, violation(constraint, values))

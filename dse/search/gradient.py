@@ -138,7 +138,7 @@ class _Descents:
         self.count, self.evaluations = len(origin.costs), 0
         self.box = Box.of(origin.costs)
         self.member, self.lean = self._lanes()
-        self.smooth = Smoothed(space)
+        self.smooth = Smoothed(space, model.base_results)
         self.columns = {name: np.asarray(values, float)[self.member] for name, values in origin.columns.items()}
         self.places = self.smooth.coordinates.places(self.columns)
         self.costs = origin.costs[self.member]

@@ -88,10 +88,13 @@ class Coordinates:
 
 
 class Smoothed:
-    """The smooth model of a space: values and slopes of designs, in blocks, compiled once."""
+    """The smooth model of a space: values and slopes of designs, in blocks, compiled once.
 
-    def __init__(self, space: Space) -> None:
-        self.space = space
+    ``of_base``: results of the base GPU that the space names, by name.
+    """
+
+    def __init__(self, space: Space, of_base: Mapping[str, np.ndarray]) -> None:
+        self.space, self._of_base = space, of_base
         self.coordinates = Coordinates(continuous_axes(space))
         self._evaluator = Evaluator(space, Reasons(space), BLOCK)
         self._base = space.base.numbers()
@@ -117,9 +120,9 @@ class Smoothed:
         numbers = dict(columns) | self.coordinates.smooth_columns(places)
         with smooth_steps():
             numbers = self._linked(numbers)
-            results = self._evaluator.evaluate({name: numbers[name] for name in sorted(numbers)})
+            results = self._evaluator.evaluate({name: numbers[name] for name in sorted(numbers)}, self._of_base)
         results["total.time_ms"] = self.space.total_ms(results)
-        known = around(self._base) | results | numbers
+        known = around(self._base) | dict(self._of_base) | results | numbers
         rows = [o.sign * results[o.name] for o in self.space.objectives]
         rows += [excess(constraint, known, jnp) for constraint in self.space.constraints]
         return jnp.stack([jnp.broadcast_to(row, places.shape[:1]) for row in rows], axis=1)

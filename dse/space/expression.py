@@ -70,8 +70,8 @@ class Expression:
 def parse_expression(text: str, where: str, known: Iterable[str] | None = None) -> Expression:
     """Return the expression that ``text`` states.
 
-    Allowed are numbers, names, ``a.b``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS. Raises InputError naming
-    ``where``, the part that is not allowed, or the name that is not among ``known``.
+    Allowed are numbers, names, ``a.b``, ``a.b.c``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS. Raises
+    InputError naming ``where``, the part that is not allowed, or the name that is not among ``known``.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
         raise InputError(
@@ -104,6 +104,16 @@ def _is_condition(tree: ast.expr) -> bool:
     )
 
 
+def _dotted(node: ast.expr) -> str:
+    """Return the name that ``a.b`` or ``a.b.c`` is, "" of anything else."""
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=attr) if head := _dotted(value):
+            return f"{head}.{attr}"
+    return ""
+
+
 def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
     refused = InputError(
         f"{where}: {ast.unparse(node)!r} in {text!r} is not allowed; give numbers, names, + - * / ** %, comparisons, "
@@ -115,8 +125,8 @@ def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
                 raise refused
         case ast.Name(id=name):
             names.append(name)
-        case ast.Attribute(value=ast.Name(id=name), attr=attr):
-            names.append(f"{name}.{attr}")
+        case ast.Attribute() if name := _dotted(node):
+            names.append(name)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
             _check(left, text, where, names)
             _check(right, text, where, names)
@@ -146,8 +156,8 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
             return np.float64(float(value))  # pyright: ignore[reportArgumentType]  # a Python integer could grow without bound in a power
         case ast.Name(id=name):
             return values[name]
-        case ast.Attribute(value=ast.Name(id=name), attr=attr):
-            return values[f"{name}.{attr}"]
+        case ast.Attribute():
+            return values[_dotted(node)]
         case ast.BinOp(left=left, op=op, right=right):
             return _BINARY[type(op)](go(left), go(right))
         case ast.UnaryOp(op=ast.Not(), operand=operand):

@@ -8,7 +8,7 @@ from dse.errors import InputError
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
-from dse.space.links import Columns, Links, around, combinations, count_of, deciding
+from dse.space.links import OF_BASE, Columns, Links, around, combinations, count_of, deciding
 
 MOST = 200_000
 """Combinations of the axes that decide an expression, up to which it is evaluated here; of more nothing is told."""
@@ -39,7 +39,7 @@ def refuse_expression(
     expression: Expression, base: Mapping[str, float], axes: Sequence[Axis], links: Links, where: str
 ) -> None:
     """Refuse an objective or a constraint that designs cannot differ in, or that divides by zero in all of them."""
-    if all(name.startswith("base.") for name in expression.names):
+    if all(name.startswith(OF_BASE) for name in expression.names):
         raise InputError(
             f"{where}: {expression.text!r} is the same in every design; name an attribute or a result, as die_mm2"
         )
@@ -55,10 +55,10 @@ def refuse_expression(
 
 def _attributes(base: Mapping[str, float], axes: Sequence[Axis], links: Links, names: Sequence[str]) -> Columns | None:
     """Return the attributes of all designs that differ in ``names``; None where results are among them, or too many."""
-    plain = [name.removeprefix("base.") for name in names]
+    plain = [name.removeprefix(OF_BASE) for name in names]
     if not set(plain) <= gpu_schema().keys():
         return None
-    free = [name for name in names if not name.startswith("base.")]
+    free = [name for name in names if not name.startswith(OF_BASE)]
     varied = deciding(axes, links, free)
     if count_of(varied) > MOST:
         return None

@@ -15,13 +15,16 @@ T = TypeVar("T")
 Links = Sequence[tuple[str, Expression]]
 Columns = dict[str, np.ndarray]
 
+OF_BASE = "base."
+"""What stands before the name of an attribute or a result of the base GPU."""
+
 MOST_COMBINATIONS = 1_000_000
 """Combinations of axes that are listed to see which GPUs they make."""
 
 
 def around(base: Mapping[str, T]) -> dict[str, T]:
     """Return what expressions may name of a base: each attribute plain, and as the base has it whatever varies."""
-    return {f"base.{name}": value for name, value in base.items()} | dict(base)
+    return {f"{OF_BASE}{name}": value for name, value in base.items()} | dict(base)
 
 
 def with_links(base: Mapping[str, float], links: Links, axes: Columns) -> Columns:
@@ -46,7 +49,7 @@ def deciding(axes: Iterable[Axis], links: Links, attributes: Iterable[str]) -> l
     needed = set(attributes)
     for name, expression in reversed(links):
         if name in needed:
-            needed |= {part for part in expression.names if not part.startswith("base.")}
+            needed |= {part for part in expression.names if not part.startswith(OF_BASE)}
     return [axis for axis in axes if axis.name in needed]
 
 

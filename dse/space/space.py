@@ -22,7 +22,7 @@ from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
 from dse.space.expression import Expression, parse_expression
 from dse.space.impossible import refuse_expression, refuse_links
-from dse.space.links import variants
+from dse.space.links import OF_BASE, variants
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.space.shipped import find_space
 from dse.space.target import space_target
@@ -110,6 +110,12 @@ class Space:
             columns[axis.name] = np.asarray(axis.numbers)[digit]
         return {axis.name: columns[axis.name] for axis in self.axes}
 
+    def of_base(self) -> list[str]:
+        """Return the results of the base GPU that objectives and constraints name, without ``base.``."""
+        expressions = (*(o.expression for o in self.objectives), *self.constraints)
+        named = dict.fromkeys(name for e in expressions for name in e.names if name.startswith(OF_BASE))
+        return [name.removeprefix(OF_BASE) for name in named if name.removeprefix(OF_BASE) not in gpu_schema()]
+
     def total_ms(self, results: Mapping[str, Any]) -> Any:
         """Return ``total.time_ms`` of designs [ms]: the times of all workloads, each by its weight."""
         weighted = zip(self.workloads, self.weights, strict=True)
@@ -172,6 +178,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         content=content,
         folder=folder,
     )
+    _check_base(space, where)
     if space.size > MAX_DESIGNS:
         raise InputError(f"{where}: the grid has {space.size:.3g} designs; give at most {MAX_DESIGNS:.0e}")
     return space
@@ -231,7 +238,7 @@ def _axes(table: dict, where: str) -> tuple[Axis, ...]:
 
 
 def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, Expression], ...]:
-    known = set(gpu_schema()) | {f"base.{key}" for key in gpu_schema()}
+    known = set(gpu_schema()) | {f"{OF_BASE}{key}" for key in gpu_schema()}
     swept = {axis.name for axis in axes}
     links: list[tuple[str, Expression]] = []
     for key, text in table.items():
@@ -313,6 +320,18 @@ def _check_types(base: GpuSheet, varied: set[str], workloads: tuple[Workload, ..
                 )
 
 
+def _check_base(space: Space, where: str) -> None:
+    """Refuse results of the base that it cannot have: of a workload in a data type that only other designs have."""
+    for name in space.of_base():
+        for workload in (w for w in space.workloads if name.startswith((f"{w.name}.", "total."))):
+            types = {kind for operator in workload.operators for kind in operator.tensor_types()}
+            if missing := sorted(types - set(space.base.tensor_types())):
+                raise InputError(
+                    f"{where}: {OF_BASE}{name} has no value: {workload.name} computes in {missing[0]}, which "
+                    f"{space.base.title} lacks; give a number, or another base"
+                )
+
+
 def _resolve(use: str, folder: Path) -> str:
     """A workload's file or trace directory, and its engine's file, stand relative to the space's folder."""
     head, colon, settings = use.partition(":")
@@ -324,9 +343,9 @@ def _resolve(use: str, folder: Path) -> str:
 
 
 def _known_names(workloads: tuple[Workload, ...]) -> set[str]:
-    known = set(gpu_schema()) | {f"base.{key}" for key in gpu_schema()} | set(design_metrics())
+    known = set(gpu_schema()) | set(design_metrics()) | {"total.time_ms"}
     known |= {f"{w.name}.{metric}" for w in workloads for metric in workload_metrics(w)}
-    return known | {"total.time_ms"}
+    return known | {f"{OF_BASE}{name}" for name in known}
 
 
 def _stack_columns(workloads: tuple[Workload, ...]) -> set[str]:

@@ -7,7 +7,7 @@ kernels) arrays fit a core's cache, inside one jitted program (spec speed, secti
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array
 
 from dse.compiling import LEAST, Options
+from dse.errors import InputError
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
@@ -23,6 +24,8 @@ from dse.hardware.peak import peak_tflops
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import in_sequence
+from dse.space.designs import baseline
+from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, energy_metrics, time_metrics, workload_metrics
 from dse.space.space import Space
 from dse.sweep.candidates import Models, float_type, judge_workload
@@ -119,7 +122,8 @@ class Evaluator:
         self._base = space.base.numbers()
         self._models = Models(space.model, space.power)
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
-        self._compiled: dict[Any, Callable[[Columns], dict[str, Array]]] = {}
+        self._of_base = space.of_base()
+        self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
@@ -128,12 +132,38 @@ class Evaluator:
 
         ``names``: result columns to fetch, all by default; ``device``: where to evaluate, JAX's default by default.
         """
+        wanted = result_columns(self.space) if names is None else names
+        return self._call(columns, self.base_results, (*wanted, "code"), device or jax.local_devices()[0])
+
+    def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
         count = len(next(iter(columns.values())))
         padding = (0, self.chunk - count)
         padded = {name: np.pad(np.asarray(c, float_type()), padding, mode="edge") for name, c in columns.items()}
-        results = self._program(padded, device or jax.local_devices()[0])(padded)
-        wanted = result_columns(self.space) if names is None else names
-        return {name: np.asarray(results[name])[:count] for name in (*wanted, "code")}
+        results = self._program(padded, device)(padded, of_base)
+        return {name: np.asarray(results[name])[:count] for name in wanted}
+
+    @cached_property
+    def base_results(self) -> dict[str, np.ndarray]:
+        """What objectives and constraints name of the base GPU's results, by name (``base.prefill.ttft_ms``), by the
+        program that evaluates designs, so that the base itself equals it to the last digit.
+
+        Raises InputError where the base has no such result.
+        """
+        if not self._of_base:
+            return {}
+        here = jax.local_devices()[0]
+        found = self._call(baseline(self.space), self._unknown(), (*self._of_base, "code"), here)
+        if self._reasons.is_blank(found["code"])[0]:
+            why = self._reasons.texts(found["code"], baseline(self.space))[0]
+            named = " and ".join(OF_BASE + name for name in self._of_base)
+            raise InputError(
+                f"{self.space.name}: {named} has no value, since the base GPU runs no such workload ({why})"
+            )
+        return {OF_BASE + name: np.asarray(found[name][0], float_type()) for name in self._of_base}
+
+    def _unknown(self) -> dict[str, np.ndarray]:
+        """Results of the base before they are known."""
+        return {OF_BASE + name: np.ones((), float_type()) for name in self._of_base}
 
     def compile(self, names: Iterable[str], devices: Sequence[Any] | None = None) -> None:
         """Compile the program for columns called ``names``, ahead of the first call."""
@@ -142,29 +172,32 @@ class Evaluator:
         with ThreadPoolExecutor(len(devices)) as pool:
             list(pool.map(lambda device: self._program(columns, device), devices))
 
-    def _program(self, columns: Columns, device: Any) -> Callable[[Columns], dict[str, Array]]:
+    def _program(self, columns: Columns, device: Any) -> Callable[[Columns, Columns], dict[str, Array]]:
         """Return the program of one device: every device runs the same, on chunks of its own."""
         if device not in self._compiled:
             options = self._cpu_options() if device.platform == "cpu" else None
             here = jax.sharding.SingleDeviceSharding(device)
             jitted = jax.jit(self._in_blocks, in_shardings=here, out_shardings=here, compiler_options=options)
-            self._compiled[device] = jitted.lower(dict(columns)).compile()
+            self._compiled[device] = jitted.lower(dict(columns), self._unknown()).compile()
         return self._compiled[device]
 
     def _cpu_options(self) -> Options:
         """How to compile for a CPU: a block is evaluated before the faster program would be compiled."""
         return LEAST if self.space.size <= self._block else CPU_OPTIONS
 
-    def _in_blocks(self, columns: Columns) -> dict[str, Array]:
+    def _in_blocks(self, columns: Columns, of_base: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
-        results = jax.lax.map(partial(self.evaluate, simplified=True), blocks)
+        results = jax.lax.map(partial(self.evaluate, of_base=of_base, simplified=True), blocks)
         return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
 
-    def evaluate(self, columns: Columns, *, simplified: bool = False) -> dict[str, Array]:
-        """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``)."""
+    def evaluate(self, columns: Columns, of_base: Columns, *, simplified: bool = False) -> dict[str, Array]:
+        """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``).
+
+        ``of_base``: :attr:`base_results`.
+        """
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
-        results = self._untimed(gpus, axes, count)
+        results = self._untimed(gpus, axes, count) | dict(of_base)
         runs = []
         for workload in self.space.workloads:
             timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
@@ -176,7 +209,7 @@ class Evaluator:
         results["total.time_ms"] = self.space.total_ms(results)
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
-        kept = {name: results[name] for name in result_columns(self.space)}
+        kept = {name: results[name] for name in (*result_columns(self.space), *self._of_base)}
         # A design without a kernel has no time, one beyond a link's range no meaning: 0 here, empty in files.
         blank = self._reasons.is_blank(code)
         outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
@@ -187,7 +220,7 @@ class Evaluator:
         return self._untimed(*gpu_batch(self._base, columns), len(next(iter(columns.values()))))
 
     def _untimed(self, gpus: Gpu, axes: Gpu, count: int) -> dict[str, Any]:
-        results: dict[str, Any] = {f"base.{name}": value for name, value in self._base.items()}
+        results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
         results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}

@@ -7,8 +7,10 @@ import jax
 import numpy as np
 
 from dse.compiling import quick_to_compile
-from dse.space.designs import sample_step, with_links
+from dse.space.designs import baseline, sample_step, with_links
 from dse.space.expression import Expression
+from dse.space.links import OF_BASE
+from dse.space.metrics import design_metrics
 from dse.space.space import Space
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.reasons import Reasons
@@ -28,9 +30,12 @@ def within(space: Space) -> list[Within]:
     if not space.constraints:
         return []
     designs = np.arange(0, space.size, sample_step(space.size))
-    columns = with_links(space, space.at(designs))
+    columns, base = with_links(space, space.at(designs)), baseline(space)
     untimed = jax.jit(Evaluator(space, Reasons(space)).untimed, compiler_options=quick_to_compile())
-    values = {name: np.broadcast_to(np.asarray(x, float), designs.shape) for name, x in untimed(columns).items()}
+    found = untimed({name: np.append(column, base[name]) for name, column in columns.items()})
+    whole = {name: np.broadcast_to(np.asarray(x, float), len(designs) + 1) for name, x in found.items()}
+    values = {OF_BASE + name: whole[name][-1] for name in design_metrics()}
+    values |= {name: x[:-1] for name, x in whole.items()}
     of = "" if len(designs) == space.size else f" of {len(designs):,}"
     return [_within(constraint, values, of) for constraint in space.constraints]
 

@@ -126,7 +126,7 @@ def test_the_gain_is_the_difference_of_hypervolumes(space, model, front, found):
 def smooth(space: Space) -> Smoothed:
     """The smooth model, to be called in 64 bits."""
     with jax.enable_x64(True):
-        return Smoothed(space)
+        return Smoothed(space, {})
 
 
 @pytest.mark.slow

@@ -27,13 +27,14 @@ def test_knows_its_names_and_whether_it_is_a_condition() -> None:
     assert expression.names == ("base.sm_count", "sm_count")
     assert expression.condition
     assert not parse_expression("sm_count * 2", "here").condition
+    assert parse_expression("base.decode.tbt_ms", "here").names == ("base.decode.tbt_ms",)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "__import__('os').system('true')",
-        "a.b.c",
+        "f(a).b.c",
         "[1, 2]",
         "lambda: 1",
         "a if b else c",

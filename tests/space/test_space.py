@@ -126,6 +126,9 @@ WRONG = [
     (_set("objectives", [{"value": "log(sm_count - 500)", "goal": "min"}]), ["value:", "no finite number"]),
     (_set("objectives", [{"value": "decode.tbt_ms", "goal": "min", "name": " "}]), ["entry 1: name = ' ' is empty"]),
     (_set("constraints", ["die_mm2 / (sm_count - sm_count) <= 3"]), ["entry 1", "'sm_count - sm_count', which is 0"]),
+    (_set("constraints", ["base.die_mm2 <= 2"]), ["constraints, entry 1", "the same in every design"]),
+    (_set("constraints", ["die_mm2 <= base.decode.ttft_ms"]), ["'base.decode.ttft_ms'", "base.decode.tbt_ms"]),
+    (_set("links/l2_mib", "base.die_mm2"), ["[links] l2_mib", "'base.die_mm2'"]),
     (_set("constraints", ["1 <= 2"]), ["constraints, entry 1", "the same in every design"]),
     (_set("workloads/decode", ""), ["[workloads] decode: workload '': is empty", "llama3_8b:phase=decode"]),
     (_set("gpu", {"peaks": {"bf16": 1979}}), ["sparsity"]),
@@ -223,6 +226,16 @@ def test_what_some_designs_can_have_is_accepted(number: int, small: dict[str, An
 def test_a_data_type_that_the_base_lacks_is_told_with_its_types(small: dict[str, Any]) -> None:
     small |= {"base": "v100_sxm2_32gb", "axes": {"sm_count": [80, 96]}, "links": {}}
     with pytest.raises(InputError, match=r"^here: \[workloads\] prefill: .*bf16, in which .* can in fp32, fp16$"):
+        space_from_mapping(small, "here", "small")
+
+
+def test_results_of_a_base_that_lacks_a_data_type_are_refused(small: dict[str, Any]) -> None:
+    small |= {"base": "a100_sxm_80gb", "axes": {"tensor_fma_fp8": [1024, 2048]}, "links": {}}
+    small["workloads"] = {"decode": "gpt2_xl:phase=decode,dtype=fp8", "wide": "gpt2_xl:phase=decode,dtype=bf16"}
+    small["objectives"] = [{"value": "decode.tbt_ms / base.wide.tbt_ms", "goal": "min"}]
+    assert space_from_mapping(small, "here", "small").of_base() == ["wide.tbt_ms"]
+    small["objectives"] = [{"value": "decode.tbt_ms / base.decode.tbt_ms", "goal": "min"}]
+    with pytest.raises(InputError, match=r"^here: base\.decode\.tbt_ms has no value: decode computes in fp8, which"):
         space_from_mapping(small, "here", "small")
 
 

@@ -22,8 +22,15 @@ def test_areas_are_the_sweeps(small):
     assert told.share == (found["die_mm2"] <= 814).mean()
 
 
+def test_areas_of_the_base_are_known(small):
+    (told,) = within(constrained(small, "die_mm2 < base.die_mm2"))
+    found = sweep(space_from_mapping(small, "here", "small"))
+    assert 0 < told.share < 1
+    assert told.share == (found.points()["die_mm2"] < found.baseline["die_mm2"][0]).mean()
+
+
 def test_what_workloads_decide_is_left_to_the_sweep(small):
-    space = constrained(small, "prefill.ttft_ms < 50", "die_mm2 + decode.tbt_ms > 0")
+    space = constrained(small, "prefill.ttft_ms < base.prefill.ttft_ms", "die_mm2 + decode.tbt_ms > 0")
     assert [one.share for one in within(space)] == [None, None]
     assert without_designs(space) == []
 

@@ -1,0 +1,57 @@
+"""Objectives and constraints that name the base GPU's results: those of the base by the program of the designs."""
+
+import numpy as np
+import pytest
+
+from dse.search.search import search
+from dse.space.space import space_from_mapping
+from dse.sweep.sweep import sweep
+
+
+@pytest.fixture
+def space(small):
+    """What is no slower, no larger and no hungrier than the base, by how much it is faster."""
+    small["axes"]["tensor_fma_bf16"] = [512, 1024, 2048]
+    small["constraints"] = [
+        "decode.tbt_ms <= base.decode.tbt_ms",
+        "total.time_ms <= base.total.time_ms",
+        "die_mm2 <= 1.1 * base.die_mm2",
+    ]
+    small["objectives"] = [
+        {"value": "base.prefill.ttft_ms / prefill.ttft_ms", "goal": "max", "name": "speedup"},
+        {"value": "die_mm2", "goal": "min"},
+        {"value": "total.time_ms / base.total.time_ms", "goal": "min", "name": "share"},
+    ]
+    return space_from_mapping(small, "here", "small")
+
+
+@pytest.fixture
+def result(space):
+    return sweep(space)
+
+
+def test_the_base_is_one_of_itself(result):
+    base = result.baseline.iloc[0]
+    assert (base["speedup"], base["share"]) == pytest.approx((1.0, 1.0), rel=1e-6)
+    assert base["feasible"]  # to the last digit as slow as itself
+
+
+def test_designs_are_held_against_the_base(result):
+    base, points = result.baseline.iloc[0], result.points()
+    assert 0 < points["feasible"].sum() < len(points)
+    total = points["prefill.time_ms"] + points["decode.time_ms"]
+    as_fast = total <= (base["prefill.time_ms"] + base["decode.time_ms"]) * (1 + 1e-6)
+    within = (points["decode.tbt_ms"] <= base["decode.tbt_ms"]) & (points["die_mm2"] <= 1.1 * base["die_mm2"])
+    np.testing.assert_array_equal(points["feasible"], within & as_fast)
+    np.testing.assert_allclose(points["speedup"], base["prefill.ttft_ms"] / points["prefill.ttft_ms"], rtol=1e-6)
+    np.testing.assert_allclose(points["share"], total / (base["prefill.time_ms"] + base["decode.time_ms"]), rtol=1e-6)
+
+
+def test_a_search_finds_the_front_and_refines_it(space, result):
+    found = search(space, evaluations=space.size, refine=True)
+    on_grid = found.result.front[~found.result.front["off_grid"]]
+    assert set(on_grid["speedup"]) <= set(result.front["speedup"])
+    assert found.refinement is not None and found.refinement.gain >= 0
+    base = found.result.baseline.iloc[0]
+    assert base["speedup"] == pytest.approx(1.0, rel=1e-6)
+    assert (found.result.front["decode.tbt_ms"] <= base["decode.tbt_ms"]).all()
