@@ -74,9 +74,12 @@ def linear(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> float
 
 
 def power_law(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> float:
-    """Return a T^b through both models."""
+    """Return a T^b through both models; raises InputError where that is no number."""
     exponent = log(models.IPC_L / models.IPC_S) / log(models.ratio)
-    return models.IPC_L * (target / models.n_L) ** exponent
+    try:
+        return models.IPC_L * (target / models.n_L) ** exponent
+    except OverflowError:
+        raise InputError(f"the power law of the scale models gives no number at {target:g}") from None
 
 
 def logarithmic(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> float:

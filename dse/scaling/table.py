@@ -20,7 +20,7 @@ COLUMNS = {
     "ipc": ("ipc",),
     "mpki": ("mpki",),
     "f_mem": ("fmem",),
-    "f_mem_percent": ("fmem%",),
+    "f_mem_percent": ("fmem%", "fmempercent"),
     "seconds": ("simulationtimes", "times", "seconds", "simulationseconds"),
     "scaling": ("scaling",),
     "sheet": ("sheet",),
@@ -37,6 +37,9 @@ OTHER_UNITS = {
     "missrate%": "mpki (misses per thousand instructions)",
 }  # fmt: skip
 """Columns that mean the right thing in another unit -> what to give."""
+
+MOST = 1_000_000
+"""Largest size of a system [SM or chiplet]: far above any, and far below where a power of it has no number."""
 
 SCALINGS = ("strong", "weak")
 
@@ -191,6 +194,8 @@ def _row(at: str, table: str, row: dict[str, Any]) -> dict[str, Any]:
         value = numbers[key]
         if value is not None and value <= 0:
             raise InputError(f"{at}: {key} is {value:g}; give a positive number")
+    if numbers["size"] > MOST:
+        raise InputError(f"{at}: size is {numbers['size']:g}; give at most {MOST:,} SMs or chiplets")
     if numbers["mpki"] is not None and not 0 <= numbers["mpki"] <= 1000:
         raise InputError(f"{at}: mpki is {numbers['mpki']:g}; give 0 to 1000 misses per thousand instructions")
     return numbers | {"f_mem": _f_mem(at, row), "weak": weak, "at": at}

@@ -110,3 +110,5 @@ def test_steps_that_give_no_number_are_refused():
     close = ScaleModels(100, 100.0, 101, 101.5)
     with pytest.raises(InputError, match="the ratio of the scale models gives no number at 100000"):
         recursion(close, (), 100000)
+    with pytest.raises(InputError, match="the power law of the scale models gives no number at 1e\\+06"):
+        METHODS["power_law"](ScaleModels(100, 1.0, 101, 10.0), (), 1e6)

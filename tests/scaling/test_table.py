@@ -48,6 +48,12 @@ def test_the_large_scale_model_s_share_is_taken_wherever_it_stands(tmp_path, row
     assert sheet.benchmarks[0].f_mem_of(64, 16) == f_mem
 
 
+@pytest.mark.parametrize("column", ["f_mem_percent", "f_mem [%]", "Fmem (%)"])
+def test_a_share_in_percent(tmp_path, column):
+    (sheet,) = read_scale_table(written(tmp_path, f"benchmark,size,ipc,mpki,{column}\na,8,10,5,52\n"))
+    assert sheet.benchmarks[0].f_mem == (0.52,)
+
+
 def test_sheets_and_weak_scaling_by_column(tmp_path):
     text = "sheet,benchmark,chiplets,ipc,scaling\nx,a,4,1,weak\nx,a,8,2,weak\ny,a,4,1,Weak\ny,a,8,2,Weak\n"
     sheets = read_scale_table(written(tmp_path, text))
@@ -80,6 +86,7 @@ def test_spreadsheet_with_percent_text_and_an_empty_sheet(tmp_path):
         (HEAD + "a,8,nan,5,,\n", "row 2: ipc is 'nan'; give a number"),
         (HEAD + "a,,10,5,,\n", "row 2: no size"),
         (HEAD + "a,0,10,5,,\n", "row 2: size is 0"),
+        (HEAD + "a,8,10,5,,\n,1e300,,5,,\n", "row 3: size is 1e+300; give at most 1,000,000 SMs or chiplets"),
         (HEAD + ",8,10,5,,\n", "row 2: no benchmark is named"),
         (HEAD + "a,8,10,-1,,\n", "row 2: mpki is -1"),
         (HEAD + "a,8,10,5,52,\n", "row 2: f_mem is '52'; give a fraction"),
