@@ -1,13 +1,15 @@
 """A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
 
+import csv
 import hashlib
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 
 MICROSECONDS = "latency_us (microseconds)"
 OTHER_UNITS = {
@@ -19,19 +21,59 @@ OTHER_UNITS = {
 OTHER_UNIT = 100.0
 """Predicted over measured time that no kernel and no engine explains: times are in another unit."""
 
+OWN = "own: "
+"""What a column's name begins with that is a user's own: no part of this package reads it."""
+
 NAMED = 5
 """Lines of a table that a refusal names beside the first."""
 
 
-def read_csv(path: Path, rows: int | None = None) -> pd.DataFrame:
-    """Return a table, or its first ``rows``; raises InputError where there is no file or no table in it."""
+def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> pd.DataFrame:
+    """Return a table, or its first ``rows``, names without blanks around them; ``words``: columns that are no numbers.
+
+    Raises InputError where there is no file or no table in it, a column stands twice or a row has more cells than the
+    header: empty ones are passed over, such as a comma at the end of each row leaves.
+    """
     try:
-        refuse_separators(path, pd.read_csv(path, nrows=0).columns)
-        return pd.read_csv(path, nrows=rows, low_memory=False)
+        names = _checked_header(path)
+        # By the header's places: pandas would take the first column of longer rows for an index.
+        return pd.read_csv(path, header=0, names=names, usecols=range(len(names)), index_col=False, nrows=rows,
+                           low_memory=False, skipinitialspace=True, dtype=dict.fromkeys(words, str))  # fmt: skip
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
+
+
+def _checked_header(path: Path) -> list[str]:
+    """Names of a table's columns, since pandas tells those apart that stand twice and drops what stands beyond them."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        filled = (cells for cells in csv.reader(file) if any(cell.strip() for cell in cells))
+        names = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(filled, []))]
+        refuse_separators(path, names)
+        refuse_twice(path, names)
+        for number, cells in enumerate(filled, start=2):
+            beyond = [cell for cell in cells[len(names) :] if cell.strip()]
+            if beyond:
+                raise InputError(f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
+                                 "header; give a cell a column, with quotes around one that holds a comma")  # fmt: skip
+    return names
+
+
+def refuse_twice(path: Path, columns: Iterable[str]) -> None:
+    """Raise InputError at a column that stands twice."""
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InputError(f"{path}: column {twice[0]!r} stands twice; give it once")
+
+
+def refuse_capitals(path: Path, columns: Iterable[object], known: Collection[str]) -> None:
+    """Raise InputError at a column that is a ``known`` one but for capitals, unless that stands beside it."""
+    names = list(map(str, columns))
+    for name in names:
+        meant = name.lower()
+        if name not in known and meant in known and meant not in names:
+            raise InputError(f"{path}: column {name!r} is not known; {accepted(meant, [meant])}")
 
 
 def refuse_separators(path: Path, columns: Iterable[object]) -> None:
@@ -59,9 +101,18 @@ def times_us(path: Path, frame: pd.DataFrame) -> np.ndarray:
 
 def refuse_units(path: Path, columns: pd.Index) -> None:
     """Raise InputError at a column of OTHER_UNITS, unless the right one stands beside it."""
-    for column, instead in OTHER_UNITS.items():
-        if column in columns and instead.split()[0] not in columns:
+    lower = {other.lower(): instead for other, instead in OTHER_UNITS.items()}
+    for column in columns:
+        instead = lower.get(str(column).lower())
+        if instead and instead.split()[0] not in columns:
             raise InputError(f"{path}: column {column} is not read; give {instead}")
+
+
+def with_known(path: Path, frame: pd.DataFrame, known: Collection[str]) -> pd.DataFrame:
+    """Return a table whose other columns than ``known`` ones begin with OWN, so that none passes for a column that is
+    made here; raises InputError as :func:`refuse_capitals` does."""
+    refuse_capitals(path, frame.columns, known)
+    return frame.rename(columns={column: f"{OWN}{column}" for column in frame.columns if column not in known})
 
 
 def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, instead: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.nsight import is_export, read_export
-from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, sha256, times_us
+from dse.csv_table import numbers, read_csv, refuse_capitals, refuse_cells, refuse_units, sha256, times_us, with_known
 from dse.errors import InputError, accepted
 from dse.skipped import Skipped, counted
 from dse.workload.measured_row import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE
@@ -19,6 +19,9 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
+
+COLUMNS = (*OPERATOR_COLUMNS, "source", "group", "causal", "tp", "rep_n", "rep_lo_us", "rep_hi_us", "power_w", "notes")
+"""All columns of a table of operators that are read."""
 
 SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
 """Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
@@ -67,6 +70,7 @@ def table_kind(path: Path) -> str:
     if "power_w" in columns or "latency_us" in columns:
         return "operators"
     refuse_units(path, columns)
+    refuse_capitals(path, columns, (*COLUMNS, *KERNEL_COLUMNS))
     raise InputError(
         f"{path}: is no measured table: it has neither power_w (operators, with {', '.join(OPERATOR_COLUMNS[:3])} ...) "
         f"nor meas_W (kernels with the components of AccelWattch)"
@@ -77,6 +81,7 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
     """Read kernels with the components of one variant: a column prefix, as hw or sass; raises InputError."""
     frame = _read(path)
     refuse_units(path, frame.columns)
+    refuse_capitals(path, frame.columns, KERNEL_COLUMNS)
     _require(path, frame, KERNEL_COLUMNS)
     known = sorted({c.split("_")[0] for c in frame.columns if c.endswith("_CONSTP_W")})
     columns = [c for c in frame.columns if c.startswith(f"{variant}_") and c.endswith("_W")]
@@ -127,7 +132,7 @@ def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarr
     """Return a table of operators with ``columns``, its shapes as numbers, and its times [us] (nan: none)."""
     frame = _read(path)
     refuse_units(path, frame.columns)
-    frame = _with_shapes(path, frame, columns)
+    frame = _with_shapes(path, with_known(path, frame, COLUMNS), columns)
     for column in SHAPE_COLUMNS:
         frame[column] = numbers(path, frame, column)
     if "power_w" in frame:

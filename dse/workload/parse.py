@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from dse.csv_table import refuse_separators
+from dse.csv_table import refuse_capitals, refuse_separators
 from dse.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
 from dse.toml_file import read_toml
@@ -234,6 +234,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV: {error}") from None
     refuse_separators(path, columns)
+    refuse_capitals(path, map(str.strip, columns), GEMM_COLUMNS + GEMM_OPTIONAL)
     if not rows:
         raise InputError(f"{path}: holds no GEMM; give a header m,n,k and a row for each")
     if len(set(columns)) < len(columns) or any(None in row for row in rows):

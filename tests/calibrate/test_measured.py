@@ -80,6 +80,8 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"m": [8192, "4k", 8192]}, "row 3: m is '4k'; give a number"),
         ({"m": ["8k", "4k", "8k"]}, r"row 2: m is '8k'; give a number \(2 more: 3, 4\)"),
         ({"latency_us": None, "latency_ms": 1.6}, "column latency_ms is not read; give latency_us"),
+        ({"latency_us": None, "Latency_us": 1.6}, "column 'Latency_us' is not known; did you mean 'latency_us'"),
+        ({"batch": None, "Batch": 1}, "column 'Batch' is not known; did you mean 'batch'"),
         ({"power_w": None, "power_mw": 690e3}, "column power_mw is not read; give power_w"),
         ({"power_w": [690.0, 0.69, 300.0]}, "row 3: power_w is 0.69; is it in kilowatts"),
         ({"dtype": None}, "no column dtype"),
@@ -100,6 +102,15 @@ def test_operators_without_power_are_counted_by_reason(tmp_path):
     table = read_operators(operator_table(tmp_path / "t.csv", power_w=[690.0, np.nan, 0.0]))
     assert len(table.frame) == 1
     assert table.skipped == {"no power_w": 1, "power_w is 0: not measured": 1}
+
+
+def test_columns_of_the_users_own_act_as_none_of_the_tables(tmp_path):
+    own = dict.fromkeys(("weight", "family", "overhead_us", "launches", "predicted_us", "layer_operator"), 3)
+    plain = read_times(operator_table(tmp_path / "t.csv")).frame
+    frame = read_times(changed(tmp_path / "t.csv", **own)).frame
+    assert not set(own) & set(frame)
+    assert frame[plain.columns].equals(plain)
+    assert (frame["own: weight"] == 3).all()
 
 
 def test_a_table_of_products_needs_no_columns_of_other_operators(tmp_path):

@@ -98,6 +98,8 @@ def test_a_csv_lists_gemms(tmp_path):
         ("m,n,k\n", "holds no GEMM"),
         ("m,n\n1,2\n", "column 'k' is missing"),
         ("m,n,k,dtyp\n1,2,3,bf16\n", "column 'dtyp' is not known; did you mean 'dtype'"),
+        ("M,n,k\n1,2,3\n", "column 'M' is not known; did you mean 'm'"),
+        (" m,n,k\n1,2,3\n", "column ' m' is not known; did you mean 'm'"),
         ("m,n,k\n1,2,x\n", "line 2: k = 'x' is not accepted; give a whole number from 1"),
         ("m,n,k\n1,2,\n", "line 2: k = '' is not accepted"),
         ("m,n,k\n0,2,3\n", "line 2: m = '0' is not accepted"),
