@@ -9,7 +9,15 @@ from dse.calibrate.nsight import NO_SHAPE
 from dse.calibrate.run_kinds import DTYPES as RUN_DTYPES
 from dse.calibrate.run_kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
 from dse.errors import accepted
-from dse.workload.measured_row import ALL_REDUCE, ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, VECTOR_SHAPE
+from dse.workload.measured_row import (
+    ALL_REDUCE,
+    ATTENTION,
+    ATTENTION_SHAPE,
+    PRODUCT_SHAPE,
+    PRODUCTS,
+    VECTOR_SHAPE,
+    why_no_shape,
+)
 from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 DTYPES: dict[str, tuple[str, ...]] = {
@@ -57,10 +65,7 @@ def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
         types = f" (accepted are {', '.join(DTYPES[known])})"
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
-        shape = frame[list(SHAPES[known])]
-        mark((op == known) & ~(shape > 0).all(axis=1), f"{known} without its {', '.join(SHAPES[known])}")
-        mark((op == known) & (shape % 1 != 0).any(axis=1), f"{known} whose {', '.join(SHAPES[known])} are not whole")
-    mark((op == "bmm") & (frame["batch"] < 1), "bmm whose batch is below 1")
+        mark(op == known, why_no_shape(frame, known, SHAPES[known]))
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
     mark(op.isin(ATTENTION) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(

@@ -1,25 +1,27 @@
 """Measured tables for predictors: rows of operators with a time, checked; repeats averaged, others counted."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dse.csv_table import numbers, read_csv, refuse_cells, refuse_units, sha256, times_us
+from dse.csv_table import numbers, read_csv, refuse_units, sha256, times_us, with_known
 from dse.errors import InputError, accepted
-from dse.hardware.presets import find_preset, gpu_index
+from dse.hardware.presets import find_preset, gpu_index, preset_names
 from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.measured_operator import KERNEL_TILE, WRITES
-from dse.workload.measured_row import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS
+from dse.workload.measured_row import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, why_no_shape
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
 
+OPTIONAL = ("batch", *PRODUCT_SHAPE, *ATTENTION_SHAPE[1:], "causal", "source", "notes")
+"""Columns of shapes and of what else is read; others are left as they are."""
+
 SHAPES = {
-    "gemm": PRODUCT_SHAPE,
-    "gemm_bias": PRODUCT_SHAPE,
-    "bmm": ("batch", *PRODUCT_SHAPE),
+    **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
     **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
 }
 """Operator -> the columns of its shape."""
@@ -55,12 +57,12 @@ def read_measured(path: Path) -> MeasuredTable:
     """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
     path = Path(path)
     frame = read_csv(path)
+    refuse_units(path, frame.columns)
+    frame = with_known(path, frame, (*COLUMNS, *OPTIONAL))
     _require(path, frame)
     time = times_us(path, frame)
-    for column in sorted({c for columns in SHAPES.values() for c in columns}):
-        values = numbers(path, frame, column) if column in frame else np.full(len(frame), np.nan)
-        frame[column] = values
-        refuse_cells(path, column, values, values <= 0, "give a positive number")
+    for column in sorted({"batch", *(c for columns in SHAPES.values() for c in columns)}):
+        frame[column] = numbers(path, frame, column) if column in frame else np.nan
     reason = _uncovered(frame, time)
     skipped = counted(reason)
     kept = frame[reason == ""].copy()
@@ -135,23 +137,29 @@ def _variant(frame: pd.DataFrame) -> pd.Series:
 def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
     """Why each row cannot be used, "" where it can."""
     reason = pd.Series("", index=frame.index)
-    known = {
-        "device": (lambda name: find_preset(str(name)) is not None, "no GPU is called"),
-        "op": (SHAPES.__contains__, "no kernel is made for operator"),
-        "dtype": (DTYPES.__contains__, "no kernel is made for data type"),
+    known: dict[str, Callable[[object], str]] = {
+        "device": _why_no_gpu,
+        "op": lambda op: "" if op in SHAPES else f"no kernel is made for operator {op!r}",
+        "dtype": lambda dtype: "" if dtype in DTYPES else f"no kernel is made for data type {dtype!r}",
     }
-    for column, (covers, what) in known.items():
-        said = {value: "" if covers(value) else f"{what} {value!r}" for value in frame[column].unique()}
+    for column, why_not in known.items():
+        said = {value: why_not(value) for value in frame[column].unique()}
         reason = reason.where(reason != "", frame[column].map(said).astype(str))
     reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
     for op, columns in SHAPES.items():
-        empty = frame[[c for c in columns if c != "batch"]].isna().any(axis=1) & (frame["op"] == op)
-        reason = reason.where((reason != "") | ~empty, f"{op} without its {', '.join(columns)}")
+        mine = (reason == "") & (frame["op"] == op)
+        reason[mine] = why_no_shape(frame[mine], op, columns)
     return reason
 
 
+def _why_no_gpu(name: object) -> str:
+    preset = find_preset(str(name))
+    if preset is None:
+        return f"no GPU is called {name!r}"
+    return "" if preset in preset_names() else f"device {name!r}: {gpu_index()[preset]['note']}"
+
+
 def _require(path: Path, frame: pd.DataFrame) -> None:
-    refuse_units(path, frame.columns)
     missing = [column for column in COLUMNS if column not in frame.columns]
     if missing:
         raise InputError(

@@ -1,7 +1,7 @@
 """A row of a measured table as a product, an attention or an all-reduce: its shape, and where the harness leaves its
 operands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,17 +26,35 @@ ALL_REDUCE = "all_reduce"
 PRODUCT_SHAPE = ("m", "n", "k")
 ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 VECTOR_SHAPE = ("rows", "cols")
-"""Columns of the shape of a product (``batch`` is 1 where none is given), an attention, and a vector kernel."""
+"""Columns of the shape of a product (``batch`` is 1 where none is given, but for a bmm), an attention, and a vector
+kernel."""
+
+CAUSAL = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+"""What the column ``causal`` may say, in lower case -> whether later keys are masked."""
 
 Distances = Callable[[float, float, float], tuple[float, float, float]]
 """Bytes of A, of the weights B and of C -> bytes touched between two uses of each."""
+
+
+def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Series:
+    """Return why rows of an operator have no shape, "" where they have: the numbers of ``shape``, all positive and
+    whole, and so is the ``batch`` of a product, where one is given."""
+    numbers, batch = frame[list(shape)], frame["batch"]
+    why = pd.Series("", frame.index, dtype=object)
+    if op in PRODUCTS:
+        why[batch.notna() & ~((batch > 0) & (batch % 1 == 0))] = f"{op} whose batch is no positive whole number"
+    if op == "bmm":
+        why[batch.isna()] = "bmm without its batch"
+    why[(numbers % 1 != 0).any(axis=1)] = f"{op} whose {', '.join(shape)} are not whole"
+    why[~(numbers > 0).all(axis=1)] = f"{op} without its {', '.join(shape)}"
+    return why
 
 
 def product_of(row: Any, distances: Distances) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
     kind = row.dtype
     said = float(getattr(row, "batch", 1.0))
-    batch = said if said > 1 else 1.0  # nan: the table says nothing
+    batch = 1.0 if pd.isna(said) else said
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
     bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, blas_result(str(kind)), **layout)
@@ -60,10 +78,29 @@ def attention_of(row: Any, **kernel: bool) -> Attention:
 
 
 def _causal(row: Any) -> bool:
-    said = getattr(row, "causal", 1.0)
-    if said not in (0, 1) and not pd.isna(said):
-        raise InputError(f"causal is {said!r}; 1 masks later keys, 0 masks none")
-    return said != 0
+    return masks_later(getattr(row, "causal", 1.0)) is not False
+
+
+def masks_later(causal: object) -> bool | None:
+    """Return what a cell of the column ``causal`` says, None where it is empty; raises InputError where it is neither
+    1, 0, true nor false."""
+    if pd.isna(causal):  # pyright: ignore[reportGeneralTypeIssues]
+        return None
+    # As words: one wrong cell makes words of the whole column's numbers.
+    said = str(causal).strip().lower()
+    if said not in CAUSAL:
+        raise InputError(f"causal is {causal!r}; 1 masks later keys, 0 masks none")
+    return CAUSAL[said]
+
+
+def notes_of_masks(rows: pd.DataFrame) -> list[str]:
+    """Return how many prompts' attentions were taken as causal, since their rows do not say."""
+    prompts = rows[rows["op"] == "attn_prefill"]
+    unsaid = int(prompts["causal"].isna().sum()) if "causal" in prompts else len(prompts)
+    if not unsaid:
+        return []
+    return [f"attn_prefill without causal ({unsaid} of {len(prompts)} rows): taken as causal (1 masks later keys, 0 "
+            "masks none)"]  # fmt: skip
 
 
 def reduction_of(row: Any) -> Operator:

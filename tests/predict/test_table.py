@@ -77,12 +77,34 @@ def test_what_is_not_covered_is_counted(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"m": 64.5}, "gemm whose m, n, k are not whole"),
+        ({"m": np.inf}, "gemm whose m, n, k are not whole"),
+        ({"n": 0}, "gemm without its m, n, k"),
+        ({"batch": 0.5}, "gemm whose batch is no positive whole number"),
+        ({"device": "MI300X"}, "device 'MI300X': listed so that measured rows resolve to a name; not supported"),
+    ],
+)
+def test_one_row_that_cannot_be_used_leaves_the_others(tmp_path, changes, why):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv")).assign(batch=1.0).astype({"m": float})
+    pd.concat([frame, frame[:1].assign(**changes)]).to_csv(tmp_path / "t.csv", index=False)
+    table = read_measured(tmp_path / "t.csv")
+    assert len(table.frame) == 192
+    ((reason, count),) = table.skipped.items()
+    assert reason.startswith(why)
+    assert count == 1
+
+
+@pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({"latency_us": -1.0}, "row 2: latency_us is -1; give a positive time"),
         ({"latency_us": 0.0}, "row 2: latency_us is 0; give a positive time"),
         ({"latency_us": "fast"}, "row 2: latency_us is 'fast'; give a number"),
-        ({"m": -4}, "row 2: m is -4; give a positive number"),
+        ({"m": "many"}, "row 2: m is 'many'; give a number"),
+        ({"m": -4}, "no row can be used: gemm without its m, n, k (192)"),
+        ({"op": "bmm"}, "no row can be used: bmm without its batch (192)"),
         ({"n": None}, "no row can be used: gemm without its m, n, k (192)"),
         ({"op": "llm_e2e"}, "no row can be used: no kernel is made for operator 'llm_e2e' (192)"),
         ({"device": "TPU"}, "no GPU is called 'TPU'"),
@@ -99,6 +121,7 @@ def test_wrong_columns_are_refused(tmp_path):
     for changed, sentence in (
         (frame.drop(columns="device"), "no column device; the table needs device, op, dtype, latency_us"),
         (frame.rename(columns={"latency_us": "latency_ms"}), "column latency_ms is not read; give latency_us"),
+        (frame.rename(columns={"m": "M"}), "column 'M' is not known; did you mean 'm'"),
         (frame[:0], "has columns but no rows"),
     ):
         changed.to_csv(tmp_path / "u.csv", index=False)
