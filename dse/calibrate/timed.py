@@ -198,7 +198,7 @@ def _block(
     kept, columns, gpus, groups = [], [], [], []
     for i, row in enumerate(frame.itertuples()):
         sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
-        candidates, reason = _candidates(row, sheet, way)
+        candidates, busy_us, reason = _candidates(row, sheet, way)
         if reason:
             skipped[reason] += 1
             continue
@@ -207,7 +207,7 @@ def _block(
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
         columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), way.back_to_back(row),
-                        way.busy_us(row), arithmetic, memory))  # fmt: skip
+                        busy_us, arithmetic, memory))  # fmt: skip
         key = (str(row.device), way.clock)
         if key not in records:
             records[key] = jax.tree.map(float, way.clocked(sheet.record(), sheet.name))
@@ -228,20 +228,21 @@ def _block(
     )
 
 
-def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, str]:
-    """The kernels of a row, or why there is none on this GPU."""
+def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, float, str]:
+    """The kernels of a row and how long its reading keeps the board busy [us], or why it has none on this GPU."""
     numbers = sheet.numbers()
     tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
     if tensor_type and row.dtype not in sheet.tensor_types():
-        return (), f"{sheet.title} has no tensor cores for {row.dtype}"
+        return (), 0.0, f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
+        busy_us = harness.busy_us(row)
         on = Target.of([numbers], harness.library)
         found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
     except InputError as error:
-        return (), f"{row.op}: {error}"
+        return (), 0.0, f"{row.op}: {error}"
     kernel = found.candidates[0].kernel
     assert isinstance(kernel, Kernel)
     read = kernel.read_share * (kernel.cold_bytes + kernel.warm_bytes)
     if read + kernel.write_bytes > numbers["dram_gb"] * GIGA:
-        return (), f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
-    return found.candidates, ""
+        return (), 0.0, f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
+    return found.candidates, busy_us, ""

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from math import inf, isinf
+from math import inf, isinf, nan
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ CLOCKS = ("boost", "sheet")
 """Clock that a harness asks for: short runs stand at boost, long ones at the clock that the sheet states for them."""
 
 
-BUSY = re.compile(r"\bbusy_us=([0-9.]+)")
+BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 """What the notes of a row may say of its reading: the microseconds that the board was kept busy."""
 
 
@@ -64,9 +64,18 @@ class Harness:
         return self.launches if products is None else products
 
     def busy_us(self, row: Any) -> float:
-        """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual."""
+        """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual; raises
+        InputError where they say no time."""
         said = BUSY.search(notes_of(row))
-        return float(said[1]) if said else self.run_us
+        if said is None:
+            return self.run_us
+        try:
+            us = float(said[1])
+        except ValueError:
+            us = nan
+        if not 0 <= us < inf:
+            raise InputError(f"notes say {said[0]}; give microseconds from 0 on")
+        return us
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""

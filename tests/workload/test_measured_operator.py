@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from dse.errors import InputError
 from dse.workload.harness import harness_of, harnesses
 from dse.workload.library import TUNED
 from dse.workload.measured_operator import operator
@@ -41,6 +42,12 @@ def test_how_long_a_reading_keeps_the_board_busy(source, row, launches, busy):
     way = harness_of(source)
     found = SimpleNamespace(**({"notes": ""} | row))
     assert (way.back_to_back(found), way.busy_us(found)) == (launches, busy)
+
+
+@pytest.mark.parametrize("said", ["1.2.3", "", "nan", "-5", "long"])
+def test_a_busy_time_that_is_none_is_refused(said):
+    with pytest.raises(InputError, match=f"notes say busy_us={said}; give microseconds"):
+        harness_of("dse_measure").busy_us(SimpleNamespace(op="gemm", notes=f"impl=x; busy_us={said}; graph=1"))
 
 
 def product(notes: str, dtype: str = "fp32") -> SimpleNamespace:
