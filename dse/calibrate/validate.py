@@ -17,7 +17,7 @@ from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
 from dse.power.board import BoardPower
 from dse.skipped import Skipped, counted, why_skipped
-from dse.workload.measured_row import ATTENTION
+from dse.workload.measured_row import ATTENTION, notes_of_masks
 
 OPERATORS = ("gemm", *ATTENTION)
 DTYPES = ("bf16", "fp16")
@@ -61,6 +61,7 @@ def validate_power(
     notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
+    notes += [f"{note}." for note in notes_of_masks(judged)]
     long = judged["latency_us"] >= SETTLED_US
     return {
         "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,

@@ -28,7 +28,7 @@ from dse.workload.engine import interval_of as interval_of_run
 from dse.workload.harness import find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.measured_operator import none_runs
-from dse.workload.measured_row import ALL_REDUCE
+from dse.workload.measured_row import ALL_REDUCE, notes_of_masks
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def validate_time(
     no repeats (and ``roofline3_mape`` where three of its rows or fewer are predicted).
     """
     measured = read_times(Path(table))
-    noise = noise_percent(measured.frame, measured.path)
+    noise, left_out = noise_percent(measured.frame, measured.path)
     frame = as_operators(
         measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
     )
@@ -86,7 +86,8 @@ def validate_time(
     rows = with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
-    return TimeValidation(document, validation_notes(rows, models, found, harness), str(table), rows, found)
+    notes = [*validation_notes(rows, models, found, harness), *notes_of_masks(rows), *left_out]
+    return TimeValidation(document, tuple(notes), str(table), rows, found)
 
 
 def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:

@@ -173,6 +173,25 @@ def test_rows_of_no_device_are_counted_and_predicted_with_a_gpu(table, tmp_path)
     assert {g["device"]: g["n"] for g in groups if g["regime"] == "all"} == {DEVICE: 4, "(empty)": 2}
 
 
+def test_what_is_assumed_and_left_out_of_rows_is_told(tmp_path):
+    repeats = {"rep_n": [5, 5, 5, 5, np.inf], "rep_lo_us": 1.0, "rep_hi_us": 1e6}
+    prompt = {"device": DEVICE, "op": "attn_prefill", "dtype": "bf16", "batch": 1, "heads": 32, "kv_heads": 8,
+              "head_dim": 128, "seq_q": 1024, "seq_kv": 1024, "latency_us": 60.0}  # fmt: skip
+    frame = pd.read_csv(products_of(tmp_path / "t.csv", 5, **repeats)).assign(weight=0, compute_us=1e9, sheet_us="x")
+    notes = ["", "", "", "", "busy_us=1.2.3"]
+    prompts = pd.DataFrame([prompt | {"causal": cell} for cell in ("1", "0", "", "true", "no")])
+    pd.concat([frame.assign(notes=notes), prompts]).to_csv(tmp_path / "t.csv", index=False)
+    found = validate_time(tmp_path / "t.csv")
+    assert found.document["rows_skipped"] == {
+        "attn_prefill: causal is 'no'; 1 masks later keys, 0 masks none": 1,
+        "gemm: notes say busy_us=1.2.3; give microseconds from 0 on": 1,
+    }
+    assert found.notes[-2:] == (
+        "attn_prefill without causal (1 of 4 rows): taken as causal (1 masks later keys, 0 masks none)",
+        "noise floor, repeats left out: rep_n is no whole number (1)",
+    )
+
+
 def test_the_fitted_roofline_finds_its_own_numbers():
     rng = np.random.default_rng(0)
     rows = pd.DataFrame({"compute_us": rng.lognormal(3, 2, 200), "memory_us": rng.lognormal(3, 2, 200)})
