@@ -15,6 +15,7 @@ from dse.calibrate.device_models import device_names
 from dse.calibrate.implementations import by_implementation, that_ran
 from dse.calibrate.layer_rows import as_operators
 from dse.calibrate.measured import OperatorTable, read_times, tensor_parallel
+from dse.calibrate.nsight import NAME, UNNAMED_GPU
 from dse.calibrate.stages import StageResult
 from dse.calibrate.timed import TimedRows
 from dse.calibrate.timing import FEWEST, SAFE, drawn_rows, fit_timed
@@ -33,7 +34,7 @@ from dse.timing.calibration import (
 )
 from dse.workload.attention_library import DEFAULTS, attention_libraries, names_library
 from dse.workload.harness import find_harness
-from dse.workload.measured_row import ATTENTION, PRODUCTS, notes_of
+from dse.workload.measured_row import ATTENTION, PRODUCTS, notes_of, notes_of_masks
 from dse.workload.measured_vector import VECTOR, VECTOR_DTYPES
 
 FITTED: dict[str, tuple[str, ...]] = {
@@ -78,7 +79,8 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
 
 
 def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
-    """Return what was assumed of the rows: how they were measured, which library ran attention, on which GPU."""
+    """Return what was assumed of the rows: how they were measured, which library ran attention, masked or not, on which
+    GPU."""
     table = rows.table
     ways = table.groupby("harness")["overhead_us"].first()
     told = ", ".join(f"{way} ({us:.2g} us added to a kernel)" for way, us in ways.items())
@@ -91,6 +93,7 @@ def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
     if any(unnamed):
         title = attention_libraries()[DEFAULTS[warpgroup]].title
         notes.append(f"{sum(unnamed)} rows of attention name no library in their notes: taken as {title}")
+    notes += notes_of_masks(table)
     others = {str(d): find_preset(str(d)) for d in table["device"].unique()}
     notes += [
         f"the rows' device {device} is the preset {preset}, not {sheet.title}"
@@ -114,10 +117,14 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
         return frame, Skipped()
     mine = frame["device"].map({d: find_preset(d) == sheet.name for d in devices}).astype(bool)
     if not mine.any():
-        raise InputError(
-            f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. For a GPU that is not shipped, give "
-            'a GPU TOML instead (base = "h100_sxm" and what differs) and tables of that one device'
+        remedy = (
+            'For a GPU that is not shipped, give a GPU TOML instead (base = "h100_sxm" and what differs) and tables of '
+            "that one device"
         )
+        if any(device.startswith(UNNAMED_GPU) for device in devices):
+            remedy = (f"An export that does not name its GPU needs device={sheet.name} in the names of its ranges, a "
+                      f"column device in its table of shapes, or {NAME} among the metrics")  # fmt: skip
+        raise InputError(f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. {remedy}")
     others = [d for d in devices if find_preset(d) != sheet.name]
     return frame[mine], Skipped({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
 

@@ -7,6 +7,7 @@ units in the row below the names) and ``ncu --csv`` (a line a metric: Metric Nam
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dse.csv_table import read_csv, refuse_capitals
 from dse.errors import InputError, accepted
 
 TIME = "gpu__time_duration.sum"
@@ -28,6 +30,12 @@ UNITS_US = {
 NAME = "device__attribute_display_name"
 RANGES = "push/pop_range"
 """Part of the name of the column that holds a launch's NVTX ranges (``ncu --nvtx``)."""
+
+UNNAMED_GPU = "GPU of compute capability "
+"""What a device is called whose export does not name it begins with."""
+
+LAUNCH = ("ID", "Process ID", "Kernel Name", "Grid Size", "Block Size")
+"""Columns that all lines of a launch have alike in the long form."""
 
 NUMBERS = ("batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv", "causal")
 WORDS = ("op", "dtype", "device")
@@ -71,6 +79,11 @@ def is_export(path: Path) -> bool:
 def shapes_beside(path: Path) -> Path:
     """Return where the table of shapes of an export is looked for: NAME.shapes.csv beside NAME.csv."""
     return Path(path).with_suffix(".shapes.csv")
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that are read of a measured table: an export has its table of shapes beside it."""
+    return (path, shapes_beside(path)) if is_export(path) else (path,)
 
 
 def read_export(path: Path) -> pd.DataFrame:
@@ -123,16 +136,31 @@ def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) 
         raise InputError(f"{path}: no column {', '.join(missing)}; export with 'ncu --csv', or '--page raw'")
     metrics = {row["Metric Name"] for row in rows}
     wanted = TIME if TIME in metrics else SHORT_TIME
-    times = {row["ID"]: row for row in reversed(rows) if row["Metric Name"] == wanted}
-    without = next((row["ID"] for row in rows if row["ID"] not in times), None)
-    if without is not None:
-        raise InputError(f"{path}: Metric Name: kernel {without} has no {TIME}; profile with --metrics {TIME}")
-    names = {row["ID"]: row["Metric Value"] for row in rows if row["Metric Name"] == NAME}
-    return [
-        _launch(path, dict(times[number]) | {NAME: names.get(number, "")}, times[number]["Metric Value"],
-                times[number]["Metric Unit"].strip())
-        for number in dict.fromkeys(row["ID"] for row in rows)
-    ]  # fmt: skip
+    launches = []
+    for lines in _by_launch(rows):
+        said = {row["Metric Name"]: row for row in reversed(lines)}
+        if wanted not in said:
+            raise InputError(
+                f"{path}: Metric Name: kernel {lines[0]['ID']} has no {TIME}; profile with --metrics {TIME}"
+            )
+        time, name = said[wanted], said[NAME]["Metric Value"] if NAME in said else ""
+        launches.append(_launch(path, {**time, NAME: name}, time["Metric Value"], time["Metric Unit"].strip()))
+    return launches
+
+
+def _by_launch(rows: Sequence[Mapping[str, str]]) -> list[list[Mapping[str, str]]]:
+    """Lines of each launch: one ends where another kernel stands, or a metric of its section again, since exports of
+    several processes or runs have an ID more than once."""
+    launches: list[list[Mapping[str, str]]] = []
+    seen: set[tuple[str, str]] = set()
+    for row in rows:
+        metric = (row.get("Section Name", ""), row["Metric Name"])
+        if not launches or metric in seen or any(row.get(c) != launches[-1][0].get(c) for c in LAUNCH):
+            launches.append([])
+            seen = set()
+        launches[-1].append(row)
+        seen |= {metric} if metric[1] else set()  # lines of rules have none
+    return launches
 
 
 def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> Launch:
@@ -143,7 +171,7 @@ def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> Launch:
     except ValueError:
         raise InputError(f"{path}: kernel {row['ID']}: {TIME} is {time!r}; give a number") from None
     ranges = next((text for name, text in row.items() if RANGES in name.lower()), "")
-    device = row.get(NAME, "").strip() or f"GPU of compute capability {row.get('CC', '').strip() or 'unknown'}"
+    device = row.get(NAME, "").strip() or f"{UNNAMED_GPU}{row.get('CC', '').strip() or 'unknown'}"
     return Launch(
         row["ID"], row["Kernel Name"], row.get("Grid Size", ""), row.get("Block Size", ""), us, _range(ranges), device
     )
@@ -174,7 +202,7 @@ def _said(path: Path, text: str) -> dict[str, object]:
     said: dict[str, object] = {"op": op}
     for name, value in (pair.split("=", 1) for pair in pairs):
         if name not in SHAPED:
-            raise InputError(f"{path}: NVTX range {text!r}: {name}: {accepted(name, SHAPED)}")
+            raise InputError(f"{path}: NVTX range {text!r}: {name}: {accepted(name.lower(), SHAPED)}")
         said[name] = value if name in WORDS else _number(f"{path}: NVTX range {text!r}: {name}", value)
     return said
 
@@ -188,32 +216,40 @@ def _number(where: str, value: str) -> float:
 
 def _from_table(path: Path, beside: Path, launches: Sequence[Launch]) -> list[dict[str, object]]:
     """Rows by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
-    try:
-        table = pd.read_csv(beside, dtype={"ID": str} | dict.fromkeys(WORDS, str))
-    except (UnicodeDecodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise InputError(f"{beside}: is no CSV table: {error}") from None
+    table = read_csv(beside, words=("ID", *WORDS))
+    refuse_capitals(beside, table.columns, SHAPED)
     unknown = [name for name in table.columns if name not in (*SHAPED, "ID")]
     if unknown or "op" not in table.columns:
         wrong = f"column {unknown[0]!r} is unknown" if unknown else "no column op"
         raise InputError(f"{beside}: {wrong}; accepted are: ID, {', '.join(SHAPED)}")
-    numbers = [launch.number for launch in launches]
-    if "ID" not in table.columns:
-        if len(table) != len(launches):
-            raise InputError(
-                f"{beside}: has {len(table)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
-                "order, or a column ID"
-            )
-        table["ID"] = numbers
-    other = [number for number in table["ID"] if number not in numbers]
-    if other or table["ID"].duplicated().any():
-        wrong = f"{path} has no kernel {other[0]}" if other else "a kernel stands twice"
-        raise InputError(f"{beside}: ID: {wrong}; give each kernel's once")
     for name in (name for name in NUMBERS if name in table.columns):
         if not pd.api.types.is_numeric_dtype(table[name]):
             raise InputError(f"{beside}: {name}: give numbers")
-    said = {row["ID"]: {k: v for k, v in row.items() if k != "ID" and pd.notna(v)}
-            for row in table.to_dict(orient="records")}  # fmt: skip
-    return [_row([launch], said.get(launch.number, {})) for launch in launches]
+    rows = table.drop(columns="ID", errors="ignore").to_dict(orient="records")
+    said = [{str(name): value for name, value in row.items() if pd.notna(value)} for row in rows]
+    if "ID" in table.columns:
+        by_id = dict(zip(_ids(path, beside, table["ID"], launches), said, strict=True))
+        said = [by_id.get(launch.number, {}) for launch in launches]
+    elif len(said) != len(launches):
+        raise InputError(
+            f"{beside}: has {len(said)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
+            "order, or a column ID"
+        )
+    return [_row([launch], words) for launch, words in zip(launches, said, strict=True)]
+
+
+def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[Launch]) -> list[str]:
+    """The column ID of a table of shapes; raises InputError where it does not tell one kernel from another."""
+    numbers = [launch.number for launch in launches]
+    again = next((number for number, count in Counter(numbers).items() if count > 1), None)
+    if again is not None:
+        raise InputError(f"{beside}: ID: {path} has kernel {again} more than once; leave the column out, and give a "
+                         "row a kernel in its order")  # fmt: skip
+    other = [number for number in ids if number not in numbers]
+    if other or ids.duplicated().any():
+        wrong = f"{path} has no kernel {other[0]}" if other else "a kernel stands twice"
+        raise InputError(f"{beside}: ID: {wrong}; give each kernel's once")
+    return list(ids)
 
 
 def _row(group: Sequence[Launch], said: Mapping[str, object]) -> dict[str, object]:

@@ -32,6 +32,7 @@ def calibrate_power(
     gpu:
         GPU (name or TOML) that stands for the device of a table of operators; without it the preset of its name.
     """
+    from dse.calibrate.nsight import files_of
     from dse.calibrate.power import PARTS, calibrate_power
     from dse.compiling import cache_compilations
     from dse.report.page_parts import check_writable
@@ -39,7 +40,7 @@ def calibrate_power(
     from dse.report.terminal_calibrate import print_power_fit
 
     cache_compilations()
-    check_writable(out, table, gpu)
+    check_writable(out, *files_of(table), gpu)
     with counting(PARTS, "fitting and leaving out") as progress:
         answer = calibrate_power(table, variant, progress, gpu)
     if out:
@@ -73,12 +74,13 @@ def calibrate_timing(
         dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
     """
     from dse.calibrate.gpu_timing import calibrate_timing as fit
+    from dse.calibrate.nsight import files_of
     from dse.compiling import cache_compilations
     from dse.report.page_parts import check_writable
     from dse.report.terminal_calibrate import print_timing_fit
 
     cache_compilations()
-    check_writable(out, gpu, *tables)
+    check_writable(out, gpu, *(file for table in tables for file in files_of(table)))
 
     def report(implementation, stage) -> None:
         on = f" on {stage.rows} rows" if stage.rows else ""
@@ -125,6 +127,7 @@ def calibrate_engine(
         Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
     from dse.calibrate.engine import calibrate_engine as fit
+    from dse.calibrate.nsight import files_of
     from dse.compiling import cache_compilations
     from dse.report.page_parts import check_writable
     from dse.report.progress import doing
@@ -133,7 +136,7 @@ def calibrate_engine(
     cache_compilations()
     if out and out.suffix != ".toml":
         raise InputError(f"-o: {out} is no TOML, and engine= takes TOMLs; give a name that ends in .toml")
-    check_writable(out, *tables, gpu, calibration)
+    check_writable(out, *(file for table in tables for file in files_of(table)), gpu, calibration, like)
     with doing("timing the runs' kernels, and fitting the host"):
         answer = fit(name, tables, like, eager, gpu, calibration)
     if out:
@@ -255,12 +258,13 @@ def _validate_time(
     table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, engine: str | None,
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
+    from dse.calibrate.nsight import files_of
     from dse.calibrate.validate_time import validate_time
     from dse.report.page_parts import check_writable
     from dse.report.progress import doing
     from dse.report.terminal_validate import print_time_validation
 
-    check_writable(out, table, gpu, calibration, engine)
+    check_writable(out, *files_of(table), gpu, calibration, engine)
     with doing(f"predicting the rows of {table.name}"):
         found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:

@@ -206,6 +206,9 @@ def test_what_was_assumed_of_rows_is_told(asked, tmp_path):
         "9 rows of attention name no library in their notes: taken as FlashAttention 2 of vLLM (paged)",
         "no products of a tuned library, the usual runs', to fit: theirs stay those of the calibration shared",
     )
+    prompts = decodes(9).assign(op="attn_prefill", seq_q=64.0, seq_kv=64.0)
+    (unsaid,) = (n for n in calibrate_timing(GPU, [table(tmp_path / "p.csv", prompts)]).notes if "causal" in n)
+    assert unsaid.startswith("attn_prefill without causal (9 of 9 rows): taken as causal")
     frame = pd.read_csv(tmp_path / "t.csv").assign(device="H200-SXM-141GB")
     frame.to_csv(tmp_path / "t.csv", index=False)
     notes = calibrate_timing(str(mine), [tmp_path / "t.csv"]).notes

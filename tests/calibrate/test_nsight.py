@@ -38,12 +38,12 @@ def raw_page(path, times, ranges=None, unit="us", kernels=None, device=GPU):
     return path
 
 
-def long_form(path, times, unit="nsecond", metric=TIME):
+def long_form(path, times, unit="nsecond", metric=TIME, ids=None):
     """Write ``ncu --csv``: a line a metric, times as ncu writes large numbers."""
     header = ["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size",
               "Grid Size", "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value"]  # fmt: skip
     lines = ["==PROF== Connected to process 1234", quoted(header)]
-    for i, time in enumerate(times):
+    for i, time in zip(ids or range(len(times)), times, strict=True):
         front = [i, 1, "python", "host", KERNEL, 1, 7, "(256, 1, 1)", "(8, 8, 1)", 0, "9.0", "Command line profiler"]
         lines.append(quoted([*front, "dram__bytes.sum", "Mbyte", "2,000.00"]))
         lines.append(quoted([*front, metric, unit, f"{time:,}"]))
@@ -80,6 +80,17 @@ def test_the_long_form_is_read_in_its_unit(unit, us, metric, tmp_path):
     assert set(frame["device"]) == {"H200"}
 
 
+def test_kernels_whose_id_comes_again_are_kernels_of_their_own(tmp_path):
+    path = long_form(tmp_path / "long.csv", [1000, 2000, 3000], ids=[0, 0, 1])
+    shapes = tmp_path / "long.shapes.csv"
+    shapes.write_text("op,dtype,m,n,k\n" + "".join(f"gemm,bf16,{m},16,32\n" for m in (8, 9, 10)))
+    frame = read_export(path)
+    assert frame[["latency_us", "m"]].to_numpy().tolist() == [[1, 8], [2, 9], [3, 10]]
+    shapes.write_text("ID,op,dtype,m,n,k\n1,gemm,bf16,8,16,32\n")
+    with pytest.raises(InputError, match=r"ID: .* has kernel 0 more than once; leave the column out"):
+        read_export(path)
+
+
 def test_kernels_of_one_operation_are_added_up(tmp_path):
     names = ["splitk", "reduce", "splitk", "reduce", "relu", "gemm"]
     ranges = [said(8, 16, 32)] * 4 + ["", said(8, 16, 64)]
@@ -108,6 +119,8 @@ def test_shapes_by_id_leave_other_kernels_unsaid(tmp_path):
         ("ID,m\n1,1\n", "no column op"),
         ("ID,op,m\n1,gemm,many\n", "m: give numbers"),
         ("", "is no CSV table"),
+        ("op;m\ngemm;1\n", "its columns stand apart by semicolons"),
+        ("ID,op,M\n1,gemm,1\n", "column 'M' is not known; did you mean 'm'"),
     ],
 )
 def test_wrong_tables_of_shapes_are_refused(shapes, words, tmp_path):
@@ -163,3 +176,21 @@ def test_calibrate_reads_an_export_and_tells_what_is_too_little(tmp_path):
         calibrate_timing("h100_sxm", [path])
     with pytest.raises(InputError, match=f"h200: the tables have no row of it; they hold {GPU}"):
         calibrate_timing("h200", [path])
+    unnamed = long_form(tmp_path / "long.csv", [1000])
+    (tmp_path / "long.shapes.csv").write_text("op,dtype,m,n,k\ngemm,bf16,8,16,32\n")
+    with pytest.raises(
+        InputError, match=r"needs device=h200 in the names of its ranges, a column device .*, or device__"
+    ):
+        calibrate_timing("h200", [unnamed])
+
+
+@pytest.mark.parametrize("command", [["validate"], ["calibrate", "timing", "h200"], ["calibrate", "engine", "mine"]])
+def test_the_table_of_shapes_is_not_written_over(tmp_path, capsys, command):
+    path, shapes = long_form(tmp_path / "long.csv", [1000]), tmp_path / "long.shapes.csv"
+    shapes.write_text("op,dtype,m,n,k\ngemm,bf16,8,16,32\n")
+    out = shapes
+    if command[1:2] == ["engine"]:  # which only writes TOMLs
+        (out := tmp_path / "engine.toml").symlink_to(shapes)
+    assert run_command([*command, str(path), "-o", str(out)]) == 2
+    assert "is read by this command; give another path" in capsys.readouterr().err
+    assert shapes.read_text().startswith("op,dtype")
