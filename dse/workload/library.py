@@ -64,19 +64,19 @@ REPRESENTATIVE = Library(
     name="representative",
     warp_tiles=(
         (256, 128, 8), (128, 256, 8), (128, 128, 4), (128, 64, 4), (64, 128, 4), (64, 256, 4), (64, 64, 4),
-        (32, 128, 4), (32, 64, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4),
+        (32, 256, 4), (32, 128, 4), (32, 64, 4), (16, 256, 4), (16, 128, 4), (16, 64, 4), (128, 32, 4), (64, 16, 4),
     ),
     warpgroup_tiles=(
-        (128, 256, 8), (192, 192, 12), (160, 192, 12), (96, 256, 16), (128, 224, 8), (128, 160, 8), (160, 128, 8),
-        (128, 128, 8), (96, 192, 12), (96, 128, 8), (128, 96, 8), (64, 256, 4), (64, 96, 4), (96, 64, 4), (64, 64, 4),
-        (32, 64, 4), (16, 128, 8),
+        (128, 256, 8), (160, 192, 12), (96, 256, 16), (128, 224, 8), (128, 160, 8), (160, 128, 8), (128, 128, 8),
+        (96, 192, 12), (96, 128, 8), (64, 256, 4), (64, 192, 4), (64, 128, 4), (96, 64, 4), (64, 96, 4), (64, 64, 4),
+        (48, 64, 4), (32, 256, 16), (32, 128, 8), (32, 64, 4), (16, 256, 16), (16, 192, 12), (16, 128, 8),
     ),
     splits=(1, 2, 3, 4, 6, 8, 16),
     warpgroup_splits=(1, 2, 3, 4, 6, 8),
     least_k=128,
 )  # fmt: skip
-"""A dozen or so tiles that stand for those of :data:`TUNED`, chosen one after the other so that products of language
-models on designs about an H100 and an A100 lose least (experiments/012_timing_calibration/representative.py)."""
+"""Tiles that stand for those of :data:`TUNED`: the fewest whose products of language models lose little, on designs of
+few SMs, slow L2 and fast DRAM too (experiments/012_timing_calibration/representative.py)."""
 
 WARPGROUP_ALONE = replace(REPRESENTATIVE, name="representative, warpgroup alone", warpgroup_alone=True)
 """The same for spaces in which every design has warpgroup instructions."""

@@ -26,17 +26,21 @@ WEIGHTS = ((6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336), (10240, 819
            (7168, 8192), (8192, 3584), (1600, 1600), (128256, 4096))  # fmt: skip
 """(n, k) of Llama-3-8B and -70B, on one GPU to eight, and of GPT-2 XL."""
 
+TYPES = (("bf16", "bf16", "bf16", "bf16"), ("bf16", "int4", "bf16", "bf16"))
+"""Data types of activations, weights, operands and results."""
+
 DESIGNS = {
-    "h100_sxm": [{"sm_count": s, "dram_bandwidth_gbs": b} for s in (96, 132, 160) for b in (3350, 6000)],
-    "a100_sxm_80gb": [{"sm_count": s, "dram_bandwidth_gbs": b} for s in (84, 108, 128) for b in (2039, 4000)],
+    "h100_sxm": [(s, l2, b) for b in (3350, 6000) for l2 in ((50, 96), (10, 20)) for s in (132, 48, 96, 160)],
+    "a100_sxm_80gb": [(s, l2, b) for b in (2039, 4000) for l2 in ((40, 80), (8, 16)) for s in (108, 40, 84, 128)],
+    "l4": [(s, l2, b) for b in (300, 500) for l2 in ((48, 24), (8, 12)) for s in (58, 12, 24, 40)],
 }
-"""Preset -> what designs change of it."""
+"""Preset -> SMs, L2 [MiB] and its slices, and DRAM bandwidth [GB/s] of designs about it."""
 
 
 def main() -> None:
     """Print the loss by base GPU."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--designs", type=int, default=6)
+    options.add_argument("--designs", type=int, default=16)
     options.add_argument("--rows", type=int, default=len(ROWS))
     given = options.parse_args()
     for preset in DESIGNS:
@@ -47,12 +51,16 @@ def main() -> None:
         )
 
 
-def losses(preset: str, rows: Sequence[int] = ROWS, designs: int = 6) -> tuple[float, np.ndarray]:
+def losses(preset: str, rows: Sequence[int] = ROWS, designs: int = 16) -> tuple[float, np.ndarray]:
     """Return the candidates a product and how much slower than the tuned library's best they are [%]."""
     sheet = load_sheet(preset)
     warpgroup = sheet.numbers()["warpgroup_mma"] > 0
-    gpus = [changed(sheet, what, preset).record() for what in DESIGNS[preset][:designs]]
-    shapes = [Gemm(m, n, k) for m in rows for n, k in WEIGHTS]
+    changes = [
+        {"sm_count": sms, "l2_mib": mib, "l2_slices": slices, "dram_bandwidth_gbs": gbs}
+        for sms, (mib, slices), gbs in DESIGNS[preset][:designs]
+    ]
+    gpus = [changed(sheet, change, preset).record() for change in changes]
+    shapes = [Gemm(m, n, k, 1.0, *types) for types in TYPES for m in rows for n, k in WEIGHTS]
     few, count = _best(shapes, sheet.numbers()["compute_capability"], warpgroup, gpus,
                        WARPGROUP_ALONE if warpgroup else REPRESENTATIVE)  # fmt: skip
     all_, _ = _best(shapes, sheet.numbers()["compute_capability"], warpgroup, gpus, TUNED)
