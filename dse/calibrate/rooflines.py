@@ -20,8 +20,9 @@ def with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
 
     A run of a whole network brings its own ``sheet_us``, each launch the longer of arithmetic and memory; the fitted
     one knows only its sums.
-    Three numbers belong to a device and operator; where that has less than FEWEST rows, to the device, and where that
-    has, too, to the whole table (its overhead, and shares of each device's own sheet). NaN in a smaller table.
+    Three numbers belong to a device, operator and data type; where there are less than FEWEST such rows, to those of
+    all types, then to the device, and then to the whole table (its overhead, and shares of each device's own sheet).
+    NaN in a smaller table.
     """
     longer = np.maximum(rows["compute_us"], rows["memory_us"])
     sheet = rows["sheet_us"].fillna(longer) if "sheet_us" in rows else longer
@@ -35,10 +36,11 @@ def with_rooflines(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _others(rows: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, tuple[str, ...], pd.DataFrame]]:
-    """The rows of each device and operator, and those that their three numbers are fitted to, with a name."""
-    for (device, op), part in rows.groupby(["device", "op"], sort=True):
+    """The rows of each device, operator and type, and those that their three numbers are fitted to, with a name."""
+    for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
         mine = rows[rows["device"] == device]
-        wider = (((str(device), str(op)), part), ((str(device),), mine), ((), rows))
+        names = (str(device), str(op), str(dtype))
+        wider = ((names, part), (names[:2], mine[mine["op"] == op]), (names[:1], mine), ((), rows))
         for key, others in wider:
             if len(others) >= FEWEST:
                 yield part, key, others
@@ -56,15 +58,15 @@ def roofline_notes(rows: pd.DataFrame) -> list[str]:
         return [f"{FITTED_ROOFLINE}: no error, since {count} predicted and its three numbers need {FEWEST}"]
     wider, alone = [], []
     for part, key, others in _others(rows):
-        name = f"{part['op'].iloc[0]} on {part['device'].iloc[0]}"
-        if len(key) < 2:
-            wider.append(f"{name} (to {'the device' if key else 'the table'})")
+        name = f"{part['op'].iloc[0]} {part['dtype'].iloc[0]} on {part['device'].iloc[0]}"
+        if len(key) < 3:
+            wider.append(f"{name} (to {('the table', 'the device', 'all data types')[len(key)]})")
         if len(set(_folds(others))) < 2:
             alone.append(name)
     notes = []
     if wider:
-        notes.append(f"{FITTED_ROOFLINE}: fitted to rows of other operators too, where there are less than {FEWEST} of "
-                     f"one: {', '.join(wider)}")  # fmt: skip
+        notes.append(f"{FITTED_ROOFLINE}: fitted to other rows too, where there are less than {FEWEST} of an operator "
+                     f"and data type: {', '.join(wider)}")  # fmt: skip
     if alone:
         notes.append(f"{FITTED_ROOFLINE}: a training error, with no other shape family to be fitted to: "
                      f"{', '.join(alone)}")  # fmt: skip

@@ -124,11 +124,21 @@ def test_few_rows_of_an_operator_take_the_numbers_of_the_device(table, tmp_path)
     found = validate_time(table)
     assert all(g["roofline3_mape"] is not None for g in found.document["groups"])
     (note,) = [note for note in found.notes if note.startswith("fitted roofline")]
-    assert note.endswith(f"attn_prefill on {DEVICE} (to the device)")
+    assert note.endswith(f"attn_prefill bf16 on {DEVICE} (to the device), gemm fp8 on {DEVICE} (to all data types)")
     one = validate_time(products_of(tmp_path / "t.csv", 8, n=1024.0, k=1024.0))
     assert one.document["groups"][0]["roofline3_mape"] is not None
     (note,) = [note for note in one.notes if note.startswith("fitted roofline")]
     assert "a training error, with no other shape family" in note
+
+
+def test_rows_of_another_type_leave_the_fitted_roofline_as_it_was(tmp_path):
+    one, both = products_of(tmp_path / "one.csv", 12), tmp_path / "both.csv"
+    other = pd.read_csv(one).assign(dtype="fp8", latency_us=lambda t: 9 * t["latency_us"])
+    pd.concat([pd.read_csv(one), other]).to_csv(both, index=False)
+    alone, beside = (
+        next(g for g in validate_time(path).document["groups"] if g["dtype"] == "bf16") for path in (one, both)
+    )
+    assert alone["roofline3_mape"] == beside["roofline3_mape"]
 
 
 def test_options_that_no_row_heeds(table, tmp_path):
