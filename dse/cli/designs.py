@@ -104,7 +104,7 @@ def sweep(
 def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool) -> Any:
     """Sweep under a progress bar, then refine if wanted; Ctrl-C tells how to go on."""
     from dse.compiling import cache_compilations
-    from dse.report.progress import counting
+    from dse.report.progress import counting, doing
     from dse.sweep.sweep import sweep as run_sweep
 
     cache_compilations()
@@ -117,7 +117,8 @@ def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: st
         return result, None
     from dse.search.refined import refined
 
-    return refined(result)
+    with doing("refining the front between the grid's values: a minute or several to compile", minutes=True):
+        return refined(result)
 
 
 def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:

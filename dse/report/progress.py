@@ -15,13 +15,15 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def doing(what: str) -> Iterator[None]:
-    """Say what is being done while it lasts."""
+def doing(what: str, minutes: bool = False) -> Iterator[None]:
+    """Say what is being done while it lasts; where that is ``minutes``, in a line of a log too."""
     console = Console(stderr=True)
     if console.is_terminal:
         with console.status(what):
             yield
     else:
+        if minutes:
+            console.print(what, markup=False)
         yield
 
 

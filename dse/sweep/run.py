@@ -211,6 +211,11 @@ def _settled(
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
     memory, have = workload.memory, float(sheet.numbers()["dram_gb"])
+    if memory.total > have * GIGA and not workload.tokens:
+        raise InputError(
+            f"{workload.name}: its largest product needs {memory.total / GIGA:.1f} GB, {sheet.title} has {have:g} GB; "
+            "give smaller products, or a narrower data type"
+        )
     if memory.total > have * GIGA:
         gpus = f" on each of {workload.gpus} GPUs" if workload.gpus > 1 else ""
         raise InputError(

@@ -49,9 +49,11 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
     steps = []
     if serving.phase in ("prefill", "generate"):
         steps.append((_Step(network, serving, target, "prefill", serving.prompt, serving.prompt), 1.0))
-    if serving.phase in ("decode", "generate"):
-        runs = serving.output - 1 if serving.phase == "generate" else 1  # the prefill yields the first token
-        steps.append((_Step(network, serving, target, "decode", 1, serving.context), runs))
+    runs = {"prefill": 0, "decode": 1, "generate": serving.output - 1}[
+        serving.phase
+    ]  # the prefill yields the first token
+    if runs:
+        steps.append((_Step(network, serving, target, "decode", 1, serving.context), float(runs)))
     operators: list[Operator] = []
     phases: list[Phase] = []
     for step, runs in steps:

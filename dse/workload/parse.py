@@ -18,7 +18,7 @@ from dse.workload.llm import Serving, llm_workload
 from dse.workload.network import load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.target import Target
-from dse.workload.workload import Phase, Workload
+from dse.workload.workload import Memory, Phase, Workload
 
 KEYS = {
     "phase": "prefill, decode or generate (prefill, then output tokens)",
@@ -222,7 +222,8 @@ GEMM_OPTIONAL = ("batch", "dtype", "count", "name")
 def gemm_list(path: Path, target: Target | None = None) -> Workload:
     """Return the workload of a CSV with columns m, n, k and optionally batch, dtype, count, name.
 
-    Each row is C[m,n] = A[m,k] B[k,n], run ``count`` times with its operands in DRAM. Raises InputError naming the row.
+    Each row is C[m,n] = A[m,k] B[k,n], run ``count`` times with its operands in DRAM, whose bytes the next row's take
+    over: the memory is that of the largest. Raises InputError naming the row.
     """
     target = target or Target()
     try:
@@ -247,13 +248,17 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     for column in GEMM_COLUMNS:
         if column not in columns:
             raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
-    operators = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
+    found = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
     return Workload(
-        path.stem, f"{len(rows)} GEMM{'s' * (len(rows) > 1)} of {path.name}", tuple(operators), (Phase("kernel"),)
+        path.stem,
+        f"{len(rows)} GEMM{'s' * (len(rows) > 1)} of {path.name}",
+        tuple(operator for operator, _ in found),
+        (Phase("kernel"),),
+        max((memory for _, memory in found), key=lambda memory: memory.total),
     )
 
 
-def _gemm_row(row: dict[str, str], where: str, target: Target) -> Operator:
+def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator, Memory]:
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
     dtype = (row.get("dtype") or "bf16").strip()
@@ -264,7 +269,7 @@ def _gemm_row(row: dict[str, str], where: str, target: Target) -> Operator:
     operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
     given = f"{where}: m = {m}, n = {n}, k = {k}" + (f", batch = {batch}" if batch > 1 else "")
     _check_ctas(operator, given, "a smaller m or n" + (", or a smaller batch" if batch > 1 else ""))
-    return operator
+    return operator, Memory(weights=gemm.b_bytes, activations=gemm.a_bytes + gemm.out_bytes)
 
 
 def _cell(row: dict[str, str], key: str, where: str, default: int | None = None) -> int:

@@ -211,3 +211,9 @@ def test_tokens_beyond_what_a_network_was_made_for_are_said(phase, asked, tokens
     caution = workload("llama2_7b", phase, **asked).caution
     said = f"{tokens} tokens are beyond the 4,096 positions that Llama-2-7B was made for" if tokens else ""
     assert caution.partition(";")[0] == said
+
+
+def test_one_token_is_generated_by_the_prefill_alone():
+    found = workload("llama3_8b", "generate", batch=2, prompt=100, output=1)
+    assert [(phase.name, phase.runs) for phase in found.phases] == [("prefill", 1.0)]
+    assert found.tokens == 2

@@ -92,6 +92,13 @@ def test_a_csv_lists_gemms(tmp_path):
     assert (found.name, found.phases[0].name) == ("layers", "kernel")
 
 
+def test_a_list_needs_the_memory_of_its_largest_product(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("m,n,k,batch,dtype\n1000,2000,3000,4,fp8\n10,10,10,1,fp32\n")
+    memory = load(path).memory
+    assert (memory.weights, memory.activations) == (4 * 3000 * 2000, 4 * (1000 * 3000 + 2 * 1000 * 2000))
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
