@@ -109,7 +109,7 @@ class Amali(TimingModel):
         gpu = self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
         mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_total)
-        dram, l2 = self._bytes_cycles(mem, jnp.asarray(kernel.l2_bytes))
+        dram, l2 = self._bytes_cycles(gpu, mem, jnp.asarray(kernel.l2_bytes))
         floor, total = jnp.maximum(dram, l2), stalls.total
         executed = jnp.maximum(total, floor)
         executed = executed + self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
@@ -219,7 +219,7 @@ class Amali(TimingModel):
         ``after`` [cycle]: latency that nothing overlaps.
         """
         worked = jnp.maximum(stalls.total, l2_bytes * mem.l2_byte)  # both follow the clock, the bytes of DRAM do not
-        stalls, dram_bandwidth, l2_bandwidth, beside = self._floor(mem, l2_bytes, stalls)
+        stalls, dram_bandwidth, l2_bandwidth, beside = self._floor(gpu, mem, l2_bytes, stalls)
         copied = self._copied(kernel, gpu, mem)
         divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
@@ -329,7 +329,7 @@ class Amali(TimingModel):
         return Hiding(issued / (issued + stalled), issued / count)
 
     def _floor(
-        self, mem: Memory, l2_bytes: Array, stalls: IntervalCycles
+        self, gpu: Gpu, mem: Memory, l2_bytes: Array, stalls: IntervalCycles
     ) -> tuple[IntervalCycles, Array, Array, Array]:
         """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible, and what of the
         waiting comes on top, since work and bytes overlap imperfectly.
@@ -340,7 +340,7 @@ class Amali(TimingModel):
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
             return stalls, zero, zero, zero
-        dram, l2 = self._bytes_cycles(mem, l2_bytes)
+        dram, l2 = self._bytes_cycles(gpu, mem, l2_bytes)
         floor = jnp.maximum(dram, l2)
         binds = floor > stalls.total
         beside = self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
@@ -348,9 +348,13 @@ class Amali(TimingModel):
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting), beside
 
-    def _bytes_cycles(self, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
-        """Return the time of the bytes of DRAM and of the L2 [cycle]."""
-        dram = (mem.dram_bytes + self.sustained.turnaround * mem.dram_writes) * mem.dram_byte
+    def _bytes_cycles(self, gpu: Gpu, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
+        """Return the time of the bytes of DRAM and of the L2 [cycle].
+
+        A fitted share of what a GPU sustains may be more than its sheet has; no kernel's bytes are faster than that.
+        """
+        at_sheet = mem.dram_bytes * gpu.dram_sustained_fraction
+        dram = jnp.maximum(mem.dram_bytes + self.sustained.turnaround * mem.dram_writes, at_sheet) * mem.dram_byte
         return dram, l2_bytes * mem.l2_byte
 
     def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:

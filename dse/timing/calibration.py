@@ -17,7 +17,7 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
-from dse.hardware.own_gpus import known_as, read_own, sheets_of
+from dse.hardware.own_gpus import known_as, read_own
 from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet
 from dse.tables import read_table
 from dse.timing.amali import Amali
@@ -95,15 +95,6 @@ class TimingCalibration:
     own: tuple[GpuSheet, ...] = ()
     like: str = ""
     fits: Mapping[str, "TimingCalibration"] = field(default_factory=dict)
-
-    def limited(self) -> dict[str, float]:
-        """Return the values with what a stream takes of the sheet's DRAM bandwidth at most: as much as on the GPUs of
-        the fit, where that is more than all of it. Those of another calibration (``like``) have its limit."""
-        if self.like:
-            return self.values
-        sheets = sheets_of(self.gpus, self.own).values()
-        most = max((sheet.numbers()["dram_sustained_fraction"] for sheet in sheets), default=1.0)
-        return self.values | {"dram_most": max(1.0, most * self.values["dram"])}
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
@@ -221,7 +212,7 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
-    model = composed({name: other.limited() for name, other in others.items()}, own.limited(), told)
+    model = composed({name: other.values for name, other in others.items()}, own.values, told)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
@@ -285,9 +276,7 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
         raise InputError(f"{path}: like is {like!r}; {accepted(str(like), shipped_calibrations())}")
     products = _calibration(shipped_calibrations()[like], read_toml(shipped_calibrations()[like]))
     model = replace(products.model, calibrated_on=f"{name} (products as {like})")
-    return replace(
-        products, name=name, model=model, values=products.limited(), gpus=gpus, own=of_all[2], like=like, fits=fits
-    )
+    return replace(products, name=name, model=model, gpus=gpus, own=of_all[2], like=like, fits=fits)
 
 
 def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],

@@ -18,10 +18,9 @@ class Sustained(eqx.Module):
     Each field is a number, or an array with one for each of IMPLEMENTATIONS (:meth:`of` takes one's).
 
     Shares of the record's rates [1]: ``tensor`` of the tensor cores', ``dram`` of what a streaming read sustains,
-    ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's. ``dram_most``, of
-    the sheet's DRAM bandwidth: what no GPU went beyond that ``dram`` was fitted on. (A share above 1 says that a
-    microbenchmark fell short of what its GPU gives; of a GPU whose own came near the sheet it would promise more than
-    there is.)
+    ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's. (A share of
+    ``dram`` above 1 says that a microbenchmark fell short of what its GPU gives; no kernel's bytes are faster than the
+    sheet's bandwidth, see :class:`dse.timing.amali.Amali`.)
 
     Costs on the SM: ``prologue`` [cycle] until the first product, beyond the latencies of the first loads; ``wave``
     [cycle] between a wave of CTAs and the next; ``epilogue`` [1], the last interval relative to its instructions' time.
@@ -70,7 +69,6 @@ class Sustained(eqx.Module):
     copy: Array | float = 0.0
     copied: Array | float = 1.0
     copied_row: Array | float = 0.0
-    dram_most: Array | float = 10.0
 
     def of(self, implementation: Number) -> "Sustained":
         """Return the values of one implementation, where the fields hold one for each."""
@@ -81,7 +79,7 @@ class Sustained(eqx.Module):
         return replace(
             gpu,
             tensor_cores_per_sm=gpu.tensor_cores_per_sm * self.tensor,  # one product for the rates of all types
-            dram_sustained_fraction=jnp.minimum(gpu.dram_sustained_fraction * self.dram, self.dram_most),
+            dram_sustained_fraction=gpu.dram_sustained_fraction * self.dram,
             l2_slice_bytes_per_cycle=gpu.l2_slice_bytes_per_cycle * self.l2,
             l2_port_bytes_per_cycle=gpu.l2_port_bytes_per_cycle * self.l2_port,
             l1_bytes_per_cycle=gpu.l1_bytes_per_cycle * self.shared,

@@ -158,10 +158,9 @@ def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
     assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU}), mine.toml", GPU)
 
 
-def test_products_like_those_of_any_gpu_keep_their_limit_of_the_dram(tmp_path):
-    """How far above the sheet's bandwidth a stream may come was seen on the shared calibration's GPUs."""
+def test_products_like_those_of_any_gpu_belong_to_the_files_gpu(tmp_path):
     loaded = load_timing_calibration(written(tmp_path / "mine.toml", a_fit("fa2_decode"), like="shared"))
-    assert of(loaded.model, "matrix", "dram_most") == of(load_timing_calibration("shared").model, "matrix", "dram_most")
+    assert of(loaded.model, "matrix", "dram") == of(load_timing_calibration("shared").model, "matrix", "dram")
     assert loaded.fitted_on(load_sheet(GPU)) and not loaded.fitted_on(load_sheet("h100_sxm"))
 
 
