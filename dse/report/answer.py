@@ -69,7 +69,7 @@ def caveats(result: SweepResult) -> list[str]:
             "matrix products and attention in bf16 and fp16 and to vector kernels; messages between GPUs, other types "
             "and traces stay uncalibrated. Intervals of times are those of single products that the fit has not seen"
             f"{_served(result)}. Products run on the fastest of the tiles that win most often; "
-            "'dse run', which tries a whole library's, finds a dense kernel 0.3 % faster in the mean, 10 % at "
+            "'dse run', which tries a whole library's, finds a dense kernel 0.2 % faster in the mean, 15 % at "
             f"most{_experts(result)}; where several take as long, its energy may be 6 % lower."
         )
     notes.append(f"Power: {power_calibration(result.space.power)}.")
