@@ -1,13 +1,25 @@
 """A user's TOML file, read; what is wrong is told with the file, the key, the value and what would be accepted."""
 
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 
 LARGEST = 1e6
-"""A coefficient of a calibration is less."""
+"""A coefficient of a calibration is at most this."""
+
+ROUNDED = 1e-5
+"""Share by which a coefficient may pass an end of its range: a file holds six digits."""
+
+
+class Allowed(NamedTuple):
+    """What a file may say of a coefficient: its unit, and the ends of its range in that unit."""
+
+    unit: str
+    low: float
+    high: float
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -31,8 +43,30 @@ def check_format(path: Path, content: dict[str, Any], wanted: str, command: str)
         )
 
 
-def coefficient(path: Path, key: str, value: Any) -> float:
-    """Return a coefficient of a calibration; raises InputError at anything but a number from 0 to LARGEST."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < LARGEST:
-        raise InputError(f"{path}: {key} is {value!r}; give a number from 0 to 1e6")
+def refuse_keys(path: Path, what: str, table: dict[str, Any], known: Iterable[str]) -> None:
+    """Raise InputError where a table, told as ``what``, holds a key that is none of those known."""
+    known = tuple(known)
+    for key in table:
+        if key not in known:
+            raise InputError(f"{path}: {key!r} is no key of {what}; {accepted(key, known)}")
+
+
+def coefficient(path: Path, key: str, value: Any, low: float = 0.0, high: float = LARGEST) -> float:
+    """Return a coefficient of a calibration; raises InputError at anything but a number from ``low`` to ``high``."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not low * (1 - ROUNDED) <= value <= high * (1 + ROUNDED):
+        raise InputError(f"{path}: {key} is {value!r}; give a number from {low:g} to {high:g}")
     return float(value)
+
+
+def coefficient_of(path: Path, key: str, row: Any, allowed: Allowed, told: Iterable[str]) -> float:
+    """Return the ``value`` of a coefficient's table, in its unit and range, or a number that stands for the table.
+
+    ``told``: what else the table may say. Raises InputError.
+    """
+    if not isinstance(row, dict):
+        return coefficient(path, key, row, allowed.low, allowed.high)
+    refuse_keys(path, key, row, ("value", "unit", *told))
+    if row.get("unit", allowed.unit) != allowed.unit:
+        raise InputError(f"{path}: {key}.unit is {row['unit']!r}; give the value in {allowed.unit!r}")
+    return coefficient(path, f"{key}.value", row.get("value"), allowed.low, allowed.high)

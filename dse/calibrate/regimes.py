@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from dse.timing.residual import REGIMES
+
 SHORT_US, LONG_US = 10.0, 50.0
 """Ends of the regimes [us]: launches and latencies rule below the first, rates above the second."""
-
-REGIMES = ("all", "under_10us", "10_to_50us", "memory_above_50us", "compute_above_50us")
 
 
 def compute_bound(table: pd.DataFrame) -> np.ndarray:

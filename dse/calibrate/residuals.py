@@ -12,10 +12,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.regimes import REGIMES, by_regime, compute_bound, regime
+from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.errors import InputError
 from dse.hardware.presets import find_preset
-from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN, Residual, line_of
+from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN
+from dse.timing.residual import REGIMES, Residual, line_of
 
 QUANTILES = (0.1, 0.5, 0.9)
 

@@ -14,12 +14,15 @@ from dse.calibrate.stages import StagedFit
 from dse.calibrate.timing_fit import DETERMINED, parameters
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
-from dse.timing.calibration import FORMAT, MATRIX, Residual
+from dse.timing.calibration import FORMAT, MATRIX, MODEL
+from dse.timing.residual import Residual
 from dse.toml_text import literal, pairs
 from dse.workload.implementation import KINDS
 
 LEFT_OUT = 7
 """Shape families whose CRC-32 ends in this decimal digit or a higher one are left out of the fit."""
+
+OVERHEADS = "overhead [us] that the fit took for each way of measuring: a record, no prediction reads it"
 
 DIGITS = 6
 """Significant digits of a file's numbers."""
@@ -73,7 +76,7 @@ class TimingAnswer:
         none = "none: too few rows or shape families; the errors below are those of the calibration it started from"
         out = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more" if self.rows_left_out else none
         lines += [f"left_out = {literal(out)}", "", listed(self.residuals).rstrip()]
-        lines += ["", f"[{place}harnesses] # overhead [us]", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
+        lines += ["", f"[{place}harnesses] # {OVERHEADS}", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
         for row in document["parameters"]:
             if row["name"] != "overhead_us":
                 lines += ["", f"[{place}parameters.{row['name']}]", *pairs(row, DIGITS, ["name"])]
@@ -117,7 +120,7 @@ class GpuTimingAnswer:
         """Return the JSON document of ``dse calibrate timing --json``."""
         first = {"like": self.like} if self.products is None else self.products.document()
         return {
-            "name": self.name, "gpus": list(self.gpus), "model": "amali",
+            "name": self.name, "gpus": list(self.gpus), "model": MODEL,
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
             **first, "implementations": {fit.implementation: fit.document() for fit in self.others},
             "notes": list(self.notes), "rows_skipped": self.skipped,
@@ -138,7 +141,7 @@ class GpuTimingAnswer:
 
 
 def _head(name: str, gpus: Iterable[str]) -> list[str]:
-    head = {"format": FORMAT, "name": name, "model": "amali", "gpus": list(gpus)}
+    head = {"format": FORMAT, "name": name, "model": MODEL, "gpus": list(gpus)}
     head |= {"date": datetime.now(UTC).date().isoformat(), "jax": jax.__version__}
     return pairs(head)
 

@@ -6,7 +6,7 @@ through the timing model; each row takes the fastest of its shortlisted candidat
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -22,11 +22,12 @@ from dse.compiling import quick_derivatives_jit
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.timing.amali import Amali
-from dse.timing.calibration import LAUNCH, calibrated_model
+from dse.timing.calibration import calibrated_model
+from dse.timing.parameters import PARAMETERS
 from dse.timing.sustained import Sustained
 from dse.workload.kernel import Kernel
 
-NAMES = (*LAUNCH, *(f.name for f in fields(Sustained)), "overhead_us")
+NAMES = (*PARAMETERS, "overhead_us")
 """Every parameter; the last is the harness's."""
 
 FIXED = "fixed"

@@ -6,7 +6,7 @@ of its own to that implementation (:mod:`dse.calibrate.gpu_timing` writes such).
 """
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from importlib.resources import files
 from math import exp
@@ -17,16 +17,18 @@ import jax
 import numpy as np
 
 from dse.errors import InputError, accepted
+from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import known_as, read_own
 from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet
-from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
+from dse.timing.parameters import LAUNCH, read_parameters
+from dse.timing.residual import Residual, read_residual
 from dse.timing.sustained import Sustained
-from dse.toml_file import check_format, coefficient, read_toml
-from dse.toml_text import inline
+from dse.toml_file import check_format, coefficient, read_toml, refuse_keys
 from dse.uncertainty import Uncertainty
-from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+from dse.workload.harness import harnesses
+from dse.workload.implementation import IMPLEMENTATIONS
 
 FORMAT = "dse timing calibration 2"
 
@@ -36,8 +38,13 @@ MATRIX = "matrix"
 SHARED = "shared"
 """The shipped calibration of a GPU that nobody has measured."""
 
-LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
-"""Parameter of a calibration -> coefficient of the launch latency; its alpha and beta are 0."""
+MODEL = "amali"
+"""``model`` of a file: the one timing model that has calibrations."""
+
+HEAD = ("format", "name", "model", "gpus", "date", "jax", "like", "implementations", "tables", OWN_GPUS)
+FIT = ("implementation", "also", "rows", "rows_left_out", "at_bounds", "undetermined", "left_out", "residuals",
+       "harnesses", "parameters", "stages")  # fmt: skip
+"""Keys of a file: of the whole, and of each fit; that of products stands beside the head."""
 
 TWINS = {"bf16": "fp16", "fp16": "bf16"}
 """Data types with the same rates and bytes: a calibration on one covers the other."""
@@ -50,32 +57,6 @@ UNSEEN = "unseen"
 
 POWERED = "+power"
 """Ends the name of a way of measuring whose loops are long enough to read the board's power: its clock is sustained."""
-
-
-@dataclass(frozen=True)
-class Residual:
-    """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows.
-
-    ``gpu``: the preset that was measured, UNSEEN for others, "" for the measured ones together; ``way`` of
-    measuring, "" for any; ``fitted``: whether rows of this type, GPU and way were fitted, or only judged.
-    """
-
-    implementation: str
-    op: str
-    dtype: str
-    regime: str
-    n: int
-    q10: float
-    q50: float
-    q90: float
-    gpu: str = ""
-    way: str = ""
-    fitted: bool = True
-
-
-def line_of(residual: Residual) -> str:
-    """Return a residual as an inline table of TOML."""
-    return inline(asdict(residual), 5)
 
 
 @dataclass(frozen=True)
@@ -263,11 +244,18 @@ def composed(implementations: Mapping[str, Mapping[str, float]], values: Mapping
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     check_format(path, content, FORMAT, "dse calibrate timing")
+    if "like" in content:
+        refuse_keys(path, "a timing calibration with products like another's", content, HEAD)
+    refuse_keys(path, "a timing calibration", content, (*HEAD, *FIT))
     name = content.get("name")
     if not isinstance(name, str) or not name:
         raise InputError(f"{path}: name is {name!r}; give a text")
-    gpus = tuple(str(g) for g in _list(path, content, "gpus"))
-    of_all = (name, gpus, read_own(content, str(path)))
+    if content.get("model", MODEL) != MODEL:
+        raise InputError(f"{path}: model is {content['model']!r}; give {MODEL!r}, the model that is calibrated")
+    gpus = _list(path, content, "gpus")
+    if not all(isinstance(gpu, str) for gpu in gpus):
+        raise InputError(f"{path}: gpus is {gpus!r}; give a list of names")
+    of_all = (name, tuple(gpus), read_own(content, str(path)))
     fits = _fits(path, content, of_all)
     if "like" not in content:
         return replace(_fit(path, content, of_all), fits=fits)
@@ -276,19 +264,28 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
         raise InputError(f"{path}: like is {like!r}; {accepted(str(like), shipped_calibrations())}")
     products = _calibration(shipped_calibrations()[like], read_toml(shipped_calibrations()[like]))
     model = replace(products.model, calibrated_on=f"{name} (products as {like})")
-    return replace(products, name=name, model=model, gpus=gpus, own=of_all[2], like=like, fits=fits)
+    return replace(products, name=name, model=model, gpus=of_all[1], own=of_all[2], like=like, fits=fits)
 
 
 def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],
          implementation: str = "") -> TimingCalibration:  # fmt: skip
     """Read the fit of one implementation; ``of_all``: name, GPUs and own GPUs of the file."""
     name, gpus, own = of_all
-    kind = implementation or content.get("implementation", MATRIX)
-    values = _values(path, content.get("parameters"), _neutral(path, kind))
-    residuals = tuple(_residual(path, row) for row in _list(path, content, "residuals"))
+    place = f"implementations.{implementation}." if implementation else ""
+    values = read_parameters(
+        path, place, content.get("parameters"), implementation or content.get("implementation", MATRIX)
+    )
+    rows = enumerate(_list(path, content, "residuals"), 1)
+    residuals = tuple(read_residual(path, f"{place}residuals, number {i}", row) for i, row in rows)
     residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
-    overheads = {h: coefficient(path, f"harnesses.{h}", v) for h, v in _table(path, content, "harnesses").items()}
+    overheads = _overheads(path, place, _table(path, content, "harnesses"))
     return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals, own)
+
+
+def _overheads(path: Path, place: str, rows: dict[str, Any]) -> dict[str, float]:
+    """The overhead [us] that a fit took for each way of measuring: a record, which no prediction reads."""
+    refuse_keys(path, f"{place}harnesses", rows, harnesses())
+    return {name: coefficient(path, f"{place}harnesses.{name}", value) for name, value in rows.items()}
 
 
 def _fits(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]]
@@ -298,6 +295,7 @@ def _fits(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...
     for name, fit in _table(path, content, "implementations").items():
         if not isinstance(fit, dict):
             raise InputError(f"{path}: implementations.{name} is {fit!r}; give a table")
+        refuse_keys(path, f"implementations.{name}", fit, FIT)
         for each in (name, *_list(path, fit, "also")):
             if each not in shipped_implementations():
                 hint = accepted(str(each), shipped_implementations())
@@ -313,31 +311,6 @@ def calibrated_model(values: Mapping[str, Any], name: str) -> Amali:
     return Amali(launch=launch, sustained=Sustained(**sustained), calibrated_on=name)
 
 
-def _neutral(path: Path, implementation: Any) -> dict[str, float]:
-    """Values of the parameters that no implementation of this kind has."""
-    if implementation not in KINDS:
-        raise InputError(f"{path}: implementation is {implementation!r}; {accepted(str(implementation), KINDS)}")
-    fitted = {row["parameter"] for row in read_table(f"calibration/priors/{KINDS[implementation]}.csv")}
-    values = {name: value for name, value in asdict(Sustained()).items() if value is not None}
-    return {name: float(value) for name, value in values.items() if name not in fitted}
-
-
-def _values(path: Path, rows: Any, neutral: dict[str, float]) -> dict[str, float]:
-    """Every parameter; those that a kind of implementation does not have keep their ``neutral`` value."""
-    known = (*LAUNCH, *(f.name for f in fields(Sustained)))
-    rows = rows if isinstance(rows, dict) else {}
-    for name in rows:
-        if name not in known:
-            raise InputError(f"{path}: parameters.{name} is not a parameter of the model; {accepted(name, known)}")
-    missing = [name for name in known if name not in rows and name not in neutral]
-    if missing:
-        raise InputError(f"{path}: no table [parameters.{missing[0]}]; give each of {', '.join(known)} a value")
-    return neutral | {
-        name: coefficient(path, f"parameters.{name}.value", row.get("value") if isinstance(row, dict) else row)
-        for name, row in rows.items()
-    }
-
-
 def _list(path: Path, content: dict[str, Any], key: str) -> list[Any]:
     found = content.get(key, [])
     if not isinstance(found, list):
@@ -350,11 +323,3 @@ def _table(path: Path, content: dict[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError(f"{path}: {key} is {found!r}; give a table")
     return found
-
-
-def _residual(path: Path, row: Any) -> Residual:
-    keys = [f.name for f in fields(Residual)]
-    needed = {f.name for f in fields(Residual) if f.default is MISSING}
-    if not isinstance(row, dict) or not needed <= set(row) <= set(keys):
-        raise InputError(f"{path}: a table of residuals is {row!r}; give {', '.join(keys)}")
-    return Residual(**row)

@@ -8,7 +8,7 @@ from typing import Any
 
 from dse.errors import InputError, accepted
 from dse.tables import read_table
-from dse.toml_file import check_format, read_toml
+from dse.toml_file import check_format, read_toml, refuse_keys
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
 
 SHARED = "shared"
@@ -142,9 +142,7 @@ def find_engine(name: str, where: str = "engine") -> Engine:
 def _from_toml(path: Path) -> Engine:
     content = read_toml(path)
     check_format(path, content, FORMAT, "dse calibrate engine")
-    unknown = [key for key in content if key not in (*TOLD, *NUMBERS)]
-    if unknown:
-        raise InputError(f"{path}: {unknown[0]!r} is no key of an engine; {accepted(unknown[0], (*TOLD, *NUMBERS))}")
+    refuse_keys(path, "an engine", content, (*TOLD, *NUMBERS))
     numbers = {}
     for key in NUMBERS:
         value = content.get(key)

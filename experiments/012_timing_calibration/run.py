@@ -29,12 +29,12 @@ from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
 from dse.timing.calibration import (
-    Residual,
     implementation_calibration,
     load_timing_calibration,
     shipped_calibrations,
     shipped_implementations,
 )
+from dse.timing.residual import Residual
 from dse.workload.harness import find_harness
 
 AICONFIGURATOR = "aiconfigurator__gemm.csv"

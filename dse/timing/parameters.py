@@ -1,0 +1,48 @@
+"""Parameters of the timing model's calibrations: what each kind of implementation has, and what a file may give it."""
+
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from dse.errors import InputError, accepted
+from dse.tables import read_table
+from dse.timing.sustained import Sustained
+from dse.toml_file import Allowed, coefficient_of
+from dse.workload.implementation import KINDS
+
+LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
+"""Parameter of a calibration -> coefficient of the launch latency; its alpha and beta are 0."""
+
+PARAMETERS = (*LAUNCH, *(f.name for f in fields(Sustained)))
+"""Every parameter of the model."""
+
+TOLD = ("low", "high", "data_share", "stage", "determined", "at_bound")
+"""What a file says of a parameter beside its value and unit."""
+
+
+def allowed_parameters(kind: str) -> dict[str, Allowed]:
+    """Return the parameters that a kind of implementation has, with the bounds of its fits."""
+    rows = (row for row in read_table(f"calibration/priors/{kind}.csv") if row["parameter"] in PARAMETERS)
+    return {row["parameter"]: Allowed(row["unit"], float(row["low"]), float(row["high"])) for row in rows}
+
+
+def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> dict[str, float]:
+    """Return every parameter of a file's table; those that the kind of implementation does not have are neutral.
+
+    ``place``: of the table in the file, "" or the table around it and a dot. Raises InputError.
+    """
+    if implementation not in KINDS:
+        raise InputError(f"{path}: implementation is {implementation!r}; {accepted(str(implementation), KINDS)}")
+    known, rows = allowed_parameters(KINDS[implementation]), rows if isinstance(rows, dict) else {}
+    for name in rows:
+        if name not in known:
+            hint = accepted(name, known)
+            raise InputError(f"{path}: {place}parameters.{name} is not a parameter of {implementation}; {hint}")
+    missing = [name for name in known if name not in rows]
+    if missing:
+        needed = ", ".join(known)
+        raise InputError(f"{path}: no table [{place}parameters.{missing[0]}]; give each of {needed} a value")
+    neutral = {name: float(value) for name, value in asdict(Sustained()).items() if value is not None}
+    return {name: value for name, value in neutral.items() if name not in known} | {
+        name: coefficient_of(path, f"{place}parameters.{name}", row, known[name], TOLD) for name, row in rows.items()
+    }
