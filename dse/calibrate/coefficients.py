@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from dse.calibrate.power_fit import COEFFICIENTS_OF, UNFITTED, Coefficient
+from dse.calibrate.power_fit import COEFFICIENTS_OF, HIGH, LOW, UNFITTED, Coefficient
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
 from dse.power.board import BoardPower
-from dse.power.calibration import BOARD, FORMAT, calibrated_board, read_calibration, refuse_unknown
+from dse.power.calibration import BOARD, FORMAT, board_coefficients, calibrated_board, read_coefficients, read_head
+from dse.toml_file import Allowed
 from dse.toml_text import literal, pairs
 from dse.uncertainty import Uncertainty
 
@@ -54,10 +56,13 @@ def write_calibration(
 
 def load_power_calibration(path: Path) -> PowerCalibration:
     """Read a file of :func:`write_calibration`; raises InputError for any other file or coefficient."""
-    content, values = read_calibration(Path(path))
-    kind, name = content["model"], content["calibration"]
-    model = calibrated_board(Path(path)) if kind == BOARD else _accelwattch(path, kind, name, values)
-    return PowerCalibration(model, name, values, content["table"], content["table_sha256"])
+    path = Path(path)
+    content = read_head(path)
+    if content["model"] == BOARD:
+        model, values = calibrated_board(path), board_coefficients(path, content)
+    else:
+        model, values = _accelwattch(path, content)
+    return PowerCalibration(model, content["calibration"], values, content["table"], content["table_sha256"])
 
 
 def with_multipliers(model: AccelWattch, multipliers: Mapping[str, float]) -> AccelWattch:
@@ -71,10 +76,13 @@ def with_multipliers(model: AccelWattch, multipliers: Mapping[str, float]) -> Ac
     return eqx.tree_at(lambda m: (m.energy_pj, m.controller_pj, m.controller_base_w), model, changed)
 
 
-def _accelwattch(path: Path, kind: str, calibration: str, values: dict[str, float]) -> AccelWattch:
-    """AccelWattch of a kind: "accelwattch_" and a variant."""
-    kinds = {f"accelwattch_{variant}": name for variant, name in COEFFICIENTS_OF.items()}
+def _accelwattch(path: Path, content: dict[str, Any]) -> tuple[AccelWattch, dict[str, float]]:
+    """AccelWattch of a file's kind ("accelwattch_" and a variant), and the multipliers of those parts that the fitted
+    table held; the others keep the published energies."""
+    kind, kinds = content["model"], {f"accelwattch_{variant}": name for variant, name in COEFFICIENTS_OF.items()}
     if kind not in kinds:
         raise InputError(f"{path}: model is {kind!r}; {accepted(kind, (BOARD, *kinds))}")
-    refuse_unknown(path, kind, values, {p for p in part_counters() if p not in UNFITTED and p not in SHEET})
-    return replace(with_multipliers(AccelWattch.variant(kinds[kind]), values), calibration=calibration)
+    known = (part for part in part_counters() if part not in UNFITTED and part not in SHEET)
+    values = read_coefficients(path, content, dict.fromkeys(known, Allowed("1", LOW, HIGH)))
+    model = with_multipliers(AccelWattch.variant(kinds[kind]), values)
+    return replace(model, calibration=content["calibration"]), values
