@@ -1,6 +1,7 @@
 """What the errors of a validation do not say: calibrations, operators outside of them, ways of measuring, engines."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,9 @@ from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.run_kinds import RUNS
 from dse.csv_table import notes_of_unit
 from dse.tables import read_table
-from dse.workload.engine import COSTS, SHARED, engines
+from dse.timing.calibration import MATRIX
+from dse.workload.engine import COSTS, SHARED, engine_of, engines
+from dse.workload.measured_row import notes_of
 from dse.workload.quantised import WAYS
 
 
@@ -47,6 +50,10 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
         return notes
     part = rows[~rows["op"].isin(RUNS)]
     kinds = sorted(set(part[["implementation", "op", "dtype"]].itertuples(index=False, name=None)))
+    if said := used.calibration.not_fitted_on(used.sheet):
+        products = [f"{op} {dtype}" for name, op, dtype in kinds if name == MATRIX]
+        notes.append(f"{device}: {said}" + (f": no interval of {', '.join(products)}" if products else ""))
+        kinds = [kind for kind in kinds if kind[0] != MATRIX]
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
@@ -68,16 +75,24 @@ def _fitted(engine: str) -> bool:
     return any(row["status"] == "fitted" and row["attribute"] in COSTS for row in rows)
 
 
+def _ran(row: Any) -> str:
+    """The engine that a run's own words tell, whichever predicted it."""
+    return engine_of(notes_of(row), str(getattr(row, "source", "")), str(row.device)).name
+
+
 def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
     """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
     names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
     own = sorted(set(runs["engine"]) - engines().keys())
     which = f" ({', '.join(names)})" if names else ""
     notes = [f"whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds{which}"]
-    fitted = [name for name in names if _fitted(name)]
+    its_own = runs[runs["engine"] == [_ran(row) for row in runs.itertuples()]]
+    fitted = [name for name in names if _fitted(name) and (its_own["engine"] == name).any()]
     if fitted:
         which = "" if fitted == names else f" of {', '.join(fitted)}"
-        notes[0] += f"; the host{which} is fitted to seven in ten of such runs: partly a training error"
+        count = int(its_own["engine"].isin(fitted).sum())
+        of = "such runs" if count == int(runs["engine"].isin(fitted).sum()) else f"such runs as {count} of these are"
+        notes[0] += f"; the host{which} is fitted to seven in ten of {of}: partly a training error"
     if own:
         notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
     if (runs["engine"] == SHARED).any():

@@ -173,10 +173,8 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
         return timing_model(timing, "--timing")
     found = load_timing_calibration(calibration, "--calibration")  # refuses a wrong name by the option's
     model = timing_model({"model": timing, "calibration": calibration}, "--timing")
-    if others := [sheet for sheet in map(load_sheet, gpus) if not found.fitted_on(sheet)]:
-        fitted = f"calibration {found.name} was fitted on {', '.join(found.gpus)}"
-        told = (f"{s.title}{' as it is now' if s.name in found.gpus else ''}" for s in others)
-        print(f"dse: {fitted}, not on {', '.join(told)}: no interval", file=sys.stderr)
+    if said := found.not_fitted_on(*map(load_sheet, gpus)):
+        print(f"dse: {said}: no interval", file=sys.stderr)
     return model
 
 

@@ -24,6 +24,10 @@ FEW = 20
 """Rows that a group needs to be named nearest or farthest."""
 
 
+BEWARE = ("uncalibrated", "training error", "was fitted on")
+"""Words of the notes that stand beside the answer."""
+
+
 def write_validation_page(found: TimeValidation, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same validation, same bytes."""
     write_whole(path, validation_page_html(found))
@@ -59,7 +63,7 @@ def _head(found: TimeValidation, title: str) -> str:
         said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
                     f"{least['mape']:.1f} %.")  # fmt: skip
     beware = [n for n in found.notes if not n.startswith(FITTED_ROOFLINE)
-              and ("uncalibrated" in n or "training error" in n or n.startswith("whole networks"))]  # fmt: skip
+              and (any(word in n for word in BEWARE) or n.startswith("whole networks"))]  # fmt: skip
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""

@@ -81,6 +81,16 @@ class TimingCalibration:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
         return self.name == SHARED or bool(known_as(sheet, self.gpus, self.own))
 
+    def not_fitted_on(self, *sheets: GpuSheet) -> str:
+        """Return a sentence that names those of the GPUs that it was not fitted on, "" where it was on all."""
+        others = [sheet for sheet in sheets if not self.fitted_on(sheet)]
+        told = ", ".join(f"{s.title}{' as it is now' if s.name in self.gpus else ''}" for s in others)
+        return (
+            f"calibration {self.name} was fitted on {', '.join(self.gpus) or 'no named GPU'}, not on {told}"
+            if others
+            else ""
+        )
+
     def called(self, sheet: GpuSheet) -> str:
         """Return the name by which the errors of a GPU are kept."""
         return known_as(sheet, self.gpus, self.own) or sheet.name

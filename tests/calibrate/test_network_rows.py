@@ -166,6 +166,17 @@ def test_forward_passes_are_not_told_as_fitted(tmp_path):
     assert "(pytorch_eager, vllm_2024); the host of vllm_2024 is fitted to seven in ten" in said
 
 
+def test_runs_of_another_engine_are_not_told_as_fitted(tmp_path):
+    path = tmp_path / "runs.csv"
+    other = ROW | {"source": "splitwise", "notes": ""}
+    pd.DataFrame([other, other]).to_csv(path, index=False)
+    said = " ".join(validate_time(path, engine="vllm_2024").notes)
+    assert "what an engine's host adds (vllm_2024)" in said and "fitted to seven in ten" not in said
+    pd.DataFrame([other, ROW]).to_csv(path, index=False)
+    said = " ".join(validate_time(path, engine="vllm_2024").notes)
+    assert "is fitted to seven in ten of such runs as 1 of these are: partly a training error" in said
+
+
 def test_a_forward_pass_needs_no_output(tmp_path, capsys):
     path = tmp_path / "runs.csv"
     forward = {"op": "model_inf", "dtype": "fp32", "group": "neusight_bert_large", "seq_q": 512.0, "seq_kv": None}

@@ -11,6 +11,7 @@ from dse.calibrate.sheet_roofline import fitted_roofline
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
 from dse.errors import InputError, accepted
+from dse.report.page_validate import validation_page_html
 from tests.calibrate.test_timing_fit import DEVICE, products
 
 OPERATORS = [op for op in SHAPES if op not in RUNS]
@@ -172,6 +173,17 @@ def test_a_calibration_of_another_gpu_was_not_fitted_on_the_rows(table, tmp_path
     frame[frame["device"] == "H100-SXM5-80GB"].to_csv(tmp_path / "h100.csv", index=False)
     notes = validate_time(tmp_path / "h100.csv", gpu="a100_sxm_80gb").notes
     assert not any("partly a training error" in note for note in notes)
+
+
+def test_devices_of_the_table_that_a_calibration_was_not_fitted_on_are_named(tmp_path):
+    path = products_of(tmp_path / "t.csv", 8, device=["A100-SXM4-80GB"] * 4 + [DEVICE] * 4)
+    found = validate_time(path, calibration="h100_sxm")
+    elsewhere = "calibration h100_sxm was fitted on h100_sxm, not on A100 SXM4 80GB: no interval of gemm bf16"
+    said = [note for note in found.notes if "fitted on h100_sxm" in note]
+    assert said == [f"A100-SXM4-80GB: {elsewhere}"]
+    assert not any("uncalibrated" in note for note in found.notes)
+    assert elsewhere in validation_page_html(found)
+    assert not any("fitted on h100_sxm" in note for note in validate_time(path).notes)
 
 
 def test_rows_of_no_device_are_counted_and_predicted_with_a_gpu(table, tmp_path):
