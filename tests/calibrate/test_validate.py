@@ -2,10 +2,11 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.board import FOLDS, _folds, _no_better
+from dse.calibrate.board import FOLDS, _as_constant, _Fit, _folds, _no_better
 from dse.calibrate.board_fit import watts_of
 from dse.calibrate.coefficients import load_power_calibration
 from dse.calibrate.launches import load_rows
@@ -194,3 +195,14 @@ def test_a_fit_of_watts_that_is_worth_nothing_says_so():
     (note,) = _no_better(models)
     assert note.startswith("on families left out the fit is 18.6 % off, mean 14.6 %: ")
     assert _no_better([models[0] | {"leave_families_out": 9.0}, *models[1:]]) == []
+
+
+@pytest.mark.parametrize(("constant", "below", "said"), [
+    (1.1, [True, True, False], "(2 rows) the fit is 20.0 % off, a constant 10.0 %: "),
+    (1.3, [True, True, False], ""), (1.1, [True] * 3, ""), (1.1, [False] * 3, ""),
+])  # fmt: skip
+def test_a_constant_is_told_only_where_it_is_as_near_away_from_the_limit(constant, below, said):
+    left_out = {"board": np.array([1.2, 0.8, 1.0]), "mean": np.array([constant, 2 - constant, 5.0])}
+    found = _Fit({name: (ratios, ratios) for name, ratios in left_out.items()}, 1.0, np.zeros(0))
+    notes = _as_constant(found, np.array(below))
+    assert (said in notes[0] and len(notes) == 1) if said else notes == []
