@@ -48,7 +48,7 @@ def test_baselines_as_the_study_has_them(variant, name, kernel_out, benchmark_ou
 @pytest.mark.parametrize(
     ("variant", "name", "study"),
     [("hw", "one_scale", 7.79), pytest.param("sass", "one_scale", 9.07, marks=pytest.mark.slow),
-     ("hw", "four_parameters", 6.92)],
+     pytest.param("hw", "four_parameters", 6.92, marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_small_models_near_the_study(variant, name, study):
     """The study minimises squares, ours bends: the numbers are near, not equal."""
@@ -73,7 +73,7 @@ def test_sass_left_out_benchmarks():
     assert found.leave_one_benchmark_out > found.train
 
 
-@pytest.mark.parametrize("variant", ["hw", "sass"])
+@pytest.mark.parametrize("variant", ["hw", pytest.param("sass", marks=pytest.mark.slow)])
 def test_convex_fit_of_all_kernels_is_the_quadratic_programmes_optimum(variant):
     with jax.enable_x64(True):
         problem = multipliers(kernels(variant))

@@ -119,6 +119,7 @@ def test_known_parameters_are_recovered_within_their_intervals(measured):
     assert fit.chosen.places.shape == (len(measured), SHORTLIST)
 
 
+@pytest.mark.slow
 def test_left_out_rows_move_no_parameter(measured):
     """Their times are tripled: only what is said of them may change."""
     rows = timed(measured)

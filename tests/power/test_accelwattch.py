@@ -104,7 +104,7 @@ def numerical_gradient(f, x: np.ndarray, entries: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=() if name in ("paper", "blend by units") else pytest.mark.slow) for name in MODELS],
+    [pytest.param(name, marks=() if name == "paper" else pytest.mark.slow) for name in MODELS],
 )
 def test_gradients_equal_finite_differences(name):
     """Every coefficient, and of the launch everything that is not 0 (a hard switch has a kink there)."""

@@ -55,11 +55,11 @@ def test_kinds_of_kernels():
 @pytest.mark.parametrize(
     ("name", "base", "residual"),  # of the linear ones, one on the model that compiles longest
     [
-        ("ols", Roofline(), False), ("nnls", AMALI, True), ("forest", AMALI, False), ("network", AMALI, True),
+        ("ols", Roofline(), False), ("forest", AMALI, False),
         *(pytest.param(name, base, residual, marks=pytest.mark.slow) for name, base, residual in (
-            ("ols", Roofline(), True), ("nnls", AMALI, False), ("elastic_net", Roofline(), False),
-            ("elastic_net", Roofline(), True),
-            ("forest", AMALI, True), ("network", AMALI, False))),
+            ("ols", Roofline(), True), ("nnls", AMALI, False), ("nnls", AMALI, True),
+            ("elastic_net", Roofline(), False), ("elastic_net", Roofline(), True), ("forest", AMALI, True),
+            ("network", AMALI, False), ("network", AMALI, True))),
     ],
 )  # fmt: skip
 def test_the_contract_of_timing_models(name, base, residual):

@@ -47,11 +47,14 @@ def test_designs_are_held_against_the_base(result):
     np.testing.assert_allclose(points["share"], total / (base["prefill.time_ms"] + base["decode.time_ms"]), rtol=1e-6)
 
 
-def test_a_search_finds_the_front_and_refines_it(space, result):
+def test_a_search_finds_the_same_front(space, result):
+    found = search(space, evaluations=space.size).result
+    np.testing.assert_allclose(sorted(found.front["speedup"]), sorted(result.front["speedup"]), rtol=1e-6)
+    assert found.baseline["speedup"][0] == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.slow
+def test_refined_designs_are_held_against_the_base(space):
     found = search(space, evaluations=space.size, refine=True)
-    on_grid = found.result.front[~found.result.front["off_grid"]]
-    assert set(on_grid["speedup"]) <= set(result.front["speedup"])
     assert found.refinement is not None and found.refinement.gain >= 0
-    base = found.result.baseline.iloc[0]
-    assert base["speedup"] == pytest.approx(1.0, rel=1e-6)
-    assert (found.result.front["decode.tbt_ms"] <= base["decode.tbt_ms"]).all()
+    assert (found.result.front["decode.tbt_ms"] <= found.result.baseline["decode.tbt_ms"][0]).all()

@@ -15,6 +15,7 @@ from dse.workload.kernel import Kernel
 from dse.workload.vector import vector_operator
 from tests.programs import quick_jit
 from tests.timing.designs import (
+    CALIBRATED,
     DESIGNS,
     DRAWN,
     EVERY,
@@ -81,7 +82,9 @@ def test_a_batch_keeps_the_contract(model, rng):
         assert (runs[:, number] >= runs[:, 0]).all(), what
 
 
-@every_model
+@pytest.mark.parametrize(
+    "model", [pytest.param(n, marks=() if n in (CALIBRATED, "roofline") else pytest.mark.slow) for n in EVERY]
+)
 @many
 @given(rng=seeds)
 def test_32_and_64_bits_agree(model, rng):

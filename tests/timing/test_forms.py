@@ -17,7 +17,9 @@ from dse.workload.traced import TracedKernel, with_forms
 from tests.programs import quick_jit
 from tests.timing.test_traced import A100, designs, kernel, line, mixed_ctas
 
-models = pytest.mark.parametrize("model", [Amali(), Mdm()], ids=["amali", "mdm"])
+models = pytest.mark.parametrize(
+    "model", [pytest.param(Amali(), id="amali"), pytest.param(Mdm(), id="mdm", marks=pytest.mark.slow)]
+)
 
 
 def products(trips: int = 12) -> list[list[list[str]]]:
