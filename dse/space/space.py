@@ -20,6 +20,7 @@ from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, re
 from dse.hardware.schema import attribute, gpu_schema
 from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
+from dse.space.data_types import refuse_of_base, refuse_types
 from dse.space.expression import Expression, parse_expression
 from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import OF_BASE, variants
@@ -160,7 +161,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
     around = Around(base, axes, links, target, folder, model)
     workloads, weights = _workloads(_table(content, "workloads", where), where, around)
-    _check_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
+    refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
     space = Space(
         name=_name(content, where, name),
@@ -178,7 +179,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         content=content,
         folder=folder,
     )
-    _check_base(space, where)
+    refuse_of_base(base, space.of_base(), workloads, where)
     if space.size > MAX_DESIGNS:
         raise InputError(f"{where}: the grid has {space.size:.3g} designs; give at most {MAX_DESIGNS:.0e}")
     return space
@@ -302,34 +303,6 @@ def _workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload,
             raise InputError(f"{here}: {error}") from None
         weights.append(float(weight))
     return tuple(workloads), tuple(weights)
-
-
-def _check_types(base: GpuSheet, varied: set[str], workloads: tuple[Workload, ...], where: str) -> None:
-    """Refuse a workload in a data type that no design of the space can have."""
-    if "tensor_cores_per_sm" in varied:
-        return
-    has = set(base.tensor_types()) | {name.removeprefix("tensor_fma_") for name in varied}
-    for workload in workloads:
-        for operator in workload.operators:
-            missing = sorted(operator.tensor_types() - has)
-            if missing:
-                raise InputError(
-                    f"{where}: [workloads] {workload.name}: {operator.name} computes in {missing[0]}, which "
-                    f"{base.title} lacks; its tensor cores have {', '.join(base.tensor_types()) or 'no type at all'} "
-                    f"(an axis tensor_fma_{missing[0]} would give it)"
-                )
-
-
-def _check_base(space: Space, where: str) -> None:
-    """Refuse results of the base that it cannot have: of a workload in a data type that only other designs have."""
-    for name in space.of_base():
-        for workload in (w for w in space.workloads if name.startswith((f"{w.name}.", "total."))):
-            types = {kind for operator in workload.operators for kind in operator.tensor_types()}
-            if missing := sorted(types - set(space.base.tensor_types())):
-                raise InputError(
-                    f"{where}: {OF_BASE}{name} has no value: {workload.name} computes in {missing[0]}, which "
-                    f"{space.base.title} lacks; give a number, or another base"
-                )
 
 
 def _resolve(use: str, folder: Path) -> str:
