@@ -101,12 +101,14 @@ class StagedFit:
 
 def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
                report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
-               start: dict[str, float] | None = None) -> StagedFit:  # fmt: skip
+               start: dict[str, float] | None = None, weight: np.ndarray | None = None) -> StagedFit:  # fmt: skip
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
+    ``weight`` (rows,): what each row counts; None: all alike.
     """
+    weight = np.ones(len(out)) if weight is None else weight
     count, size = SHORTLISTS.get(kind, SHORTLIST), BATCH.get(kind, ATTENTION_BATCH)
     stage_of = {p.name: p.stage for p in parameters(kind) if p.stage != FIXED}
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
@@ -123,22 +125,22 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
     add(told("starting values" if start else "published prior", set(), 0, _named(z, prior)))
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
-        fitted = exposed(rows.table, kind).to_numpy() & ~out
-        if fitted.sum() < FEWEST:
+        weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight
+        if (weights > 0).sum() < FEWEST:
             continue
         chosen = rows.shortlist(model_of(_named(z, prior)), count)
-        z = fit_stage(z, free, prior, fit_rows(chosen, fitted, fit_overhead, size))
-        add(told(stage, free, int(fitted.sum()), _named(z, prior)))
+        z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
+        add(told(stage, free, int((weights > 0).sum()), _named(z, prior)))
     for again in range(POLISHES if (~out).sum() >= MANY else 1):
         about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
         chosen = rows.shortlist(model_of(_named(still, about)), count)
-        moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out, fit_overhead, size))
+        moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
         result = told("polish", set(order), int((~out).sum()), _named(moved, about))
         if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved
         add(result)
-    return _finished(rows, ~out, z, prior, tuple(order), fit_overhead, tuple(results), size)
+    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size)
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
@@ -169,12 +171,12 @@ def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_over
     )  # fmt: skip
 
 
-def _finished(rows: TimedRows, fitted: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
+def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
               fit_overhead: bool, results: tuple[StageResult, ...], size: int) -> StagedFit:  # fmt: skip
     values = _named(z, prior)
     predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(model_of(values), SHORTLIST)
-    told = known(z, set(order), prior, fit_rows(chosen, fitted, fit_overhead, size))
+    told = known(z, set(order), prior, fit_rows(chosen, weights, fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
         results,

@@ -42,10 +42,11 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
               fit_overhead: bool = False,
               report: Callable[[StageResult], None] | None = None, implementation: str = MATRIX,
               start: dict[str, float] | None = None, near: TimingCalibration | None = None,
-              ) -> TimingAnswer:  # fmt: skip
+              weight: np.ndarray | None = None) -> TimingAnswer:  # fmt: skip
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
     ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
+    ``weight`` (rows,): what each row counts, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
     none: it leaves out no row.
     """
@@ -54,7 +55,8 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     out = left_out(rows.table["family"])
     few = near is not None and (len(rows.table) < ENOUGH or out.all() or not out.any())
     out = np.zeros(len(rows.table), bool) if few else out
-    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start)
+    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
+                     weight=weight)  # fmt: skip
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
     overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
     if fit_overhead:

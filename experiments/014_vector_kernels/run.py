@@ -128,7 +128,10 @@ def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, 
     """Return the staged fit of shares and costs at the fitted counts, and print what it is worth."""
     rows = timed(frame, sheets)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
-    answer = fit_timed(implementation, read, gpus, rows, implementation=implementation, start=fit.sustained)
+    weight = rows.table["weight"].to_numpy(float)
+    answer = fit_timed(
+        implementation, read, gpus, rows, implementation=implementation, start=fit.sustained, weight=weight
+    )
     for stage in answer.fit.stages:
         print(f"{stage.name}: fitted {stage.fitted or 0:.2f} %, left out {stage.left_out or 0:.2f} %")
     for c in answer.coefficients():
