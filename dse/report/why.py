@@ -9,14 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.compiling import quick_to_compile
 from dse.hardware.presets import GpuSheet, changed
-from dse.power.sequence import in_sequence
 from dse.report.findings import chosen_designs
 from dse.search.explain import covered
 from dse.search.moved import Trial, moved_table
@@ -26,8 +22,6 @@ from dse.search.neighbourhood import Judged, Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs, roofline_points
 from dse.space.designs import of_table
 from dse.space.space import Space
-from dse.sweep.candidates import Models, float_type, judge_chosen, judge_workload
-from dse.sweep.evaluate import gpu_batch
 from dse.sweep.result import SweepResult
 from dse.workload.workload import Workload
 
@@ -56,9 +50,11 @@ def explain_designs(result: SweepResult) -> Why | None:
     if chosen.empty:
         return None
     sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # programs compile side by side
-        looks = pool.map(lambda workload: _Workload(result.space, workload, sheets).look(), result.space.workloads)
-        parts = list(looks)
+    space = result.space
+    near = [Neighbourhood(workload, space.model, space.power) for workload in space.workloads]
+    near[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        parts = list(pool.map(lambda each: _Workload(space, each.workload, each, sheets).look(), near))
     named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
     return Why(**named)
 
@@ -98,20 +94,18 @@ class _Workload:
 
     space: Space
     workload: Workload
+    near: Neighbourhood
     sheets: Sequence[GpuSheet]
 
     def look(self) -> Why:
         """Return the tables of this workload, designs by number in ``design``."""
-        near = Neighbourhood(self.workload, self.space.model, self.space.power)
         tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
-        judged = [near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
+        judged = [self.near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
-            (self._roofline(i, judged[i]), self._roofs(i, judged[i]), self._slopes(i, near, tried[i], judged[i]))
-            for i in range(len(self.sheets))
+            (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
+            for i, j in enumerate(judged)
         ]
-        roofline, roofs, slopes = (pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True))
-        chosen = np.stack([np.asarray(j.chosen[0]) for j in judged])
-        return Why(self._watts(chosen), roofline, roofs, slopes)
+        return Why(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
 
     def _roofline(self, design: int, judged: Judged) -> pd.DataFrame:
         points = roofline_points(self.sheets[design], self.workload, judged)
@@ -130,10 +124,10 @@ class _Workload:
         rows = [(design, self.workload.name, unit, float(peak), slope) for unit, peak in peaks.items()]
         return pd.DataFrame(rows, columns=["design", "workload", "unit", "peak_tflops", "slope_gbs"])
 
-    def _slopes(self, design: int, near: Neighbourhood, tried: list[Move], judged: Judged) -> pd.DataFrame:
+    def _slopes(self, design: int, tried: list[Move], judged: Judged) -> pd.DataFrame:
         numbers = self.sheets[design].numbers()
         names = list(quantities(numbers)[0])
-        slopes = near.elasticities(numbers, names, np.asarray(judged.chosen[0]))
+        slopes = self.near.elasticities(numbers, names, np.asarray(judged.chosen[0]))
         trial = Trial(self.workload, numbers, tried, judged, names, slopes)
         rows = moved_table(trial)[0]
         ratio = rows["after"].astype(float) / rows["before"].astype(float)
@@ -147,33 +141,14 @@ class _Workload:
             metric=rows["metric"].map(METRIC_WORDS),
         )  # fmt: skip
 
-    def _watts(self, chosen: np.ndarray) -> pd.DataFrame:
-        """Mean watts of every phase by component, of all designs with the candidates ``chosen`` on them."""
-        numbers = [sheet.numbers() for sheet in self.sheets]
-        columns = {name: np.array([n[name] for n in numbers], float_type()) for name in numbers[0]}
-        phases = jax.jit(self._power, compiler_options=quick_to_compile())(columns, chosen)
+    def _watts(self, design: int, judged: Judged) -> pd.DataFrame:
+        """Mean watts of every phase by component."""
         rows = [
-            (design, self._bar(phase), component, float(watts[design]))
-            for phase, power in phases.items()
+            (design, self._bar(phase), component, float(watts[0]))
+            for phase, power in judged.watts.items()
             for component, watts in power.items()
-            for design in range(len(self.sheets))
         ]
         return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
-
-    def _power(self, columns: Mapping[str, jax.Array], chosen: jax.Array) -> dict[str, dict[str, jax.Array]]:
-        models = Models(self.space.model, self.space.power)
-        gpus, axes = gpu_batch({}, columns)
-        if self.workload.traced:
-            timing, power, _ = judge_workload(models, self.workload, gpus, axes, len(chosen))
-        else:
-            timing, power = judge_chosen(models, self.workload, chosen, gpus, axes)
-        phases = {}
-        for phase in self.workload.phases:
-            repeats = jnp.asarray(self.workload.phase_repeats(phase.name), dtype=float)
-            host = self.workload.host(phase.name)
-            run = in_sequence(self.space.power, timing, power, repeats, gpus, host)
-            phases[phase.name] = run.power.breakdown()
-        return phases
 
     def _bar(self, phase: str) -> str:
         return self.workload.name if len(self.workload.phases) == 1 else f"{self.workload.name}: {phase}"

@@ -20,8 +20,9 @@ from dse.power.models import PowerChoice, power_choice
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
 from dse.search.moves import Move, moves, quantities
 from dse.search.names import words
-from dse.search.neighbourhood import Elasticities, Neighbourhood, told_metrics
+from dse.search.neighbourhood import Neighbourhood, told_metrics
 from dse.search.roofline_points import roofline_points
+from dse.search.slopes import Elasticities
 from dse.sweep.run import RunResult, run
 from dse.timing.models import default_model
 from dse.timing.timing import TimingModel
@@ -143,8 +144,7 @@ def explained(
     ``near`` holds compiled programs to use again; ``ran``: the run that is explained, where it was done already.
     """
     ran = ran or run(sheet, workload, model, power)
-    near = near or Neighbourhood(workload, model, power)
-    numbers = sheet.numbers()
+    near, numbers = near or Neighbourhood(workload, model, power), sheet.numbers()
     attributes, left_out = quantities(numbers)
     tried, refused = covered(workload, sheet, moves(numbers))
     judged = near.evaluate([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])

@@ -8,7 +8,8 @@ import pandas as pd
 from dse.search.bends import why
 from dse.search.moves import Move
 from dse.search.names import METRIC_WORDS, move_words, percent
-from dse.search.neighbourhood import Elasticities, Judged, told_metrics, why_refused
+from dse.search.neighbourhood import Judged, told_metrics, why_refused
+from dse.search.slopes import Elasticities
 from dse.workload.workload import Workload
 
 SMALLEST = 0.0005

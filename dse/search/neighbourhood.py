@@ -1,9 +1,11 @@
 """A GPU and its neighbours on one workload: each re-evaluated with the kernels that suit it, and the derivatives.
 
-Evaluation is that of a sweep (:mod:`dse.sweep.evaluate`), without fast-math.
+Evaluation is that of :func:`dse.sweep.run.run`, by its programs.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -11,29 +13,21 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.compiling import derivatives_quick_to_compile, quick_to_compile
+from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.hardware.gpu import Gpu
-from dse.hardware.schema import gpu_schema, overfull
-from dse.power.cap import NO_LOWER, at_clock, at_paces, shadow_between
+from dse.hardware.schema import overfull
+from dse.power.cap import NO_LOWER
 from dse.power.models import PowerChoice
-from dse.power.power import Power
+from dse.search.slopes import NUMERIC, Elasticities, along, along_kernels, elasticities, phase_slopes
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
-from dse.sweep.candidates import Models, choose, float_type, judge_chosen, judge_workload, time_candidates
-from dse.sweep.evaluate import gpu_batch, phase_result
-from dse.timing.occupancy import waves
-from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
-from dse.units import GIGA, KILO, NANO
-from dse.workload.kernel import Kernel
+from dse.sweep.candidates import float_type
+from dse.sweep.launches import OPERATORS, Launches, chores, chosen_of, judge_candidates, on_trace, settle
+from dse.timing.timing import CAUSES, HOST, TimingModel
+from dse.units import GIGA, KILO, MEGA, NANO
 from dse.workload.workload import Workload
 
 BATCH = 64
-"""Designs are evaluated in multiples of this, so that one program does for two GPUs."""
-
-NUMERIC = tuple(name for name, attr in gpu_schema().items() if attr.type in ("int", "float"))
-"""Attributes that autodiff can move."""
-
-Columns = Mapping[str, Any]
-"""Attribute -> numbers of shape (designs,)."""
+"""Designs that a trace is evaluated on at once, the last one repeated, so that one program does for all numbers."""
 
 
 class Judged(NamedTuple):
@@ -42,12 +36,12 @@ class Judged(NamedTuple):
     ``metrics`` by name, each in its unit; ``clock``: lowest share of the requested clock that the power limit leaves;
     ``microseconds`` [us] and ``stack`` [us] by cause of one launch at the clock of its phase; ``joules`` [J] of one
     launch if nothing limited it; ``dram_bytes`` [B]; ``chosen``: the candidate, counted through the workload; ``ctas``
-    of the busiest SM and ``waves`` they run in; ``runs``: 1 where a candidate can run. ``waits`` [us] of a phase's GPU
-    for a serving engine's host, by phase, where it does.
+    of the busiest SM and ``waves`` they run in; ``runs``: 1 where a candidate can run. By phase, (designs,): ``waits``
+    [us] of its GPU for a serving engine's host, where it does, and mean ``watts`` [W] by component.
     """
 
-    metrics: dict[str, Array]
-    clock: Array
+    metrics: dict[str, Any]
+    clock: Any
     microseconds: Array
     stack: dict[str, Array]
     joules: Array
@@ -57,112 +51,109 @@ class Judged(NamedTuple):
     waves: Array
     runs: Array
     waits: dict[str, Array]
+    watts: dict[str, dict[str, Array]]
 
     def bound_by(self, design: int, operator: int) -> str:
         """Return the cause that costs most."""
         return max(CAUSES, key=lambda cause: float(self.stack[cause][design, operator]))
 
 
-class Elasticities(NamedTuple):
-    """d ln(result) / d ln(attribute): of each metric (attributes,), of launches' time and energy (attributes, ops)."""
-
-    metrics: dict[str, np.ndarray]
-    microseconds: np.ndarray
-    joules: np.ndarray
-
-
 class Neighbourhood:
     """A workload and the models: evaluates GPUs, and differentiates at one. GPUs are mappings attribute -> number.
 
-    Both programs are compiled once: nothing of a GPU is a constant in them.
+    The programs of generated kernels are compiled once for all workloads, those of traces for each.
     """
 
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload = workload
-        self._models = Models(model, power)
-        self._evaluate = jax.jit(self._judged, compiler_options=quick_to_compile())
-        self._differentiate = jax.jit(self._slopes, compiler_options=derivatives_quick_to_compile())
+        self._model, self._power = model, power
+        self._on_traces = jax.jit(self._traced, compiler_options=quick_to_compile())
+        self._along_traces = jax.jit(partial(along, self._traced), compiler_options=derivatives_quick_to_compile())
+
+    def prepare(self, gpu: Mapping[str, float]) -> None:
+        """Compile what :meth:`evaluate` and :meth:`elasticities` need, side by side."""
+        first = np.array([part.start for part in self.workload.slices])
+        with ThreadPoolExecutor(2) as pool:
+            parts = [pool.submit(self.evaluate, [gpu]), pool.submit(self.elasticities, gpu, NUMERIC[:1], first)]
+            for part in parts:
+                part.result()
 
     def evaluate(self, gpus: Sequence[Mapping[str, float]]) -> Judged:
         """Return ``gpus`` with the kernels that are fastest on each, NumPy arrays."""
+        records = [_record(gpu) for gpu in gpus]
+        found = self._on_all_traces(gpus) if self.workload.traced else [self._fastest(record) for record in records]
+        judged = [self._judged(record, *each) for record, each in zip(records, found, strict=True)]
+        return jax.tree.map(lambda *values: np.stack(values), *judged)
+
+    def _fastest(self, gpu: Gpu) -> tuple[Any, Launches]:
+        """Return the candidates that are fastest on a GPU, and what they do there."""
+        candidates = judge_candidates(self._model, self._power.model, self.workload, gpu)
+        chosen = chosen_of(self.workload, candidates)
+        return chosen, jax.tree.map(lambda x: x[chosen], candidates)
+
+    def _on_all_traces(self, gpus: Sequence[Mapping[str, float]]) -> list[tuple[Any, Launches]]:
         padded = [*gpus, *[gpus[-1]] * (-len(gpus) % BATCH)]
-        columns = {name: np.array([gpu[name] for gpu in padded], float_type()) for name in padded[0]}
-        return jax.tree.map(lambda x: np.asarray(x)[: len(gpus)], self._evaluate(columns))
+        columns = {name: np.array([gpu[name] for gpu in padded]) for name in padded[0]}
+        found = jax.tree.map(np.asarray, self._on_traces(_record(columns)))
+        every = np.arange(len(self.workload.operators))
+        return [(every, jax.tree.map(lambda x, design=design: x[design], found)) for design in range(len(gpus))]
+
+    def _traced(self, gpus: Gpu) -> Launches:
+        """Return every trace on one GPU or a batch: arrays (traces,) or (designs, traces)."""
+        shape = jnp.shape(gpus.sm_count)
+        found = [on_trace(self._model, self._power.model, trace, gpus) for trace in self.workload.traces]
+        return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *found)
+
+    def _judged(self, gpu: Gpu, chosen: Any, launches: Launches) -> Judged:
+        """Return one design, without the axis of designs."""
+        workload = self.workload
+        phases = {p.name: settle(self._power, workload, p.name, launches, gpu) for p in workload.phases}
+        runs = {name: phase.sequence for name, phase in phases.items()}
+        times = {name: float(run.nanoseconds) / MEGA for name, run in runs.items()}
+        energy = {name: (float(run.joules), float(run.clock)) for name, run in runs.items()}
+        metrics = time_metrics(workload, times) | energy_metrics(workload, times, energy)
+        held = [jax.tree.map(lambda x, k=k: x[k], phases[o.phase].timing) for k, o in enumerate(workload.operators)]
+        timing = jax.tree.map(lambda *x: np.stack(x), *held)
+        return Judged(
+            metrics=metrics,
+            clock=metrics["clock_share"],
+            microseconds=timing.microseconds,
+            stack={cause: cycles / timing.clock_ghz / KILO for cause, cycles in timing.stack().items()},
+            joules=launches.power.watts * launches.timing.nanoseconds * NANO,
+            dram_bytes=launches.timing.dram_bytes,
+            chosen=chosen,
+            ctas=launches.ctas,
+            waves=launches.waves,
+            runs=launches.timing.feasible,
+            waits={name: run.stack[HOST] / KILO for name, run in runs.items() if HOST in run.stack},
+            watts={name: run.power.breakdown() for name, run in runs.items()},
+        )
 
     def elasticities(self, gpu: Mapping[str, float], names: Sequence[str], chosen: np.ndarray) -> Elasticities:
-        """Return the derivatives at ``gpu`` for the attributes ``names``, by forward-mode autodiff.
+        """Return the derivatives at ``gpu`` for the attributes ``names``.
 
         Of the candidates ``chosen`` (operators,): where the fastest is chosen, its derivative is that of the choice
         (envelope theorem). A whole number counts as a continuous one.
         """
-        numbers = {name: np.asarray(value, float_type()) for name, value in gpu.items()}
-        place = [NUMERIC.index(name) for name in names]
-        slopes = jax.tree.map(lambda x: np.asarray(x, float)[place], self._differentiate(numbers, chosen))
-        return Elasticities(*slopes)
-
-    def _slopes(self, numbers: Columns, chosen: Array) -> tuple[dict[str, Array], Array, Array]:
-        """Return the elasticities for NUMERIC, one attribute after another: arrays (attributes, ...)."""
-
-        def logarithms(steps: Array) -> tuple[dict[str, Array], Array, Array]:
-            moved = {name: numbers[name] * jnp.exp(steps[k]) for k, name in enumerate(NUMERIC)}
-            columns = {name: (moved.get(name, value))[None] for name, value in numbers.items()}
-            judged = self._judged(columns, chosen[None])
-            metrics = {name: jnp.log(value[0]) for name, value in judged.metrics.items() if name in DIFFERENTIATED}
-            return metrics, jnp.log(judged.microseconds[0]), jnp.log(judged.joules[0])
-
-        here = jnp.zeros(len(NUMERIC))
-        # In a loop and not all at once: that program takes three times as long to compile.
-        return jax.lax.map(lambda tangent: jax.jvp(logarithms, (here,), (tangent,))[1], jnp.eye(len(NUMERIC)))
-
-    def _judged(self, columns: Columns, chosen: Array | None = None) -> Judged:
-        """Evaluate designs with the candidates ``chosen`` (designs, operators), by default the fastest on each."""
-        workload = self.workload
-        gpus, axes = gpu_batch({}, columns)
-        count = len(next(iter(columns.values())))
+        workload, power, record = self.workload, self._power, _record(gpu)
         if workload.traced:
-            timing, power, runs = judge_workload(self._models, workload, gpus, axes, count)
-            chosen = jnp.broadcast_to(jnp.arange(len(workload.operators)), runs.shape)
+            launches = self._along_traces(record)
         else:
-            if chosen is None:
-                chosen, runs = choose(workload, time_candidates(self._models.timing, workload, gpus, axes, count))
-            else:
-                runs = jnp.ones(chosen.shape)
-            timing, power = judge_chosen(self._models, workload, chosen, gpus, axes)
-        return self._composed(timing, power, chosen, runs, gpus, axes)
-
-    def _composed(self, timing: Timing, power: Power, chosen: Array, runs: Array, gpus: Gpu, axes: Gpu) -> Judged:
-        workload = self.workload
+            kernels = filled_up(jax.tree.map(lambda x: np.asarray(x)[chosen], workload.kernels), OPERATORS)
+            launches = along_kernels(self._model.anonymous(), power.model, kernels, record)
+        count = len(launches.here.ctas)
         phases = {
-            p.name: phase_result(self._models.power, workload, p.name, timing, power, gpus) for p in workload.phases
+            p.name: phase_slopes(power.model, power.limit, launches, chores(workload, p.name, count), record)
+            for p in workload.phases
         }
-        times = {name: phase.time_ms for name, phase in phases.items()}
-        energy = {name: (phase.joules, phase.clock) for name, phase in phases.items()}
-        metrics = time_metrics(workload, times) | energy_metrics(workload, times, energy)
-        clock = jnp.stack([phases[o.phase].clock for o in workload.operators], axis=1)
-        held = at_clock(timing, clock, shadow_between(at_paces(timing)))  # each launch at the clock of its phase
-        stack = {cause: cycles / held.clock_ghz / KILO for cause, cycles in held.stack().items()}
-        ctas, count = self._waves(chosen, gpus, axes)
-        total = sum(stack.values(), jnp.zeros_like(clock))
-        joules = power.watts * timing.nanoseconds * NANO
-        waits = {name: KILO * phase.stack[HOST] for name, phase in phases.items() if HOST in phase.stack}
-        return Judged(
-            metrics, metrics["clock_share"], total, stack, joules, timing.dram_bytes, chosen, ctas, count, runs, waits
-        )
+        place = [NUMERIC.index(name) for name in names]
+        return jax.tree.map(lambda x: np.asarray(x, float)[place], elasticities(workload, phases))
 
-    def _waves(self, chosen: Array, gpus: Gpu, axes: Gpu) -> tuple[Array, Array]:
-        """CTAs of the busiest SM and the waves they run in, arrays (designs, operators)."""
-        workload = self.workload
-        if workload.traced:
-            found = [waves(trace, gpus) for trace in workload.traces]
-            grid = jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, len(chosen)) for v in x], axis=1), *found)
-        else:
-            kernels = jax.tree.map(lambda x: jnp.asarray(x, float)[chosen], workload.kernels)
 
-            def on_gpu(kernel: Kernel, gpu: Gpu) -> Any:
-                return jax.vmap(waves, in_axes=(0, None))(kernel, gpu)
-
-            grid = jax.vmap(on_gpu, in_axes=(0, axes))(kernels, gpus)
-        return grid.full * grid.resident + grid.rest, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0)
+def _record(numbers: Mapping[str, Any]) -> Gpu:
+    """The record of one GPU or of a batch, in NumPy: converted in the program's call, a hundred times sooner."""
+    values: dict[str, Any] = {name: np.asarray(value, float_type()) for name, value in numbers.items()}
+    return Gpu(**values)
 
 
 def why_refused(workload: Workload, gpu: Mapping[str, float], judged: Judged, design: int) -> str:
@@ -177,10 +168,6 @@ def why_refused(workload: Workload, gpu: Mapping[str, float], judged: Judged, de
     if judged.clock[design] <= NO_LOWER:
         return "at its lowest clock the board would draw more than its limit"
     return ""
-
-
-DIFFERENTIATED = (*PHASE_OF, "time_ms", "energy_j")
-"""Metrics whose elasticities are told."""
 
 
 def told_metrics(workload: Workload) -> list[str]:

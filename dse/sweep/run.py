@@ -1,44 +1,32 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from jax import Array
 
-from dse.compiling import filled_up, quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.power.activity import activity, traced_activity
-from dse.power.board import BoardPower
-from dse.power.cap import NO_LOWER, SLOWEST, at_clock, at_paces, shadow_between
+from dse.power.cap import NO_LOWER, SLOWEST
 from dse.power.models import PowerChoice, power_choice
-from dse.power.power import Power
-from dse.power.sequence import Sequence, in_sequence
+from dse.power.sequence import Sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
-from dse.sweep.candidates import EQUAL
+from dse.sweep.launches import Launches, Settled, chosen_of, judge_candidates, settle
 from dse.sweep.trust import Trust, run_trust, sheet_beyond
 from dse.timing.models import default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA, MEGA
-from dse.workload.engine import Host
-from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
-from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
-
-LAUNCHES = 64
-"""Operators that a phase is filled up to: those of most networks."""
 
 
 @dataclass(frozen=True)
@@ -129,16 +117,15 @@ def run(
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)
-    judged = _judge(model, power, workload, sheet.record())
-    best = [_chosen(sheet, o, judged[0], part) for o, part in zip(workload.operators, workload.slices, strict=True)]
-    timing, watts = jax.tree.map(lambda x: x[np.array([index for index, _ in best])], judged)
-    phases = {p.name: _phase(power, workload, p.name, timing, watts, sheet) for p in workload.phases}
+    gpu = sheet.record()
+    judged = judge_candidates(model, power.model, workload, gpu)
+    best = chosen_of(workload, judged)
+    launches = jax.tree.map(lambda x: x[best], judged)
+    _check_kernels(sheet, workload, launches.timing)
+    found = {p.name: settle(power, workload, p.name, launches, gpu) for p in workload.phases}
+    phases = {name: settled.sequence for name, settled in found.items()}
     _check_power(sheet, workload, phases, power)
-    rows = [
-        _row(operator, best[k][1], k, timing, watts, float(phases[operator.phase].clock))
-        for k, operator in enumerate(workload.operators)
-    ]
-    kernels = pd.DataFrame(rows)
+    kernels = pd.DataFrame([_row(workload, k, best, launches, found) for k in range(len(workload.operators))])
     waits = {name: float(phase.stack[HOST]) / MEGA for name, phase in phases.items() if HOST in phase.stack}
     idle = kernels["phase"].map(lambda name: waits.get(name, 0.0))
     kernels.insert(7, "share", kernels["time_ms"] / (kernels.groupby("phase")["time_ms"].transform("sum") + idle))
@@ -153,60 +140,6 @@ def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
     if is_trace(workload):
         return traced_workload(workload, [sheet.numbers()])
     return load_workload(workload, Target.of([sheet.numbers()], model.library), gpus=[sheet])
-
-
-def _judge(model: TimingModel, power: PowerChoice, workload: Workload, gpu: Gpu) -> tuple[Timing, Power]:
-    """Return timing and power, if nothing limits it, of every candidate, without fast-math: arrays (candidates,)."""
-    if workload.traced:
-
-        def traced(trace: TracedKernel, gpu: Gpu) -> tuple[Timing, Power]:
-            timing = model.on_trace(trace, gpu)
-            return timing, power.model.uncapped(traced_activity(trace, timing, gpu), gpu)
-
-        with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
-            judged = [jax.jit(partial(traced, trace))(gpu) for trace in workload.traces]
-        return jax.tree.map(lambda *values: np.stack(values), *judged)
-
-    judged = _judged(model.anonymous(), power.model, filled_up(workload.kernels), gpu)
-    return jax.tree.map(lambda x: np.asarray(x)[: len(workload.kernels.ctas)], judged)
-
-
-@quick_filter_jit
-def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-    """One program for every GPU, calibration and workload."""
-
-    def one(kernel: Kernel) -> tuple[Timing, Power]:
-        timing = model(kernel, gpu)
-        return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
-
-    return jax.vmap(one)(kernels)
-
-
-def _phase(
-    power: PowerChoice, workload: Workload, phase: str, timing: Timing, watts: Power, sheet: GpuSheet
-) -> Sequence:
-    """Return one phase where the board settles."""
-    timing, watts = filled_up((timing, watts), LAUNCHES)
-    repeats = workload.phase_repeats(phase)
-    repeats = jnp.asarray(np.pad(repeats, (0, len(timing.clock_ghz) - len(repeats))), float)  # those added never run
-    host = workload.host(phase)
-    times = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
-    return _settled(power.model, power.limit, timing, watts, repeats, sheet.record(), times)
-
-
-@quick_filter_jit
-def _settled(
-    model: BoardPower,
-    limit: bool,
-    timing: Timing,
-    watts: Power,
-    repeats: Array,
-    gpu: Gpu,
-    host: tuple[Array, Array] | None,
-) -> Sequence:
-    """One program for every GPU and host: its times [us] are arrays here."""
-    does = None if host is None else Host(*host)  # pyright: ignore[reportArgumentType]
-    return in_sequence(PowerChoice(model, limit), timing, watts, repeats, gpu, does)
 
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
@@ -235,14 +168,10 @@ def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, Sequence
             )
 
 
-def _chosen(sheet: GpuSheet, operator: Operator, timing: Timing, part: slice) -> tuple[int, str]:
-    """Return the position and the label of the fastest candidate that runs."""
-    runs = np.asarray(timing.feasible)[part] > 0
-    if not runs.any():
-        raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
-    times = np.where(runs, np.asarray(timing.microseconds)[part], np.inf)
-    best = int(np.argmax(times <= times.min() * (1.0 + EQUAL)))  # the first of equals, as in a sweep
-    return part.start + best, operator.candidates[best].label
+def _check_kernels(sheet: GpuSheet, workload: Workload, timing: Timing) -> None:
+    for operator, runs in zip(workload.operators, timing.feasible, strict=True):
+        if not runs > 0:
+            raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
 
 
 def why_not(operator: Operator, sheet: GpuSheet) -> str:
@@ -263,10 +192,12 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
     )
 
 
-def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, clock: float) -> dict[str, Any]:
-    """Return launch ``k`` at the ``clock`` that its phase holds: a share of the requested one."""
-    asked = jax.tree.map(lambda x: jnp.asarray(x[k]), timing)
-    held = at_clock(asked, jnp.asarray(clock), shadow_between(at_paces(asked)))  # as the phase adds them up
+def _row(
+    workload: Workload, k: int, best: np.ndarray, launches: Launches, phases: Mapping[str, Settled]
+) -> dict[str, Any]:
+    """Return launch ``k`` at the clock that its phase holds."""
+    operator = workload.operators[k]
+    held = jax.tree.map(lambda x: x[k], phases[operator.phase].timing)
     us = {cause: float(cycles) / float(held.clock_ghz) / 1e3 for cause, cycles in held.stack().items()}
     total = sum(us.values())
     kernel = operator.candidates[0].kernel
@@ -275,14 +206,14 @@ def _row(operator: Operator, label: str, k: int, timing: Timing, watts: Power, c
         "kernel": operator.name,
         "class": operator.kind,
         "shape": operator.shape,
-        "implementation": label,
+        "implementation": operator.candidates[best[k] - workload.slices[k].start].label,
         "repeats": operator.repeats,
         "cycles": float(held.cycles),
         "time_us": total,
         "time_ms": total * operator.repeats / 1e3,
         "tflops": 2 * float(kernel.fma) / total * 1e-6,
-        "dram_gbs": float(timing.dram_bytes[k]) / total * 1e-3,
-        "power_w": float(watts.watts[k]),
+        "dram_gbs": float(launches.timing.dram_bytes[k]) / total * 1e-3,
+        "power_w": float(launches.power.watts[k]),
         "bound_by": max(us, key=lambda cause: us[cause]),
         **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
     }

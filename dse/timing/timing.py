@@ -7,6 +7,7 @@ from typing import Self
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dse.errors import InputError
@@ -128,7 +129,7 @@ class TimingModel(eqx.Module):
 
     def anonymous(self) -> Self:
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
-        return jax.tree.map(lambda x: jnp.asarray(x, float), self)
+        return jax.tree.map(lambda x: np.asarray(x, float), self)
 
     @property
     def calibration(self) -> str:

@@ -47,8 +47,9 @@ class Operator:
         )
 
 
-def fastest(times: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def fastest(times: np.ndarray, starts: np.ndarray, equal: float = 0.0) -> np.ndarray:
     """Return where the least time of each operator stands: ``times`` (candidates,) of all of them, one after the other,
-    each from its ``starts`` (operators,); the first of equals."""
+    each from its ``starts`` (operators,); the first of those that are longer by at most a share ``equal``."""
     ends = np.r_[starts[1:], len(times)]
-    return np.array([s + int(np.argmin(times[s:e])) for s, e in zip(starts, ends, strict=True)], int)
+    least = np.minimum.reduceat(times, starts) * (1.0 + equal)
+    return np.array([s + int(np.argmax(times[s:e] <= t)) for s, e, t in zip(starts, ends, least, strict=True)], int)

@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -26,8 +25,9 @@ from dse.search.explain import Explanation, covered, explain, explained
 from dse.search.moved import TOLERANCE, TOLERANCE_SHARE, agrees
 from dse.search.moves import moves, quantities
 from dse.search.names import ATTRIBUTE_WORDS, METRIC_WORDS, percent
-from dse.search.neighbourhood import NUMERIC, Neighbourhood
+from dse.search.neighbourhood import Neighbourhood
 from dse.search.roofline_points import TOTAL, bandwidth_gbs
+from dse.search.slopes import NUMERIC
 from dse.search.top import shortened
 from dse.sweep.run import run
 from dse.timing.amali import Amali
@@ -52,25 +52,17 @@ def with_an_edge() -> Workload:
 
 
 @pytest.fixture(scope="module")
-def wide() -> Any:
-    """Explanation and its neighbourhood in 64 bits."""
-    with jax.enable_x64(True):
-        workload, model, power = with_an_edge(), Amali(), power_choice("board", "power")
-        near = Neighbourhood(workload, model, power)
-        return explained(SHEET, workload, model, power, near), near
-
-
-@pytest.fixture(scope="module")
-def found(wide: Any) -> Explanation:
-    return wide[0]
+def found() -> Explanation:
+    return explained(SHEET, with_an_edge(), Amali(), power_choice("board", "power"))
 
 
 @pytest.mark.slow
-def test_elasticities_are_finite_differences_away_from_kinks(wide: Any) -> None:
-    (found, near), step = wide, 1e-5
-    numbers = SHEET.numbers()
+def test_elasticities_are_finite_differences_away_from_kinks() -> None:
+    step, numbers = 1e-5, SHEET.numbers()
     names = list(quantities(numbers)[0])
     with jax.enable_x64(True):
+        near = Neighbourhood(with_an_edge(), Amali(), power_choice("board", "power"))
+        found = explained(SHEET, near.workload, Amali(), power_choice("board", "power"), near)
         base, up, down = (
             near.evaluate([numbers | {name: numbers[name] * factor} for name in names])
             for factor in (1.0, 1 + step, 1 - step)
@@ -105,10 +97,7 @@ def test_the_elasticities_are_not_all_nothing(found: Explanation) -> None:
 def test_sentences_agree_with_running_the_changed_gpu(found: Explanation, name: str) -> None:
     rows = found.moves[found.moves["attribute"] == name].set_index("metric")
     attr = gpu_schema()[name]
-    with jax.enable_x64(True):
-        other = run(
-            changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test"), found.run.workload, found.run.model
-        )
+    other = run(changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test"), found.run.workload, found.run.model)
     told = [s for s in found.sentences() if s.startswith(rows["text"].iloc[0])]
     for metric in found.metrics:
         exact = other.metrics[metric][0] / found.run.metrics[metric][0] - 1

@@ -1,0 +1,129 @@
+"""A workload's launches on one GPU, kernel by kernel, and its phases where the board settles.
+
+The programs of generated kernels take all that they compute with as arguments: they are compiled once for every GPU,
+calibration and workload. Many designs of one space are :mod:`dse.sweep.evaluate`'s.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.compiling import filled_up, quick_filter_jit
+from dse.hardware.gpu import Gpu
+from dse.power.activity import activity, traced_activity
+from dse.power.board import BoardPower
+from dse.power.cap import at_clock, at_paces, shadow_between
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.power.sequence import Sequence, in_sequence
+from dse.sweep.candidates import EQUAL
+from dse.timing.occupancy import waves
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.engine import Host
+from dse.workload.kernel import Kernel
+from dse.workload.operator import fastest
+from dse.workload.traced import TracedKernel
+from dse.workload.workload import Workload
+
+OPERATORS = 64
+"""Operators that a workload is filled up to: those of most networks."""
+
+
+class Launches(NamedTuple):
+    """Kernels on one GPU, arrays (kernels,).
+
+    ``timing`` and ``power`` at the clock that is asked for, if nothing limits it; the busiest SM runs ``ctas`` in
+    ``waves``.
+    """
+
+    timing: Timing
+    power: Power
+    ctas: Array
+    waves: Array
+
+
+class Settled(NamedTuple):
+    """A phase where the board settles, and the ``timing`` of each operator's launch (operators,) at that clock."""
+
+    sequence: Sequence
+    timing: Timing
+
+
+class Chores(NamedTuple):
+    """What of a workload is run in a phase: how often each operator (operators,), and the times [us] of a serving
+    engine's host, beside the GPU and while it waits (None: there is none)."""
+
+    repeats: Array
+    host: tuple[Array, Array] | None
+
+
+def judge_candidates(model: TimingModel, power: BoardPower, workload: Workload, gpu: Gpu) -> Launches:
+    """Return every candidate of a workload on one GPU, NumPy arrays, without fast-math; traces in 64 bits."""
+    if workload.traced:
+        with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
+            found = [jax.jit(partial(on_trace, model, power, trace))(gpu) for trace in workload.traces]
+        return jax.tree.map(lambda *values: np.stack(values), *found)
+    found = _on_kernels(model.anonymous(), power, filled_up(workload.kernels), gpu)
+    return jax.tree.map(lambda x: np.asarray(x)[: len(workload.kernels.ctas)], found)
+
+
+def on_kernels(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> Launches:
+    """Return generated kernels on one GPU (the program before jit)."""
+
+    def one(kernel: Kernel) -> Launches:
+        timing = model(kernel, gpu)
+        return Launches(timing, power.uncapped(activity(kernel, timing, gpu), gpu), *_grid(kernel, gpu))
+
+    return jax.vmap(one)(kernels)
+
+
+_on_kernels = quick_filter_jit(on_kernels)
+
+
+def on_trace(model: TimingModel, power: BoardPower, trace: TracedKernel, gpus: Gpu) -> Launches:
+    """Return a traced kernel on GPUs, scalars or arrays (designs,) (the program before jit)."""
+    timing = model.on_trace(trace, gpus)
+    return Launches(timing, power.uncapped(traced_activity(trace, timing, gpus), gpus), *_grid(trace, gpus))
+
+
+def _grid(kernel: Kernel | TracedKernel, gpu: Gpu) -> tuple[Array, Array]:
+    """CTAs of the busiest SM and the waves they run in."""
+    grid = waves(kernel, gpu)
+    return grid.full * grid.resident + grid.rest, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0)
+
+
+def chosen_of(workload: Workload, candidates: Launches) -> np.ndarray:
+    """Return the candidate that runs fastest of each operator, counted through the workload, as a sweep chooses; the
+    operator's first where none runs."""
+    timing = candidates.timing
+    time = np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf)
+    return fastest(time, np.array([part.start for part in workload.slices]), EQUAL)
+
+
+def settle(power: PowerChoice, workload: Workload, phase: str, chosen: Launches, gpu: Gpu) -> Settled:
+    """Return one phase of a workload whose operators run as the kernels ``chosen`` (operators,), NumPy arrays."""
+    timing, watts = filled_up((chosen.timing, chosen.power), OPERATORS)
+    found = _settled(power.model, power.limit, timing, watts, chores(workload, phase, len(timing.clock_ghz)), gpu)
+    run, each = jax.tree.map(np.asarray, found)
+    return Settled(run, jax.tree.map(lambda x: x[: len(workload.operators)], each))
+
+
+def chores(workload: Workload, phase: str, count: int) -> Chores:
+    """Return what is run in a phase, its operators filled up to ``count`` by such as never run."""
+    repeats, host = workload.phase_repeats(phase), workload.host(phase)
+    times = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
+    return Chores(jnp.asarray(np.pad(repeats, (0, count - len(repeats))), float), times)
+
+
+def settled(model: BoardPower, limit: bool, timing: Timing, watts: Power, run: Chores, gpu: Gpu) -> Settled:
+    """Return launches where the board settles (the program before jit)."""
+    host = None if run.host is None else Host(*run.host)  # pyright: ignore[reportArgumentType]
+    sequence = in_sequence(PowerChoice(model, limit), timing, watts, run.repeats, gpu, host)
+    return Settled(sequence, at_clock(timing, sequence.clock, shadow_between(at_paces(timing))))
+
+
+_settled = quick_filter_jit(settled)
