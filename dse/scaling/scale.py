@@ -7,7 +7,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from dse.errors import InputError
-from dse.scaling.cliffs import Cliff, find_cliffs
+from dse.scaling.cliffs import Cliff, find_cliffs, untold_steps
 from dse.scaling.scale_model import METHODS, ScaleModels, interval
 from dse.scaling.table import Benchmark, Sheet, read_scale_table
 from dse.skipped import Skipped, why_skipped
@@ -74,11 +74,12 @@ class SheetAnswer:
 
 @dataclass(frozen=True)
 class ScaleAnswer:
-    """All sheets of a table, and what was not predicted: reason -> count."""
+    """All sheets of a table, what was not predicted (reason -> count), and what a reader must know beside."""
 
     table: str
     sheets: tuple[SheetAnswer, ...]
     skipped: dict[str, int]
+    notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse scale --json``."""
@@ -126,7 +127,21 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
         raise InputError(
             f"{name}: nothing can be predicted: {why_skipped(skipped) or 'no size is larger than the scale models'}"
         )
-    return ScaleAnswer(name, tuple(answers), dict(skipped))
+    notes = (note for answer in answers for note in _notes(answer))
+    return ScaleAnswer(name, tuple(answers), dict(skipped), tuple(notes))
+
+
+def _notes(answer: SheetAnswer) -> Iterator[str]:
+    """Steps of the miss rate in which a cliff cannot be seen."""
+    for benchmark in answer.sheet.benchmarks:
+        if benchmark.weak or benchmark.name not in answer.cliffs:
+            continue
+        for before, after in untold_steps(*_curve(benchmark, answer.small)):
+            yield (
+                f"{answer.sheet.name}: {benchmark.name}: mpki falls from {benchmark.at('mpki', before):g} to "
+                f"{benchmark.at('mpki', after):g} between {before:g} and {after:g} {answer.sheet.unit}s, by less than "
+                "2x a doubling: taken as no cliff; rows of sizes between would tell"
+            )
 
 
 def _answer(
@@ -172,9 +187,14 @@ def _cliffs(benchmark: Benchmark, small: float, large: float) -> tuple[Cliff, ..
     """Return the cliffs from the small model on, with their f_mem; weak scaling has none by definition."""
     if benchmark.weak:
         return ()
-    curve = [(n, m) for n, m in zip(benchmark.sizes, benchmark.mpki, strict=True) if n >= small and m is not None]
-    found = find_cliffs([n for n, _ in curve], [m for _, m in curve])
+    found = find_cliffs(*_curve(benchmark, small))
     return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after, large)) for cliff in found)
+
+
+def _curve(benchmark: Benchmark, small: float) -> tuple[list[float], list[float]]:
+    """Sizes from the small model on, and their miss rates."""
+    curve = [(n, m) for n, m in zip(benchmark.sizes, benchmark.mpki, strict=True) if n >= small and m is not None]
+    return [n for n, _ in curve], [m for _, m in curve]
 
 
 def _points(

@@ -65,6 +65,19 @@ def test_other_scale_models(tmp_path):
     assert any("lies below the large scale model" in r or "no size above" in r for r in answer.skipped)
 
 
+def test_sizes_left_out_make_no_cliff_but_a_note(tmp_path, capsys, monkeypatch):
+    """Each doubling falls by 1.3x: the prediction is the same whether the sizes between stand in the table or not."""
+    monkeypatch.chdir(tmp_path)
+    gap = HEAD + "x,8,100,64,0.5,\n,16,199,60,,\n,128,,25,,\n"
+    found, whole = scale(written(tmp_path, gap)), scale(written(tmp_path, gap + ",32,,45,,\n,64,,33,,\n", "u.csv"))
+    at = [p for p in found.sheets[0].points if p.size == 128]
+    assert [p.ipc for p in at] == [p.ipc for p in whole.sheets[0].points if p.size == 128]
+    assert whole.notes == ()
+    assert run_command(["scale", str(tmp_path / "t.csv")]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "t: x: mpki falls from 60 to 25 between 16 and 128 SMs, by less than 2x a doubling" in printed
+
+
 def test_same_answer_same_bytes(tmp_path):
     path = written(tmp_path, TABLE)
     assert scaling_page_html(scale(path)) == scaling_page_html(scale(path))
