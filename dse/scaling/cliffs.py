@@ -40,8 +40,8 @@ def find_cliffs(sizes: Sequence[float], mpki: Sequence[float]) -> tuple[Cliff, .
 
 
 def untold_steps(sizes: Sequence[float], mpki: Sequence[float]) -> tuple[tuple[float, float], ...]:
-    """Return the steps longer than a doubling, (size before, size after), that fall by more than FALL in all and by less
-    a doubling: no cliff is taken there, but sizes between might show one."""
+    """Return the steps longer than a doubling, (size before, size after), that fall by more than FALL in all, but not a
+    doubling: no cliff is taken there, but sizes between might show one."""
     return tuple(
         (a, b)
         for (a, before), (b, after) in pairwise(zip(sizes, mpki, strict=True))

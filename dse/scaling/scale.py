@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from dse.errors import InputError
 from dse.scaling.cliffs import Cliff, find_cliffs, untold_steps
 from dse.scaling.scale_model import METHODS, ScaleModels, interval
-from dse.scaling.table import Benchmark, Sheet, read_scale_table
+from dse.scaling.table import Benchmark, Sheet, read_scale_table, refuse_twice
 from dse.skipped import Skipped, why_skipped
 
 
@@ -121,6 +121,7 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
         raise InputError(f"--small {small:g} --large {large:g}: give two sizes, the smaller first")
     sheets = table if isinstance(table, list) else read_scale_table(Path(table))
     name = "sheets" if isinstance(table, list) else str(table)
+    refuse_twice(f"{name}: sheet", [sheet.name for sheet in sheets])
     skipped = Skipped()
     answers = [_answer(name, sheet, small, large, skipped) for sheet in sheets]
     if not any(answer.points for answer in answers):

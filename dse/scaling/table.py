@@ -1,6 +1,6 @@
 """Tables of performance and miss rate by system size: the authors' spreadsheet as it is, or a CSV of the same columns.
 
-A row is a benchmark at a size. The benchmark's name may stand in its first row only.
+A row is a benchmark at a size. The names of the benchmark and of its sheet may stand in their first row only.
 """
 
 import csv
@@ -43,6 +43,13 @@ MOST = 1_000_000
 
 SCALINGS = ("strong", "weak")
 
+ACCEPTED = {
+    "size": f"a whole number of SMs or chiplets, at most {MOST:,}", "ipc": "a positive number",
+    "mpki": "0 to 1000 misses per thousand instructions", "f_mem": "a fraction from 0 to below 1",
+    "seconds": "a positive number",
+}  # fmt: skip
+"""Number of a row -> what it may be."""
+
 
 @dataclass(frozen=True)
 class Benchmark:
@@ -50,6 +57,7 @@ class Benchmark:
 
     ``ipc`` [instruction/cycle], ``mpki`` [misses per thousand instructions], ``f_mem`` [1], ``seconds`` [s] of
     simulation, one for each of ``sizes``. ``weak``: the input grows with the system, so no cliff is looked for.
+    Raises InputError at numbers that a table may not hold either (ACCEPTED).
     """
 
     name: str
@@ -59,6 +67,24 @@ class Benchmark:
     f_mem: tuple[float | None, ...]
     seconds: tuple[float | None, ...]
     weak: bool = False
+
+    def __post_init__(self) -> None:
+        where = f"benchmark {self.name}"
+        if not self.sizes:
+            raise InputError(f"{where}: has no sizes; give those of its scale models, and those to predict")
+        for column in ("ipc", "mpki", "f_mem", "seconds"):
+            values = getattr(self, column)
+            if len(values) != len(self.sizes):
+                raise InputError(
+                    f"{where}: {column} has {len(values)} values of {len(self.sizes)} sizes; give one each"
+                )
+            for size, value in zip(self.sizes, values, strict=True):
+                _check(f"{where}: size {size:g}", column, value)
+        for size in self.sizes:
+            _check(where, "size", size)
+        for first, second in pairwise(self.sizes):
+            if first >= second:
+                raise InputError(f"{where}: size {second:g} follows {first:g}; give each size once, ascending")
 
     def at(self, column: str, size: float) -> float | None:
         """Return the value of a column at a size, None where there is none."""
@@ -78,19 +104,31 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Benchmarks of one table; ``unit`` is what sizes count: SM or chiplet."""
+    """Benchmarks of one table, each once (InputError); ``unit`` is what sizes count: SM or chiplet."""
 
     name: str
     unit: str
     benchmarks: tuple[Benchmark, ...]
+
+    def __post_init__(self) -> None:
+        if not self.benchmarks:
+            raise InputError(f"sheet {self.name}: has no benchmarks; give one or more")
+        refuse_twice(f"sheet {self.name}: benchmark", [b.name for b in self.benchmarks])
+
+
+def refuse_twice(what: str, names: Sequence[str]) -> None:
+    """Raise InputError at a name that stands twice; ``what`` is named."""
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise InputError(f"{what} {name} stands twice; give it once")
 
 
 def read_scale_table(path: Path) -> list[Sheet]:
     """Read a spreadsheet (.xlsx, a table a sheet) or a CSV; raises InputError with the sheet, the row and the remedy.
 
     Columns: benchmark; size (or #SM, #Chiplet); ipc; mpki (strong scaling); f_mem, a fraction (or text, "Fmem = 52",
-    in percent); simulation_time_s; scaling (strong or weak; without it a sheet whose name holds "weak" is weak);
-    sheet (CSV only). A row whose ipc is empty is a size to predict.
+    in percent); simulation_time_s; scaling (strong or weak, in any row of a benchmark; without it a sheet whose name
+    holds "weak" is weak); sheet. A row whose ipc is empty is a size to predict.
     """
     path = Path(path)
     if not path.exists():
@@ -138,22 +176,34 @@ def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:
         return []
     where = f"{path}: sheet {name}" if path.suffix.lower() == ".xlsx" else str(path)
     places, unit = _places(where, rows[0])
+    width = max(place for place, cell in enumerate(rows[0]) if _given(cell)) + 1
     tables: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    benchmark = ""
+    benchmark, table = "", name
     for number, cells in enumerate(rows[1:], start=2):
         if not _filled(cells):
             continue
         at = f"{where}: row {number}"
+        _refuse_beyond(at, cells[width:], width)
         row = {key: cells[place] if place < len(cells) else None for key, place in places.items()}
         benchmark = str(row["benchmark"]).strip() if _given(row["benchmark"]) else benchmark
         if not benchmark:
             raise InputError(f"{at}: no benchmark is named, in this row or above; name it in its first row")
-        table = str(row["sheet"]).strip() if _given(row.get("sheet")) else name
-        tables.setdefault(table, {}).setdefault(benchmark, []).append(_row(at, table, row))
+        table = str(row["sheet"]).strip() if _given(row.get("sheet")) else table
+        tables.setdefault(table, {}).setdefault(benchmark, []).append(_row(at, row))
     return [
-        Sheet(table, unit, tuple(_benchmark(where, b, points) for b, points in benchmarks.items()))
+        Sheet(table, unit, tuple(_benchmark(table, b, points, "mpki" in places) for b, points in benchmarks.items()))
         for table, benchmarks in tables.items()
     ]
+
+
+def _refuse_beyond(at: str, cells: Sequence[Any], width: int) -> None:
+    """Refuse what stands beyond the header, as :func:`dse.csv_table.read_csv` does: a comma in a number moves cells."""
+    beyond = [cell for cell in cells if _given(cell)]
+    if beyond:
+        raise InputError(
+            f"{at}: {str(beyond[0]).strip()!r} stands beyond the {width} columns of the header; give a cell a column, "
+            "with quotes around one that holds a comma"
+        )
 
 
 def _places(where: str, header: Sequence[Any]) -> tuple[dict[str, int], str]:
@@ -176,41 +226,36 @@ def _places(where: str, header: Sequence[Any]) -> tuple[dict[str, int], str]:
     return places, "chiplet" if "chiplet" in keys[places["size"]] else "SM"
 
 
-def _row(at: str, table: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row's numbers, checked."""
+def _row(at: str, row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row's numbers, checked, and its scaling, "" where it says none."""
     scaling = str(row["scaling"]).strip().lower() if _given(row.get("scaling")) else ""
     if scaling and scaling not in SCALINGS:
         raise InputError(f"{at}: scaling is {row['scaling']!r}; give strong or weak")
-    weak = scaling == "weak" if scaling else "weak" in table.lower()
-    if not weak and "mpki" not in row:
-        raise InputError(
-            f"{at}: no column mpki; strong scaling needs it at every size, to find cliffs (weak scaling, marked by a "
-            "column scaling or by the sheet's name, does not)"
-        )
-    numbers = {key: _number(at, key, row.get(key)) for key in ("size", "ipc", "mpki", "seconds")}
+    numbers = {key: _check(at, key, row.get(key)) for key in ("size", "ipc", "mpki", "seconds")}
     if numbers["size"] is None:
         raise InputError(f"{at}: no size; give the number of SMs or chiplets")
-    for key in ("size", "ipc", "seconds"):
-        value = numbers[key]
-        if value is not None and value <= 0:
-            raise InputError(f"{at}: {key} is {value:g}; give a positive number")
-    if numbers["size"] > MOST:
-        raise InputError(f"{at}: size is {numbers['size']:g}; give at most {MOST:,} SMs or chiplets")
-    if numbers["mpki"] is not None and not 0 <= numbers["mpki"] <= 1000:
-        raise InputError(f"{at}: mpki is {numbers['mpki']:g}; give 0 to 1000 misses per thousand instructions")
-    return numbers | {"f_mem": _f_mem(at, row), "weak": weak, "at": at}
+    return numbers | {"f_mem": _f_mem(at, row), "scaling": scaling, "at": at}
 
 
 def _f_mem(at: str, row: dict[str, Any]) -> float | None:
-    """Return f_mem as a fraction: a number is one, the text "Fmem = 52" and a column in % are percent."""
+    """Return f_mem as a fraction: a number is one, the text "Fmem = 52" and a column in % are percent.
+
+    Of a text that is at most 1 and has no % sign, nobody can tell which it is.
+    """
     percent = _given(row.get("f_mem_percent"))
     value = row["f_mem_percent"] if percent else row.get("f_mem")
     if not _given(value):
         return None
     text = str(value).strip()
+    told = percent or text.endswith("%")
     if "=" in text or text.endswith("%"):
         text, percent = text.split("=")[-1].rstrip("% "), True
     number = _number(at, "f_mem", text)
+    if percent and not told and 0 < (number or 0.0) <= 1:
+        raise InputError(
+            f"{at}: f_mem is {value!r}, a fraction or percent; give the number alone if it is a fraction, with a "
+            "% sign if it is percent"
+        )
     share = (number or 0.0) / (100.0 if percent else 1.0)
     if not 0 <= share < 1:
         raise InputError(
@@ -219,15 +264,35 @@ def _f_mem(at: str, row: dict[str, Any]) -> float | None:
     return share
 
 
-def _benchmark(where: str, name: str, points: list[dict[str, Any]]) -> Benchmark:
+def _benchmark(table: str, name: str, points: list[dict[str, Any]], has_mpki: bool) -> Benchmark:
+    """Return the rows of a benchmark as one, weak where one of them or else the table's name says so."""
     points = sorted(points, key=lambda p: p["size"])
     for first, second in pairwise(points):
         if first["size"] == second["size"]:
             raise InputError(f"{second['at']}: benchmark {name} has size {second['size']:g} twice; give each size once")
-    if len({p["weak"] for p in points}) > 1:
+    told = {p["scaling"] for p in points if p["scaling"]}
+    if len(told) > 1:
         raise InputError(f"{points[0]['at']}: benchmark {name} is strong and weak; give one scaling")
+    weak = "weak" in told if told else "weak" in table.lower()
+    if not weak and not has_mpki:
+        raise InputError(
+            f"{points[0]['at']}: no column mpki; strong scaling needs it at every size, to find cliffs (weak scaling, "
+            "marked by a column scaling or by the sheet's name, does not)"
+        )
     columns = {key: tuple(p[key] for p in points) for key in ("ipc", "mpki", "f_mem", "seconds")}
-    return Benchmark(name, tuple(p["size"] for p in points), weak=points[0]["weak"], **columns)
+    return Benchmark(name, tuple(p["size"] for p in points), weak=weak, **columns)
+
+
+def _check(at: str, key: str, value: Any) -> float | None:
+    """Return a number of ACCEPTED, None where there is none."""
+    number = _number(at, key, value)
+    if number is None:
+        return None
+    whole = 0 < number <= MOST and number % 1 == 0
+    fits = {"size": whole, "mpki": 0 <= number <= 1000, "f_mem": 0 <= number < 1}
+    if not fits.get(key, number > 0):
+        raise InputError(f"{at}: {key} is {number:.15g}; give {ACCEPTED[key]}")
+    return number
 
 
 def _number(at: str, key: str, value: Any) -> float | None:

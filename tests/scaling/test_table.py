@@ -4,7 +4,8 @@ import openpyxl
 import pytest
 
 from dse.errors import InputError
-from dse.scaling.table import read_scale_table
+from dse.scaling.scale import scale
+from dse.scaling.table import Benchmark, Sheet, read_scale_table
 
 HEAD = "benchmark,size,ipc,mpki,f_mem,simulation_time_s\n"
 ROWS = "a,8,10,5,0.4,60\n,16,19,5,,130\n,32,,1,,\nb,8,20,1,,\n,16,40,1,,\n"
@@ -60,6 +61,63 @@ def test_sheets_and_weak_scaling_by_column(tmp_path):
     assert [(s.name, s.unit, s.benchmarks[0].weak) for s in sheets] == [("x", "chiplet", True), ("y", "chiplet", True)]
 
 
+def test_scaling_and_sheet_in_the_first_row_only(tmp_path):
+    text = "sheet,benchmark,size,ipc,scaling\nx,a,4,1,weak\n,,8,2,\ny,a,4,1,\n,,8,2,weak\n"
+    sheets = read_scale_table(written(tmp_path, text))
+    assert [(s.name, s.benchmarks[0].sizes, s.benchmarks[0].weak) for s in sheets] == [
+        ("x", (4, 8), True), ("y", (4, 8), True),
+    ]  # fmt: skip
+
+
+def test_cells_beyond_the_header_of_a_spreadsheet(tmp_path):
+    book = openpyxl.Workbook()
+    for row in (("benchmark", "size", "ipc", "mpki", None), ("a", 8, 1.0, 5.0, None), ("a", 16, 1, 100, 5.0)):
+        book.active.append(row)  # pyright: ignore
+    book.save(tmp_path / "t.xlsx")
+    with pytest.raises(InputError, match=r"sheet Sheet: row 3: '5(\.0)?' stands beyond the 4 columns of the header"):
+        read_scale_table(tmp_path / "t.xlsx")
+
+
+@pytest.mark.parametrize("text", ["Fmem = 0.52 %", "0.52%", "Fmem=.52%"])
+def test_a_small_share_with_its_sign_is_percent(tmp_path, text):
+    (sheet,) = read_scale_table(written(tmp_path, HEAD + f"a,8,10,5,{text},\n"))
+    assert sheet.benchmarks[0].f_mem == (pytest.approx(0.0052),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"ipc": (0.0, 190.0)}, "benchmark x: size 8: ipc is 0; give a positive number"),
+        ({"ipc": (100.0, -5.0)}, "benchmark x: size 16: ipc is -5"),
+        ({"ipc": (100.0, float("nan"))}, "size 16: ipc is nan; give a number"),
+        ({"ipc": (100.0,)}, "ipc has 1 values of 2 sizes; give one each"),
+        ({"mpki": (5.0, 2000.0)}, "mpki is 2000; give 0 to 1000"),
+        ({"f_mem": (52.0, None)}, "f_mem is 52; give a fraction from 0 to below 1"),
+        ({"seconds": (0.0, None)}, "seconds is 0; give a positive number"),
+        ({"sizes": (16.0, 8.0)}, "size 8 follows 16; give each size once, ascending"),
+        ({"sizes": (8.0, 16.5)}, "size is 16.5; give a whole number"),
+        ({"sizes": (), "ipc": (), "mpki": (), "f_mem": (), "seconds": ()}, "has no sizes"),
+    ],
+)
+def test_records_are_held_to_what_tables_are(changes, sentence):
+    columns = {"sizes": (8.0, 16.0), "ipc": (100.0, 190.0), "mpki": (5.0, 5.0), "f_mem": (None,) * 2}
+    with pytest.raises(InputError) as refused:
+        Benchmark("x", **columns | {"seconds": (None,) * 2} | changes)
+    assert sentence in str(refused.value)
+
+
+def test_records_hold_each_name_once():
+    one = Benchmark("x", (8.0, 16.0), (1.0, 2.0), (5.0, 5.0), (None,) * 2, (None,) * 2)
+    for make, sentence in (
+        (lambda: Sheet("s", "SM", ()), "sheet s: has no benchmarks"),
+        (lambda: Sheet("s", "SM", (one, one)), "sheet s: benchmark x stands twice; give it once"),
+        (lambda: scale([Sheet("s", "SM", (one,))] * 2), "sheets: sheet s stands twice"),
+    ):
+        with pytest.raises(InputError) as refused:
+            make()
+        assert sentence in str(refused.value)
+
+
 def test_spreadsheet_with_percent_text_and_an_empty_sheet(tmp_path):
     book = openpyxl.Workbook()
     book.active.title = "mineWeak"  # pyright: ignore
@@ -86,10 +144,22 @@ def test_spreadsheet_with_percent_text_and_an_empty_sheet(tmp_path):
         (HEAD + "a,8,nan,5,,\n", "row 2: ipc is 'nan'; give a number"),
         (HEAD + "a,,10,5,,\n", "row 2: no size"),
         (HEAD + "a,0,10,5,,\n", "row 2: size is 0"),
-        (HEAD + "a,8,10,5,,\n,1e300,,5,,\n", "row 3: size is 1e+300; give at most 1,000,000 SMs or chiplets"),
+        (
+            HEAD + "a,8,10,5,,\n,1e300,,5,,\n",
+            "row 3: size is 1e+300; give a whole number of SMs or chiplets, at most 1,000,000",
+        ),
         (HEAD + ",8,10,5,,\n", "row 2: no benchmark is named"),
         (HEAD + "a,8,10,-1,,\n", "row 2: mpki is -1"),
         (HEAD + "a,8,10,5,52,\n", "row 2: f_mem is '52'; give a fraction"),
+        (
+            HEAD + "a,8,10,5,Fmem = 0.52,\n",
+            "row 2: f_mem is 'Fmem = 0.52', a fraction or percent; give the number",
+        ),
+        (HEAD + "a,8,10,5,Fmem = 1,\n", "row 2: f_mem is 'Fmem = 1', a fraction or percent"),
+        (HEAD + "a,100000.2,10,5,,\n", "row 2: size is 100000.2; give a whole number"),
+        (HEAD + "a,8,1,100,5.0,,60\n", "row 2: '60' stands beyond the 6 columns of the header; give a cell a column"),
+        ("benchmark,size,ipc,mpki,\na,8,1,100,5\n", "row 2: '5' stands beyond the 4 columns"),  # none is named there
+        ("benchmark,size,ipc,mpki,scaling\na,8,1,1,weak\n,16,2,1,strong\n", "row 2: benchmark a is strong and weak"),
         (HEAD + "a,8,10,5,,\na,8,11,5,,\n", "row 3: benchmark a has size 8 twice"),
         ("benchmark,size,ipc,mpki,scaling\na,8,1,1,steady\n", "scaling is 'steady'; give strong or weak"),
         (
