@@ -55,7 +55,5 @@ def coverage_text(answer: SheetAnswer) -> str:
 
 
 def scaling_notes(answer: ScaleAnswer) -> list[str]:
-    """Return what was skipped and why, the answer's own notes, and what few benchmarks do not say."""
-    said = [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()] + list(answer.notes)
-    alone = [s.sheet.name for s in answer.sheets if len(s.cliffs) == 1 and s.errors()]
-    return said + [f"{name}: one benchmark only; its errors say nothing of others" for name in alone]
+    """Return what was skipped and why, and the answer's own notes."""
+    return [f"skipped: {reason} ({count})" for reason, count in answer.skipped.items()] + list(answer.notes)

@@ -39,7 +39,7 @@ def _predictions(answer: SheetAnswer) -> Table:
     last = ""
     for point in (p for p in answer.points if p.method == "recursion" and p.interval):
         low, high = point.interval or (0.0, 0.0)
-        off = "" if point.truth is None else f"{signed(100 * (point.ipc / point.truth - 1), 1)} %"
+        off = "" if point.off is None else f"{signed(point.off, 1)} %"
         name = point.benchmark + (" (cliff)" if answer.cliffs[point.benchmark] else "")
         cells = [f"{point.size:g}", number(point.ipc), f"{number(low)} to {number(high)}", off]
         table.add_row("" if name == last else name, *cells)

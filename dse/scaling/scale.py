@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from dse.errors import InputError
 from dse.scaling.cliffs import Cliff, find_cliffs, untold_steps
-from dse.scaling.scale_model import METHODS, ScaleModels, interval
+from dse.scaling.scale_model import METHODS, NOTHING, ScaleModels, falls_to_nothing, interval
 from dse.scaling.table import Benchmark, Sheet, read_scale_table, refuse_twice
 from dse.skipped import Skipped, why_skipped
 
@@ -27,7 +27,19 @@ class Point(NamedTuple):
     @property
     def error(self) -> float | None:
         """Absolute error [%], None without a truth."""
-        return None if self.truth is None else 100 * abs(self.ipc / self.truth - 1)
+        return None if self.off is None else abs(self.off)
+
+    @property
+    def off(self) -> float | None:
+        """Signed error [%], None without a truth."""
+        return None if self.truth is None else 100 * (self.ipc / self.truth - 1)
+
+    def document(self) -> dict[str, Any]:
+        """Return the row of the JSON document."""
+        return {
+            "benchmark": self.benchmark, "size": self.size, "method": self.method, "ipc": self.ipc,
+            "interval": self.interval, "truth": self.truth, "off_percent": self.off,
+        }  # fmt: skip
 
 
 class SpeedUp(NamedTuple):
@@ -62,6 +74,13 @@ class SheetAnswer:
             for method, by_size in found.items()
         }
 
+    def predictions(self) -> dict[str, dict[str, dict[str, float]]]:
+        """Return method -> benchmark -> size -> IPC."""
+        found: dict[str, dict[str, dict[str, float]]] = {method: {} for method in METHODS}
+        for point in self.points:
+            found[point.method].setdefault(point.benchmark, {})[f"{point.size:.0f}"] = point.ipc
+        return found
+
     def coverage(self) -> dict[float, tuple[int, int]]:
         """Return size -> (truths inside the recursion's interval, truths)."""
         found: dict[float, list[bool]] = {}
@@ -82,20 +101,37 @@ class ScaleAnswer:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON document of ``dse scale --json``."""
-        predictions: dict[str, Any] = {}
-        for answer in self.sheets:
-            methods = predictions.setdefault(answer.sheet.name, {method: {} for method in METHODS})
-            for point in answer.points:
-                methods[point.method].setdefault(point.benchmark, {})[f"{point.size:g}"] = point.ipc
-        errors = {
-            answer.sheet.name: {
-                method: {f"{size:g}": error for size, error in answer.errors().get(method, {}).items()}
-                for method in METHODS
-            }
-            for answer in self.sheets
+        """Return the JSON document of ``dse scale --json``: by sheet's name; ``points`` are ``predictions`` as rows,
+        with what is known of each."""
+        sheets = {answer.sheet.name: answer for answer in self.sheets}
+        return {
+            "table": self.table,
+            "scale_models": {
+                name: {"unit": one.sheet.unit, "small": one.small, "large": one.large} for name, one in sheets.items()
+            },
+            "predictions": {name: one.predictions() for name, one in sheets.items()},
+            "errors": {
+                name: {method: _by_size(one.errors().get(method, {})) for method in METHODS}
+                for name, one in sheets.items()
+            },
+            "points": [{"sheet": name} | point.document() for name, one in sheets.items() for point in one.points],
+            "coverage": {
+                name: _by_size({size: {"inside": held, "truths": n} for size, (held, n) in one.coverage().items()})
+                for name, one in sheets.items()
+            },
+            "cliffs": {
+                name: {benchmark: [cliff._asdict() for cliff in found] for benchmark, found in one.cliffs.items()}
+                for name, one in sheets.items()
+            },
+            "speed_ups": [{"sheet": name} | s._asdict() for name, one in sheets.items() for s in one.speed_ups],
+            "notes": list(self.notes),
+            "skipped": self.skipped,
         }
-        return {"predictions": predictions, "errors": errors, "skipped": self.skipped}
+
+
+def _by_size(found: dict[float, Any]) -> dict[str, Any]:
+    """The same by the size's text, as keys of JSON are."""
+    return {f"{size:.0f}": value for size, value in found.items()}
 
 
 def scale(table: str | Path | list[Sheet], small: float | None = None, large: float | None = None) -> ScaleAnswer:
@@ -133,7 +169,9 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
 
 
 def _notes(answer: SheetAnswer) -> Iterator[str]:
-    """Steps of the miss rate in which a cliff cannot be seen."""
+    """Steps of the miss rate in which a cliff cannot be seen, and what one benchmark does not say."""
+    if len(answer.cliffs) == 1 and answer.errors():
+        yield f"{answer.sheet.name}: one benchmark only; its errors say nothing of others"
     for benchmark in answer.sheet.benchmarks:
         if benchmark.weak or benchmark.name not in answer.cliffs:
             continue
@@ -206,13 +244,14 @@ def _points(
         for name, method in METHODS.items():
             try:
                 ipc = method(models, cliffs, size)
-                trusted = interval(models, cliffs, size) if name == "recursion" else None
             except InputError as error:
                 skipped[f"{name}: {error}"] += 1
                 continue
-            if ipc <= 0:
-                skipped[f"{name}: extrapolates to an IPC below zero"] += 1
+            if falls_to_nothing(models, ipc):
+                why = f"falls below {NOTHING:g} of the large scale model's IPC: no prediction, and in no interval"
+                skipped[f"{name}: {why}"] += 1
                 continue
+            trusted = interval(models, cliffs, size) if name == "recursion" else None
             yield Point(name, benchmark.name, size, ipc, truth, trusted)
 
 

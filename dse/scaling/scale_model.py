@@ -100,18 +100,28 @@ SPREAD = (*SEES_CLIFFS, "linear", "power_law")
 count."""
 
 
+NOTHING = 0.01
+"""Share of the large scale model's IPC below which an extrapolation has fallen to nothing."""
+
+
+def falls_to_nothing(models: ScaleModels, ipc: float) -> bool:
+    """Whether what a method says of a larger size is no prediction: next to nothing, or less."""
+    return ipc < NOTHING * models.IPC_L
+
+
 def interval(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> tuple[float, float]:
     """Return how far to trust the recursion at a size: low and high IPC, a factor to either side.
 
     The factor reaches the farthest of the methods of SPREAD and of scaling on from the large model without a
-    correction: what the two models leave open. It is a disagreement between methods, not a confidence level; how often
-    it held the truth on the authors' table is in ``experiments/009_scale_model``. Raises InputError as the methods do.
+    correction: what the two models leave open; those that fall to nothing do not count. It is a disagreement between
+    methods, not a confidence level; how often it held the truth on the authors' table is in
+    ``experiments/009_scale_model``. Raises InputError as the methods do.
     """
     at = recursion(models, cliffs, target)
     crossed = any(target > cliff.before for cliff in cliffs)
     others = [METHODS[name](models, cliffs, target) for name in (SEES_CLIFFS if crossed else SPREAD)]
     others.append(_compounding(models, cliffs, target, 1.0))
-    factor = max(max(other / at, at / other) for other in others if other > 0)
+    factor = max(max(other / at, at / other) for other in others if not falls_to_nothing(models, other))
     return at / factor, at * factor
 
 

@@ -29,7 +29,8 @@ def test_document(tmp_path, capsys):
     assert run_command(["scale", str(path), "--json", "-o", str(page)]) == 0
     captured = capsys.readouterr()
     document = json.loads(captured.out)
-    assert list(document) == ["predictions", "errors", "skipped"]
+    assert list(document) == ["table", "scale_models", "predictions", "errors", "points", "coverage", "cliffs",
+                              "speed_ups", "notes", "skipped"]  # fmt: skip
     assert list(document["predictions"]) == list(document["errors"]) == ["t"]
     assert list(document["predictions"]["t"]) == list(document["errors"]["t"]) == list(METHODS)
     assert set(document["predictions"]["t"]["recursion"]) == {"flat"}
@@ -39,6 +40,15 @@ def test_document(tmp_path, capsys):
     c0 = 2 - 20 / 19
     assert document["errors"]["t"]["recursion"]["32"]["mean"] == pytest.approx(100 * (1 - 38 * c0 / 36))
     assert document["errors"]["t"]["proportional"]["32"]["max"] == pytest.approx(400)
+    assert document["scale_models"] == {"t": {"unit": "SM", "small": 8, "large": 16}}
+    (point,) = (p for p in document["points"] if (p["method"], p["benchmark"], p["size"]) == ("recursion", "flat", 32))
+    assert (point["sheet"], point["truth"]) == ("t", 36)
+    assert point["off_percent"] == pytest.approx(100 * (38 * c0 / 36 - 1))
+    low, high = point["interval"]
+    assert low < point["ipc"] < high
+    assert document["coverage"]["t"]["32"] == {"inside": 1, "truths": 1}
+    assert document["cliffs"]["t"]["cliff"] == [{"before": 16, "after": 32, "f_mem": None}]
+    assert document["speed_ups"] == [{"sheet": "t", "benchmark": "flat", "size": 32, "factor": 300 / 190}]
     reasons = " ".join(document["skipped"])
     for part in ("needs f_mem", "no faster than half", "no ipc at 8 or 16", "without mpki at every size"):
         assert part in reasons
@@ -76,6 +86,23 @@ def test_sizes_left_out_make_no_cliff_but_a_note(tmp_path, capsys, monkeypatch):
     assert run_command(["scale", str(tmp_path / "t.csv")]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "t: x: mpki falls from 60 to 25 between 16 and 128 SMs, by less than 2x a doubling" in printed
+
+
+def test_large_sizes_keep_their_names(tmp_path):
+    found = scale(written(tmp_path, HEAD + "x,8,10,5,,\n,16,20,5,,\n,999999,,5,,\n,1000000,,5,,\n")).document()
+    assert list(found["predictions"]["t"]["recursion"]["x"]) == ["999999", "1000000"]
+
+
+def test_what_falls_to_nothing_is_told_and_no_prediction(tmp_path):
+    answer = scale(written(tmp_path, HEAD + "x,64,100,5,,\n,80,80,5,,\n,160,,5,,\n,640,,5,,\n,1000000,,5,,\n"))
+    found = {(p.method, p.size): p for p in answer.sheets[0].points}
+    assert ("recursion", 640) not in found and ("linear", 160) not in found
+    assert all(p.ipc >= 0.8 for p in found.values())
+    low, _ = found["recursion", 160].interval
+    assert low > 0
+    why = "falls below 0.01 of the large scale model's IPC: no prediction, and in no interval"
+    assert answer.skipped[f"recursion: {why}"] == 2
+    assert answer.skipped[f"linear: {why}"] == 3
 
 
 def test_same_answer_same_bytes(tmp_path):

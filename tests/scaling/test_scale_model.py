@@ -106,6 +106,16 @@ def test_an_interval_beyond_a_cliff_is_of_the_methods_that_see_it():
     assert max(blind / at, at / blind) != pytest.approx(factor)
 
 
+def test_an_interval_leaves_out_what_falls_to_nothing():
+    """From 100 at 64 to 80 at 80, the line crosses zero before 160."""
+    falling = ScaleModels(64, 100.0, 80, 80.0)
+    assert METHODS["linear"](falling, (), 160) < 0
+    low, high = interval(falling, (), 160)
+    at = recursion(falling, (), 160)
+    assert high / at == pytest.approx(160 / at)
+    assert low == pytest.approx(at**2 / 160)
+
+
 def test_steps_that_give_no_number_are_refused():
     close = ScaleModels(100, 100.0, 101, 101.5)
     with pytest.raises(InputError, match="the ratio of the scale models gives no number at 100000"):
