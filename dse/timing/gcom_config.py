@@ -11,6 +11,9 @@ from dse.tables import read_table
 
 _TABLE = "sass/gcom_config.csv"
 
+CLOCK_GHZ = (0.1, 10.0)
+"""Clocks of a GPU [GHz], with room around any that was built: what lies outside is in another unit."""
+
 
 @dataclass(frozen=True)
 class GcomConfig:
@@ -40,12 +43,19 @@ def read_gcom_config(path: Path | str) -> GcomConfig:
     for number, key, value in _assignments(Path(path)):
         if key in schema:
             found[key] = _parse(schema[key], value, f"{path}, line {number}")
+            _refuse_clock(key, found[key], f"{path}, line {number}")
         elif key not in ignored:
             ignored.append(key)
     if not found:
         raise InputError(f"{path}: holds no key of a GCoM configuration; lines '<type> <key> = <value>' were expected")
     assumed = tuple(key for key, row in schema.items() if key not in found and row["optional"] != "1")
     return GcomConfig(str(path), default_values() | found, tuple(ignored), assumed)
+
+
+def _refuse_clock(key: str, value: Any, where: str) -> None:
+    low, high = CLOCK_GHZ
+    if key == "coreFreq" and not low <= value <= high:
+        raise InputError(f"{where}: coreFreq = {value:g} is no GPU's clock in GHz; give {low:g} to {high:g} GHz")
 
 
 def default_values() -> dict[str, Any]:

@@ -20,6 +20,7 @@ LATEST_VERSION = 5
 _BLOCK = 1 << 20
 _MOST_HEADER = 1 << 16
 _MOST_COUNT = 1 << 31
+_MOST_REGISTERS = 255  # a thread's, of every compute capability here: CUDA programming guide, technical specifications
 _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 
 
@@ -211,7 +212,9 @@ def read_header(text: TraceText) -> KernelHeader:
         if line.startswith("-") and equals:
             fields[key.strip()], places[key.strip()] = value.strip(), text.where()
     at = _Fields(text, fields, places)
-    version = at.number("accelsim tracer version")
+    version, registers = at.number("accelsim tracer version"), at.number("nregs")
+    if registers > _MOST_REGISTERS:
+        raise InputError(f"{places['nregs']}: nregs = {registers} is not a thread's; give at most {_MOST_REGISTERS}")
     if not 1 <= version <= LATEST_VERSION:
         raise InputError(f"{places['accelsim tracer version']}: tracer version {version} is not known; 1 to 5 are")
     return KernelHeader(
@@ -219,7 +222,7 @@ def read_header(text: TraceText) -> KernelHeader:
         grid=at.dimensions("grid dim"),
         block=at.dimensions("block dim"),
         shared_bytes=at.number("shmem"),
-        registers=at.number("nregs"),
+        registers=registers,
         binary=at.number("binary version"),
         version=version,
         line_info=at.number("enable lineinfo", "0") != 0,

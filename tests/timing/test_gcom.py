@@ -141,6 +141,8 @@ def test_config_reports_what_it_ignores(write_config) -> None:
         ({"numSMs": "many"}, "line 1: numSMs = 'many'"),
         ({"numSMs": 0}, "of at least 1"),
         ({"coreFreq": "nan"}, "coreFreq = 'nan'"),
+        ({"coreFreq": "1365"}, "coreFreq = 1365 is no GPU's clock in GHz; give 0.1 to 10 GHz"),  # in MHz
+        ({"coreFreq": "0.001365"}, "coreFreq = 0.001365 is no GPU's clock in GHz"),
         ({"wrapSchedulePolicy": "fifo"}, "gto|lrr"),
         ({"sharedMemSizeOption": "{2, 1}"}, "sharedMemSizeOption"),
         ({"sharedMemSizeOption": "{}"}, "sharedMemSizeOption"),

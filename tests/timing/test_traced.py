@@ -232,7 +232,7 @@ def test_what_cannot_run_is_infeasible(tmp_path: Path, model: TimingModel) -> No
 
 def test_sentences(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not fit on an SM"):
-        kernel(tmp_path, mixed_ctas(), nregs=3000)
+        kernel(tmp_path, mixed_ctas(), shmem=300_000)
     with pytest.raises(InputError, match="has no instructions"):
         kernel(tmp_path, [[[]]])
     with pytest.raises(InputError, match=r"shape of the tensor instruction 'HMMA\.999'"):

@@ -121,6 +121,7 @@ def test_opcodes_of_later_machines() -> None:
         (("#END_TB", ""), "#END_TB was expected"),
         (("EXIT 0", "EXIT 9"), "at most 1 destination and 4 source"),
         (("-nregs = 16", ""), "no line '-nregs"),
+        (("-nregs = 16", "-nregs = 256"), "nregs = 256 is not a thread's; give at most 255"),
         (("-shmem = 0", "-shmem = many"), "shmem = 'many'"),
         ((" 4 1 0x7fff00000000 4", " 4 1 0x7fff00000000"), "addresses do not fit"),
         ((" 4 1 0x7fff00000000 4", " 4 7 0x7fff00000000"), "address mode"),
