@@ -45,8 +45,10 @@ def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Serie
         why[batch.notna() & ~((batch > 0) & (batch % 1 == 0))] = f"{op} whose batch is no positive whole number"
     if op == "bmm":
         why[batch.isna()] = "bmm without its batch"
-    why[(numbers % 1 != 0).any(axis=1)] = f"{op} whose {', '.join(shape)} are not whole"
-    why[~(numbers > 0).all(axis=1)] = f"{op} without its {', '.join(shape)}"
+    names = ", ".join(shape)
+    why[(numbers % 1 != 0).any(axis=1)] = f"{op} whose {names} are not whole"
+    why[(numbers <= 0).any(axis=1)] = f"{op} whose {names} are not positive"
+    why[numbers.isna().any(axis=1)] = f"{op} without its {names}"
     return why
 
 

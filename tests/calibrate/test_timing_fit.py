@@ -206,7 +206,7 @@ def test_shapes_that_no_product_has_and_repeated_rows_are_skipped(measured, tmp_
     pd.concat([good, *bad, good.head(10)]).to_csv(tmp_path / "t.csv", index=False)
     answer = calibrate_timing("h100_sxm", [tmp_path / "t.csv"])
     assert sum(fit.rows + fit.rows_left_out for fit in answer.fits) == 40
-    assert answer.skipped == {"repeats another row in every column": 10, "gemm without its m, n, k": 2,
+    assert answer.skipped == {"repeats another row in every column": 10, "gemm whose m, n, k are not positive": 2,
                               "gemm whose m, n, k are not whole": 1}  # fmt: skip
 
 

@@ -81,7 +81,7 @@ def test_what_is_not_covered_is_counted(tmp_path):
     [
         ({"m": 64.5}, "gemm whose m, n, k are not whole"),
         ({"m": np.inf}, "gemm whose m, n, k are not whole"),
-        ({"n": 0}, "gemm without its m, n, k"),
+        ({"n": 0}, "gemm whose m, n, k are not positive"),
         ({"batch": 0.5}, "gemm whose batch is no positive whole number"),
         ({"device": "MI300X"}, "device 'MI300X': listed so that measured rows resolve to a name; not supported"),
     ],
@@ -103,7 +103,7 @@ def test_one_row_that_cannot_be_used_leaves_the_others(tmp_path, changes, why):
         ({"latency_us": 0.0}, "row 2: latency_us is 0; give a positive time"),
         ({"latency_us": "fast"}, "row 2: latency_us is 'fast'; give a number"),
         ({"m": "many"}, "row 2: m is 'many'; give a number"),
-        ({"m": -4}, "no row can be used: gemm without its m, n, k (192)"),
+        ({"m": -4}, "no row can be used: gemm whose m, n, k are not positive (192)"),
         ({"op": "bmm"}, "no row can be used: bmm without its batch (192)"),
         ({"n": None}, "no row can be used: gemm without its m, n, k (192)"),
         ({"op": "llm_e2e"}, "no row can be used: no kernel is made for operator 'llm_e2e' (192)"),

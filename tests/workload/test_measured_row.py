@@ -16,7 +16,8 @@ from dse.workload.measured_row import PRODUCT_SHAPE, masks_later, notes_of_masks
         ("bmm", {"batch": np.nan}, "bmm without its batch"),
         *(("gemm", {"batch": b}, "gemm whose batch is no positive whole number") for b in (-4, 0, 0.5, 2.5, np.inf)),
         ("bmm", {"batch": 2.5}, "bmm whose batch is no positive whole number"),
-        *(("gemm", {"m": m}, "gemm without its m, n, k") for m in (np.nan, 0, -64)),
+        ("gemm", {"m": np.nan, "n": 0}, "gemm without its m, n, k"),
+        *(("gemm", {"m": m}, "gemm whose m, n, k are not positive") for m in (0, -64)),
         *(("gemm", {"k": k}, "gemm whose m, n, k are not whole") for k in (64.5, np.inf)),
     ],
 )
