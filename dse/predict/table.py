@@ -81,12 +81,14 @@ def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a row a measured kernel: repeats beyond 7 median absolute deviations dropped, the cold first run of three
     or more dropped, the rest averaged (O'Neal).
 
-    Repeats are of one kernel, measured one way: their source tells rows apart, too.
+    Repeats are of one kernel, measured one way: their source tells rows apart, too. What comes out stands in one order,
+    whatever the table's: folds, samples and a forest's trees go by places.
     """
     keys = ["preset", "op", "dtype", "shape", "version", *({"source"} & set(frame.columns))]
     rows = frame.groupby(keys, sort=False, dropna=False)
     times = rows["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
-    return rows.head(1).assign(latency_us=times.to_numpy()).reset_index(drop=True)
+    found = rows.head(1).assign(latency_us=times.to_numpy())
+    return found.sort_values(keys, key=lambda column: column.astype(str)).reset_index(drop=True)
 
 
 def robust_mean(times: np.ndarray) -> float:

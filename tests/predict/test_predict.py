@@ -60,6 +60,18 @@ def test_document(found):
     assert ("beats both" if group["beats_baselines"] else "does not beat both") in said
 
 
+def test_the_order_of_the_rows_tells_nothing(found, tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "u.csv")).sample(frac=1, random_state=3)
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    shuffled = predict(tmp_path / "u.csv", "H100", "V100", predictors=QUICK).document()
+    document = found.document()
+    for group in (*shuffled["groups"], *document["groups"]):
+        for row in group["predictors"]:
+            del row["fit_seconds"]
+    for key in set(document) - {"table", "table_sha256"}:
+        assert shuffled[key] == document[key], key
+
+
 def test_studies(found):
     studies = found.studies
     (without_any, *others) = studies["feature_study"]
