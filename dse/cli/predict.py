@@ -24,7 +24,7 @@ def predict(
     """Predict a GPU's kernel times from measurements of other generations, by statistics with and without the model.
 
     Writes a page with the predictors' ranking and inlier ratios (by default predict-TABLE-TARGET.html, here). Some
-    minutes: every predictor is fitted in three modes and in every fold.
+    minutes: every predictor is fitted in up to three modes and in every fold.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def predict(
     cache_compilations()
     check_writable(out, table)
     measured = read_measured(table)
-    names = tuple(predictors.split(",")) if predictors else PREDICTORS
+    names = PREDICTORS if predictors is None else tuple(name.strip() for name in predictors.split(","))
     with counting(plan(measured), "fitting and leaving out") as progress:
         answer = answer_predict(measured, target, host, progress=progress, predictors=names)
     page = out or Path(f"predict-{table.stem}-{answer.target}.html")

@@ -101,3 +101,27 @@ def groups_of(rows: Learnable) -> Mapping[tuple[str, str], Learnable]:
     """Return the rows by operator and data type."""
     keys = rows.frame.groupby(["op", "dtype"], sort=True).indices
     return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}  # pyright: ignore
+
+
+def same_shape(rows: pd.DataFrame, others: pd.DataFrame) -> list[np.ndarray]:
+    """Return, for each of some rows, the places of the other rows that ran its shape.
+
+    Of these those of its software version, if any, and then those of its source, if any: what a library or a way of
+    measuring costs is no difference between GPUs. Else all of them, since none of them is the row's own.
+    """
+    by_shape = others.groupby("shape").indices
+    columns = [c for c in ("version", "source") if c in rows and c in others]
+    mine, theirs = (frame[columns].astype(str).to_numpy() for frame in (rows, others))
+    found = []
+    for shape, own in zip(rows["shape"], mine, strict=True):
+        its = np.asarray(by_shape.get(shape, ()), dtype=int)
+        for column, value in enumerate(own):
+            same = its[theirs[its, column] == value]
+            its = same if len(same) else its
+        found.append(its)
+    return found
+
+
+def geometric_means(values: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
+    """Geometric means of the values at some places each."""
+    return np.array([np.exp(np.mean(np.log(values[its]))) for its in places])

@@ -74,5 +74,8 @@ class Predicted(TimingModel):
 
     @property
     def calibration(self) -> str:
-        """What was learned from."""
-        return f"learned on {self.learned_on}" if self.learned_on else "uncalibrated"
+        """What was learned from, and what times the kinds of kernels and data types that were not."""
+        if not self.learned_on:
+            return "uncalibrated"
+        base = f"{type(self.base).__name__.lower()}, {self.base.calibration}"
+        return f"learned on {self.learned_on}; kernels of other kinds and types by {base}"

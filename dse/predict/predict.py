@@ -1,6 +1,6 @@
 """The answer of ``dse predict``: a device predicted from the others of a measured table, generation left out."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,12 +23,17 @@ from dse.timing.timing import TimingModel
 STEPS = 6
 """Steps of progress an operator takes."""
 
+TICKS = 4.0
+"""How much farther off the timing model may be, in the median, on one device than on another, before a unit is doubted:
+twice what it is between any two of the devices in the public tables, less than half of a slip by ten."""
+
 
 @dataclass(frozen=True)
 class PredictAnswer:
     """What was learned and how it fared: a Transfer for each operator and data type, and the studies beside it.
 
-    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason.
+    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason; ``doubted``: times may be in different
+    units, as a note says, so that nothing can be said to beat anything.
     """
 
     table: str
@@ -40,6 +45,7 @@ class PredictAnswer:
     studies: dict[str, list[dict[str, Any]]]
     notes: tuple[str, ...]
     skipped: dict[str, int]
+    doubted: bool = False
 
     def model(self, choose: Callable[[Transfer], Judged] = lambda found: found.chosen) -> Predicted:
         """Return the chosen predictors as one timing model.
@@ -63,11 +69,12 @@ class PredictAnswer:
 
     def said(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""
-        return [_sentence(self.target, self.base.calibration, key, found) for key, found in self.transfers.items()]
+        base = self.base.calibration
+        return [_sentence(self.target, base, key, found, self.doubted) for key, found in self.transfers.items()]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse predict --json``."""
-        groups = [_group(op, dtype, found) for (op, dtype), found in self.transfers.items()]
+        groups = [_group(op, dtype, found, self.doubted) for (op, dtype), found in self.transfers.items()]
         return {
             "table": self.table, "table_sha256": self.table_sha256, "target": self.target, "host": self.host,
             "analytical_model": type(self.base).__name__.lower(), "calibration": self.base.calibration,
@@ -103,9 +110,7 @@ def predict(
         print(*answer.said(), sep="\\n")
         model = answer.model()                       # a timing model like Amali() or Roofline()
     """
-    for name in predictors:
-        if name not in PREDICTORS:
-            raise InputError(f"--predictors: no predictor is called {name!r}; {accepted(name, PREDICTORS, 20)}")
+    _check_names(predictors)
     measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table))
     base = model or Amali()
     preset = target_preset(measured, target, "--target")
@@ -119,7 +124,7 @@ def predict(
     )
     counts = measured.skipped + skipped
     groups = groups_of(rows)
-    notes += _notes_of_units(rows)
+    doubts = _notes_of_units(rows) or _notes_of_ticks(groups)
     progress(1)
     transfers = _transfers(groups, trained, preset, counts, predictors, progress)
     if not transfers:
@@ -127,10 +132,20 @@ def predict(
     studies = {"feature_study": feature_study(transfers), "versions": version_study(groups, transfers),
                "fewer_sms": fewer_sms(measured, groups, preset, base)}  # fmt: skip
     if known:
-        studies["host_to_target"] = host_study(groups, known, preset, predictors)
+        studies["host_to_target"], of_host = host_study(groups, known, preset, predictors)
+        notes += of_host
     return PredictAnswer(
-        measured.path, measured.sha256, preset, known, base, transfers, studies, tuple(notes), dict(counts)
+        measured.path, measured.sha256, preset, known, base, transfers, studies, (*notes, *doubts), dict(counts),
+        bool(doubts),
     )  # fmt: skip
+
+
+def _check_names(predictors: tuple[str, ...]) -> None:
+    for place, name in enumerate(predictors):
+        if name not in PREDICTORS:
+            raise InputError(f"--predictors: no predictor is called {name!r}; {accepted(name, PREDICTORS, 20)}")
+        if name in predictors[:place]:
+            raise InputError(f"--predictors: {name!r} stands twice; give it once")
 
 
 def _notes_of_units(rows: Learnable) -> list[str]:
@@ -139,6 +154,22 @@ def _notes_of_units(rows: Learnable) -> list[str]:
     for device in rows.devices:
         mine = rows.of(device)
         notes += notes_of_unit(float(np.median(mine.analytical / mine.y)), f" of {device}")
+    return notes
+
+
+def _notes_of_ticks(groups: Mapping[tuple[str, str], Learnable]) -> list[str]:
+    """That one device's times are in another unit than another's, where what the timing model says is much farther off
+    on one of them, in the median of the same operator and data type."""
+    notes = []
+    for (op, dtype), rows in groups.items():
+        parts = {device: rows.of(device) for device in rows.devices}
+        apart = {d: float(np.median(p.analytical / p.y)) for d, p in parts.items() if len(p.y) >= MIN_ROWS}
+        low, high = (end(apart, key=lambda d: apart[d], default=None) for end in (min, max))
+        if low and high and apart[high] > TICKS * apart[low]:
+            notes.append(
+                f"{op} {dtype}: the median row of {low} is predicted {apart[low]:.2g} times as long as measured, that "
+                f"of {high} {apart[high]:.2g} times: is latency_us in microseconds for both?"
+            )
     return notes
 
 
@@ -171,9 +202,10 @@ def _trained_on(measured: MeasuredTable, preset: str) -> tuple[list[str], list[s
     """Return the devices to learn from: those of other generations, or, where there are none, all others."""
     others = sorted(set(measured.frame["preset"]) - {preset})
     if not others:
+        beside = f" that can be used (skipped: {why_skipped(measured.skipped)})" if measured.skipped else ""
         raise InputError(
-            f"--target: {measured.path} holds rows of {preset} only; a device is predicted from others: give a table "
-            "with two devices"
+            f"--target: {measured.path} holds rows of {preset} only{beside}; a device is predicted from others: give a "
+            "table with two devices"
         )
     own = generation(preset)
     older = [name for name in others if generation(name) != own]
@@ -196,7 +228,7 @@ def _refuse_one_family(measured: MeasuredTable) -> None:
         )
 
 
-def _group(op: str, dtype: str, found: Transfer) -> dict[str, Any]:
+def _group(op: str, dtype: str, found: Transfer, doubted: bool) -> dict[str, Any]:
     return {
         "op": op, "dtype": dtype, "train_rows": len(found.train.y), "target_rows": len(found.test.y),
         "trained_on": found.train.devices, "predictors": [judged.document() for judged in ranked(found)],
@@ -204,7 +236,7 @@ def _group(op: str, dtype: str, found: Transfer) -> dict[str, Any]:
         "chosen": {"predictor": found.chosen.name, "mode": found.chosen.mode},
         "least_e_out": {"predictor": found.least_e_out.name, "mode": found.least_e_out.mode},
         "hindsight": {"predictor": found.hindsight.name, "mode": found.hindsight.mode},
-        "beats_baselines": beats(found.chosen, found), "feature_ranking": found.ranking,
+        "beats_baselines": None if doubted else beats(found.chosen, found), "feature_ranking": found.ranking,
     }  # fmt: skip
 
 
@@ -218,22 +250,25 @@ def beats(judged: Judged, found: Transfer) -> bool:
     return all(judged.target["error"] < b.target["error"] for b in found.baselines if b.fair)
 
 
-def _sentence(target: str, base: str, key: tuple[str, str], found: Transfer) -> str:
+def _sentence(target: str, base: str, key: tuple[str, str], found: Transfer, doubted: bool) -> str:
     fair = [b for b in found.baselines if b.fair]
     analytical = fair[0].target["error"]
     roofline = min(b.target["error"] for b in fair[1:])
     chosen, best = found.chosen, found.hindsight
-    verdict = "beats both" if beats(chosen, found) else "does not beat both"
+    first = found.least_e_out
+    verdict = "it beats both" if beats(chosen, found) else "it does not beat both"
+    firsts = " and beats both" if beats(first, found) else " and loses"
+    bests = "" if beats(best, found) else ": none beats both"
+    if doubted:
+        verdict, firsts, bests = "whether it beats them cannot be told while a unit is in doubt (see the notes)", "", ""
     text = (
         f"{' '.join(key)} on {target} from {', '.join(found.train.devices)}: {chosen.name} ({chosen.mode}), "
         f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone ({base}) "
-        f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: it {verdict}."
+        f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: {verdict}."
     )
-    first = found.least_e_out
     if first is not chosen:
         text += f" The least E_out ({first.name}, {first.mode}: {first.e_out['error']:.1f} %) is "
-        text += f"{first.target['error']:.1f} % off there and " + ("beats both." if beats(first, found) else "loses.")
+        text += f"{first.target['error']:.1f} % off there{firsts}."
     if best is not chosen:
-        text += f" In hindsight {best.name} ({best.mode}) was best, {best.target['error']:.1f} %"
-        text += "." if beats(best, found) else ": none beats both."
+        text += f" In hindsight {best.name} ({best.mode}) was best, {best.target['error']:.1f} %{bests}."
     return text

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from dse.hardware.presets import load_sheet
-from dse.predict.data import Learnable, joined, load_learnable
+from dse.predict.data import Learnable, geometric_means, joined, load_learnable, same_shape
 from dse.predict.features import DEMANDS, MODES, feature_names
 from dse.predict.judge import group_folds, merits, percentage_errors
 from dse.predict.predictors import PREDICTORS, Rows, fit, left_out
 from dse.predict.table import MeasuredTable
-from dse.predict.transfer import MIN_ROWS, MOST_FOLD_ROWS, MOST_ROWS, Transfer
+from dse.predict.transfer import MIN_ROWS, MOST_FOLD_ROWS, MOST_ROWS, Transfer, ways
 from dse.timing.timing import TimingModel
 
 Groups = Mapping[tuple[str, str], Learnable]
@@ -46,47 +46,64 @@ def feature_study(transfers: Mapping[tuple[str, str], Transfer]) -> list[dict[st
 
 def host_study(
     groups: Groups, host: str, target: str, predictors: tuple[str, ...] = PREDICTORS
-) -> list[dict[str, Any]]:
-    """Return E_out on shape families left out, with the host's measured time of the same shape among the features.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return E_out on shape families left out, with the host's measured time of the same shape among the features, and
+    notes of what was not judged and of times that are means.
 
     The host's time stands in microseconds of the target's clock, scaled by the data sheets' roofline, and, in the modes
     that know it, by the analytical model: the dissertation's map from a host to a target, trained on both.
     """
-    found = []
+    found, notes = [], []
     for (op, dtype), rows in groups.items():
-        both = with_host(rows, host, target)
-        if both is None or len(both.y) < MIN_ROWS or both.frame["family"].nunique() < 2:
+        both, asked = with_host(rows, host, target), len(rows.of(target).y)
+        enough = len(both.y) >= MIN_ROWS and both.frame["family"].nunique() > 1
+        notes += [f"--host {host}: {op} {dtype}: {why}" for why in _host_notes(both, enough, asked)]
+        if not enough:
             continue
         sample = both.sample(MOST_FOLD_ROWS)
         fold = group_folds(sample.frame["family"].to_numpy(), 5)
-        for mode in MODES:
-            for name in predictors:
-                learned = host_rows(sample, mode)
-                predicted, _ = left_out(name, learned, fold, mode == "residual", TREES if name == "forest" else 0)
-                row = {"op": op, "dtype": dtype, "predictor": name, "mode": mode, "rows": len(sample.y)}
-                found.append(row | {"e_out_families": merits(predicted, learned.y)})
-    return sorted(found, key=lambda r: (r["op"], r["dtype"], r["e_out_families"]["error"]))
+        for name, mode in ways(predictors):
+            learned = host_rows(sample, mode)
+            predicted, _ = left_out(name, learned, fold, mode == "residual", TREES if name == "forest" else 0)
+            row = {"op": op, "dtype": dtype, "predictor": name, "mode": mode, "rows": len(sample.y)}
+            found.append(row | {"e_out_families": merits(predicted, learned.y)})
+    return sorted(found, key=lambda r: (r["op"], r["dtype"], r["e_out_families"]["error"])), notes
+
+
+def _host_notes(both: Learnable, enough: bool, asked: int) -> list[str]:
+    """Why rows of the target with a host's time are not judged, or for how many that time is a mean."""
+    rows, several = len(both.y), int((both.frame["host_times"] > 1).sum())
+    if asked and not enough:
+        families = both.frame["family"].nunique()
+        return [f"not judged: the host ran the shapes of {rows} of the target's {asked} rows, of {families} families; "
+                f"{MIN_ROWS} rows of two families are needed"]  # fmt: skip
+    if enough and several:
+        return [f"the host ran the shapes of {several} of {rows} rows under several versions or sources: the geometric "
+                "mean of its times stands for them"]  # fmt: skip
+    return []
 
 
 HOST = ("host", "host_by_roofline", "host_by_analytical")
 """Features of a host: its measured time [cycle of the target], and the same scaled by either model."""
 
 
-def with_host(rows: Learnable, host: str, target: str) -> Learnable | None:
-    """Return the target's rows that the host ran too, with HOST before the analytical cycles; None without any."""
+def with_host(rows: Learnable, host: str, target: str) -> Learnable:
+    """Return the target's rows that the host ran too, with HOST before the analytical cycles.
+
+    The host's time of a row is of the same shape, software and source (:func:`same_shape`), the geometric mean where
+    several are; ``host_times`` of the frame counts them.
+    """
     there, here = rows.of(host), rows.of(target)
-    first = {shape: i for i, shape in reversed(list(enumerate(there.frame["shape"])))}
-    places = np.array([i for i, shape in enumerate(here.frame["shape"]) if shape in first], dtype=int)
-    if not len(places):
-        return None
-    here = here.take(places)
-    there = there.take(np.array([first[shape] for shape in here.frame["shape"]], dtype=int))
+    places = same_shape(here.frame, there.frame)
+    here = here.take(np.flatnonzero([len(its) > 0 for its in places]))
+    places = [its for its in places if len(its)]
     roofline = list(DEMANDS).index("roofline")
-    time = there.y / there.clock_ghz * here.clock_ghz
-    by_roofline, by_model = (
-        time * (here.x[:, c] / here.clock_ghz) / (there.x[:, c] / there.clock_ghz) for c in (roofline, -1)
-    )
-    return replace(here, x=np.column_stack([here.x[:, :-1], time, by_roofline, by_model, here.x[:, -1]]))
+    time = there.y / there.clock_ghz
+    by_roofline, by_model = (time / (there.x[:, c] / there.clock_ghz) for c in (roofline, -1))
+    time, by_roofline, by_model = (geometric_means(values, places) for values in (time, by_roofline, by_model))
+    scaled = (time * here.clock_ghz, by_roofline * here.x[:, roofline], by_model * here.x[:, -1])
+    frame = here.frame.assign(host_times=[len(its) for its in places])
+    return replace(here, frame=frame, x=np.column_stack([here.x[:, :-1], *scaled, here.x[:, -1]]))
 
 
 def host_rows(rows: Learnable, mode: str) -> Rows:
@@ -97,7 +114,8 @@ def host_rows(rows: Learnable, mode: str) -> Rows:
 def version_study(groups: Groups, transfers: Mapping[tuple[str, str], Transfer]) -> list[dict[str, Any]]:
     """Return how well one version of the software predicts another on the same device, by operator.
 
-    ``same_shapes``: the first version's time taken for the second's, where both ran a shape; [%] and how many.
+    ``same_shapes``: the first version's time (:func:`same_shape`, the geometric mean of several) taken for the
+    second's, where both ran a shape; [%] and how many.
     """
     found = []
     for (op, dtype), rows in groups.items():
@@ -116,11 +134,11 @@ def _between(rows: Learnable, old: str, new: str, mode: str) -> dict[str, Any]:
     versions = rows.frame["version"].to_numpy()
     before, after = (rows.take(np.flatnonzero(versions == v)) for v in (old, new))
     errors = _errors(before, after, mode)
-    shared = dict(zip(before.frame["shape"], before.y, strict=True))
-    same = np.array([shape in shared for shape in after.frame["shape"]])
+    places = same_shape(after.frame, before.frame)
+    same = np.array([len(its) > 0 for its in places])
     naive = None
     if same.any():
-        taken = np.array([shared[shape] for shape in after.frame["shape"][same]])
+        taken = geometric_means(before.y, [its for its in places if len(its)])
         naive = float(percentage_errors(taken, after.y[same]).mean())
     return {"errors": errors, "analytical": float(percentage_errors(after.analytical, after.y).mean()),
             "same_shapes": {"error": naive, "rows": int(same.sum())}}  # fmt: skip

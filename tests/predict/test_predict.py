@@ -12,15 +12,20 @@ import pytest
 
 from dse.cli import run_command
 from dse.errors import InputError
+from dse.predict.data import Learnable
+from dse.predict.features import DEMANDS
 from dse.predict.model import type_of
 from dse.predict.predict import _notes_of_units, beats, predict
-from dse.predict.transfer import Transfer
+from dse.predict.predictors import fit
+from dse.predict.studies import _between, with_host
+from dse.predict.transfer import TWICE, Transfer
 from dse.report.figures import plotly_script
 from dse.report.findings_predict import CURVE, inlier_curves
 from dse.report.page_predict import predict_page_html
-from tests.predict.tables import gemm_table
+from tests.predict.tables import DEVICES, gemm_table
 
 QUICK = ("ols", "nnls")
+WAYS = {(name, mode) for name in QUICK for mode in ("plain", "analytical")}
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "measured"
 
 
@@ -42,15 +47,14 @@ def test_a_device_is_predicted_from_older_ones(found):
     errors = {b.name: b.target["error"] for b in transferred.baselines}
     assert errors["calibrated roofline fitted to the target itself"] < 3  # the law the table follows, with its noise
     assert transferred.chosen.target["error"] < errors["analytical model alone"]
-    assert len(transferred.judged) == len(QUICK) * 3
+    assert {(j.name, j.mode) for j in transferred.judged} == WAYS
 
 
 def test_document(found):
     document = found.document()
     json.dumps(document, allow_nan=False)
     (group,) = document["groups"]
-    assert len(group["predictors"]) == 6
-    assert {p["mode"] for p in group["predictors"]} == {"plain", "analytical", "residual"}
+    assert len(group["predictors"]) == len(WAYS)
     assert [p["e_out"] for p in group["predictors"]] == sorted(p["e_out"] for p in group["predictors"])
     assert list(group["predictors"][0]["target"]["inliers"]) == ["1", "5", "10", "15", "20", "30", "40", "50"]
     assert [b["fair"] for b in group["baselines"]] == [True, True, True, False]
@@ -80,16 +84,15 @@ def test_studies(found):
     (row,) = studies["fewer_sms"]
     assert row["from"] == {"a100_sxm_80gb": 108, "v100_sxm2_16gb": 80}
     host = studies["host_to_target"]
-    assert {(r["predictor"], r["mode"]) for r in host} == {
-        (p, m) for p in QUICK for m in ("plain", "analytical", "residual")
-    }
+    assert {(r["predictor"], r["mode"]) for r in host} == WAYS
     assert host[0]["rows"] == 64
     assert host[0]["e_out_families"]["error"] < 20
 
 
 def test_the_chosen_predictors_are_a_timing_model(found):
     model = found.model()
-    assert model.calibration == "learned on gemm fp16 of a100_sxm_80gb, v100_sxm2_16gb in t.csv"
+    learned = "learned on gemm fp16 of a100_sxm_80gb, v100_sxm2_16gb in t.csv"
+    assert model.calibration == f"{learned}; kernels of other kinds and types by amali, uncalibrated"
     assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
 
 
@@ -123,6 +126,76 @@ def test_inlier_curves_rise_to_all_rows(found):
     assert "calibrated roofline" in page and "<script src" not in page
 
 
+def versions_of_host(first: int) -> pd.DataFrame:
+    """Three shapes of a target in version b and without one; of a host in a, b, of another source, and not at all."""
+    rows = [("h", "s", "a", "x"), ("h", "s", "b", "x"), ("h", "u", "a", "x"), ("h", "u", "a", "y"),
+            ("t", "s", "b", "x"), ("t", "u", "", "y"), ("t", "s", "", "z"), ("t", "w", "a", "x")]  # fmt: skip
+    return pd.DataFrame(rows[first:4] + rows[:first] + rows[4:], columns=["preset", "shape", "version", "source"])
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_host_s_time_is_of_the_row_s_own_software_and_source_else_the_mean(first):
+    frame = versions_of_host(first)
+    host = {("s", "a"): 2.0, ("s", "b"): 8.0, ("u", "ax"): 3.0, ("u", "ay"): 5.0}
+    key = frame["version"] + frame["source"].where(frame["shape"] == "u", "")
+    y = np.array([host.get(k, 100.0) for k in zip(frame["shape"], key, strict=True)])
+    x = np.full((len(y), len(DEMANDS) + 1), 10.0)
+    rows = Learnable(frame, x, y, y, y, np.where(frame["preset"] == "h", 1.0, 2.0))
+    found = with_host(rows, "h", "t")
+    assert found.frame["shape"].tolist() == ["s", "u", "s"]
+    assert found.frame["host_times"].tolist() == [1, 1, 2]
+    assert found.x[:, -4] == pytest.approx([16.0, 10.0, 8.0])  # at twice the host's clock
+    assert found.x[:, -3] == pytest.approx([8.0, 5.0, 4.0])  # by rooflines of equal cycles
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2]])
+def test_a_version_s_times_of_one_shape_are_averaged(order):
+    frame = pd.DataFrame({"preset": "t", "shape": "s", "version": ["a", "a", "b"], "source": ["x", "y", "z"]})
+    y, x = np.array([2.0, 8.0, 4.0])[order], np.full((3, len(DEMANDS) + 1), 10.0)
+    found = _between(Learnable(frame.iloc[order], x, y, y, y, y), "a", "b", "plain")["same_shapes"]
+    assert found == {"error": pytest.approx(0.0), "rows": 1}
+
+
+def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_told(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    ran = frame["device"] == "V100-SXM2-16GB"
+    twice = (frame[ran].assign(notes=f"impl=lib-{n}", latency_us=n * frame["latency_us"][ran]) for n in (1, 2))
+    for name, rows in {"few": [frame[ran].head(1)], "twice": twice}.items():
+        pd.concat([frame[~ran], *rows]).to_csv(tmp_path / f"{name}.csv", index=False)
+    few, several = (predict(tmp_path / f"{n}.csv", "H100", "V100", predictors=("nnls",)) for n in ("few", "twice"))
+    assert few.studies["host_to_target"] == []
+    of = "--host v100_sxm2_16gb: gemm fp16: "
+    assert any(
+        note.startswith(f"{of}not judged: the host ran the shapes of 1 of the target's 64") for note in few.notes
+    )
+    assert len(several.studies["host_to_target"]) == 2
+    assert any(note.startswith(f"{of}the host ran the shapes of 64 of 64 rows under several") for note in several.notes)
+
+
+@pytest.mark.parametrize(("slip", "note"), [
+    ({"H100-SXM5-80GB": 10.0}, "gemm fp16: the median row of h100_sxm is predicted"),
+    ({"H100-SXM5-80GB": 0.1}, "gemm fp16: the median row of"),
+    (dict.fromkeys(DEVICES, 1e-3), "the median row of a100_sxm_80gb is predicted"),
+])  # fmt: skip
+def test_nothing_beats_anything_while_a_unit_is_in_doubt(tmp_path, slip, note):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    times = frame["latency_us"] * frame["device"].map(lambda name: slip.get(name, 1.0))
+    frame.assign(latency_us=times).to_csv(tmp_path / "t.csv", index=False)
+    found = predict(tmp_path / "t.csv", "H100", predictors=QUICK)
+    assert any(text.startswith(note) and "is latency_us in microseconds" in text for text in found.notes)
+    (said,) = found.said()
+    assert "cannot be told while a unit is in doubt" in said and "beat both" not in said and "beats both" not in said
+    assert found.document()["groups"][0]["beats_baselines"] is None
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_two_ways_that_are_one(found, name):
+    (transferred,) = found.transfers.values()
+    rows, test = transferred.train.rows("analytical"), transferred.test.rows("analytical").x
+    ways = [fit(name, rows, residual).many(test) for residual in (False, True)]
+    assert ways[0] == pytest.approx(ways[1], rel=1e-4)
+
+
 def test_one_version_predicts_another(tmp_path):
     notes = ["impl=vllm-1"] * 64 + ["impl=vllm-1", "impl=vllm-2"] * 32
     path = gemm_table(tmp_path / "t.csv", ("V100-SXM2-16GB", "A100-SXM4-80GB"), notes=notes)
@@ -150,9 +223,16 @@ def test_without_another_generation_the_note_says_so(tmp_path):
         ({}, ["--target", "H100", "--host", "H100"], "is the target itself"),
         ({}, ["--target", "H100", "--host", "T4"], "--host: "),
         ({}, ["--target", "H100", "--predictors", "gut"], "no predictor is called 'gut'"),
+        ({}, ["--target", "H100", "--predictors", ""], "no predictor is called ''"),
+        ({}, ["--target", "H100", "--predictors", "nnls, ols,nnls"], "--predictors: 'nnls' stands twice; give it once"),
         ({"latency_us": -3.0}, ["--target", "H100"], "latency_us is -3; give a positive time"),
         ({"n": 64, "k": 64}, ["--target", "H100"], "holds one benchmark only, the shape family 'gemm_64_64'"),
-        ({"device": "H100-SXM5-80GB"}, ["--target", "H100"], "holds rows of h100_sxm only"),
+        ({"device": "H100-SXM5-80GB"}, ["--target", "H100"], "holds rows of h100_sxm only; a device"),
+        (
+            {"device": ["MI300X"] * 128 + ["H100-SXM5-80GB"] * 64},
+            ["--target", "H100"],
+            "holds rows of h100_sxm only that can be used (skipped: device 'MI300X': listed so that",
+        ),
     ],
 )
 def test_refusals_write_nothing(tmp_path, capsys, monkeypatch, changes, arguments, sentence):
