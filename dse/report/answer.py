@@ -25,6 +25,7 @@ from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
 from dse.sweep.within import without_designs
+from dse.timing.amali import Amali
 from dse.workload.kernel import Kernel
 from dse.workload.llm import EXPERT
 from dse.workload.workload import Workload
@@ -65,10 +66,8 @@ def caveats(result: SweepResult) -> list[str]:
         )
     else:
         notes.append(
-            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}, fitted to measured "
-            "matrix products and attention in bf16 and fp16 and to vector kernels; messages between GPUs, other types "
-            "and traces stay uncalibrated. Intervals of times are those of single products that the fit has not seen"
-            f"{_served(result)}. Products run on the fastest of the tiles that win most often; "
+            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}{_fitted(result)}. "
+            "Products run on the fastest of the tiles that win most often; "
             "'dse run', which tries a whole library's, finds a dense kernel 0.2 % faster in the mean, 15 % at "
             f"most{_experts(result)}; where several take as long, its energy may be 6 % lower."
         )
@@ -95,6 +94,17 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself is infeasible in this space ({base['reason']}).")
     return notes
+
+
+def _fitted(result: SweepResult) -> str:
+    """What a calibration was fitted to; a learned model's says so itself."""
+    if not isinstance(result.space.model, Amali):
+        return ""
+    return (
+        ", fitted to measured matrix products and attention in bf16 and fp16 and to vector kernels; messages between "
+        "GPUs, other types and traces stay uncalibrated. Intervals of times are those of single products that the fit "
+        f"has not seen{_served(result)}"
+    )
 
 
 def _experts(result: SweepResult) -> str:

@@ -11,6 +11,7 @@ from dse.hardware.presets import load_gpu, preset_sheet
 from dse.predict.features import ANALYTICAL, DEMANDS, demands, feature_names
 from dse.predict.model import KINDS, Predicted, kernel_kind, type_of
 from dse.predict.predictors import PREDICTORS, Fitted, Rows, fit
+from dse.report.answer import caveats
 from dse.space.space import space_from_mapping
 from dse.sweep.run import run
 from dse.sweep.sweep import sweep
@@ -153,6 +154,7 @@ def test_a_grid_is_swept_with_a_fitted_predictor():
     learned_space = replace(space, model=predicted("nnls"))
     found, base = sweep(learned_space), sweep(space)
     assert found.calibration == "learned on a table; kernels of other kinds and types by amali, uncalibrated"
+    assert "amali, uncalibrated. Products run" in caveats(found)[0]
     times = found.points(["prefill.ttft_ms"]).to_numpy()
     assert np.isfinite(times).all() and (times > 0).all()
     assert not np.allclose(times, base.points(["prefill.ttft_ms"]).to_numpy())  # GEMMs by the predictor
