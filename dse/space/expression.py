@@ -1,4 +1,7 @@
-"""Arithmetic expressions in TOML files: parsed to a syntax tree, checked name by name, never executed as code."""
+"""Arithmetic expressions in TOML files: parsed to a syntax tree, checked name by name, never executed as code.
+
+A comparison, ``and``, ``or`` and ``not`` hold or not; in arithmetic that counts 1 or 0, in NumPy and in JAX alike.
+"""
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
@@ -44,10 +47,11 @@ class Expression:
     def __call__(self, values: Mapping[str, Any], array_module: Any = np) -> Any:
         """Return the value for ``values`` (dotted name -> number or array); ``array_module`` is numpy or jax.numpy.
 
-        Numbers follow IEEE 754: 1/0 is infinite, not an error.
+        Numbers follow IEEE 754: 1/0 is infinite, not an error. A ``condition`` is true or false, all else a number.
         """
         with np.errstate(all="ignore"):
-            return _evaluate(self.tree, values, array_module)
+            value = _evaluate(self.tree, values, array_module)
+        return value if self.condition else _number(value)
 
     def divisors(self) -> list["Expression"]:
         """Return what the expression divides by, each as an expression of its own."""
@@ -70,8 +74,8 @@ class Expression:
 def parse_expression(text: str, where: str, known: Iterable[str] | None = None) -> Expression:
     """Return the expression that ``text`` states.
 
-    Allowed are numbers, names, ``a.b``, ``a.b.c``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS. Raises
-    InputError naming ``where``, the part that is not allowed, or the name that is not among ``known``.
+    Allowed are numbers, names, ``a.b``, ``a.b.c``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS; what is true
+    counts 1 in arithmetic, what is not 0: ``(a > 1) + (a > 2)`` is 0, 1 or 2. Raises InputError naming ``where``, the part that is not allowed, or the name that is not among ``known``.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
         raise InputError(
@@ -159,13 +163,13 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
         case ast.Attribute():
             return values[_dotted(node)]
         case ast.BinOp(left=left, op=op, right=right):
-            return _BINARY[type(op)](go(left), go(right))
+            return _BINARY[type(op)](_number(go(left)), _number(go(right)))
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return xp.logical_not(go(operand))
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -go(operand)
+            return -_number(go(operand))
         case ast.UnaryOp(operand=operand):
-            return go(operand)
+            return _number(go(operand))
         case ast.Compare(left=left, ops=ops, comparators=rest):
             parts = [go(left), *map(go, rest)]
             checks = [_COMPARE[type(op)](a, b) for op, a, b in zip(ops, parts, parts[1:], strict=False)]
@@ -174,8 +178,13 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
             combine = xp.logical_and if isinstance(op, ast.And) else xp.logical_or
             return reduce(combine, [go(part) for part in parts])
         case ast.Call(func=ast.Name(id=name), args=args):
-            return _call(name, [go(part) for part in args], xp)
+            return _call(name, [_number(go(part)) for part in args], xp)
     raise AssertionError(f"unchecked node {ast.dump(node)}")
+
+
+def _number(value: Any) -> Any:
+    """Return what is true as 1 and what is not as 0: arrays of truth values would add up to "or" instead."""
+    return value * 1.0 if getattr(value, "dtype", None) == bool else value
 
 
 def _call(name: str, args: list[Any], xp: Any) -> Any:

@@ -1,5 +1,7 @@
 """Expressions: arithmetic is evaluated, everything else is refused."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -20,6 +22,32 @@ from dse.space.expression import parse_expression
 def test_evaluates_arrays(text: str, expected: list) -> None:
     values = {"a": np.array([1.0, 3.0]), "b": np.array([3.0, 4.0]), "w.time_ms": np.array([7.0, 8.0])}
     np.testing.assert_allclose(parse_expression(text, "here")(values), expected)
+
+
+@pytest.mark.parametrize("array_module", [np, jnp], ids=["numpy", "jax"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(a > 1) + (a > 2) + (a > 3)", [0, 1, 2, 3]),
+        ("(a > 1) + (a > 2) >= 2", [False, False, True, True]),
+        ("(a > 1) - (a > 2)", [0, 1, 0, 0]),
+        ("-(a > 2)", [0, 0, -1, -1]),
+        ("+(a > 2)", [0, 0, 1, 1]),
+        ("(a > 1) * (a < 4) * 3", [0, 3, 3, 0]),
+        ("(a > 1) / (a > 0)", [0, 1, 1, 1]),
+        ("(a > 2) ** (a > 1)", [1, 0, 1, 1]),
+        ("(a > 1 and a < 4) + (not a > 3) + (a < 2 or a > 2)", [2, 2, 3, 1]),
+        ("max(a > 2, a < 2) - round(a > 3)", [1, 0, 1, 0]),
+        ("(a > 2) > (a > 3)", [False, False, True, False]),
+    ],
+)
+def test_what_is_true_counts_one_in_arithmetic(text: str, expected: list, array_module) -> None:
+    expression, a = parse_expression(text, "here"), array_module.asarray([1.0, 2.0, 3.0, 4.0])
+    found = expression({"a": a}, array_module)
+    np.testing.assert_array_equal(found, expected)
+    assert (found.dtype == bool) == expression.condition
+    if array_module is jnp:
+        np.testing.assert_array_equal(jax.jit(lambda a: expression({"a": a}, jnp))(a), expected)
 
 
 def test_knows_its_names_and_whether_it_is_a_condition() -> None:
