@@ -1,9 +1,10 @@
 """What the constraints of a space leave of its designs, as far as no kernel need be timed: attributes, areas, costs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dse.compiling import quick_to_compile
@@ -12,6 +13,7 @@ from dse.space.expression import Expression
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics
 from dse.space.space import Space
+from dse.sweep.candidates import float_type
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.reasons import Reasons
 
@@ -31,13 +33,24 @@ def within(space: Space) -> list[Within]:
         return []
     designs = np.arange(0, space.size, sample_step(space.size))
     columns, base = with_links(space, space.at(designs)), baseline(space)
-    untimed = jax.jit(Evaluator(space, Reasons(space)).untimed, compiler_options=quick_to_compile())
-    found = untimed({name: np.append(column, base[name]) for name, column in columns.items()})
-    whole = {name: np.broadcast_to(np.asarray(x, float), len(designs) + 1) for name, x in found.items()}
-    values = {OF_BASE + name: whole[name][-1] for name in design_metrics()}
-    values |= {name: x[:-1] for name, x in whole.items()}
+    # In the sweep's type of numbers: 110.409 is at least 110.409 in one type, but not one type's beside another's.
+    given = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
+    values = jax.jit(_untimed(space), compiler_options=quick_to_compile())(given)
     of = "" if len(designs) == space.size else f" of {len(designs):,}"
     return [_within(constraint, values, of) for constraint in space.constraints]
+
+
+def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return the function of designs' columns, the base GPU the last of them, to what no workload decides of them."""
+    evaluator = Evaluator(space, Reasons(space))
+
+    def values(columns: Mapping[str, Any]) -> dict[str, Any]:
+        count = len(next(iter(columns.values())))
+        whole = {name: jnp.broadcast_to(x, count) for name, x in evaluator.untimed(columns).items()}
+        of_base = {OF_BASE + name: whole[name][-1] for name in design_metrics()}
+        return of_base | {name: x[:-1] for name, x in whole.items()}
+
+    return values
 
 
 def without_designs(space: Space) -> list[str]:
@@ -48,10 +61,10 @@ def without_designs(space: Space) -> list[str]:
 def _within(constraint: Expression, values: Mapping[str, Any], of: str) -> Within:
     if not set(constraint.names) <= values.keys():
         return Within(constraint.text, None)
-    share, left = float(np.mean(constraint(values))), constraint.left()
+    share, left = float(np.mean(np.asarray(constraint(values, jnp)))), constraint.left()
     if share:
         return Within(constraint.text, share)
-    numbers = np.asarray(left(values), float) if left else np.empty(0)
+    numbers = np.asarray(left(values, jnp), float) if left else np.empty(0)
     finite = numbers[np.isfinite(numbers)]
     ends = list(dict.fromkeys(f"{end:.5g}" for end in (finite.min(), finite.max()))) if finite.size else []
     has = f": {left.text} is {' to '.join(ends)}" if left and ends else ""

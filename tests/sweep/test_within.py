@@ -24,6 +24,18 @@ def test_areas_are_the_sweeps(small):
     assert (told.share, of_base.share) == ((areas <= 814).mean(), (areas < found.baseline["die_mm2"][0]).mean())
 
 
+def test_a_bound_that_is_a_value_of_the_grid_counts_as_in_the_sweep(small):
+    """Bounds at values that 32 bits do not hold, on either side of what they hold instead."""
+    axes = {"l2_mib": [82.0335, 110.409], "dram_sustained_fraction": [0.90, 0.93]}
+    bounds = ["l2_mib >= 110.409", "l2_mib <= 82.0335", "dram_sustained_fraction <= 0.90",
+              "dram_sustained_fraction >= 0.93", "l2_mib == 110.409"]  # fmt: skip
+    small |= {"timing": "roofline", "axes": axes, "links": {}}
+    for bound in bounds:
+        space = constrained(small, bound)
+        assert [(one.share, one.told) for one in within(space)] == [(0.5, "")], bound
+    assert sweep(constrained(small, *bounds[::3])).n_feasible == 1
+
+
 def test_what_workloads_decide_is_left_to_the_sweep(small):
     space = constrained(small, "prefill.ttft_ms < base.prefill.ttft_ms", "die_mm2 + decode.tbt_ms > 0")
     assert [one.share for one in within(space)] == [None, None]
