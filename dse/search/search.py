@@ -180,7 +180,7 @@ class _Points:
     def add(self, evaluated: Evaluated) -> None:
         """Append the designs that are not in the table yet."""
         new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._known(number)]
-        table = self._model.table(evaluated).take(new)
+        table = self._model.table(evaluated).take(pa.array(new, pa.int64()))  # of none too: a batch may repeat
         self.count += len(new)
         self.reasons.update(Counter(text for text in table["reason"].to_pylist() if text))
         self._waiting.append(table)

@@ -117,6 +117,21 @@ def test_a_sampler_gives_a_front_of_what_it_evaluated(space, compiled_once, samp
     assert not same_designs(found, search(space, evaluations=120, sampler=sampler, seed=6))
 
 
+def test_a_batch_of_known_designs_alone_adds_nothing(space, compiled_once):
+    points = search_module._Points(search_module.BatchModel(space, search_module.CHUNK), None)
+    for _ in range(2):
+        points.add(points._model(np.asarray([7, 11, 7])))
+    points.finish()
+    assert points.count == sum(map(len, points.tables)) == 2
+
+
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "qmc"])
+def test_a_sampler_that_knows_every_design_goes_on_to_its_evaluations(sampler):
+    two = SMALL | {"axes": {"sm_count": [96, 132]}, "timing": "roofline", "links": {}}
+    found = search(space_from_mapping(two, "two", "two"), evaluations=60, sampler=sampler)
+    assert (found.evaluations, found.result.n, len(found.result.points())) == (60, 2, 2)
+
+
 JOURNAL, DATABASE = "journal:{}/study.journal", "sqlite:///{}/study.db"
 
 
