@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from optuna.samplers import BaseSampler, RandomSampler
+from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.study import StudyDirection
@@ -22,6 +22,9 @@ from dse.search.local import LocalSearch
 from dse.space.axis import Axis
 from dse.space.space import Space
 
+Distributions = dict[str, BaseDistribution]
+"""Axes by name."""
+
 GRACE_SECONDS = 3
 """After so long a lock on a journal is one that a killed process left."""
 
@@ -30,23 +33,40 @@ ATTEMPTS = 3
 """Times that a database is opened again while another worker makes its tables."""
 
 
+class SequenceSampler(QMCSampler):
+    """A quasi-random sequence over ``axes`` from the first trial on.
+
+    Optuna's own draws the first trial at random, to learn the axes from it: its points are then no longer one for each
+    trial, and what a killed search drew could not be told (:func:`rewind`).
+    """
+
+    def __init__(self, seed: int, axes: Distributions) -> None:
+        super().__init__(seed=seed, scramble=True)
+        self._axes = axes
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> Distributions:
+        """All axes."""
+        return self._axes
+
+
 @dataclass(frozen=True)
 class Choice:
-    """A sampler of Optuna: ``make`` from a seed, designs a ``batch``, and whether the seed changes with the trials."""
+    """A sampler of Optuna: ``make`` from a seed and the axes, designs a ``batch``, and whether the seed changes with
+    the trials."""
 
-    make: Callable[[int], BaseSampler]
+    make: Callable[[int, Distributions], BaseSampler]
     batch: int
     reseed: bool = True
 
 
 CHOICES = {
-    "nsga2": Choice(lambda seed: optuna.samplers.NSGAIISampler(seed=seed), 50),
-    "nsga3": Choice(lambda seed: optuna.samplers.NSGAIIISampler(seed=seed), 50),
-    "tpe": Choice(lambda seed: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True), 10),
-    "gp": Choice(lambda seed: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True), 4),
+    "nsga2": Choice(lambda seed, _: optuna.samplers.NSGAIISampler(seed=seed), 50),
+    "nsga3": Choice(lambda seed, _: optuna.samplers.NSGAIIISampler(seed=seed), 50),
+    "tpe": Choice(lambda seed, _: optuna.samplers.TPESampler(seed=seed, multivariate=True, constant_liar=True), 10),
+    "gp": Choice(lambda seed, _: optuna.samplers.GPSampler(seed=seed, deterministic_objective=True), 4),
     # A sequence is one sequence only while its seed stays; it counts its points in the storage.
-    "qmc": Choice(lambda seed: optuna.samplers.QMCSampler(seed=seed, scramble=True), 256, reseed=False),
-    "random": Choice(lambda seed: RandomSampler(seed=seed), 256),
+    "qmc": Choice(SequenceSampler, 256, reseed=False),
+    "random": Choice(lambda seed, _: RandomSampler(seed=seed), 256),
 }
 """Optuna's samplers by name."""
 
@@ -164,6 +184,14 @@ def is_complete(trial: FrozenTrial) -> bool:
 def fail(study: optuna.Study, trial: optuna.Trial | FrozenTrial) -> None:
     """End a trial without values."""
     study.tell(trial.number, state=TrialState.FAIL)
+
+
+def rewind(study: optuna.Study, points: int) -> None:
+    """Let a sequence go on after so many points: a killed search counted one that no trial has."""
+    storage, number = study._storage, study._study_id
+    for key, last in storage.get_study_system_attrs(number).items():
+        if key.startswith("qmc:") and last != points - 1:
+            storage.set_study_system_attr(number, key, points - 1)
 
 
 def taken_up(study: optuna.Study, trial: FrozenTrial) -> optuna.Trial:

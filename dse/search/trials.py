@@ -25,10 +25,16 @@ class DesignStudy(SpaceStudy):
     def _settle(self) -> None:
         """Keep the trials that have all parameters: they are told with the batch that they were asked for."""
         for trial in optuna_side.running_trials(self.study):
-            if len(trial.params) < len(self.axes):
-                optuna_side.fail(self.study, trial)
-            else:
+            if self._is_whole(trial):
                 self._asked.append(optuna_side.taken_up(self.study, trial))
+            else:
+                optuna_side.fail(self.study, trial)
+        if not self._choice.reseed:
+            ended = sum(map(self._is_whole, optuna_side.ended_trials(self.study)))
+            optuna_side.rewind(self.study, ended + len(self._asked))
+
+    def _is_whole(self, trial: Any) -> bool:
+        return len(trial.params) == len(self.axes)
 
     def _take(self, trials: list[Any]) -> None:
         ended = [trial for trial in trials if optuna_side.is_complete(trial) or "no_result" in trial.user_attrs]
@@ -39,8 +45,6 @@ class DesignStudy(SpaceStudy):
 
     def _to_ask(self, ended: int) -> int:
         """Trials that the batch in hand takes after so many."""
-        if not self._choice.reseed and ended == 0:
-            return 1  # a sequence starts only when a finished trial tells it the axes
         return self.batch - ended % self.batch
 
     def _take_batch(self, ended: list[Any]) -> None:
@@ -65,7 +69,7 @@ class DesignStudy(SpaceStudy):
             # A seed a trial: what is drawn does not depend on which trials this process asked for before.
             place = [self.salt, ended + len(trials)] if self._choice.reseed else []
             seed = np.random.SeedSequence([self.seed, *place]).generate_state(1)[0]
-            self.study.sampler = self._choice.make(int(seed))
+            self.study.sampler = self._choice.make(int(seed), space)
             trials.append(self.study.ask(space))
         return Batch(self._index([trial.params for trial in trials]), trials)
 

@@ -14,6 +14,7 @@ import numpy as np
 import optuna
 import pyarrow.parquet as pq
 import pytest
+from optuna.storages import JournalStorage
 
 from dse.cli import run_command
 from dse.errors import InputError
@@ -153,6 +154,29 @@ def test_a_search_that_was_interrupted_goes_on_as_if_not(space, compiled_once, t
     resumed = search(space, evaluations=160, sampler=sampler, seed=1, storage=url)
     assert 70 <= resumed.restored < 160
     assert resumed.evaluations == 160
+    assert same_designs(whole, resumed)
+
+
+@pytest.mark.parametrize("sampler", ["qmc", "nsga2", "random"])
+@pytest.mark.parametrize("written", [0, 1, 4, 4 * 70, 4 * 70 + 2])
+def test_a_search_that_dies_while_it_asks_goes_on_as_if_not(
+    space, compiled_once, tmp_path, monkeypatch, sampler, written
+):
+    """A trial of which only some parameters were written is asked for again, with the same design."""
+    whole = search(space, evaluations=100, sampler=sampler, seed=1)
+    url, write, left = JOURNAL.format(tmp_path), JournalStorage.set_trial_param, iter(range(written))
+
+    def die(*given):
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        write(*given)
+
+    monkeypatch.setattr(JournalStorage, "set_trial_param", die)
+    with pytest.raises(KeyboardInterrupt):
+        search(space, evaluations=100, sampler=sampler, seed=1, storage=url)
+    monkeypatch.setattr(JournalStorage, "set_trial_param", write)
+    resumed = search(space, evaluations=100, sampler=sampler, seed=1, storage=url)
+    assert resumed.evaluations == 100
     assert same_designs(whole, resumed)
 
 
