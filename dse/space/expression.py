@@ -75,7 +75,8 @@ def parse_expression(text: str, where: str, known: Iterable[str] | None = None) 
     """Return the expression that ``text`` states.
 
     Allowed are numbers, names, ``a.b``, ``a.b.c``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS; what is true
-    counts 1 in arithmetic, what is not 0: ``(a > 1) + (a > 2)`` is 0, 1 or 2. Raises InputError naming ``where``, the part that is not allowed, or the name that is not among ``known``.
+    counts 1 in arithmetic, what is not 0: ``(a > 1) + (a > 2)`` is 0, 1 or 2. Raises InputError naming ``where``, the
+    part that is not allowed, or the name that is not among ``known``.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
         raise InputError(
@@ -184,7 +185,7 @@ def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """Return what is true as 1 and what is not as 0: arrays of truth values would add up to "or" instead."""
-    return value * 1.0 if getattr(value, "dtype", None) == bool else value
+    return value * 1.0 if getattr(value, "dtype", None) == np.dtype(bool) else value
 
 
 def _call(name: str, args: list[Any], xp: Any) -> Any:
