@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,11 @@ import pyarrow.parquet as pq
 
 from dse.errors import InputError
 from dse.space.space import Space
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 PARTIAL = ".partial"
 
@@ -45,14 +51,52 @@ def refuse_other_kind(folder: Path, search: bool, name: str) -> None:
 
 
 @contextmanager
-def writing(folder: Path, remedy: str = "") -> Iterator[None]:
-    """Turn a disk that is full or does not take a file into a sentence: raises InputError, ending with ``remedy``."""
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder; raises InputError where another one is writing there.
+
+    The lock is the system's, on the folder itself: it ends with the process that holds it, however that ends. Windows
+    and some network file systems have none; there nobody is kept out.
+    """
+    place = _locked(folder)
+    try:
+        yield
+    finally:
+        if place is not None:
+            os.close(place)
+
+
+def _locked(folder: Path) -> int | None:
+    """Return the open folder that this process has locked, None where it has no lock."""
+    if fcntl is None:
+        return None
+    place = None
+    try:
+        place = os.open(folder, os.O_RDONLY)
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if place is not None:
+            os.close(place)
+        if isinstance(error, BlockingIOError):
+            raise InputError(
+                f"{folder}: another sweep or search is writing there; wait for its end, or give another folder with -o"
+            ) from None
+        return None
+    return place
+
+
+@contextmanager
+def writing(folder: Path, go_on: str) -> Iterator[None]:
+    """Turn a disk that is full or does not take a file into a sentence: raises InputError, ending with ``go_on``."""
     try:
         yield
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error)
-        what = "the disk is full or its quota used up" if full else f"cannot be written to ({error.strerror or error})"
-        raise InputError(f"{folder}: {what}{remedy}") from None
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error):
+            what, remedy = "the disk is full or its quota used up", "make room"
+        elif isinstance(error, FileNotFoundError) and folder in Path(str(error.filename)).parents:
+            what, remedy = f"{error.filename} is gone, as if another process had cleared it", "let one run write there"
+        else:
+            what, remedy = f"cannot be written to ({error.strerror or error})", "see that it can"
+        raise InputError(f"{folder}: {what}; {remedy}, then {go_on}") from None
 
 
 def write_bytes(path: Path, content: bytes) -> None:

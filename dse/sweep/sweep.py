@@ -27,6 +27,7 @@ from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
     TableWriter,
+    alone_in,
     discard_record,
     open_folder,
     provenance,
@@ -72,10 +73,10 @@ def sweep(
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
     folder = open_folder(Path(out))
-    refuse_other_kind(folder, search=False, name=space.name)
-    if resume and (found := finished(folder, space, keep)):
-        return found
-    with writing(folder, f"; make room, then {GO_ON}"):
+    with alone_in(folder), writing(folder, GO_ON):
+        refuse_other_kind(folder, search=False, name=space.name)
+        if resume and (found := finished(folder, space, keep)):
+            return found
         return _into(folder, _Sweep.prepared(space, folder, keep, progress, cluster, resume))
 
 
@@ -167,7 +168,6 @@ class _Sweep:
         try:
             with closing(self._evaluated(todo, progress)) as results:
                 for evaluated in results:
-                    fold.merge(evaluated.fold)
                     stamp = time.perf_counter()
                     self.kept.save(evaluated, fold)
                     written += time.perf_counter() - stamp

@@ -3,7 +3,8 @@
 The folder ``unfinished`` beside the results holds ``sweep.json`` (what is swept: :func:`identity`), ``state.npz`` (the
 fold of the finished portions, and which they are) and, where every design is kept, a file of rows a portion. Every file
 gets its name only when it is whole, the rows of a portion before the state that counts it: whatever ends the process,
-the state tells the truth. The folder goes when the results are whole.
+the state tells the truth. State and ``sweep.json`` bear the mark of one sweep, so that no other's state is taken for
+it. The folder goes when the results are whole.
 """
 
 import io
@@ -12,9 +13,11 @@ import shutil
 import time
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -28,7 +31,7 @@ from dse.sweep.portion import Evaluated, Portion
 from dse.sweep.store import PARTIAL, write_bytes, write_json
 
 FOLDER = "unfinished"
-FORMAT = 2
+FORMAT = 3
 
 EVERY = 2.0
 """Seconds between two states on disk: what is lost at most, besides the portions in evaluation."""
@@ -97,7 +100,8 @@ class InMemory:
         return set()
 
     def save(self, evaluated: Evaluated, fold: Fold) -> None:
-        """Keep a portion's rows."""
+        """Take a portion into ``fold`` and keep its rows."""
+        fold.merge(evaluated.fold)
         if evaluated.rows is not None:
             self._rows[evaluated.portion.number] = evaluated.rows
 
@@ -114,8 +118,9 @@ class Unfinished:
 
     def __init__(self, folder: Path, which: dict[str, Any], resume: bool) -> None:
         self.folder, self.notes = folder / FOLDER, []
-        self._identity = which
+        self._identity, self._mark = which, f"{which['digest']} {uuid4().hex}"
         self._checks: dict[int, int] = {}
+        self._whole = True  # the fold holds the portions of _checks, and no part of another one
         self._saved, self._asked = 0.0, resume
         self._resuming = (self.folder / "sweep.json").exists()
         if self._resuming and not resume and (count := self._finished()):
@@ -137,7 +142,7 @@ class Unfinished:
         path = self.folder / "sweep.json"
         try:
             before = json.loads(path.read_text(encoding="utf-8"))
-            said = differences(before, self._identity)
+            said, self._mark = differences(before, self._identity), before.get("mark")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise InputError(f"{path}: cannot be read; remove {self.folder} to begin anew") from None
         if said:
@@ -154,7 +159,7 @@ class Unfinished:
     def _begin(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        write_json(self.folder / "sweep.json", self._identity)
+        write_json(self.folder / "sweep.json", self._identity | {"mark": self._mark})
         self._resuming = False
 
     def _state(self) -> dict[str, np.ndarray] | None:
@@ -172,6 +177,9 @@ class Unfinished:
         """Take what was finished into ``fold`` and return the numbers of the finished portions."""
         self._saved = time.monotonic()
         state = self._state() if self._resuming else None
+        if state is not None and str(state["mark"]) != self._mark:
+            self.notes.append(f"{self.folder / 'state.npz'}: was of another sweep; every portion was evaluated again")
+            state = None
         if state is None:
             if self._asked and not self.notes:
                 self.notes.append(f"{self.folder.parent}: nothing finished was there to go on with; it began anew")
@@ -182,29 +190,37 @@ class Unfinished:
         return set(self._checks)
 
     def save(self, evaluated: Evaluated, fold: Fold) -> None:
-        """Keep a portion that ``fold`` holds."""
-        self._keep_rows(evaluated.portion.number, evaluated.rows)
+        """Keep a portion's rows, then take it into ``fold`` and count it."""
+        if evaluated.rows is not None:
+            write_bytes(self._path(evaluated.portion.number), evaluated.rows)
+        with self._changing():
+            fold.merge(evaluated.fold)
+            self._checks[evaluated.portion.number] = zlib.crc32(evaluated.rows or b"")
         if self._due():
             self.save_state(fold)
 
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """The fold changes: where that is interrupted, it is not saved any more, and the last state on disk stays."""
+        self._whole = False
+        yield
+        self._whole = True
+
     def close(self, fold: Fold, interrupted: bool) -> None:
         """Keep what is finished when the evaluation ends, unless that is the work of a moment."""
-        if interrupted or self._due():
+        if self._whole and (interrupted or self._due()):
             self.save_state(fold)
 
     def _due(self) -> bool:
         return time.monotonic() - self._saved >= EVERY
 
-    def _keep_rows(self, number: int, rows: bytes | None) -> None:
-        if rows is not None:
-            write_bytes(self._path(number), rows)
-        self._checks[number] = zlib.crc32(rows or b"")
-
     def save_state(self, fold: Fold) -> None:
         """Write the fold and the numbers of the portions that it holds."""
         done, checks = np.asarray(list(self._checks), np.int64), np.asarray(list(self._checks.values()), np.int64)
+        with self._changing():  # the front is compared before it is told
+            arrays = fold.arrays()
         content = io.BytesIO()
-        np.savez(content, done=done, checks=checks, **fold.arrays())  # pyright: ignore[reportArgumentType]
+        np.savez(content, mark=np.asarray(self._mark), done=done, checks=checks, **arrays)  # pyright: ignore[reportArgumentType]
         write_bytes(self.folder / "state.npz", content.getvalue())
         self._saved = time.monotonic()
 

@@ -1,6 +1,8 @@
 """A sweep that is interrupted goes on: the same bytes, nothing finished evaluated again, other sweeps refused."""
 
+import errno
 import os
+import pkgutil
 import random
 import resource
 import signal
@@ -10,6 +12,7 @@ import time
 import zipfile
 from dataclasses import replace
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from dse.errors import InputError
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
 from dse.sweep.portion import Evaluated, SpaceEvaluator, portions
+from dse.sweep.store import alone_in, writing
 from dse.sweep.sweep import sweep
 from tests.sweep.trivial import CHUNK, WAIT, trivial
 
@@ -120,7 +124,7 @@ class StoppedError(Exception):
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Return a function that sweeps ``tmp_path / "out"`` and stops after a few portions."""
 
-    def interrupt(keep: str = "all", size: int = SIZE, after: int = 5) -> Path:
+    def interrupt(keep: str = "all", size: int = SIZE, after: int = 5, **changes: Any) -> Path:
         seen = []
 
         def progress(count: int) -> None:
@@ -129,7 +133,7 @@ def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 raise StoppedError
 
         with pytest.raises(StoppedError):
-            sweep(trivial(size, tmp_path), tmp_path / "out", progress, keep=keep)
+            sweep(trivial(size, tmp_path, **changes), tmp_path / "out", progress, keep=keep)
         return tmp_path / "out"
 
     return interrupt
@@ -261,6 +265,101 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, monkeypatch
 def _few_states():
     """A state is larger than this test's files may be: keep none, so that only rows and tables are written."""
     return lambda self, fold: None
+
+
+STEPS = {
+    "rows are written": "dse.sweep.unfinished.write_bytes",
+    "the front is compared": "dse.sweep.pareto.pareto_mask",
+    "statistics are merged": "dse.sweep.statistics.AxisStatistics.merge",
+    "the portion is counted": "zlib.crc32",
+    "the state is taken": "dse.sweep.statistics.AxisStatistics.arrays",
+}
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("step", STEPS)
+def test_what_ends_a_sweep_at_any_step_counts_no_portion_twice(
+    step: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, out = sweep(trivial(SIZE, tmp_path), tmp_path / "whole"), tmp_path / "out"
+    with monkeypatch.context() as patch:
+        patch.setattr(STEPS[step], _failing(pkgutil.resolve_name(STEPS[step]), error))
+        with pytest.raises((InputError, KeyboardInterrupt)):
+            sweep(trivial(SIZE, tmp_path), out)
+    assert (out / "unfinished").exists()
+    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert found.n_feasible == whole.n_feasible
+    assert found.infeasible == whole.infeasible
+    assert found.axis_effects.equals(whole.axis_effects)
+    for name in FILES["all"]:
+        assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def _failing(function: Any, error: BaseException):
+    """Return the function, which raises ``error`` at its seventh call, where no OSError having done its work."""
+    calls = count(1)
+
+    def fail(*given: Any, **named: Any) -> Any:
+        if next(calls) != 7:
+            return function(*given, **named)
+        if not isinstance(error, OSError):
+            function(*given, **named)
+        raise error
+
+    return fail
+
+
+def test_another_sweeps_state_is_not_taken_over(interrupted, tmp_path: Path) -> None:
+    state = (interrupted() / "unfinished" / "state.npz").read_bytes()
+    (tmp_path / "out").rename(tmp_path / "first")
+    other = {"constraints": ["die_mm2 <= 600"]}
+    whole = sweep(trivial(SIZE, tmp_path, **other), tmp_path / "whole")
+    for change in (other, {}):  # of another space, and of the same one begun apart
+        out = interrupted(**change)
+        (out / "unfinished" / "state.npz").write_bytes(state)
+        found = sweep(trivial(SIZE, tmp_path, **change), out, resume=True)
+        assert [note for note in found.notes if "state.npz: was of another sweep" in note]
+        if change:
+            assert found.infeasible == whole.infeasible
+            assert (out / "pareto.parquet").read_bytes() == (tmp_path / "whole" / "pareto.parquet").read_bytes()
+        out.rename(tmp_path / f"done {len(change)}")
+
+
+def test_a_second_sweep_into_a_folder_is_refused_while_one_runs(tmp_path: Path) -> None:
+    refusals = []
+
+    def progress(count: int) -> None:
+        if not refusals:
+            for resume in (False, True):
+                with pytest.raises(InputError, match="another sweep or search is writing there") as refusal:
+                    sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=resume)
+                refusals.append(str(refusal.value))
+
+    found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", progress)
+    assert len(refusals) == 2 and found.n == len(found.points()) == SIZE
+    assert sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True).n == SIZE
+
+
+def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
+    hold = (
+        "import sys, time; from pathlib import Path; from dse.sweep.store import alone_in\n"
+        "with alone_in(Path(sys.argv[1])): print(flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout and holder.stdout.readline()
+        with pytest.raises(InputError, match="another sweep or search"), alone_in(tmp_path):
+            pass
+        holder.kill()
+    with alone_in(tmp_path):
+        pass
+
+
+def test_a_file_that_is_gone_is_no_full_disk(tmp_path: Path) -> None:
+    gone = FileNotFoundError(errno.ENOENT, "No such file or directory", str(tmp_path / "unfinished" / "state.npz"))
+    with pytest.raises(InputError, match=r"state\.npz is gone, as if another .*; let one") as refusal, \
+            writing(tmp_path, "go on"):  # fmt: skip
+        raise gone
+    assert "make room" not in str(refusal.value)
 
 
 def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypatch: pytest.MonkeyPatch) -> None:
