@@ -3,7 +3,8 @@
 import json
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
     TableWriter,
+    alone_in,
     discard_record,
     open_folder,
     provenance,
     refuse_other_kind,
     write_json,
     write_table,
+    writing,
 )
 
 CHUNK = 512
@@ -37,6 +40,8 @@ CHUNK = 512
 
 ROWS = 32768
 """Designs in a row group of the table."""
+
+GO_ON = "give the same command, which goes on"
 
 SHARE, LEAST, MOST = 0.01, 2_000, 200_000
 """Evaluations where neither they nor the time are given: a share of the designs, within these."""
@@ -128,26 +133,36 @@ def search(
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)
     folder = open_folder(Path(out)) if out is not None else None
-    if folder is not None:
-        refuse_other_kind(folder, search=True, name=space.name)
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
-    study = make_study(space, url, sampler, seed, evaluations or MOST)
-    if folder is not None:
-        discard_record(folder)
-    run = _Search(space, study, folder, progress or (lambda count, members, volume: None))
-    try:
-        run.run(evaluations, seconds)
-        found = run.found(sampler, seed, url, refine)
-    except BaseException:
-        run.points.abandon()
-        raise
-    finally:
-        study.finish()
-        study.close()
-    study.publish()
-    if folder is not None:
-        _write(found, folder)
-    return found
+    with _into(folder, space.name):
+        study = make_study(space, url, sampler, seed, evaluations or MOST)
+        if folder is not None:
+            discard_record(folder)
+        run = _Search(space, study, folder, progress or (lambda count, members, volume: None))
+        try:
+            run.run(evaluations, seconds)
+            found = run.found(sampler, seed, url, refine)
+        except BaseException:
+            run.points.abandon()
+            raise
+        finally:
+            study.finish()
+            study.close()
+        study.publish()
+        if folder is not None:
+            _write(found, folder)
+        return found
+
+
+@contextmanager
+def _into(folder: Path | None, name: str) -> Iterator[None]:
+    """Have a folder alone, for a space of this name, and tell what keeps files from it; raises InputError."""
+    if folder is None:
+        yield
+        return
+    with alone_in(folder), writing(folder, GO_ON):
+        refuse_other_kind(folder, search=True, name=name)
+        yield
 
 
 def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:

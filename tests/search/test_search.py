@@ -1,5 +1,6 @@
 """The search: every sampler by name, budgets, storages, what is refused, and what a kill leaves."""
 
+import errno
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import optuna
 import pyarrow.parquet as pq
 import pytest
 from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
 
 from dse.cli import run_command
 from dse.errors import InputError
@@ -26,6 +28,7 @@ from dse.search.samplers import SAMPLERS
 from dse.search.search import search
 from dse.space.space import space_from_mapping
 from dse.sweep.pareto import Box, pareto_mask
+from dse.sweep.store import TableWriter
 from dse.sweep.sweep import sweep
 from tests.conftest import SMALL
 
@@ -178,6 +181,43 @@ def test_a_search_that_dies_while_it_asks_goes_on_as_if_not(
     resumed = search(space, evaluations=100, sampler=sampler, seed=1, storage=url)
     assert resumed.evaluations == 100
     assert same_designs(whole, resumed)
+
+
+def test_a_full_disk_is_a_sentence_and_loses_nothing(space, compiled_once, tmp_path, monkeypatch):
+    """Wherever it is met: in the storage, in the table, in the record."""
+    whole = search(space, tmp_path / "whole", evaluations=100, sampler="nsga2", seed=1)
+    out, full = tmp_path / "out", OSError(errno.ENOSPC, "No space left on device")
+    writers = {JournalFileBackend: "append_logs", TableWriter: "write", search_module: "write_record"}
+    for owner, name in writers.items():
+        write, left = getattr(owner, name), iter(range(300 if owner is JournalFileBackend else 0))
+
+        def fail(*given, write=write, left=left):
+            if next(left, None) is None:
+                raise full
+            write(*given)
+
+        with monkeypatch.context() as patch, pytest.raises(InputError) as refusal:
+            patch.setattr(owner, name, fail)
+            search(space, out, evaluations=100, sampler="nsga2", seed=1)
+        said = "the disk is full or its quota used up; make room, then give the same command, which goes on"
+        assert str(refusal.value) == f"{out}: {said}"
+        assert not list(out.glob("*.partial"))
+    found = search(space, out, evaluations=100, sampler="nsga2", seed=1)
+    assert same_designs(whole, found)
+
+
+def test_a_second_search_into_a_folder_is_refused_while_one_runs(space, compiled_once, tmp_path):
+    refusals = []
+
+    def progress(*_):
+        if not refusals:
+            for run in (search, sweep):
+                with pytest.raises(InputError, match="another sweep or search is writing there") as refusal:
+                    run(space, tmp_path)
+                refusals.append(refusal)
+
+    assert search(space, tmp_path, evaluations=50, progress=progress).evaluations == 50
+    assert len(refusals) == 2
 
 
 def test_dashboards_find_the_front_in_the_storage(space, compiled_once, tmp_path):
