@@ -1,9 +1,11 @@
 """The command line: exit codes, one JSON document on stdout, sentences on stderr, nothing half-written."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +204,7 @@ def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFi
     assert "exists already" in refused(["new", str(path)], capsys)
     assert "h100_tensor_core" in refused(["new", str(tmp_path / "b.toml"), "--from", "h100_tensor_cor"], capsys)
     assert not (tmp_path / "b.toml").exists()
+    assert "No such file or directory); give another path" in refused(["new", str(tmp_path / "no" / "c")], capsys)
 
 
 WRONG_SPACES = {
@@ -295,6 +298,36 @@ def test_an_interruption_always_says_so(said: str, capsys: pytest.CaptureFixture
     monkeypatch.setattr("dse.report.terminal_show.print_gpus", interrupt)
     assert run_command(["show", "gpus"]) == 130
     assert capsys.readouterr().err == f"dse: {said or 'interrupted'}\n"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 20.0], ids=["the command ends at once", "the command goes on"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_interruption_that_a_callback_drops_is_raised_again(
+    seconds: float, times: int, capsys: pytest.CaptureFixture[str], monkeypatch
+) -> None:
+    """Python ignores what is raised in a callback of the garbage collector: JAX has one."""
+    left = iter(range(times))
+
+    def callback(phase: str, _: object) -> None:
+        if phase == "start" and next(left, None) is not None:
+            raise KeyboardInterrupt
+
+    def collects(*_: object) -> None:
+        end = time.monotonic() + seconds
+        gc.collect()
+        while time.monotonic() < end:
+            time.sleep(0.1)
+            gc.collect()
+
+    monkeypatch.setattr("dse.report.terminal_show.print_gpus", collects)
+    gc.callbacks.append(callback)
+    try:
+        begin = time.monotonic()
+        assert run_command(["show", "gpus"]) == 130
+        assert time.monotonic() - begin < 15
+    finally:
+        gc.callbacks.remove(callback)
+    assert capsys.readouterr().err == "dse: interrupted\n"
 
 
 @pytest.mark.parametrize("command", [["show", "schema"], ["show", "schema", "--json"], ["--help"]])

@@ -6,6 +6,7 @@ from cyclopts import CycloptsError
 
 from dse.cli import designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more
+from dse.cli.interrupt import interrupts_kept
 from dse.errors import DseError
 
 
@@ -17,7 +18,8 @@ def main() -> None:
 def run_command(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors become a sentence on stderr."""
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        with interrupts_kept():
+            app(arguments, exit_on_error=False, print_error=False)
         sys.stdout.flush()  # a pipe that is closed by now is told here, not when the interpreter ends
     except (BrokenPipeError, SystemExit) as stop:
         if not reader_left(stop):

@@ -41,4 +41,4 @@ def write_template(path: Path, template: str) -> None:
     try:
         path.write_text(shipped[template].read_text(encoding="utf-8"), encoding="utf-8")
     except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+        raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
