@@ -171,8 +171,20 @@ def test_check_tells_what_a_sweep_takes(capsys: pytest.CaptureFixture[str]) -> N
     assert document["n"] >= 1_000_000
     assert document["memory_gb"] < 2
     assert document["seconds"] < 120
+    assert sum(document["parts"].values()) == pytest.approx(document["seconds"], rel=0.01)
     assert run_command(["check", "h100_tensor_core"]) == 0
-    assert "designs" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "designs" in told
+    assert f"{document['parts']['page']:.0f} s draw the page (none with --no-page)" in told
+
+
+def test_check_counts_on_less_time_for_less_work(quick, small, write_space, capsys) -> None:
+    def seconds(space: dict[str, Any]) -> float:
+        assert run_command(["check", str(write_space(space)), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)["seconds"]
+
+    many = small["axes"] | {"l2_mib": {"from": 20, "to": 50, "step": 1}}
+    assert seconds(quick) < seconds(small) < seconds(small | {"axes": many}) < 120
 
 
 def test_check_warns_of_a_space_without_room(small, write_space, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.space.space import Space
-from dse.sweep.evaluate import CHUNK, result_columns
+from dse.sweep.evaluate import BLOCK, CHUNK, TRACE_BLOCK, result_columns
 from dse.sweep.within import within
 from dse.units import GIGA
 
@@ -16,8 +16,15 @@ PAIRS_PER_CORE_SECOND = 78e6
 CORES = 2
 """Processors that are counted on at most: more have not been measured."""
 
-STARTUP_SECONDS = 55.0
-"""Imports, compilation and the page's figures, nothing cached, on two such cores (the main space)."""
+START_SECONDS = 4.0
+"""Imports and all else that a sweep of any space needs."""
+
+COMPILE_SECONDS, QUICK_SECONDS = 12.0, 6.0
+"""Compilation for each workload, nothing cached, on two such cores; the second of grids that fit a block, whose program
+is compiled with the least effort."""
+
+PAGE_SECONDS = 22.0
+"""The page for each workload, nothing cached, on the same: most of it compilation."""
 
 CELLS_PER_SECOND = 30e6
 """Numbers written to points.parquet in a second, on the same machine."""
@@ -39,7 +46,8 @@ ON_DISK_LIMIT = 20_000_000
 class Estimate:
     """About what a sweep takes: ``seconds``, ``memory_gb`` and ``disk_gb`` (1 GB = 1e9 B), of ``n`` designs.
 
-    ``within``: the share of designs that each constraint leaves, None where workloads decide it.
+    ``parts``: what the seconds go to. ``within``: the share of designs that each constraint leaves, None where
+    workloads decide it.
     """
 
     n: int
@@ -47,6 +55,7 @@ class Estimate:
     seconds: float
     memory_gb: float
     disk_gb: float
+    parts: dict[str, float] = field(default_factory=dict)
     within: dict[str, float | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
@@ -54,28 +63,40 @@ class Estimate:
         """Return the figures as a JSON document."""
         return {
             name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in vars(self).items()
-        }
+        } | {"parts": {name: float(f"{value:.3g}") for name, value in self.parts.items()}}
 
 
 def estimate(space: Space) -> Estimate:
     """Return the estimate for one sweep on this machine's processors (CORES at most)."""
     kernels = sum(workload.candidate_count for workload in space.workloads)
-    cores = min(os.cpu_count() or 1, CORES)
     columns = len(result_columns(space)) + len(space.axes) + 2
-    evaluate = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
-    write = rows * columns / CELLS_PER_SECOND
+    parts = _seconds(space, kernels, rows * columns)
     constraints = within(space)
     chunks = CHUNKS_HELD * CHUNK * columns * 8 / GIGA
     return Estimate(
         n=space.size,
         kernels=kernels,
-        seconds=STARTUP_SECONDS + evaluate + write,
+        seconds=sum(parts.values()),
         memory_gb=RESIDENT_GB + chunks,
         disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
+        parts=parts,
         within={constraint.constraint: constraint.share for constraint in constraints},
         warnings=(*without_room(space), *(constraint.told for constraint in constraints if constraint.told)),
     )
+
+
+def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
+    """Return what a sweep of ``cells`` numbers to write spends its time on, nothing compiled before."""
+    block = TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK
+    compilation = QUICK_SECONDS if space.size <= block else COMPILE_SECONDS
+    cores = min(os.cpu_count() or 1, CORES)
+    return {
+        "start": START_SECONDS,
+        "compilation": compilation * len(space.workloads),
+        "designs": space.size * kernels / (PAIRS_PER_CORE_SECOND * cores) + cells / CELLS_PER_SECOND,
+        "page": PAGE_SECONDS * len(space.workloads),
+    }
 
 
 def without_room(space: Space) -> list[str]:
