@@ -151,7 +151,7 @@ class Neighbourhood:
 
 
 def _record(numbers: Mapping[str, Any]) -> Gpu:
-    """The record of one GPU or of a batch, in NumPy: converted in the program's call, a hundred times sooner."""
+    """The record of one GPU or of a batch, in NumPy: converted where a program is called, not one by one before."""
     values: dict[str, Any] = {name: np.asarray(value, float_type()) for name, value in numbers.items()}
     return Gpu(**values)
 
