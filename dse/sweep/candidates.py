@@ -133,8 +133,16 @@ EQUAL = 4e-6
 must not choose among them."""
 
 
+UNROLLED = 64
+"""Rows that are compared one by one; of more a program takes longer to compile than to run."""
+
+
 def _fastest(times: Array, first: float) -> tuple[Array, Array]:
     """Return the number of the fastest row, counted from ``first``, and its time."""
+    if len(times) > UNROLLED:
+        best = jnp.min(times, axis=0)
+        number = first + jnp.arange(len(times), dtype=times.dtype)[:, None]
+        return jnp.min(jnp.where(times <= best * (1.0 + EQUAL), number, first + len(times) - 1), axis=0), best
     best = reduce(jnp.minimum, list(times))
     place = jnp.full(best.shape, first + len(times) - 1)
     for row in range(len(times) - 2, -1, -1):

@@ -48,7 +48,7 @@ def optimum(p: Linear, weights: np.ndarray, strength: float, bend: float | None)
 
 @pytest.mark.parametrize("bend", [None, 0.1])
 @pytest.mark.parametrize("strength", [1e-4, 1e-2])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_convex_case_is_the_programmes_optimum(seed, strength, bend):
     p, weights = problem(seed), np.ones(12)
     ours = solve(p, jnp.ones(6), jnp.asarray(weights)[None], jnp.asarray([strength]), bend)

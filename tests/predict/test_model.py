@@ -56,8 +56,9 @@ def test_kinds_of_kernels():
 @pytest.mark.parametrize(
     ("name", "base", "residual"),  # of the linear ones, one on the model that compiles longest
     [
-        ("ols", Roofline(), False), ("forest", AMALI, False),
+        ("forest", AMALI, False),
         *(pytest.param(name, base, residual, marks=pytest.mark.slow) for name, base, residual in (
+            ("ols", Roofline(), False),
             ("ols", Roofline(), True), ("nnls", AMALI, False), ("nnls", AMALI, True),
             ("elastic_net", Roofline(), False), ("elastic_net", Roofline(), True), ("forest", AMALI, True),
             ("network", AMALI, False), ("network", AMALI, True))),

@@ -129,7 +129,7 @@ def test_a_batch_of_known_designs_alone_adds_nothing(space, compiled_once):
     assert points.count == sum(map(len, points.tables)) == 2
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "qmc"])
+@pytest.mark.parametrize("sampler", ["tpe", *(pytest.param(s, marks=pytest.mark.slow) for s in ("nsga2", "qmc"))])
 def test_a_sampler_that_knows_every_design_goes_on_to_its_evaluations(sampler):
     two = SMALL | {"axes": {"sm_count": [96, 132]}, "timing": "roofline", "links": {}}
     found = search(space_from_mapping(two, "two", "two"), evaluations=60, sampler=sampler)

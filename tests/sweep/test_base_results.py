@@ -51,6 +51,7 @@ def test_designs_are_held_against_the_base(result):
     np.testing.assert_allclose(points["share"], total / (base["prefill.time_ms"] + base["decode.time_ms"]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_search_finds_the_same_front(space, result):
     found = search(space, evaluations=space.size).result
     np.testing.assert_allclose(sorted(found.front["speedup"]), sorted(result.front["speedup"]), rtol=1e-6)

@@ -27,7 +27,7 @@ def whole(model: Amali, kernels: Kernel, gpu: Gpu) -> Array:
 
 
 @pytest.mark.parametrize("gpu", ["h100_sxm", "a100_sxm_80gb"])
-@pytest.mark.parametrize("calibrated", [False, True])
+@pytest.mark.parametrize("calibrated", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_nanoseconds_are_the_total_of_the_stack(gpu: str, calibrated: bool) -> None:
     space = load_space(find_space("h100_tensor_core"))
     model = jax.tree.map(lambda x: jnp.asarray(x, float), space.model if calibrated else Amali())
