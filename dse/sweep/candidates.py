@@ -133,7 +133,7 @@ EQUAL = 4e-6
 must not choose among them."""
 
 
-UNROLLED = 64
+UNROLLED = 96
 """Rows that are compared one by one; of more a program takes longer to compile than to run."""
 
 
