@@ -45,6 +45,11 @@ def quick_filter_jit(function: Callable[..., T]) -> Callable[..., T]:
     return _filter_jit(function, quick_to_compile)
 
 
+def shared_filter_jit(function: Callable[..., T]) -> Callable[..., T]:
+    """Return ``equinox.filter_jit`` of a function that runs often, and is compiled once for all that is asked of it."""
+    return _filter_jit(function, lambda: None)
+
+
 def quick_derivatives_jit(function: Callable[..., T]) -> Callable[..., T]:
     """Return the same for one that takes derivatives, with :func:`derivatives_quick_to_compile`."""
     return _filter_jit(function, derivatives_quick_to_compile)

@@ -282,6 +282,8 @@ def test_wrong_gpu_files_exit_2(text: str, parts: list[str], tmp_path: Path, cap
         (["report", "nowhere"], "run.json"),
         (["show", "gpu", "mi300x"], "NVIDIA"),
         (["sweep", "h100_tensor_core", "--fast"], "--fast"),
+        (["search", "h100_tensor_core", "--seed", "1.5"], "--seed 1.5 is not accepted; give a whole number"),
+        (["explain", "h100", "llama3_8b", "--top", "few"], "--top few is not accepted; give a whole number"),
     ],
 )
 def test_wrong_commands_exit_2(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,10 +3,11 @@
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from cyclopts import App, Parameter
+from cyclopts import App, Parameter, Token
 
 from dse import __version__
 from dse.errors import InputError
@@ -25,6 +26,17 @@ calibrate = App(name="calibrate", help="Fit coefficients to measurements.")
 app.command(calibrate)
 app.register_install_completion_command(add_to_startup=False)
 
+
+def _whole(_: Any, tokens: Sequence[Token]) -> int:
+    """Return the whole number that an option is given; the library would round 1.5."""
+    given = tokens[0]
+    try:
+        return int(given.value)
+    except ValueError:
+        raise InputError(f"{given.keyword} {given.value} is not accepted; give a whole number") from None
+
+
+Whole = Annotated[int, Parameter(converter=_whole)]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
 Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, Out, app, print_json
+from dse.cli.app import Json, Out, Whole, app, print_json
 
 PAGE = "report.html"
 """The page of a sweep or a search in its folder."""
@@ -173,10 +173,10 @@ def search(
     /,
     *,
     sampler: str = "local",
-    evaluations: int | None = None,
+    evaluations: Whole | None = None,
     seconds: float | None = None,
     storage: str | None = None,
-    seed: int = 0,
+    seed: Whole = 0,
     refine: bool = False,
     page: bool = True,
     out: Out = None,

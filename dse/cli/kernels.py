@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.cli.app import Json, app, print_json
+from dse.cli.app import Json, Whole, app, print_json
 
 if TYPE_CHECKING:
     from dse.power.models import PowerChoice
@@ -59,7 +59,7 @@ def trace(
     *,
     gpu: str | None = None,
     timing: str | None = None,
-    representative: int | None = None,
+    representative: Whole | None = None,
     json_: Json = False,
 ) -> None:
     """Time the kernels of an Accel-Sim trace directory: the stack of each kernel and the total.
@@ -104,7 +104,7 @@ def explain(
     timing: str = "amali",
     calibration: str | None = None,
     power: Path | None = None,
-    top: int | None = None,
+    top: Whole | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
 ) -> None:

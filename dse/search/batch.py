@@ -34,12 +34,12 @@ class Evaluated:
 
 
 class BatchModel:
-    """The model of a space, called with the numbers of designs."""
+    """The model of a space, called with the numbers of designs; ``asked``: how many there will be, if known."""
 
-    def __init__(self, space: Space, chunk: int) -> None:
+    def __init__(self, space: Space, chunk: int, asked: int | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self._evaluator = Evaluator(space, self.reasons, chunk)
+        self._evaluator = Evaluator(space, self.reasons, chunk, asked)
 
     @property
     def base_results(self) -> dict[str, np.ndarray]:
@@ -48,7 +48,7 @@ class BatchModel:
 
     def compile(self) -> None:
         """Compile the program ahead of the first batch."""
-        self._evaluator.compile(designs.baseline(self.space))
+        self._evaluator.compile()
 
     def __call__(self, index: np.ndarray) -> Evaluated:
         """Evaluate designs by number; more than a chunk go one chunk after another."""

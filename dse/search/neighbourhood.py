@@ -21,7 +21,8 @@ from dse.power.models import PowerChoice
 from dse.search.slopes import NUMERIC, Elasticities, along, along_kernels, elasticities, phase_slopes
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
 from dse.sweep.candidates import float_type
-from dse.sweep.launches import OPERATORS, Launches, chores, chosen_of, judge_candidates, on_trace, settle
+from dse.sweep.launches import OPERATORS, Launches, chosen_of, judge_candidates, on_trace, settle
+from dse.sweep.phases import chores
 from dse.timing.timing import CAUSES, HOST, TimingModel
 from dse.units import GIGA, KILO, MEGA, NANO
 from dse.workload.workload import Workload

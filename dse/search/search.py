@@ -138,7 +138,7 @@ def search(
         study = make_study(space, url, sampler, seed, evaluations or MOST)
         if folder is not None:
             discard_record(folder)
-        run = _Search(space, study, folder, progress or (lambda count, members, volume: None))
+        run = _Search(space, study, folder, progress or (lambda count, members, volume: None), evaluations)
         try:
             run.run(evaluations, seconds)
             found = run.found(sampler, seed, url, refine)
@@ -229,9 +229,11 @@ class _Points:
 
 
 class _Search:
-    def __init__(self, space: Space, study: Searching, folder: Path | None, progress: Progress) -> None:
+    def __init__(
+        self, space: Space, study: Searching, folder: Path | None, progress: Progress, evaluations: int | None
+    ) -> None:
         self.space, self.study, self.folder, self.progress = space, study, folder, progress
-        self.model = BatchModel(space, CHUNK)
+        self.model = BatchModel(space, CHUNK, evaluations)
         self.points = _Points(self.model, folder)
         self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
         self.history: list[tuple[int, float, int, float]] = []

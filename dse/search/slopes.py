@@ -20,7 +20,8 @@ from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.power.power import Power
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
-from dse.sweep.launches import Chores, Launches, on_kernels, settled
+from dse.sweep.launches import Launches, on_kernels, settled
+from dse.sweep.phases import Chores
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.space.space import Space
-from dse.sweep.evaluate import BLOCK, CHUNK, TRACE_BLOCK, result_columns
+from dse.sweep.evaluate import CHUNK, TRACE_BLOCK, result_columns
+from dse.sweep.few import are_few
 from dse.sweep.within import within
 from dse.units import GIGA
 
@@ -20,8 +21,12 @@ START_SECONDS = 4.0
 """Imports and all else that a sweep of any space needs."""
 
 COMPILE_SECONDS, QUICK_SECONDS = 12.0, 6.0
-"""Compilation for each workload, nothing cached, on two such cores; the second of grids that fit a block, whose program
-is compiled with the least effort."""
+"""Compilation for each workload, nothing cached, on two such cores; the second of traces on grids that fit a block,
+whose program is compiled with the least effort."""
+
+SHARED_SECONDS, FEW_SECONDS = 12.0, 0.25e-3
+"""Compilation of the programs that a few designs of any space share, nothing cached; what a design takes by them for
+each workload, on the same."""
 
 PAGE_SECONDS, LOOK_SECONDS = 20.0, 4.0
 """The page, nothing cached, on the same: most of it compilation, of programs that all workloads share; and what each
@@ -89,14 +94,17 @@ def estimate(space: Space) -> Estimate:
 
 def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
     """Return what a sweep of ``cells`` numbers to write spends its time on, nothing compiled before."""
-    block = TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK
-    compilation = QUICK_SECONDS if space.size <= block else COMPILE_SECONDS
-    cores = min(os.cpu_count() or 1, CORES)
+    count, cores = len(space.workloads), min(os.cpu_count() or 1, CORES)
+    if are_few(space.size, space.workloads):
+        compilation, designs = SHARED_SECONDS, space.size * count * FEW_SECONDS
+    else:
+        compilation = (QUICK_SECONDS if space.size <= TRACE_BLOCK else COMPILE_SECONDS) * count
+        designs = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     return {
         "start": START_SECONDS,
-        "compilation": compilation * len(space.workloads),
-        "designs": space.size * kernels / (PAIRS_PER_CORE_SECOND * cores) + cells / CELLS_PER_SECOND,
-        "page": PAGE_SECONDS + LOOK_SECONDS * len(space.workloads),
+        "compilation": compilation,
+        "designs": designs + cells / CELLS_PER_SECOND,
+        "page": PAGE_SECONDS + LOOK_SECONDS * count,
     }
 
 

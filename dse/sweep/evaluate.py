@@ -4,11 +4,11 @@ The models are mapped over (designs, kernels) in :mod:`dse.sweep.candidates`; a 
 kernels) arrays fit a core's cache, inside one jitted program (spec speed, section 8).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -21,17 +21,15 @@ from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
-from dse.power.models import PowerChoice
-from dse.power.power import Power
-from dse.power.sequence import in_sequence
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
-from dse.space.metrics import design_metrics, energy_metrics, time_metrics, workload_metrics
+from dse.space.metrics import design_metrics, workload_metrics
 from dse.space.space import Space
 from dse.sweep.candidates import Models, float_type, judge_workload
+from dse.sweep.few import DESIGNS, OnFew, are_few
+from dse.sweep.phases import PhaseResult, chores, phase_result, workload_columns
 from dse.sweep.reasons import Reasons
-from dse.timing.timing import Timing, causes_of
-from dse.units import GIGA, MILLI, NANO
+from dse.timing.timing import causes_of
 from dse.workload.workload import Workload
 
 BLOCK = 1024
@@ -47,28 +45,6 @@ Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
 
 
-@dataclass(frozen=True)
-class PhaseResult:
-    """One phase of a workload on a batch of designs, each array of shape (designs,).
-
-    ``stack`` [ms] by cause at the clock that the power limit leaves; ``joules`` [J] of one board; ``clock``: share of
-    the requested clock; ``dram_bytes`` [B].
-    """
-
-    stack: dict[str, Array]
-    joules: Array
-    clock: Array
-    dram_bytes: Array
-
-    @property
-    def time_ms(self) -> Array:
-        """Time of one run of the phase [ms]."""
-        total = jnp.zeros_like(self.dram_bytes)
-        for value in self.stack.values():
-            total = total + value
-        return total
-
-
 def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
     names = [field.name for field in fields(Gpu)]
@@ -79,56 +55,59 @@ def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
 
 
-def phase_result(
-    choice: PowerChoice, workload: Workload, phase: str, timing: Timing, power: Power, gpus: Gpu
-) -> PhaseResult:
-    """Return one phase of a workload: its kernels one after another, each as often as its operator runs, and the time
-    that the GPU waits for a serving engine's host."""
-    repeats = jnp.asarray(workload.phase_repeats(phase), dtype=float)
-    repeats = jnp.pad(repeats, (0, timing.clock_ghz.shape[1] - len(repeats)))  # those that fill vectors never run
-    run = in_sequence(choice, timing, power, repeats, gpus, workload.host(phase))
-    stack = {cause: value * (NANO / MILLI) for cause, value in run.stack.items()}
-    return PhaseResult(stack, run.joules, run.clock, jnp.sum(timing.dram_bytes * repeats, axis=1))
+def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
+    """Return the same records, all of their fields (count,)."""
+    return Gpu(**{field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count)
+                  for field in fields(Gpu)})  # fmt: skip  # pyright: ignore[reportArgumentType]
 
 
-def workload_columns(workload: Workload, phases: Mapping[str, PhaseResult]) -> dict[str, Array]:
-    """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
-    runs = {phase.name: phase.runs for phase in workload.phases}
-    times = {name: phase.time_ms for name, phase in phases.items()}
-    columns = time_metrics(workload, times)
-    columns |= energy_metrics(workload, times, {name: (phase.joules, phase.clock) for name, phase in phases.items()})
-    columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
-    columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
-    for cause in causes_of(workload):
-        parts = [phases[name].stack[cause] * count for name, count in runs.items() if cause in phases[name].stack]
-        columns[f"{cause}_ms"] = sum(parts)
-    return {f"{workload.name}.{name}": value for name, value in columns.items()}
+class Program(Protocol):
+    """What evaluates ``rows`` designs at once on a device."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> Mapping[str, Any]:
+        """Return the results of designs, each array (rows,)."""
+        ...
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        """Compile for a device, ahead of the first call."""
+        ...
 
 
 class Evaluator:
     """A space's designs to results: call it with the columns of a chunk, axes and links, each of shape (designs,).
 
     Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
-    first reason why not (:class:`dse.sweep.reasons.Reasons`). ``chunk``: designs a call evaluates at most; a call with
-    fewer takes as long.
+    first reason why not (:class:`dse.sweep.reasons.Reasons`). ``chunk``: designs a call evaluates at most. ``asked``:
+    designs that will be asked for, all of the space by default; a few of them are worth no program of their own
+    (:mod:`dse.sweep.few`).
     """
 
-    def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK) -> None:
+    def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None) -> None:
         self.space = space
-        traced = any(workload.traced for workload in space.workloads)
-        self._block = min(TRACE_BLOCK if traced else BLOCK, chunk)
-        self.chunk = _even(space.size, chunk, self._block)
         self._reasons = reasons
         self._base = space.base.numbers()
         self._models = Models(space.model, space.power)
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
-        self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
+        block = min(TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK, chunk)
+        asked = min(space.size if asked is None else asked, space.size)
+        if are_few(asked, space.workloads):
+            self.chunk = _even(space.size, block, DESIGNS)
+            self._program: Program = _SharedPrograms(self._base, self._models, space.workloads, self.results)
+        else:
+            self.chunk = _even(space.size, chunk, block)
+            # A block is evaluated before the faster program would be compiled.
+            self._program = _OwnProgram(
+                partial(self._in_blocks, block), self.chunk, LEAST if asked <= block else CPU_OPTIONS
+            )
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
     ) -> dict[str, np.ndarray]:
-        """Return the results of at most ``chunk`` designs, padded for the program and cut off again.
+        """Return the results of at most ``chunk`` designs.
 
         ``names``: result columns to fetch, all by default; ``device``: where to evaluate, JAX's default by default.
         """
@@ -136,11 +115,16 @@ class Evaluator:
         return self._call(columns, self.base_results, (*wanted, "code"), device or jax.local_devices()[0])
 
     def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
-        count = len(next(iter(columns.values())))
-        padding = (0, self.chunk - count)
-        padded = {name: np.pad(np.asarray(c, float_type()), padding, mode="edge") for name, c in columns.items()}
-        results = self._program(padded, device)(padded, of_base)
-        return {name: np.asarray(results[name])[:count] for name in wanted}
+        """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
+        count, rows = len(next(iter(columns.values()))), self._program.rows
+        filled = {name: np.pad(np.asarray(values, float_type()), (0, -count % rows), mode="edge")
+                  for name, values in columns.items()}  # fmt: skip
+        parts = []
+        for start in range(0, count, rows):
+            some = {name: values[start : start + rows] for name, values in filled.items()}
+            results = self._program(some, of_base, device)
+            parts.append({name: np.asarray(results[name]) for name in wanted})
+        return {name: np.concatenate([part[name] for part in parts])[:count] for name in wanted}
 
     @cached_property
     def base_results(self) -> dict[str, np.ndarray]:
@@ -165,28 +149,16 @@ class Evaluator:
         """Results of the base before they are known."""
         return {OF_BASE + name: np.ones((), float_type()) for name in self._of_base}
 
-    def compile(self, names: Iterable[str], devices: Sequence[Any] | None = None) -> None:
-        """Compile the program for columns called ``names``, ahead of the first call."""
-        columns = {name: np.ones(self.chunk, float_type()) for name in names}
+    def compile(self, devices: Sequence[Any] | None = None) -> None:
+        """Compile the programs ahead of the first call."""
+        rows = self._program.rows
+        base = {name: np.full(rows, value, float_type()) for name, value in baseline(self.space).items()}
         devices = devices or jax.local_devices()[:1]
         with ThreadPoolExecutor(len(devices)) as pool:
-            list(pool.map(lambda device: self._program(columns, device), devices))
+            list(pool.map(lambda device: self._program.compile(base, self._unknown(), device), devices))
 
-    def _program(self, columns: Columns, device: Any) -> Callable[[Columns, Columns], dict[str, Array]]:
-        """Return the program of one device: every device runs the same, on chunks of its own."""
-        if device not in self._compiled:
-            options = self._cpu_options() if device.platform == "cpu" else None
-            here = jax.sharding.SingleDeviceSharding(device)
-            jitted = jax.jit(self._in_blocks, in_shardings=here, out_shardings=here, compiler_options=options)
-            self._compiled[device] = jitted.lower(dict(columns), self._unknown()).compile()
-        return self._compiled[device]
-
-    def _cpu_options(self) -> Options:
-        """How to compile for a CPU: a block is evaluated before the faster program would be compiled."""
-        return LEAST if self.space.size <= self._block else CPU_OPTIONS
-
-    def _in_blocks(self, columns: Columns, of_base: Columns) -> dict[str, Array]:
-        blocks = {name: jnp.reshape(values, (-1, self._block)) for name, values in columns.items()}
+    def _in_blocks(self, block: int, columns: Columns, of_base: Columns) -> dict[str, Array]:
+        blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
         results = jax.lax.map(partial(self.evaluate, of_base=of_base, simplified=True), blocks)
         return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
 
@@ -197,15 +169,24 @@ class Evaluator:
         """
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
-        results = self._untimed(gpus, axes, count) | dict(of_base)
-        runs = []
+        phases, runs = [], []
         for workload in self.space.workloads:
             timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
-            phases = {
-                p.name: phase_result(self.space.power, workload, p.name, timing, power, gpus) for p in workload.phases
-            }
-            results |= workload_columns(workload, phases)
+            repeats = {p.name: chores(workload, p.name, timing.clock_ghz.shape[1]) for p in workload.phases}
+            phases.append(
+                {name: phase_result(self.space.power, run, timing, power, gpus) for name, run in repeats.items()}
+            )
             runs.append(can_run)
+        return self.results(columns, of_base, phases, runs)
+
+    def results(
+        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, PhaseResult]], runs: Sequence[Array]
+    ) -> dict[str, Array]:
+        """Return the results of designs on which each workload has these ``phases``, its operators ``runs``."""
+        count = len(next(iter(columns.values())))
+        results = self.untimed(columns) | dict(of_base)
+        for workload, found in zip(self.space.workloads, phases, strict=True):
+            results |= workload_columns(workload, found)
         results["total.time_ms"] = self.space.total_ms(results)
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
@@ -217,9 +198,8 @@ class Evaluator:
 
     def untimed(self, columns: Columns) -> dict[str, Any]:
         """Return what no workload decides, (designs,) or scalars: attributes, the base's too, areas, costs, peaks."""
-        return self._untimed(*gpu_batch(self._base, columns), len(next(iter(columns.values()))))
-
-    def _untimed(self, gpus: Gpu, axes: Gpu, count: int) -> dict[str, Any]:
+        gpus, axes = gpu_batch(self._base, columns)
+        count = len(next(iter(columns.values())))
         results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
         results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
         results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
@@ -235,6 +215,54 @@ class Evaluator:
             return area, cost.cost_usd, cost.memory_usd
 
         return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
+
+
+class _OwnProgram:
+    """A space's own program, compiled for each device: every device runs the same, on designs of its own."""
+
+    def __init__(self, evaluate: Callable[[Columns, Columns], dict[str, Array]], rows: int, options: Options) -> None:
+        self.rows, self._evaluate, self._options = rows, evaluate, options
+        self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
+        self.compile(columns, of_base, device)
+        return self._compiled[device](columns, of_base)
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        if device not in self._compiled:
+            jitted = _on_device(self._evaluate, device, self._options)
+            self._compiled[device] = jitted.lower(columns, of_base).compile()
+
+
+class _SharedPrograms:
+    """Programs that every space shares (:mod:`dse.sweep.few`), and a small one of its own for the ``results``."""
+
+    rows = DESIGNS
+
+    def __init__(
+        self, base: Mapping[str, float], models: Models, workloads: Sequence[Workload], results: Callable[..., Any]
+    ) -> None:
+        self._base, self._results = base, results
+        self._workloads = [OnFew(models, workload) for workload in workloads]
+        self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
+        if device not in self._compiled:
+            self._compiled[device] = _on_device(self._results, device, LEAST)
+        gpus = filled_batch(self._base, columns, DESIGNS)
+        with jax.default_device(device):
+            found = [workload(gpus) for workload in self._workloads]
+            return self._compiled[device](columns, of_base, [x.phases for x in found], [x.can_run for x in found])
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        self(columns, of_base, device)  # each is compiled when it is first called
+
+
+def _on_device(function: Callable[..., Any], device: Any, on_cpu: Options) -> Any:
+    """Return a program of one device; ``on_cpu``: how to compile it for a CPU."""
+    here = jax.sharding.SingleDeviceSharding(device)
+    options = on_cpu if device.platform == "cpu" else None
+    return jax.jit(function, in_shardings=here, out_shardings=here, compiler_options=options)
 
 
 def _even(size: int, most: int, block: int) -> int:

@@ -21,9 +21,9 @@ from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
 from dse.sweep.candidates import EQUAL
+from dse.sweep.phases import Chores, chores
 from dse.timing.occupancy import waves
 from dse.timing.timing import Timing, TimingModel
-from dse.workload.engine import Host
 from dse.workload.kernel import Kernel
 from dse.workload.operator import fastest
 from dse.workload.traced import TracedKernel
@@ -51,14 +51,6 @@ class Settled(NamedTuple):
 
     sequence: Sequence
     timing: Timing
-
-
-class Chores(NamedTuple):
-    """What of a workload is run in a phase: how often each operator (operators,), and the times [us] of a serving
-    engine's host, beside the GPU and while it waits (None: there is none)."""
-
-    repeats: Array
-    host: tuple[Array, Array] | None
 
 
 def judge_candidates(model: TimingModel, power: BoardPower, workload: Workload, gpu: Gpu) -> Launches:
@@ -112,17 +104,9 @@ def settle(power: PowerChoice, workload: Workload, phase: str, chosen: Launches,
     return Settled(run, jax.tree.map(lambda x: x[: len(workload.operators)], each))
 
 
-def chores(workload: Workload, phase: str, count: int) -> Chores:
-    """Return what is run in a phase, its operators filled up to ``count`` by such as never run."""
-    repeats, host = workload.phase_repeats(phase), workload.host(phase)
-    times = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
-    return Chores(jnp.asarray(np.pad(repeats, (0, count - len(repeats))), float), times)
-
-
 def settled(model: BoardPower, limit: bool, timing: Timing, watts: Power, run: Chores, gpu: Gpu) -> Settled:
     """Return launches where the board settles (the program before jit)."""
-    host = None if run.host is None else Host(*run.host)  # pyright: ignore[reportArgumentType]
-    sequence = in_sequence(PowerChoice(model, limit), timing, watts, run.repeats, gpu, host)
+    sequence = in_sequence(PowerChoice(model, limit), timing, watts, run.repeats, gpu, run.host)
     return Settled(sequence, at_clock(timing, sequence.clock, shadow_between(at_paces(timing))))
 
 

@@ -77,7 +77,7 @@ class SpaceEvaluator:
 
     def compile(self) -> None:
         """Compile the program for every device, ahead of the first designs."""
-        self.evaluator.compile(designs.baseline(self.space), self.devices)
+        self.evaluator.compile(self.devices)
 
     def empty_fold(self) -> Fold:
         """Return a fold of no designs."""

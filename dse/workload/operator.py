@@ -48,8 +48,15 @@ class Operator:
 
 
 def fastest(times: np.ndarray, starts: np.ndarray, equal: float = 0.0) -> np.ndarray:
-    """Return where the least time of each operator stands: ``times`` (candidates,) of all of them, one after the other,
-    each from its ``starts`` (operators,); the first of those that are longer by at most a share ``equal``."""
-    ends = np.r_[starts[1:], len(times)]
-    least = np.minimum.reduceat(times, starts) * (1.0 + equal)
-    return np.array([s + int(np.argmax(times[s:e] <= t)) for s, e, t in zip(starts, ends, least, strict=True)], int)
+    """Return where the least time of each operator stands, (..., operators).
+
+    ``times`` (..., candidates) of all of them, one after the other, each from its ``starts`` (operators,). Of those
+    that are longer than the least by at most a share ``equal``, the first.
+    """
+    ends = np.r_[starts[1:], times.shape[-1]]
+    least = np.minimum.reduceat(times, starts, axis=-1) * (1.0 + equal)
+    found = [
+        start + np.argmax(times[..., start:end] <= least[..., k, None], axis=-1)
+        for k, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    return np.stack(found, axis=-1)

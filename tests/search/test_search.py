@@ -27,6 +27,7 @@ from dse.search.optuna_side import open_storage
 from dse.search.samplers import SAMPLERS
 from dse.search.search import search
 from dse.space.space import space_from_mapping
+from dse.sweep import few
 from dse.sweep.pareto import Box, pareto_mask
 from dse.sweep.store import TableWriter
 from dse.sweep.sweep import sweep
@@ -57,10 +58,11 @@ def truth(space):
 
 @pytest.fixture
 def compiled_once(space, monkeypatch, request):
-    """All searches of this module share a compiled model."""
+    """All searches of this module share a compiled model: tens of thousands of designs."""
+    monkeypatch.setattr(few, "FEW", 0)
     if not hasattr(request.module, "_model"):
         request.module._model = BatchModel(space, search_module.CHUNK)
-    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk: request.module._model)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, asked=None: request.module._model)
 
 
 def same_designs(first, second):

@@ -98,7 +98,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None) -> None:
         create(self, space, chunk)
-        self.evaluator._compiled = compiled(space.digest, self.chunk_size)
+        self.evaluator._program._compiled = compiled(space.digest, self.chunk_size)
 
     monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)

@@ -1,0 +1,109 @@
+"""A few designs, by programs that every space shares.
+
+A space's own program (:mod:`dse.sweep.evaluate`) evaluates a design in microseconds, after many seconds of tracing and
+compilation. The programs here take kernels and designs as arguments: they are compiled once, kept, and evaluate a
+design in a fraction of a millisecond.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax import Array
+
+from dse.compiling import filled_up, shared_filter_jit
+from dse.hardware.gpu import Gpu
+from dse.numerics import INFEASIBLE
+from dse.power.activity import activity
+from dse.power.board import BoardPower
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.sweep.candidates import EQUAL, Models
+from dse.sweep.phases import Chores, PhaseResult, chores, phase_result
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+from dse.workload.operator import fastest
+from dse.workload.workload import Workload
+
+FEW = 8192
+"""Most designs that are worth no program of their own: they take as long as its compilation (benchmarks/few.py)."""
+
+DESIGNS = 64
+"""Designs that a program takes at once: enough to keep vectors full, and a search often asks for fewer."""
+
+CANDIDATES, OPERATORS = 512, 32
+"""Candidates and operators that a workload is filled up to: those of most that a space has."""
+
+
+def are_few(designs: int, workloads: Sequence[Workload]) -> bool:
+    """Return whether so many designs of a space are worth no program of their own; traces always are."""
+    return designs <= FEW and not any(workload.traced for workload in workloads)
+
+
+class Found(NamedTuple):
+    """A workload on designs: its phases by name, and whether each operator has a kernel that runs, 1 or 0, (designs,
+    operators)."""
+
+    phases: dict[str, PhaseResult]
+    can_run: np.ndarray
+
+
+class OnFew:
+    """A workload of generated kernels: call it with a record of DESIGNS designs, arrays (designs,)."""
+
+    def __init__(self, models: Models, workload: Workload) -> None:
+        self._model, self._power, self._workload = models.timing.anonymous(), models.power, workload
+
+    def __call__(self, gpus: Gpu) -> Found:
+        """Return what the workload does on each of them, with the candidates that a sweep would choose."""
+        count, model, power = self._workload.candidate_count, self._model, self._power.model
+        times = np.asarray(_times(model, self._kernels, gpus))[:, :count]
+        chosen = fastest(times, self._starts, EQUAL)
+        can_run = np.take_along_axis(times, chosen, axis=1) < INFEASIBLE
+        filled = np.pad(chosen, ((0, 0), (0, self._filling)), mode="edge")
+        timing, watts = _judged(model, power, jax.tree.map(lambda x: x[filled], self._workload.kernels), gpus)
+        phases = {name: _phase(power, self._power.limit, run, timing, watts, gpus) for name, run in self._runs.items()}
+        return Found(phases, can_run.astype(times.dtype))
+
+    @cached_property
+    def _kernels(self) -> Kernel:
+        return filled_up(self._workload.kernels, CANDIDATES)
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        return np.array([part.start for part in self._workload.slices])
+
+    @property
+    def _filling(self) -> int:
+        """How often the last operator is repeated."""
+        count = len(self._workload.operators)
+        return max(1 << (count - 1).bit_length(), OPERATORS) - count
+
+    @cached_property
+    def _runs(self) -> dict[str, Chores]:
+        count = len(self._workload.operators) + self._filling
+        return {phase.name: chores(self._workload, phase.name, count) for phase in self._workload.phases}
+
+
+@shared_filter_jit
+def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Array:
+    """Time [ns] of every candidate on every design, (designs, candidates); INFEASIBLE where it cannot run."""
+    return jax.vmap(lambda gpu: jax.vmap(lambda kernel: model.nanoseconds(kernel, gpu))(kernels))(gpus)
+
+
+@shared_filter_jit
+def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> tuple[Timing, Power]:
+    """Timing and power, if nothing limits it, of each design's kernels, (designs, operators)."""
+
+    def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
+        timing = model(kernel, gpu)
+        return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
+
+    return jax.vmap(jax.vmap(judge, in_axes=(0, None)))(kernels, gpus)
+
+
+@shared_filter_jit
+def _phase(model: BoardPower, limit: bool, run: Chores, timing: Timing, watts: Power, gpus: Gpu) -> PhaseResult:
+    return phase_result(PowerChoice(model, limit), run, timing, watts, gpus)
