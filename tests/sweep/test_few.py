@@ -11,6 +11,7 @@ from dse.sweep import few
 from dse.sweep.evaluate import Evaluator
 from dse.sweep.few import DESIGNS, FEW
 from dse.sweep.reasons import Reasons
+from dse.timing.timing import causes_of
 
 CALIBRATED = {"model": "amali", "calibration": "shared"}
 
@@ -58,8 +59,11 @@ def test_results_are_those_of_the_spaces_own_program(
     np.testing.assert_array_equal(shared.pop("code"), own["code"])
     reasons = {Reasons(space).all[code].kind for code in own["code"].tolist()}
     assert reasons == ({"feasible"} if "constraints" not in CHANGES[change] else EVERY)
+    causes = {f"{w.name}.{cause}_ms" for w in space.workloads for cause in causes_of(w)}
     for name, values in shared.items():
-        np.testing.assert_allclose(values, own[name], rtol=1e-5, atol=1e-6 * np.abs(own[name]).max(), err_msg=name)
+        # Where candidates take as long but for rounding, another one may be chosen: the stack then tells of that one.
+        rtol = 1e-4 if name in causes else 1e-5
+        np.testing.assert_allclose(values, own[name], rtol=rtol, atol=1e-6 * np.abs(own[name]).max(), err_msg=name)
 
 
 def test_a_design_is_the_same_wherever_it_stands(small: dict[str, Any]) -> None:
