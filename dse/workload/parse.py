@@ -1,6 +1,7 @@
 """Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
 
 import csv
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -50,9 +51,9 @@ def load_workload(
     """Return the workload that ``text`` states.
 
     ``text`` is ``NETWORK:key=value,...`` (a network's name or the path of a Hugging Face config.json), the path of a
-    workload TOML, or the path of a CSV of GEMMs. ``target`` limits the kernel candidates to GPUs that matter; ``gpus``
-    are those that are named where none of them computes in a data type. Raises InputError naming what is wrong and what
-    would be accepted.
+    workload TOML, whose keys such settings replace, or the path of a CSV of GEMMs. ``target`` limits the kernel
+    candidates to GPUs that matter; ``gpus`` are those that are named where none of them computes in a data type. Raises
+    InputError naming what is wrong and what would be accepted.
     """
     text = str(text)
     try:
@@ -71,17 +72,30 @@ FORMS = (
 
 
 def _loaded(text: str, target: Target | None) -> Workload:
-    network, _, settings = text.partition(":")
+    network, settings = _parted(text)
     if not network.strip():
         raise InputError(f"workload {text!r}: is empty or names no network; {FORMS}")
-    path = Path(network if "=" in settings else text)
+    given = "=" in settings  # else the colon may be one of a path
+    path = Path(network if given else text)
+    if path.suffix == ".csv" and given:
+        raise InputError(
+            f"{text}: a CSV of GEMMs takes no settings; give {path} alone, with {', '.join(GEMM_OPTIONAL)} as columns"
+        )
     if path.suffix == ".csv":
         return gemm_list(path, target)
     if path.suffix == ".toml":
-        return _from_toml(path, target)
+        return _from_toml(path, _settings(settings if given else "", text), text, target)
     if path.is_dir() and not (path / "config.json").exists():
         raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
     return _llm(network, _settings(settings, text), text, target)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """Return what stands before a workload's settings, and these; the colon of a drive (``C:``) parts nothing."""
+    drive = re.match(r"[A-Za-z]:[\\/]", text)
+    start = drive.end() if drive else 0
+    network, _, settings = text[start:].partition(":")
+    return text[:start] + network, settings
 
 
 def _checked(workload: Workload, name: str | None) -> Workload:
@@ -111,7 +125,8 @@ def _settings(text: str, where: str) -> dict[str, str]:
     return settings
 
 
-def _from_toml(path: Path, target: Target | None) -> Workload:
+def _from_toml(path: Path, settings: dict[str, str], where: str, target: Target | None) -> Workload:
+    """Return the workload of a file, ``settings`` in place of its own; ``where`` opens the sentences about both."""
     content = read_toml(path)
     network = content.pop("network", None)
     if network is not None and (not isinstance(network, str) or not network.strip()):
@@ -128,7 +143,7 @@ def _from_toml(path: Path, target: Target | None) -> Workload:
     for key, value in content.items():
         if isinstance(value, (dict, list)):
             raise InputError(f"{path}: {key} = {value!r} is not accepted; give a number or a text")
-    return _llm(network, {k: str(v) for k, v in content.items()}, str(path), target)
+    return _llm(network, {k: str(v) for k, v in content.items()} | settings, where, target)
 
 
 def _llm(name: str, settings: dict[str, str], where: str, target: Target | None) -> Workload:

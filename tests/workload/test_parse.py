@@ -82,6 +82,34 @@ def test_a_toml_states_the_same(tmp_path):
         load(path)
 
 
+def test_settings_replace_those_of_a_toml(tmp_path):
+    path = tmp_path / "decode.toml"
+    path.write_text('network = "llama3_8b"\nbatch = 4\ncontext = 100\n')
+    assert load(f"{path}:batch=8,dtype=fp8").description == load("llama3_8b:batch=8,context=100,dtype=fp8").description
+    for settings, sentence in (
+        ("foo=bar", r"decode\.toml:foo=bar: 'foo' is not a key of a workload"),
+        ("network=gpt2_xl", "'network' is not a key of a workload"),
+        ("batch=x", "batch=x is not accepted"),
+        ("prompt=5", "context and prompt state the same length twice"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            load(f"{path}:{settings}")
+
+
+def test_a_csv_takes_no_settings(tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("m,n,k\n1,2,3\n")
+    with pytest.raises(InputError, match=r"one\.csv:batch=2,dtype=fp8: a CSV of GEMMs takes no settings; give"):
+        load(f"{path}:batch=2,dtype=fp8")
+
+
+@pytest.mark.parametrize("settings", ["", ":batch=2"])
+def test_the_colon_of_a_drive_parts_no_settings(settings):
+    with pytest.raises(InputError, match=r"^C:\\work\\w\.toml: no such file"):
+        load(f"C:\\work\\w.toml{settings}")
+    assert load("llama3_8b:batch=2").phases[0].name == "decode"
+
+
 def test_a_csv_lists_gemms(tmp_path):
     path = tmp_path / "layers.csv"
     path.write_text("m,n,k,batch,dtype,count,name\n1,4096,4096,,,32,qkv\n8,128,64,16,fp16,,\n")
