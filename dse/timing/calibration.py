@@ -19,7 +19,7 @@ import numpy as np
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import known_as, read_own
-from dse.hardware.presets import GpuSheet, alike, find_preset, preset_sheet
+from dse.hardware.presets import GpuSheet, find_preset
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.parameters import LAUNCH, read_parameters
@@ -151,8 +151,8 @@ def calibration_of(*sheets: GpuSheet) -> str:
 
 
 def _own(sheet: GpuSheet) -> str:
-    name = calibration_for(sheet.name)
-    return name if name != SHARED and alike(sheet, preset_sheet(name)) else SHARED
+    """Return the calibration of the preset with a GPU's numbers, whatever it is called, else SHARED."""
+    return known_as(sheet, shipped_calibrations(), ()) or SHARED
 
 
 def passed_over(*sheets: GpuSheet) -> str:

@@ -13,6 +13,16 @@ def test_a_measured_gpu_has_its_own_also_written_with_fewer_digits():
     assert calibration_of(rounded) == "h100_sxm"
 
 
+def test_a_file_with_the_numbers_of_a_measured_gpu_is_one_under_any_name():
+    for content in ({}, {"peaks": {"bf16": 989}}, {"sm_count": 132}):
+        plain = gpu_from_mapping({"name": "X", "base": "h100_sxm"} | content, "plain.toml", "plain")
+        assert calibration_of(plain) == "h100_sxm" and passed_over(plain) == ""
+        assert (plain.name, plain.title) == ("plain", "X")
+    for name in ("a100_sxm_80gb", SHARED):
+        assert calibration_of(gpu_from_mapping({"base": "h100_sxm"}, f"{name}.toml", name)) == "h100_sxm"
+        assert calibration_of(gpu_from_mapping({"base": "h100_sxm", "sm_count": 96}, f"{name}.toml", name)) == SHARED
+
+
 def test_a_changed_gpu_is_one_that_nobody_measured_and_says_so():
     bigger = gpu_from_mapping({"base": "h100", "dram_gb": 160}, "here", "bigger")
     for sheet in (bigger, changed(H100, {"dram_gb": 160}, "test")):
