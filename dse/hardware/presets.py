@@ -3,9 +3,9 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cache
-from math import isclose
+from math import isclose, isnan, nan
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dse.errors import InputError, accepted
 from dse.hardware.peak import refuse_contradictions
@@ -206,27 +206,38 @@ ROUNDING = 1e-5
 def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet:
     """Return the sheet of a name, a path, or the record of one GPU; raises InputError.
 
-    A record with a preset's numbers has its sheet, with its sources and its calibration. One may hold fractions where a
-    sheet has whole numbers (a scale model's SMs), but nothing out of range.
+    A record with a preset's numbers has its sheet, with its sources and its calibration.
     """
     if isinstance(gpu, GpuSheet):
         return gpu
     if isinstance(gpu, str | Path):
         return load_sheet(gpu, where)
-    try:
-        numbers = {name: float(getattr(gpu, name)) for name in gpu_schema()}
-    except (AttributeError, TypeError):
-        raise InputError(
-            f"{where}: {type(gpu).__name__} is no GPU; give a name, a path, or the record of one"
-        ) from None
-    for name, attr in gpu_schema().items():
-        slack = ROUNDING * max(abs(attr.low), abs(attr.high))
-        if not attr.low - slack <= numbers[name] <= attr.high + slack:  # nan too
-            raise InputError(f"{where}: {name} = {numbers[name]:g} is not accepted; give {attr.range_text}")
+    if not all(hasattr(gpu, name) for name in gpu_schema()):
+        raise InputError(f"{where}: {type(gpu).__name__} is no GPU; give a name, a path, or the record of one")
+    numbers = {name: _of_record(attr, getattr(gpu, name), where) for name, attr in gpu_schema().items()}
     entries = {name: Entry(gpu_schema()[name], value, "a record", "user") for name, value in numbers.items()}
     sheet = _consistent(GpuSheet("record", "GPU of a record", entries), {}, where)
     same = (preset_sheet(name) for name in preset_names() if alike(sheet, preset_sheet(name)))
     return next(same, sheet)
+
+
+def _of_record(attr: Attribute, value: Any, where: str) -> float:
+    """Return an attribute of a record as a number; raises InputError where it is none, or none of one GPU.
+
+    It may be a fraction where a sheet has a whole number (a scale model's SMs), but of no choice.
+    """
+    if shape := getattr(value, "shape", ()):
+        raise InputError(f"{where}: {attr.name} has the shape {tuple(shape)}; give the record of one GPU: scalars")
+    try:
+        number = nan if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError):
+        number = nan
+    slack = ROUNDING * max(abs(attr.low), abs(attr.high))
+    within = attr.low - slack <= number <= attr.high + slack  # not nan
+    if not within or ((attr.choices or attr.type == "bool") and number != int(number)):
+        shown = repr(value) if isnan(number) else f"{number:g}"
+        raise InputError(f"{where}: {attr.name} = {shown} is not accepted; give {attr.record_text}")
+    return number
 
 
 def alike(sheet: GpuSheet, other: GpuSheet) -> bool:

@@ -40,6 +40,14 @@ class Attribute:
         unit = "" if self.unit == "1" else f" {self.unit}"
         return f"{kind} from {_number(self.low)} to {_number(self.high)}{unit}"
 
+    @property
+    def record_text(self) -> str:
+        """What a record accepts, in words: a choice stands there by its row number."""
+        if self.choices:
+            rows = ", ".join(f"{row} ({choice})" for row, choice in enumerate(self.choices))
+            return f"the row number of a choice: {rows}"
+        return "0 or 1" if self.type == "bool" else self.range_text
+
     def encode(self, value: Any, where: str) -> float:
         """Return ``value`` as the number that a :class:`~dse.hardware.gpu.Gpu` holds.
 
@@ -106,7 +114,7 @@ def attribute(name: str, where: str) -> Attribute:
     """Return one attribute; raises InputError naming ``where`` and the nearest names when there is none."""
     schema = gpu_schema()
     if name not in schema:
-        raise InputError(f"{where}: {name!r} is not an attribute of a GPU; {accepted(name, schema)}")
+        raise InputError(f"{where}: {name!r} is not an attribute of a GPU; {accepted(name.lower(), schema)}")
     return schema[name]
 
 

@@ -4,6 +4,7 @@ import csv
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from dse.errors import InputError
@@ -76,12 +77,24 @@ def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
     fewer = sheet_of(replace(load_gpu("h100_sxm"), sm_count=96.0))
     assert (fewer.name, fewer.numbers()["sm_count"]) == ("record", 96)
     wrong = {"sm_count": (-5.0, "sm_count = -5 is not accepted"), "dram_gb": (float("nan"), "dram_gb = nan is not"),
-             "shared_memory_kib": (512.0, "more than l1_kib = 256")}  # fmt: skip
+             "shared_memory_kib": (512.0, "more than l1_kib = 256"),
+             "dram_type": (2.5, r"dram_type = 2\.5 is not accepted; give the row number of a choice: 0 \("),
+             "process": ("tsmc_4n", "process = 'tsmc_4n' is not accepted; give the row number"),
+             "async_copy": (0.5, r"async_copy = 0\.5 is not accepted; give 0 or 1"),
+             "l2_mib": (None, "l2_mib = None is not accepted; give a number from"),
+             "boost_clock_mhz": ("1980", "boost_clock_mhz = '1980' is not accepted")}  # fmt: skip
     for name, (value, sentence) in wrong.items():
         with pytest.raises(InputError, match=sentence):
             sheet_of(replace(load_gpu("h100_sxm"), **{name: value}))
     with pytest.raises(InputError, match="GPU: int is no GPU; give a name"):
         sheet_of(3)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("designs", [1, 2])
+def test_a_record_of_many_designs_is_refused_by_its_first_array(designs):
+    many = replace(load_gpu("h100_sxm"), sm_count=np.full(designs, 132.0), tdp_w=np.full(designs, 700.0))
+    with pytest.raises(InputError, match=rf"GPU: sm_count has the shape \({designs},\); give the record of one GPU"):
+        sheet_of(many)
 
 
 def test_no_name_means_two_gpus():
@@ -144,6 +157,7 @@ def test_a_file_without_base_needs_every_required_attribute():
             "l2_mib = 1000000.0 is not accepted; give a number from 0.25 to 4096 MiB",
         ),
         ({"base": "h100_sxm", "process": "tsmc"}, "process = 'tsmc' is not accepted; give one of tsmc_28"),
+        ({"base": "h100_sxm", "L2_MIB": 96}, "'L2_MIB' is not an attribute of a GPU; did you mean 'l2_mib'"),
         ({"base": 7}, "base = 7 is not accepted"),
         ({"base": "mi300x"}, "base: .*cannot be evaluated"),
         ({"base": "h100_sxm", "name": 3}, "name = 3 is not accepted"),
