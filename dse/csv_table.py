@@ -60,11 +60,11 @@ def _checked_header(path: Path) -> list[str]:
     return names
 
 
-def refuse_twice(path: Path, columns: Iterable[str]) -> None:
-    """Raise InputError at a column that stands twice."""
-    twice = [column for column, count in Counter(columns).items() if count > 1]
+def refuse_twice(path: Path, names: Iterable[str], what: str = "column") -> None:
+    """Raise InputError at a name of a column, or of ``what`` else, that stands twice."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise InputError(f"{path}: column {twice[0]!r} stands twice; give it once")
+        raise InputError(f"{path}: {what} {twice[0]!r} stands twice; give it once")
 
 
 def refuse_capitals(path: Path, columns: Iterable[object], known: Collection[str]) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dse.csv_table import refuse_twice
 from dse.errors import InputError
 
 _CONFIG_KEYS = {
@@ -53,9 +54,14 @@ _ABSOLUTE = ("gpt2", "opt", "gpt_bigcode", "bloom")
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Return what a config.json holds; raises InputError where there is none or it is no object."""
+    """Return what a config.json holds; raises InputError where it cannot be read, is no object, or has a key twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        refuse_twice(path, (key for key, _ in pairs), "key")
+        return dict(pairs)
+
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
@@ -90,19 +96,22 @@ def config_fields(path: Path) -> dict[str, Any]:
             f"{path}: model_type = {kind!r}: this architecture is not covered; known are {known}. "
             "Where it is built as one of these, give that one's"
         )
-    if len(set(config.get("layer_types") or [])) > 1 or _slides(config) is None:
+    layers = config.get("layer_types") or []
+    if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
+        raise InputError(f"{path}: layer_types = {layers!r} is not accepted; give a list of texts, one a layer")
+    if len(set(layers)) > 1 or _slides(config, path) is None:
         raise InputError(f"{path}: layers of different kinds in one network are not covered")
     return _fields(config, kind, path)
 
 
-def _slides(config: dict) -> bool | None:
+def _slides(config: dict, path: Path) -> bool | None:
     """Whether attention slides over a window in every layer; None: in some. Of Qwen2 the layers from
     ``max_window_layers`` on (transformers, configuration_qwen2.py)."""
     if not config.get("sliding_window") or not config.get("use_sliding_window", True):
         return False
-    first, layers = config.get("max_window_layers"), config.get("num_hidden_layers")
-    if "use_sliding_window" not in config or first is None or layers is None:
+    if "use_sliding_window" not in config or config.get("max_window_layers") is None:
         return True
+    first, layers = (_integer(config, keys, path, 0) for keys in (("max_window_layers",), _CONFIG_KEYS["layers"]))
     return None if 0 < first < layers else first == 0
 
 
@@ -129,12 +138,12 @@ def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
         title=str(config.get("_name_or_path") or name),
         **values,
         kv_heads=kv_heads,
-        head_dim=_integer(config, ("head_dim",), path, hidden // heads),
+        head_dim=_head_dim(config, hidden, heads, path),
         ffn=_integer(config, ffn_keys, path, 4 * hidden if old else None),
         gated=model_type in _GATED or "swiglu" in activation or "geglu" in activation,
         experts=experts,
         experts_per_token=used,
-        window=_integer(config, ("sliding_window",), path, 0) if _slides(config) else 0,
+        window=_integer(config, ("sliding_window",), path, 0) if _slides(config, path) else 0,
         norm="layernorm" if model_type in _LAYERNORM else "rmsnorm",
         activation="silu" if "sil" in activation else "relu" if "relu" in activation else "gelu",
         rotary=model_type not in _ABSOLUTE,
@@ -142,6 +151,16 @@ def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
         positions=_integer(config, _POSITIONS, path, 0),
         source=str(path),
     )
+
+
+def _head_dim(config: dict, hidden: int, heads: int, path: Path) -> int:
+    """Elements of a head: as given, else those of the residual stream shared out evenly; raises InputError."""
+    if config.get("head_dim") is not None:
+        return _integer(config, ("head_dim",), path)
+    if hidden % heads:
+        keys = [next(k for k in _CONFIG_KEYS[field] if config.get(k) is not None) for field in ("hidden", "heads")]
+        raise InputError(f"{path}: {keys[0]} = {hidden} is no multiple of {keys[1]} = {heads}; give head_dim")
+    return hidden // heads
 
 
 def _integer(config: dict, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:

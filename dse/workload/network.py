@@ -116,6 +116,13 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     return networks()[found]
 
 
+def beside(name_or_path: str, folder: Path) -> str:
+    """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
+    path = folder / name_or_path
+    is_path = path.suffix == ".json" or (_key(name_or_path) not in _by_alias() and path.is_dir())
+    return str(path) if is_path else name_or_path
+
+
 def _config_path(name_or_path: str) -> Path | None:
     """The config.json that a name means, None for a shipped network or none at all."""
     path = Path(name_or_path)
@@ -131,6 +138,8 @@ def stated_quantisation(name_or_path: str) -> str:
         named = _QUANTISED.search(name_or_path)
         return named[0] if named else ""
     said = read_config(path).get("quantization_config") or {}
+    if not isinstance(said, dict):
+        raise InputError(f"{path}: quantization_config = {said!r} is not accepted; give an object with quant_method")
     bits = f" of {said['bits']} bits" if "bits" in said else ""
     return f"{said.get('quant_method', 'quantization_config')}{bits}" if said else ""
 

@@ -16,7 +16,7 @@ from dse.workload.engine import Engine, find_engine
 from dse.workload.gemm import Gemm, blas_result, gemm_operator
 from dse.workload.instructions import WGMMA, NoInstructionError
 from dse.workload.llm import Serving, llm_workload
-from dse.workload.network import load_network, networks, stated_quantisation
+from dse.workload.network import beside, load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.target import Target
 from dse.workload.workload import Memory, Phase, Workload
@@ -136,8 +136,7 @@ def _from_toml(path: Path, settings: dict[str, str], where: str, target: Target 
             f'{path}: network is missing; give network = "llama3_8b" (one of {", ".join(networks())}) '
             "or the path of a Hugging Face config.json"
         )
-    if network.endswith(".json"):
-        network = str(path.parent / network)
+    network = beside(network, path.parent)
     if str(content.get("engine")).endswith(".toml"):
         content["engine"] = str(path.parent / content["engine"])
     for key, value in content.items():

@@ -97,6 +97,7 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
     [
         ({"num_key_value_heads": None}, {"kv_heads": 32}),
         ({"head_dim": 64}, {"head_dim": 64}),
+        ({"head_dim": 64, "hidden_size": 4097}, {"head_dim": 64}),
         ({"sliding_window": 4096}, {"window": 4096}),
         ({"sliding_window": 4096, "use_sliding_window": False}, {"window": 0}),
         ({"num_local_experts": 8, "num_experts_per_tok": 2}, {"experts": 8, "experts_per_token": 2}),
@@ -156,6 +157,18 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"num_key_value_heads": 5}, "5 key-value heads do not go with 32"),
         ({"num_local_experts": 8, "num_experts_per_tok": 9}, "9 experts a token do not go with 8"),
         ({"num_local_experts": 8}, "num_experts_per_tok or moe_topk is missing"),
+        ({"hidden_size": 4097}, "hidden_size = 4097 is no multiple of num_attention_heads = 32; give head_dim"),
+        (
+            {"num_attention_heads": None, "n_head": 33, "num_key_value_heads": 1},
+            "hidden_size = 4096 is no multiple of n_head = 33; give head_dim",
+        ),
+        ({"head_dim": 0}, "head_dim = 0 is not accepted; give a whole number of at least 1"),
+        ({"layer_types": 5}, "layer_types = 5 is not accepted; give a list of texts"),
+        ({"layer_types": [["full_attention"]]}, "layer_types = .* is not accepted; give a list of texts"),
+        (
+            {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": "x"},
+            "max_window_layers = 'x' is not",
+        ),
     ],
 )
 def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
@@ -168,11 +181,25 @@ def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
     assert stated_quantisation("llama3_8b") == stated_quantisation(str(config(tmp_path))) == ""
     quantised = {"quantization_config": {"quant_method": "gptq", "bits": 4}}
     assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
+    with pytest.raises(InputError, match=r"config\.json: quantization_config = \[1\] is not accepted; give an object"):
+        stated_quantisation(str(config(tmp_path, quantization_config=[1])))
 
 
 def test_files_that_are_no_configuration_are_refused(tmp_path):
     (tmp_path / "list.json").write_text("[1]")
     (tmp_path / "bad.json").write_text("{")
-    for name, sentence in (("list.json", "holds list"), ("bad.json", "not a JSON file"), ("none.json", "no such file")):
+    (tmp_path / "twice.json").write_text('{"model_type": "llama", "vocab_size": 1, "vocab_size": 2}')
+    for name, sentence in (
+        ("list.json", "holds list"),
+        ("bad.json", "not a JSON file"),
+        ("none.json", "no such file"),
+        ("twice.json", "twice.json: key 'vocab_size' stands twice; give it once"),
+    ):
         with pytest.raises(InputError, match=sentence):
             load_network(str(tmp_path / name))
+
+
+def test_a_configuration_may_mark_the_order_of_its_bytes(tmp_path):
+    path = config(tmp_path)
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert load_network(str(path)).layers == 32

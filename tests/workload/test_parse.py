@@ -1,5 +1,6 @@
 """Workloads as a user writes them, and the sentence that refuses each mistake."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -94,6 +95,21 @@ def test_settings_replace_those_of_a_toml(tmp_path):
     ):
         with pytest.raises(InputError, match=sentence):
             load(f"{path}:{settings}")
+
+
+@pytest.mark.parametrize("network", ["../net", "../net/config.json"])
+def test_the_network_of_a_toml_stands_relative_to_it(tmp_path, network):
+    (tmp_path / "net").mkdir()
+    shape = {"num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 512,
+             "vocab_size": 1000}  # fmt: skip
+    (tmp_path / "net" / "config.json").write_text(json.dumps(shape))
+    path = tmp_path / "work" / "w.toml"
+    path.parent.mkdir()
+    path.write_text(f'network = "{network}"\n')
+    assert load(path).description.startswith("net, decode")
+    (path.parent / "llama3_8b").mkdir()  # a folder does not stand in for a shipped network
+    path.write_text('network = "llama3_8b"\n')
+    assert load(path).description.startswith("Llama-3-8B, decode")
 
 
 def test_a_csv_takes_no_settings(tmp_path):
