@@ -1,6 +1,5 @@
 """What a search evaluated, as a page needs it: a sample of all, and what each axis does among them."""
 
-import json
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from dse.errors import InputError
 from dse.report.findings import measured_baseline, thinned
 from dse.report.findings_axes import ascending
 from dse.report.idle import codes
@@ -17,7 +15,7 @@ from dse.search.search import SearchResult
 from dse.space.axis import Axis
 from dse.space.designs import SAMPLE, encoded
 from dse.space.space import Objective
-from dse.sweep.record import load_result
+from dse.sweep.record import load_result, read_record
 from dse.sweep.result import SweepResult
 
 LEAST = 10
@@ -56,13 +54,8 @@ def searched(found: SearchResult) -> Searched:
 def load_page(folder: Path) -> SweepResult | Searched:
     """Return what a page of a folder shows, of a sweep or of a search; raises InputError naming what is missing."""
     result = load_result(folder)
-    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    if "search" not in document:
-        return result
-    try:
-        return _searched(result, document["search"], document["timing"]["history"])
-    except KeyError as error:
-        raise InputError(f"{folder / 'run.json'}: {error.args[0]} is missing; search again") from None
+    document = read_record(folder)
+    return _searched(result, document["search"], document["timing"]["history"]) if "search" in document else result
 
 
 def _searched(result: SweepResult, record: dict[str, Any], history: list[Any]) -> Searched:

@@ -16,12 +16,17 @@ import dse
 from dse.errors import InputError
 from dse.space.designs import sample_positions
 from dse.space.space import Space, space_from_mapping
+from dse.sweep.evaluate import result_columns
 from dse.sweep.machine import processor
+from dse.sweep.record_shape import check_columns, check_shape
 from dse.sweep.result import SweepResult
 from dse.sweep.store import write_json
 from dse.sweep.unfinished import FOLDER
 
 FORMAT = 1
+
+EFFECTS = ("axis", "value", "unit", "objective", "number", "median", "best", "at_baseline")
+"""Columns of ``axis_effects``, the last four of numbers."""
 
 
 def write_record(result: SweepResult, folder: Path) -> None:
@@ -64,36 +69,42 @@ def _exact(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
-    document = _read(folder / "run.json")
+    document = read_record(folder)
+    origin = folder / document["folder"]
     try:
-        origin = folder / document["folder"]
         space = space_from_mapping(document["space"], str(folder / "run.json"), document["name"], origin)
         _check_origin(folder, document["digest"], space, document["keep"])
+        _check_tables(folder, document, space)
         front = pq.read_table(folder / "pareto.parquet").to_pandas()
-        return SweepResult(
-            space=space,
-            baseline=_frame(document["baseline"], front),
-            front=front,
-            axis_effects=pd.DataFrame(document["axis_effects"]),
-            sample=_sample(folder, space, document["keep"]),
-            n=document["n"],
-            n_feasible=document["n_feasible"],
-            infeasible=document["infeasible"],
-            seconds=document["timing"]["seconds"],
-            folder=folder,
-            libraries=document["libraries"],
-            keep=document["keep"],
-            top=pd.DataFrame(document["top"]),
-        )
-    except KeyError as error:
-        raise InputError(f"{folder / 'run.json'}: {error.args[0]} is missing; sweep again") from None
+        _check_counts(folder, document, space, front)
+        sample = _sample(folder, space, document["keep"])
     except (OSError, pa.ArrowException) as error:
         raise InputError(f"{folder}: {error}; give the folder of a finished sweep") from None
+    return SweepResult(
+        space=space,
+        baseline=_frame(document["baseline"], front),
+        front=front,
+        axis_effects=pd.DataFrame(document["axis_effects"]),
+        sample=sample,
+        n=document["n"],
+        n_feasible=document["n_feasible"],
+        infeasible=document["infeasible"],
+        seconds=document["timing"]["seconds"],
+        folder=folder,
+        libraries=document["libraries"],
+        keep=document["keep"],
+        top=pd.DataFrame(document["top"]),
+    )
+
+
+def _designs_file(keep: str) -> str:
+    """The table beside the front's: every design, or those that pictures show."""
+    return "points.parquet" if keep == "all" else "sample.parquet"
 
 
 def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
     """Refuse tables that are not this run's, and a run whose inputs or version are no longer at hand."""
-    for name in (f"{'points' if keep == 'all' else 'sample'}.parquet", "pareto.parquet"):
+    for name in (_designs_file(keep), "pareto.parquet"):
         metadata = pq.read_metadata(folder / name).metadata or {}
         if metadata.get(b"dse.digest", b"").decode() != digest:
             raise InputError(f"{folder / name}: is not of the run that run.json records; sweep again")
@@ -104,22 +115,62 @@ def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
         )
 
 
+def _check_tables(folder: Path, document: dict[str, Any], space: Space) -> None:
+    """Refuse tables, of the record and beside it, without the columns that every table of designs has."""
+    where, results = folder / "run.json", result_columns(space)
+    wanted = [axis.name for axis in space.axes] + results + ["feasible", "reason"]
+    numeric = set(results) - {axis.name for axis in space.axes}
+    for name in (_designs_file(document["keep"]), "pareto.parquet"):
+        check_columns(str(folder / name), {key: [] for key in pq.read_schema(folder / name).names}, wanted)
+    check_columns(f"{where}: baseline", document["baseline"], wanted, numeric)
+    check_columns(f"{where}: axis_effects", document["axis_effects"], EFFECTS, EFFECTS[-4:])
+    if document["top"]:
+        check_columns(f"{where}: top", document["top"], ["best_in", *wanted], numeric)
+    if (rows := len(document["baseline"]["feasible"])) != 1:
+        raise InputError(f"{where}: baseline holds {rows} rows, not the one of the base GPU; sweep again")
+
+
+def _check_counts(folder: Path, document: dict[str, Any], space: Space, front: pd.DataFrame) -> None:
+    """Refuse a record whose counts of designs are not those of its tables, or contradict each other."""
+    n, feasible, refused = document["n"], document["n_feasible"], sum(document["infeasible"].values())
+    on_grid = len(front) - int(front["off_grid"].sum() if "off_grid" in front else 0)
+    facts = [("n_pareto", len(front), "pareto.parquet holds")]
+    if document["keep"] == "all":
+        kept = np.asarray(pq.read_table(folder / "points.parquet", columns=["feasible"])["feasible"])
+        facts += [("n", len(kept), "points.parquet holds"),
+                  ("n_feasible", int(kept.sum()), "the feasible rows of points.parquet are")]  # fmt: skip
+    facts.append(("n", feasible + refused, "n_feasible and infeasible are"))
+    if "search" not in document:
+        facts.append(("n", space.size, "the grid has"))
+    for key, found, told in facts:
+        if document[key] != found:
+            raise InputError(f"{folder / 'run.json'}: {key} = {document[key]}, but {told} {found}; sweep again")
+    if not on_grid <= feasible <= n:
+        raise InputError(
+            f"{folder / 'run.json'}: n_feasible = {feasible}, but {on_grid} on the front and n = {n}; sweep again"
+        )
+
+
 def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
     """Return the result of a sweep that has ended in a folder, None where it kept something else, or was refined.
 
-    Raises InputError where it is of another space: there is nothing to go on with.
+    Raises InputError where it is of another space: there is nothing to go on with. Files that are damaged are nothing.
     """
     if (folder / FOLDER).exists() or not (folder / "run.json").exists():
         return None
     try:
+        document = read_record(folder)
+    except InputError:
+        return None
+    if document["digest"] != space.digest:
+        raise InputError(
+            f"--resume: {folder} holds the finished sweep of another space, or of {document['name']} before it was "
+            "changed (or a file that it names, or dse); leave --resume out to replace it, or give another folder"
+        )
+    try:
         found = load_result(folder)
     except InputError:
         return None
-    if found.space.digest != space.digest:
-        raise InputError(
-            f"--resume: {folder} holds the finished sweep of another space, or of {found.space.name} before it was "
-            "changed; leave --resume out to replace it, or give another folder"
-        )
     return found if found.keep == keep and "off_grid" not in found.front else None
 
 
@@ -135,15 +186,20 @@ def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:
     return pa.concat_tables(parts).to_pandas()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_record(folder: Path) -> dict[str, Any]:
+    """Return the record of a finished run; raises InputError where it is missing, or holds what none does."""
+    path = folder / "run.json"
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; give the folder of a finished sweep") from None
+    except NotADirectoryError:
+        raise InputError(f"{folder}: is a file; give the folder of a finished sweep") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{path}: is not a run record of this version; sweep again")
+    check_shape(path, document)
     return document
 
 
