@@ -23,8 +23,7 @@ from dse.search.names import words
 from dse.search.neighbourhood import Neighbourhood, told_metrics
 from dse.search.roofline_points import roofline_points
 from dse.search.slopes import Elasticities
-from dse.sweep.run import RunResult, run
-from dse.timing.models import default_model
+from dse.sweep.run import RunResult, model_of, run
 from dse.timing.timing import TimingModel
 from dse.timing.trace_profile import KEYS, is_trace, traced_workload
 from dse.workload.library import REPRESENTATIVE, Library
@@ -99,15 +98,15 @@ class Explanation:
 def explain(
     gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
-    model: TimingModel | None = None,
+    model: str | TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> Explanation:
     """Return the explanation of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
-    ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`.
+    ``model`` and ``power`` as for :func:`dse.sweep.run.run`.
     """
     sheet = sheet_of(gpu)
-    model = model or default_model([sheet], workload)
+    model = model_of(model, workload, sheet)
     loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload, library=model.library)
     return explained(sheet, loaded, model, power or power_choice("board", "power"))
 

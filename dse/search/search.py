@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,11 @@ def search(
     """
     check_sampler(sampler)
     evaluations, seconds = _budget(evaluations, seconds)
-    if seed < 0:
-        raise InputError(f"--seed {seed} is not accepted; give a whole number of at least 0")
+    seed = _whole("seed", seed, 0)
     space = space if isinstance(space, Space) else load_space(space)
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)
-    folder = open_folder(Path(out)) if out is not None else None
+    folder = open_folder(out) if out is not None else None
     url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
     with _into(folder, space.name):
         study = make_study(space, url, sampler, seed, evaluations or MOST)
@@ -166,11 +166,16 @@ def _into(folder: Path | None, name: str) -> Iterator[None]:
 
 
 def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:
-    if evaluations is not None and evaluations < 1:
-        raise InputError(f"--evaluations {evaluations} is not accepted; give a whole number of at least 1")
-    if seconds is not None and not 0 < seconds < 1e9:
-        raise InputError(f"--seconds {seconds:g} is not accepted; give a number above 0")
-    return evaluations, seconds
+    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < 1e9):
+        raise InputError(f"--seconds {seconds!r} is not accepted; give a number above 0")
+    return None if evaluations is None else _whole("evaluations", evaluations, 1), seconds
+
+
+def _whole(option: str, value: Any, least: int) -> int:
+    """Return the value of an option as a whole number; raises InputError where it is none, or below ``least``."""
+    if not isinstance(value, Integral) or value < least:
+        raise InputError(f"--{option} {value!r} is not accepted; give a whole number of at least {least}")
+    return int(value)
 
 
 def _write(found: SearchResult, folder: Path) -> None:

@@ -19,12 +19,12 @@ from dse.power.sequence import Sequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.launches import Launches, Settled, chosen_of, judge_candidates, settle
 from dse.sweep.trust import Trust, run_trust, sheet_beyond
-from dse.timing.models import default_model, timing_model
+from dse.timing.models import TIMING_MODELS, default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.trace_profile import is_trace, traced_workload
 from dse.units import GIGA, MEGA
 from dse.workload.operator import Operator
-from dse.workload.parse import load_workload
+from dse.workload.parse import FORMS, load_workload
 from dse.workload.target import Target
 from dse.workload.workload import Workload
 
@@ -112,7 +112,7 @@ def run(
     with; a record those that it was made with (:func:`dse.workload.parse.load_workload`).
     """
     sheet = sheet_of(gpu)
-    model = timing_model(model, "model") if isinstance(model, str) else model or default_model([sheet], workload)
+    model = model_of(model, workload, sheet)
     power = power or power_choice("board", "power")
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
@@ -134,6 +134,20 @@ def run(
         for name, phase in phases.items()
     }
     return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases), waits)
+
+
+def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:
+    """Return the timing model for GPUs: as given, by its name, or by default; InputError where it or the workload is
+    none."""
+    if not isinstance(workload, str | Path | Workload):
+        raise InputError(f"workload = {workload!r} is not accepted; {FORMS}, or a loaded workload")
+    if isinstance(model, str):
+        return timing_model(model, "model")
+    if model is not None and not isinstance(model, TimingModel):
+        raise InputError(
+            f"model = {model!r} is not accepted; give one of {', '.join(TIMING_MODELS)}, or a model as dse.Amali()"
+        )
+    return model or default_model(sheets, workload)
 
 
 def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:

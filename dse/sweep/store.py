@@ -23,8 +23,11 @@ except ImportError:  # Windows
 PARTIAL = ".partial"
 
 
-def open_folder(path: Path) -> Path:
-    """Return ``path`` as a folder that can be written to; raises InputError where it cannot be one."""
+def open_folder(out: str | Path) -> Path:
+    """Return ``out`` as a folder that can be written to; raises InputError where it cannot be one."""
+    if not isinstance(out, str | os.PathLike):
+        raise InputError(f"out = {out!r} is not accepted; give the path of a folder")
+    path = Path(out)
     try:
         path.mkdir(parents=True, exist_ok=True)
         probe = path / f"probe{PARTIAL}"

@@ -72,7 +72,7 @@ def sweep(
         if resume:
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
-    folder = open_folder(Path(out))
+    folder = open_folder(out)
     with alone_in(folder), writing(folder, GO_ON):
         refuse_other_kind(folder, search=False, name=space.name)
         if resume and (found := finished(folder, space, keep)):

@@ -314,6 +314,21 @@ def test_bad_input_is_a_sentence(small, write_space, tmp_path, capsys, arguments
     assert captured.err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"evaluations": 2.5}, r"--evaluations 2\.5 is not accepted; give a whole number of at least 1"),
+        ({"seed": "a"}, "--seed 'a' is not accepted; give a whole number of at least 0"),
+        ({"seconds": "a"}, "--seconds 'a' is not accepted; give a number above 0"),
+        ({"seconds": float("nan")}, "--seconds nan is not accepted"),
+        ({"out": 5}, "out = 5 is not accepted; give the path of a folder"),
+    ],
+)
+def test_options_of_another_type_are_refused(space, option, sentence):
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        search(space, **{"evaluations": 20} | option)
+
+
 def test_a_file_that_is_no_journal_is_refused_and_left_alone(small, write_space, tmp_path, capsys):
     path = tmp_path / "notes.txt"
     path.write_text("my notes\nmore")

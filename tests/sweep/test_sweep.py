@@ -12,12 +12,14 @@ import pytest
 from dse import sweep
 from dse.errors import InputError
 from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
+from dse.search.explain import explain
 from dse.space.designs import sample_positions
 from dse.space.space import space_from_mapping
 from dse.sweep.pareto import pareto_mask
 from dse.sweep.record import load_result
 from dse.sweep.result import SweepResult
 from dse.sweep.run import run
+from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
 from tests.conftest import SMALL
 
@@ -320,3 +322,27 @@ def test_tables_of_another_run_are_refused(result: SweepResult, tmp_path: Path) 
     (tmp_path / "points.parquet").write_bytes(b"garbage")
     with pytest.raises(InputError, match=r"finished sweep|points\.parquet"):
         load_result(tmp_path)
+
+
+@pytest.mark.parametrize("answer", [run, explain])
+@pytest.mark.parametrize(
+    ("workload", "model", "sentence"),
+    [
+        (None, None, "workload = None is not accepted; give a network with its settings"),
+        (5, "roofline", "workload = 5 is not accepted"),
+        (
+            "gpt2_xl",
+            Amali,
+            "model = <class .* is not accepted; give one of amali, mdm, roofline, or a model as dse.Amali",
+        ),
+        ("gpt2_xl", "rofline", "no model is called 'rofline'; did you mean 'roofline'"),
+    ],
+)
+def test_what_is_no_workload_or_model_is_refused(answer: Any, workload: Any, model: Any, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        answer("h100_sxm", workload, model)
+
+
+def test_what_is_no_folder_is_refused(quick: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=r"^out = 5 is not accepted; give the path of a folder"):
+        sweep(space_from_mapping(quick, "here", "small"), out=5)  # pyright: ignore[reportArgumentType]
