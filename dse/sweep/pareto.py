@@ -11,7 +11,7 @@ def pareto_mask(costs: np.ndarray) -> np.ndarray:
     """Return which rows of ``costs`` (shape (designs, objectives), all to be minimised) no other row dominates.
 
     A row dominates another when it is nowhere worse and somewhere better; equal rows are all kept. Raises ValueError
-    on NaN, which would silently remove valid rows.
+    on NaN, which would silently remove valid rows, and on infinity.
     """
     costs = np.ascontiguousarray(costs, dtype=np.float64)
     if not np.isfinite(costs).all():

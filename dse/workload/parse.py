@@ -77,13 +77,14 @@ def _loaded(text: str, target: Target | None) -> Workload:
         raise InputError(f"workload {text!r}: is empty or names no network; {FORMS}")
     given = "=" in settings  # else the colon may be one of a path
     path = Path(network if given else text)
-    if path.suffix == ".csv" and given:
+    kind = path.suffix.lower()
+    if kind == ".csv" and given:
         raise InputError(
             f"{text}: a CSV of GEMMs takes no settings; give {path} alone, with {', '.join(GEMM_OPTIONAL)} as columns"
         )
-    if path.suffix == ".csv":
+    if kind == ".csv":
         return gemm_list(path, target)
-    if path.suffix == ".toml":
+    if kind == ".toml":
         return _from_toml(path, _settings(settings if given else "", text), text, target)
     if path.is_dir() and not (path / "config.json").exists():
         raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
@@ -221,7 +222,7 @@ def _whole(settings: dict[str, str], key: str, where: str, default: int) -> int:
 def _positive(text: str, shown: str, meaning: str) -> int:
     """Return ``text`` as a count from 1 to LARGEST; ``shown`` opens the sentence of a refusal."""
     try:
-        value = int(text)
+        value = int(text) if text.isascii() and "_" not in text else 0  # which int() takes beyond plain digits
     except ValueError:
         value = 0
     if not 1 <= value <= LARGEST:
@@ -243,13 +244,14 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:  # a spreadsheet may mark the order of bytes
             reader = csv.DictReader(file)
-            rows, columns = list(reader), list(reader.fieldnames or ())
+            columns = reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]
+            rows = list(reader)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as CSV: {error}") from None
     refuse_separators(path, columns)
-    refuse_capitals(path, map(str.strip, columns), GEMM_COLUMNS + GEMM_OPTIONAL)
+    refuse_capitals(path, columns, GEMM_COLUMNS + GEMM_OPTIONAL)
     if not rows:
         raise InputError(f"{path}: holds no GEMM; give a header m,n,k and a row for each")
     if len(set(columns)) < len(columns) or any(None in row for row in rows):

@@ -150,7 +150,9 @@ def test_a_list_needs_the_memory_of_its_largest_product(tmp_path):
         ("m,n\n1,2\n", "column 'k' is missing"),
         ("m,n,k,dtyp\n1,2,3,bf16\n", "column 'dtyp' is not known; did you mean 'dtype'"),
         ("M,n,k\n1,2,3\n", "column 'M' is not known; did you mean 'm'"),
-        (" m,n,k\n1,2,3\n", "column ' m' is not known; did you mean 'm'"),
+        ("m,m ,n,k\n1,1,2,3\n", "has a column twice"),
+        ("m,n,k\n1,2,4_096\n", "line 2: k = '4_096' is not accepted"),
+        ("m,n,k\n1,2,\u0664\n", "line 2: k = '\u0664' is not accepted"),
         ("m,n,k\n1,2,x\n", "line 2: k = 'x' is not accepted; give a whole number from 1"),
         ("m,n,k\n1,2,\n", "line 2: k = '' is not accepted"),
         ("m,n,k\n0,2,3\n", "line 2: m = '0' is not accepted"),
@@ -168,9 +170,18 @@ def test_a_list_needs_the_memory_of_its_largest_product(tmp_path):
 )
 def test_a_wrong_csv_is_refused(tmp_path, text, sentence):
     path = tmp_path / "x.csv"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=sentence):
         load(path)
+
+
+def test_blanks_in_a_header_and_a_suffix_in_capitals_are_read(tmp_path):
+    path = tmp_path / "CASE.CSV"
+    path.write_text(" m , n , k \n1,4096,4096\n")
+    assert [operator.name for operator in load(path).operators] == ["1x4096x4096"]
+    path = tmp_path / "W.TOML"
+    path.write_text('network = "llama3_8b"\nbatch = 4\n')
+    assert "batch 4" in load(path).description
 
 
 def test_files_that_are_absent_and_folders_are_refused(tmp_path):
