@@ -14,8 +14,7 @@ from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, after_number, percent, words
 from dse.search.neighbourhood import Judged, Neighbourhood, told_metrics, why_refused
-from dse.sweep.run import run
-from dse.timing.models import default_model
+from dse.sweep.run import model_of, run
 from dse.timing.timing import PHASE_CAUSES, TimingModel
 from dse.uncertainty import SHARE
 from dse.workload.workload import Workload
@@ -89,18 +88,18 @@ def compare(
     gpu: str | Path | Gpu | GpuSheet,
     against: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
-    model: TimingModel | None = None,
+    model: str | TimingModel | None = None,
     power: PowerChoice | None = None,
 ) -> Comparison:
     """Return a design and another one side by side (names, paths or records); InputError where one cannot run.
 
-    ``model`` and ``power`` by default as for :func:`dse.sweep.run.run`, one model for both.
+    ``model`` and ``power`` as for :func:`dse.sweep.run.run`, one model for both.
     """
     sheets = [sheet_of(sheet) for sheet in (gpu, against)]
     numbers = [sheet.numbers() for sheet in sheets]
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
     swapped = {name: numbers[0] | {name: numbers[1][name]} for name in differ}
-    model = model or default_model(sheets, workload)
+    model = model_of(model, workload, *sheets)
     power = power or power_choice("board", "power")
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped.values(), model.library)
     runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long

@@ -310,7 +310,7 @@ def _resolve(use: str, folder: Path) -> str:
     head, colon, settings = use.partition(":")
     settings = re.sub(r"(?<=engine=)[^,]+\.toml", lambda found: str(folder / found[0].strip()), settings)
     use = head + colon + settings
-    if not Path(head).is_absolute() and (head.endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
+    if not Path(head).is_absolute() and (head.lower().endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
         return str(folder / use)
     return use
 
