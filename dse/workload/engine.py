@@ -1,14 +1,16 @@
 """Serving engines: what launching, scheduling and sampling on the host add to the kernels of a step."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dse.csv_table import OTHER_UNIT
 from dse.errors import InputError, accepted
 from dse.tables import read_table
-from dse.toml_file import check_format, read_toml, refuse_keys
+from dse.toml_file import check_format, coefficient, read_toml, refuse_keys
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
 
 SHARED = "shared"
@@ -22,6 +24,13 @@ COSTS = ("launch_us", "step_us", "request_us", "prompt_us", "reduce_us", "turn")
 
 NUMBERS = (*COSTS, "low", "high")
 """Attributes of an engine that are numbers."""
+
+MOST_US, MOST_TURN = 1e8, 10.0
+"""Largest cost of an engine's TOML [us]: 100 s; and its largest ``turn`` [1], which in a queue may pass 1, all of the
+others' prefills."""
+
+FARTHEST = math.log(OTHER_UNIT)
+"""Farthest end of an engine's interval, a log error: times that are farther off are in another unit."""
 
 TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "networks", "devices", "tables")
 """Keys of an engine's TOML beside its numbers."""
@@ -143,22 +152,33 @@ def _from_toml(path: Path) -> Engine:
     content = read_toml(path)
     check_format(path, content, FORMAT, "dse calibrate engine")
     refuse_keys(path, "an engine", content, (*TOLD, *NUMBERS))
-    numbers = {}
-    for key in NUMBERS:
-        value = content.get(key)
-        if value is None:
-            raise InputError(f"{path}: {key} is missing; give a number")
-        if isinstance(value, bool) or not isinstance(value, int | float) or not -10.0 <= value < 1e9:
-            raise InputError(f"{path}: {key} = {value!r}; give a number")
-        if key in COSTS and value < 0:
-            raise InputError(f"{path}: {key} = {value!r}; give 0 or more")
-        numbers[key] = float(value)
+    numbers = {key: _number(path, content, key) for key in NUMBERS}
     if numbers["low"] > numbers["high"]:
         raise InputError(f"{path}: low = {numbers['low']:g} is above high = {numbers['high']:g}; give them in order")
-    like = find_engine(str(content.get("like", SHARED)), f"{path}: like")
+    like = _shipped(path, content)
     name = str(content.get("engine", path.stem))
-    told = {"name": name, "title": str(content.get("title", name)), "source": path.name, "like": like.like or like.name}
+    told = {"name": name, "title": str(content.get("title", name)), "source": path.name, "like": like.name}
     return replace(like, **told, **numbers)
+
+
+def _number(path: Path, content: Mapping[str, Any], key: str) -> float:
+    """A cost of an engine's TOML, or an end of its interval."""
+    if key not in content:
+        raise InputError(f"{path}: {key} is missing; give a number")
+    if key not in COSTS:
+        return coefficient(path, key, content[key], -FARTHEST, FARTHEST)
+    return coefficient(path, key, content[key], high=MOST_TURN if key == "turn" else MOST_US)
+
+
+def _shipped(path: Path, content: Mapping[str, Any]) -> Engine:
+    """The engine that a TOML is ``like``: a shipped one, so that no chain of files can end where it began."""
+    if "like" not in content:
+        raise InputError(f"{path}: like is missing; give the shipped engine whose libraries ran: "
+                         f"{accepted('', engines())}")  # fmt: skip
+    like = str(content["like"])
+    if like not in engines():
+        raise InputError(f"{path}: like is {like!r}, which is no shipped engine; {accepted(like, engines())}")
+    return engines()[like]
 
 
 def engine_of(notes: str, source: str, device: str) -> Engine:

@@ -5,7 +5,7 @@ import pytest
 from dse.errors import InputError
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import precision
-from dse.workload.engine import SHARED, Host, engine_of, engines, find_engine
+from dse.workload.engine import FORMAT, NUMBERS, SHARED, Host, engine_of, engines, find_engine
 from dse.workload.llm import Serving, llm_workload
 from dse.workload.network import networks
 
@@ -61,3 +61,26 @@ def test_a_key_that_no_engine_has_is_refused(tmp_path):
 def test_a_wrong_name_is_helped():
     with pytest.raises(InputError, match="no engine is called 'vllm_2025'; did you mean"):
         find_engine("vllm_2025")
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"like": '"mine.toml"'}, r"like is 'mine\.toml', which is no shipped engine; accepted are: "),
+        ({"like": '"vlm_2024"'}, "like is 'vlm_2024', which is no shipped engine; did you mean 'vllm_2024'"),
+        ({"like": None}, "like is missing; give the shipped engine whose libraries ran: accepted are: "),
+        ({"high": "5000"}, "high is 5000; give a number from -4.6"),
+        ({"low": "-9"}, "low is -9; give a number from -4.6"),
+        ({"turn": "1000"}, "turn is 1000; give a number from 0 to 10"),
+        ({"step_us": "-1"}, "step_us is -1; give a number from 0 to 1e"),
+        ({"step_us": "nan"}, "step_us is nan; give a number"),
+        ({"launch_us": '"x"'}, "launch_us is 'x'; give a number"),
+    ],
+)
+def test_a_wrong_value_of_a_toml_is_named(tmp_path, monkeypatch, change, sentence):
+    monkeypatch.chdir(tmp_path)
+    pairs = {"format": f'"{FORMAT}"', "like": '"shared"'} | dict.fromkeys(NUMBERS, "0.1")
+    lines = [f"{key} = {value}\n" for key, value in (pairs | change).items() if value is not None]
+    (tmp_path / "mine.toml").write_text("".join(lines))
+    with pytest.raises(InputError, match=rf"mine\.toml: {sentence}"):
+        find_engine("mine.toml")
