@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dse.calibrate.engine_fit import Runs, fits, measured_runs
-from dse.calibrate.measured import OperatorTable, read_times
+from dse.calibrate.measured import OperatorTable, notes_of_gpus, read_times
 from dse.calibrate.residuals import quantiles
 from dse.calibrate.timing import FAR_OFF
 from dse.csv_table import OTHER_UNIT
@@ -49,7 +49,7 @@ class EngineAnswer:
     """A fitted engine: its costs, and errors [%] of kernels alone, of fitted runs and of those left out (None: none).
 
     ``alone_left_out``: of kernels alone on the runs left out. ``low``, ``high``: the log errors that 80 % of the
-    left-out runs lie between (of all runs where none was left out).
+    left-out runs lie between (of all runs where none was left out). ``notes``: what the runs did not say.
     """
 
     name: str
@@ -67,6 +67,7 @@ class EngineAnswer:
     skipped: Skipped
     networks: tuple[str, ...]
     devices: tuple[str, ...]
+    notes: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
@@ -95,7 +96,8 @@ class EngineAnswer:
                        "determined": not c.held, "note": c.held} for c in self.costs],
             "mape": {"kernels_alone": self.kernels_alone, "fitted": self.fitted, "left_out": self.left_out,
                      "kernels_alone_left_out": self.alone_left_out},
-            "warnings": list(self.warnings), "interval_80": [self.low, self.high], "rows_skipped": self.skipped,
+            "warnings": list(self.warnings), "notes": list(self.notes), "interval_80": [self.low, self.high],
+            "rows_skipped": self.skipped,
         }  # fmt: skip
 
     def write(self, path: Path) -> None:
@@ -130,10 +132,12 @@ def calibrate_engine(
         raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
     base, skipped = find_engine(like, "--like"), Skipped()
     read = tuple(read_times(Path(table)) for table in tables)
+    notes = tuple(f"{Path(table.path).name}: {note}" for table in read for note in notes_of_gpus(table))
     runs = Runs(part for table in read for part in measured_runs(table, skipped, base, gpu, calibration))
     if len(runs.table) < FEWEST:
+        others = "; ".join((why_skipped(skipped) or "none", *notes))
         raise InputError(f"{', '.join(map(str, tables))}: {len(runs.table)} runs of whole networks can be fitted, "
-                         f"{FEWEST} are needed; others: {why_skipped(skipped) or 'none'}")  # fmt: skip
+                         f"{FEWEST} are needed; others: {others}")  # fmt: skip
     out = runs.table["out"].to_numpy()
     every = np.ones(len(out), bool)
     seen = ~out if 0 < out.sum() <= len(out) / 2 else every
@@ -150,6 +154,7 @@ def calibrate_engine(
         name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, kernels)),
         _percent(runs.error(seen, values)), left_out, alone, low, high, skipped,
         *(tuple(sorted(set(runs.table[column].astype(str)))) for column in ("group", "device")),
+        notes=notes,
     )  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from dse.calibrate.nsight import is_export, read_export
+from dse.calibrate.run_kinds import FORWARD, RUNS
 from dse.csv_table import numbers, read_csv, refuse_capitals, refuse_cells, refuse_units, sha256, times_us, with_known
 from dse.errors import InputError, accepted
 from dse.skipped import Skipped, counted
@@ -20,8 +22,21 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
 
-COLUMNS = (*OPERATOR_COLUMNS, "source", "group", "causal", "tp", "rep_n", "rep_lo_us", "rep_hi_us", "power_w", "notes")
+OPTIONAL_COLUMNS = ("source", "group", "causal", "tp", "rep_n", "rep_lo_us", "rep_hi_us", "power_w", "notes")
+"""Columns of a table of operators that may be missing, so that a misspelt one would be passed over."""
+
+COLUMNS = (*OPERATOR_COLUMNS, *OPTIONAL_COLUMNS)
 """All columns of a table of operators that are read."""
+
+NAMES_OF_TP = ("tp_size", "tp_degree", "tensor_parallel", "tensor_parallel_size", "tensor_parallelism", "gpus",
+               "n_gpus", "num_gpus")  # fmt: skip
+"""Columns that stand for ``tp`` in tables of runs elsewhere."""
+
+LIKE_ANOTHER = 0.8
+"""Likeness of two names (difflib's ratio) from which on one is taken for the other, misspelt."""
+
+ON_GPUS = tuple(op for op in RUNS if op != FORWARD)
+"""Runs whose layers several GPUs may share."""
 
 SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
 """Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
@@ -132,6 +147,7 @@ def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarr
     """Return a table of operators with ``columns``, its shapes as numbers, and its times [us] (nan: none)."""
     frame = _read(path)
     refuse_units(path, frame.columns)
+    _refuse_misspelt(path, frame)
     frame = _with_shapes(path, with_known(path, frame, COLUMNS), columns)
     for column in SHAPE_COLUMNS:
         frame[column] = numbers(path, frame, column)
@@ -142,10 +158,22 @@ def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarr
 
 
 def tensor_parallel(table: OperatorTable) -> np.ndarray:
-    """Return the GPUs that share each layer, by row: the column ``tp``, 1 where a table says nothing."""
-    if "tp" not in table.frame:
-        return np.ones(len(table.frame))
-    return np.nan_to_num(numbers(Path(table.path), table.frame, "tp"), nan=1.0)
+    """Return the GPUs that share each layer, by row: the column ``tp``, 1 where it says nothing of any run
+    (:func:`notes_of_gpus`); nan in runs without it beside others that have it, which is a wrong cell."""
+    frame = table.frame
+    tp = numbers(Path(table.path), frame, "tp") if "tp" in frame else np.full(len(frame), np.nan)
+    runs, said = frame["op"].isin(ON_GPUS).to_numpy(), ~np.isnan(tp)
+    wrong = runs & ~said & (runs & said).any()
+    return np.where(said | wrong, tp, 1.0)
+
+
+def notes_of_gpus(table: OperatorTable) -> list[str]:
+    """Return that runs were taken to be on one GPU each, where a table does not say on how many."""
+    runs = table.frame[table.frame["op"].isin(ON_GPUS)]
+    if runs.empty or ("tp" in runs and runs["tp"].notna().any()):
+        return []
+    what = "an empty column tp" if "tp" in runs else "no column tp"
+    return [f"{what} (GPUs that share each layer): each of {len(runs)} runs is taken to be on one GPU"]
 
 
 def has_power(path: Path, operators: Collection[str]) -> bool:
@@ -186,6 +214,18 @@ def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> p
     frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
     _require(path, frame, columns)
     return frame
+
+
+def _refuse_misspelt(path: Path, frame: pd.DataFrame) -> None:
+    """Refuse a column that is an optional one misspelt, or of runs ``tp`` by another name, unless it stands beside."""
+    names = list(map(str, frame.columns))
+    absent = [c for c in OPTIONAL_COLUMNS if c not in names]
+    runs = "op" in frame and bool(frame["op"].isin(ON_GPUS).any())
+    for name in (name for name in names if name not in COLUMNS):
+        near = get_close_matches(name.lower(), [c for c in absent if c != "tp"], 1, LIKE_ANOTHER)
+        meant = ["tp"] if runs and "tp" in absent and name.lower() in NAMES_OF_TP else near
+        if meant:
+            raise InputError(f"{path}: column {name!r} is not read; did you mean {meant[0]!r}? (else rename it)")
 
 
 def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:

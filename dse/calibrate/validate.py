@@ -11,7 +11,7 @@ from dse.calibrate.board_fit import SETTLED_US, watts_of
 from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.launches import load_rows
-from dse.calibrate.measured import OperatorTable, read_operators, tensor_parallel
+from dse.calibrate.measured import OperatorTable, notes_of_gpus, read_operators, tensor_parallel
 from dse.calibrate.run_kinds import RUNS
 from dse.calibrate.run_power import run_watts
 from dse.errors import InputError, accepted
@@ -61,7 +61,7 @@ def validate_power(
     notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
-    notes += [f"{note}." for note in notes_of_masks(judged)]
+    notes += [f"{note}." for note in (*notes_of_masks(judged), *notes_of_gpus(measured))]
     long = judged["latency_us"] >= SETTLED_US
     return {
         "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,

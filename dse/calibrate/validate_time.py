@@ -12,7 +12,7 @@ from dse.calibrate.covered import uncovered
 from dse.calibrate.device_models import DeviceModel, Predictor, device_models, device_names, predictors
 from dse.calibrate.group_errors import group_errors
 from dse.calibrate.layer_rows import NVLINK, as_operators
-from dse.calibrate.measured import read_times, tensor_parallel
+from dse.calibrate.measured import notes_of_gpus, read_times, tensor_parallel
 from dse.calibrate.network_rows import network_rows, predicted_runs, run_stack
 from dse.calibrate.noise_floor import noise_percent
 from dse.calibrate.quantised_time import quantising_us
@@ -81,12 +81,18 @@ def validate_time(
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
     skipped += counted(none_runs(row, models[str(row.device)].sheet.title) for row in rows[~runs].itertuples())
     if not runs.any():
-        raise InputError(f"{table}: no row can be predicted: {why_skipped(skipped)}")
+        why = "; ".join((why_skipped(skipped), *notes_of_gpus(measured)))
+        raise InputError(f"{table}: no row can be predicted: {why}")
     worst = worst_rows(rows, runs, parts)
     rows = with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
-    notes = [*validation_notes(rows, models, found, harness), *notes_of_masks(rows), *left_out]
+    notes = [
+        *validation_notes(rows, models, found, harness),
+        *notes_of_masks(rows),
+        *notes_of_gpus(measured),
+        *left_out,
+    ]
     return TimeValidation(document, tuple(notes), str(table), rows, found)
 
 

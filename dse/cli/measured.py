@@ -144,6 +144,8 @@ def calibrate_engine(
     if json_:
         for warning in answer.warnings:
             print(f"dse: warning: {warning}", file=sys.stderr)
+        for note in answer.notes:
+            print(f"dse: {note}", file=sys.stderr)
         print_json(answer.document())
     else:
         print_engine(answer, Console())

@@ -78,7 +78,7 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
                   f"{signed(high)} % from predicted", highlight=False)  # fmt: skip
     for warning in answer.warnings:
         say(console, f"warning: {warning}", "bold red")
-    print_notes(answer.skipped, (), console)
+    print_notes(answer.skipped, answer.notes, console)
 
 
 def _models(models: list[dict[str, Any]]) -> Table:

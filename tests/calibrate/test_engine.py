@@ -92,6 +92,11 @@ def test_a_gpu_and_a_calibration_for_runs_of_a_device_without_a_preset(table, tm
     assert run_command([*command, "--calibration", "shared"]) == 0
     costs = {cost["name"]: cost["value"] for cost in json.loads(capsys.readouterr().out)["costs"]}
     assert costs["step_us"] != pytest.approx({c.name: c.value for c in own}["step_us"], rel=1e-3)
+    frame = pd.read_csv(table)
+    frame[frame["tp"] == 1].drop(columns="tp").to_csv(other, index=False)
+    assert calibrate_engine("mine", [other], "vllm_2024").notes == (
+        "other.csv: no column tp (GPUs that share each layer): each of 12 runs is taken to be on one GPU",
+    )
     with pytest.raises(InputError, match="--calibration: no calibration is called 'mine'"):
         calibrate_engine("mine", [table], calibration="mine")
 

@@ -4,7 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.measured import SHAPES, read_kernels, read_operators, read_times, table_kind
+from dse.calibrate.measured import (
+    SHAPES,
+    notes_of_gpus,
+    read_kernels,
+    read_operators,
+    read_times,
+    table_kind,
+    tensor_parallel,
+)
 from dse.errors import InputError
 from tests.calibrate.tables import DYNAMIC, kernel_table, operator_table
 
@@ -91,6 +99,35 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
 def test_refused_operators(tmp_path, columns, sentence):
     with pytest.raises(InputError, match=sentence):
         read_operators(changed(operator_table(tmp_path / "t.csv"), **columns))
+
+
+RUNS = {"op": ["llm_e2e", "llm_prefill", "gemm"], "batch": 1, "seq_q": 128, "seq_kv": 8}
+
+
+def test_runs_without_tp_are_on_one_gpu_and_told(tmp_path):
+    path = operator_table(tmp_path / "t.csv", **RUNS)
+    for tp, said in ({}, "no column tp"), ({"tp": np.nan}, "an empty column tp"):
+        table = read_times(changed(path, **tp))
+        assert tensor_parallel(table).tolist() == [1, 1, 1]
+        assert notes_of_gpus(table) == [
+            f"{said} (GPUs that share each layer): each of 2 runs is taken to be on one GPU"
+        ]
+    table = read_times(changed(path, tp=[2, np.nan, np.nan]))  # a cell that is missing beside others is a wrong one
+    np.testing.assert_array_equal(tensor_parallel(table), [2, np.nan, 1])
+    assert notes_of_gpus(table) == notes_of_gpus(read_times(operator_table(path))) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "meant"),
+    [("tp_size", "tp"), ("Tensor_Parallel", "tp"), ("num_gpus", "tp"), ("note", "notes"), ("sources", "source")],
+)
+def test_a_misspelt_column_is_refused(tmp_path, column, meant):
+    path = operator_table(tmp_path / "t.csv", **RUNS, **{column: 1})
+    with pytest.raises(InputError, match=rf"t\.csv: column '{column}' is not read; did you mean '{meant}'\?"):
+        read_times(path)
+    assert f"own: {column}" in read_times(changed(path, **{meant: 1})).frame
+    if meant == "tp":  # which no kernel asks for
+        assert f"own: {column}" in read_times(operator_table(path, **{column: 1})).frame
 
 
 def test_watts_as_words_are_refused_where_times_alone_are_read(tmp_path):

@@ -132,7 +132,14 @@ def test_a_wrong_cell_is_named(change, said, tmp_path):
     pd.DataFrame([ROW | change]).to_csv(path, index=False)
     with pytest.raises(InputError, match="no row can be predicted") as refused:
         validate_time(path)
-    assert said in str(refused.value)
+    assert said in str(refused.value) and "no column tp" not in str(refused.value)
+
+
+def test_runs_that_fit_no_gpu_without_their_tp_say_so(tmp_path):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame([ROW | {"group": "llama2_70b"}]).drop(columns="tp").to_csv(path, index=False)
+    with pytest.raises(InputError, match=r"does not fit 1 x .*; no column tp .*: each of 1 runs is taken to be on one"):
+        validate_time(path)
 
 
 def test_rows_that_their_source_computed_are_never_fitted():
