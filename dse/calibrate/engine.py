@@ -1,25 +1,26 @@
 """``dse calibrate engine``: what a serving engine's host adds to kernels, from measured runs, with provenance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from dse.calibrate.engine_answer import Cost, EngineAnswer, Errors
 from dse.calibrate.engine_fit import Runs, fits, measured_runs
 from dse.calibrate.measured import OperatorTable, notes_of_gpus, read_times
 from dse.calibrate.residuals import quantiles
+from dse.calibrate.run_kinds import RUN_SHAPE, RUNS
 from dse.calibrate.timing import FAR_OFF
 from dse.csv_table import OTHER_UNIT
 from dse.errors import InputError
 from dse.skipped import Skipped, why_skipped
-from dse.toml_text import pairs
-from dse.workload.engine import COSTS, FORMAT, SHARED, Engine, find_engine
+from dse.timing.calibration import LEAST_ROWS
+from dse.workload.engine import COSTS, FARTHEST, SHARED, Engine, Fitted, engines, find_engine, unmeasured
 
 FEWEST = 8
-"""Runs that a fit needs at least."""
+"""Different runs that a fit needs at least, and of a kind that its interval is said of."""
 
 NOTHING = 1e-6
 """A cost below this is none: the fit ends near 0, never at it."""
@@ -27,91 +28,12 @@ NOTHING = 1e-6
 DRAWS = 100
 """Bootstrap draws of the families behind the intervals of costs."""
 
+RUN = ("group", "device", "op", "dtype", *RUN_SHAPE)
+"""Columns that tell one run from another: rows that share them are repeats."""
 
-@dataclass(frozen=True)
-class Cost:
-    """One cost of an engine: its ``value`` with the ends of its 95 % interval, or why the runs do not tell it."""
+TWICE = "the same run with the same time as in another row: counted once"
 
-    name: str
-    value: float
-    unit: str
-    low: float
-    high: float
-    held: str = ""
-
-
-FEW_NAMES = 3
-"""Networks that a title names, beyond which it counts them."""
-
-
-@dataclass(frozen=True)
-class EngineAnswer:
-    """A fitted engine: its costs, and errors [%] of kernels alone, of fitted runs and of those left out (None: none).
-
-    ``alone_left_out``: of kernels alone on the runs left out. ``low``, ``high``: the log errors that 80 % of the
-    left-out runs lie between (of all runs where none was left out). ``notes``: what the runs did not say.
-    """
-
-    name: str
-    like: Engine
-    tables: tuple[OperatorTable, ...]
-    rows: int
-    rows_left_out: int
-    costs: tuple[Cost, ...]
-    kernels_alone: float
-    fitted: float
-    left_out: float | None
-    alone_left_out: float | None
-    low: float
-    high: float
-    skipped: Skipped
-    networks: tuple[str, ...]
-    devices: tuple[str, ...]
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What the engine is called where its interval is told: with the networks it knows."""
-        few = len(self.networks) <= FEW_NAMES
-        of = ", ".join(self.networks) if few else f"{len(self.networks)} networks"
-        return f"{self.name}, fitted to {self.rows} runs of {of}"
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What speaks against taking the engine: that the kernels alone come nearer to the runs that judge it."""
-        off, alone, runs = self.left_out, self.alone_left_out, f"{self.rows_left_out} runs left out"
-        if off is None or alone is None:
-            off, alone, runs = self.fitted, self.kernels_alone, f"{self.rows} runs that it was fitted to"
-        if off <= alone:
-            return ()
-        told = f"on the {runs} the engine is {off:.1f} % off, the kernels alone {alone:.1f} %"
-        return (f"{told}: these costs do not carry over to other runs, do not take them",)
-
-    def document(self) -> dict[str, Any]:
-        """Return the JSON document of ``dse calibrate engine --json``."""
-        return {
-            "name": self.name, "like": self.like.name, "rows": self.rows, "rows_left_out": self.rows_left_out,
-            "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
-            "costs": [{"name": c.name, "value": c.value, "unit": c.unit, "low": c.low, "high": c.high,
-                       "determined": not c.held, "note": c.held} for c in self.costs],
-            "mape": {"kernels_alone": self.kernels_alone, "fitted": self.fitted, "left_out": self.left_out,
-                     "kernels_alone_left_out": self.alone_left_out},
-            "warnings": list(self.warnings), "notes": list(self.notes), "interval_80": [self.low, self.high],
-            "rows_skipped": self.skipped,
-        }  # fmt: skip
-
-    def write(self, path: Path) -> None:
-        """Write the engine as TOML: a workload's ``engine=`` takes its path."""
-        head = {
-            "format": FORMAT, "engine": self.name, "title": self.title,
-            "like": self.like.like or self.like.name,  # a shipped one: the file stands by itself
-            "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
-            "rows_left_out": self.rows_left_out, "networks": list(self.networks), "devices": list(self.devices),
-            "tables": [f"{Path(t.path).name} {t.sha256}" for t in self.tables],
-        }  # fmt: skip
-        numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
-        lines = [*pairs(head), *pairs(numbers, 6)]
-        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+UNIT = "is latency_us in microseconds, and are the runs of this GPU, network and tp?"
 
 
 def calibrate_engine(
@@ -121,41 +43,100 @@ def calibrate_engine(
     """Fit the costs of an engine to the runs of whole networks in measured tables.
 
     ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
-    launches are not replayed as a graph, so that their host time is fitted too. ``gpu``: a preset or TOML for devices
+    launches are not replayed as a graph, so that their host time is fitted too (as where those of ``like`` are not).
+    ``gpu``: a preset or TOML for devices
     without a preset, or for all where every device has one; ``calibration`` of the kernels: None takes the device's
     shipped one, else ``shared``. Families of network and GPUs a layer are left out where there are enough to judge the
-    fit. Raises InputError with fewer than FEWEST runs.
+    fit. Raises InputError with fewer than FEWEST different runs; one that stands twice, with one time, counts once.
     """
-    if not name.strip():
-        raise InputError("NAME: '' is no name; give the engine's, as vllm_2025")
+    _refuse_name(name)
     if not tables:
         raise InputError("TABLE: none is given; give one or more CSVs of measured runs after the engine's name")
     base, skipped = find_engine(like, "--like"), Skipped()
     read = tuple(read_times(Path(table)) for table in tables)
-    notes = tuple(f"{Path(table.path).name}: {note}" for table in read for note in notes_of_gpus(table))
-    runs = Runs(part for table in read for part in measured_runs(table, skipped, base, gpu, calibration))
-    if len(runs.table) < FEWEST:
+    notes = [f"{Path(table.path).name}: {note}" for table in read for note in notes_of_gpus(table)]
+    used = _once(read, skipped)
+    runs = Runs(part for table in used for part in measured_runs(table, skipped, base, gpu, calibration))
+    count = len(_different(runs.table)) if len(runs.table) else 0
+    if count < FEWEST:
         others = "; ".join((why_skipped(skipped) or "none", *notes))
-        raise InputError(f"{', '.join(map(str, tables))}: {len(runs.table)} runs of whole networks can be fitted, "
+        raise InputError(f"{', '.join(map(str, tables))}: {count} different runs of whole networks can be fitted, "
                          f"{FEWEST} are needed; others: {others}")  # fmt: skip
+    if base.launch_us > 0 and not eager:
+        eager = True
+        notes.append(f"launches are taken as eager, as those of {base.name} are: their host time is fitted")
+    return _answer(name, base, read, runs, eager, skipped, tuple(notes))
+
+
+def _answer(
+    name: str, base: Engine, read: tuple[OperatorTable, ...], runs: Runs, eager: bool, skipped: Skipped,
+    notes: tuple[str, ...],
+) -> EngineAnswer:  # fmt: skip
     out = runs.table["out"].to_numpy()
     every = np.ones(len(out), bool)
     seen = ~out if 0 < out.sum() <= len(out) / 2 else every
-    held = _held(runs, seen, eager)
-    costs = _costs(runs, seen, base, held)
-    values = {c.name: c.value for c in costs}
-    some, kernels = bool((~seen).any()), {"turn": base.turn}
+    costs = _costs(runs, seen, base, _held(runs, seen, eager))
+    values, kernels = {c.name: c.value for c in costs}, {"turn": base.turn}
+    whole = {name: getattr(base, name) for name in COSTS}
     _refuse_other_unit(runs.error(seen, values), runs.error(every, kernels))
+    some = bool((~seen).any())
     judging = ~seen if some else every
-    judged = runs.error(judging, values)
-    low, _, high = quantiles(judged, runs.table["family"][judging])
-    left_out, alone = (_percent(judged), _percent(runs.error(judging, kernels))) if some else (None, None)
+    low, high, kinds = judged_interval(runs.error(judging, values), runs.table[judging], some)
+    off = [_percent(runs.error(judging, costs)) if some else None for costs in (values, kernels, whole)]
+    errors = Errors(_percent(runs.error(every, kernels)), _percent(runs.error(seen, values)), *off)
+    networks, devices, gpus, calibrations = (
+        tuple(sorted(set(runs.table[column].astype(str)))) for column in ("group", "device", "gpu", "calibration")
+    )
+    fitted = Fitted(networks, tuple(f"{Path(t.path).name} {t.sha256}" for t in read), gpus, calibrations, kinds)
     return EngineAnswer(
-        name, base, read, int(seen.sum()), int((~seen).sum()), costs, _percent(runs.error(every, kernels)),
-        _percent(runs.error(seen, values)), left_out, alone, low, high, skipped,
-        *(tuple(sorted(set(runs.table[column].astype(str)))) for column in ("group", "device")),
-        notes=notes,
+        name, base, read, int(seen.sum()), int((~seen).sum()), len(_different(runs.table[~seen])), costs, errors, low,
+        high, skipped, devices, fitted, _doubts(base, runs.error(every, kernels), runs.error(every, whole)), notes,
     )  # fmt: skip
+
+
+def _refuse_name(name: str) -> None:
+    if not name.strip():
+        raise InputError("NAME: '' is no name; give the engine's, as vllm_2025")
+    if name in engines():
+        raise InputError(f"NAME: {name!r} is a shipped engine ('dse show engines'); give the engine one of its own")
+
+
+def _once(tables: Sequence[OperatorTable], skipped: Skipped) -> list[OperatorTable]:
+    """Return tables without the runs that stand in them twice with one time; raises InputError at one given twice."""
+    first: dict[str, str] = {}
+    for table in tables:
+        if table.sha256 in first:
+            raise InputError(f"{table.path}: is the same table as {first[table.sha256]}; give it once")
+        first[table.sha256] = table.path
+    rows = [table.frame.reindex(columns=[*RUN, "latency_us"]).astype(object) for table in tables]
+    every = pd.concat(rows, ignore_index=True)
+    twice = (every.duplicated() & every["op"].isin(RUNS)).to_numpy()
+    if twice.any():
+        skipped[TWICE] += int(twice.sum())
+    parts = np.split(twice, np.cumsum([len(table.frame) for table in tables])[:-1])
+    return [replace(t, frame=t.frame[~part].reset_index(drop=True)) for t, part in zip(tables, parts, strict=True)]
+
+
+def _different(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one row of each run of a table."""
+    return table[list(RUN)].drop_duplicates()
+
+
+def judged_interval(error: np.ndarray, table: pd.DataFrame, left_out: bool) -> tuple[float, float, tuple[str, ...]]:
+    """Return the ends of the log errors (runs,) of a ``table`` of judging runs, and the kinds that they are said of.
+
+    Runs that were fitted, or too few different ones, judge nothing by themselves: then it is the widest of theirs and
+    of an engine that nobody has measured.
+    """
+    low, _, high = quantiles(error, table["family"])
+    different = _different(table)
+    counts = different["op"].value_counts()
+    enough = left_out and len(different) >= LEAST_ROWS
+    kinds = tuple(sorted(map(str, counts.index[counts >= FEWEST]))) if enough else ()
+    low, high = (low, high) if kinds else unmeasured(low, high)
+    if max(-low, high) > FARTHEST:
+        raise InputError(f"calibrate engine: a tenth of the runs is more than {OTHER_UNIT:g} times off: {UNIT}")
+    return low, high, kinds
 
 
 def _refuse_other_unit(fitted: np.ndarray, alone: np.ndarray) -> None:
@@ -163,10 +144,20 @@ def _refuse_other_unit(fitted: np.ndarray, alone: np.ndarray) -> None:
     short, long = float(np.exp(np.median(fitted))), float(np.exp(np.median(alone)))
     if short > FAR_OFF or long < 1 / OTHER_UNIT:
         told = f"fitted, {short:.3g}" if short > FAR_OFF else f"of the kernels alone, {long:.3g}"
-        raise InputError(
-            f"calibrate engine: the median of predicted over measured times is, {told}: is latency_us in microseconds, "
-            "and are the runs of this GPU and network?"
+        raise InputError(f"calibrate engine: the median of predicted over measured times is, {told}: {UNIT}")
+
+
+def _doubts(base: Engine, alone: np.ndarray, whole: np.ndarray) -> tuple[str, ...]:
+    """Return that runs are shorter than their kernels, by more than errors explain, or far longer than with the costs
+    of the engine that they are like; log errors (runs,) of kernels ``alone`` and of ``whole`` runs with those costs."""
+    short, long = float(np.exp(np.median(alone))), float(np.exp(np.median(whole)))
+    if short > np.exp(engines()[SHARED].high):
+        return (
+            f"the kernels of the median run alone are predicted {short:.2g} times as long as it was measured: {UNIT}",
         )
+    if long < 1 / FAR_OFF:
+        return (f"the median run was measured {1 / long:.2g} times as long as with the costs of {base.name}: {UNIT}",)
+    return ()
 
 
 def _percent(error: np.ndarray) -> float:

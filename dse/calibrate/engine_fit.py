@@ -73,7 +73,8 @@ def measured_runs(
     """Yield each device's runs of a table with their steps, kernels timed; others count as skipped.
 
     ``engine``: whose libraries all of them ran; None: by their notes. ``gpu``, ``calibration``: as
-    :func:`dse.calibrate.device_models.device_models` takes them, of the devices that have runs.
+    :func:`dse.calibrate.device_models.device_models` takes them, of the devices that have runs; the rows tell by these
+    columns which (its name) timed their kernels.
     """
     frame = table.frame.assign(tp=tensor_parallel(table), device=device_names(table.frame))
     skipped.update(counted(map(_why_no_run, frame["op"])))
@@ -86,7 +87,8 @@ def measured_runs(
         used = models[str(device)]
         rows = network_rows(mine, used.sheet, skipped, engine)
         if rows is not None:
-            yield rows.table, passes_of(used.model, rows)[0]
+            known = {"gpu": used.sheet.name, "calibration": used.model.calibration}
+            yield rows.table.assign(**known), passes_of(used.model, rows)[0]
 
 
 def _why_no_run(op: object) -> str:

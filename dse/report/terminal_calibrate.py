@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from dse.calibrate.coefficients import Coefficient
-from dse.calibrate.engine import EngineAnswer
+from dse.calibrate.engine_answer import EngineAnswer
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
 from dse.report.terminal_parts import plain_table, print_notes, say
@@ -60,6 +60,8 @@ def _worth(fits: Sequence[TimingAnswer]) -> Table:
 
 def print_engine(answer: EngineAnswer, console: Console) -> None:
     """Print an engine's costs with their intervals, what the runs do not tell, and errors."""
+    for warning in answer.warnings:
+        say(console, f"warning: {warning}", "bold red")
     told = f"{answer.name}: {answer.rows} runs fitted, {answer.rows_left_out} left out"
     table = plain_table(escape(told), ("cost",), ("value", "unit", "2.5 %", "97.5 %"))
     table.add_column("")
@@ -69,15 +71,14 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
         words = cost.held if cost.name == "launch_us" else words  # none, whatever the other engine's
         table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
     console.print(table)
-    out = ""
-    if answer.left_out is not None:
-        out = f", of runs left out {answer.left_out:.1f} % (kernels alone {answer.alone_left_out:.1f} %)"
+    errors, out = answer.errors, ""
+    if errors.left_out is not None:
+        out = (f", of runs left out {errors.left_out:.1f} % (kernels alone {errors.kernels_alone_left_out:.1f} %, "
+               f"{answer.like.name} {errors.like_left_out:.1f} %)")  # fmt: skip
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
-    alone = f"mean error of kernels alone {answer.kernels_alone:.1f} % (all runs)"
-    console.print(f"{alone}, fitted {answer.fitted:.1f} %{out}; 80 % of measured times are {signed(low)} to "
-                  f"{signed(high)} % from predicted", highlight=False)  # fmt: skip
-    for warning in answer.warnings:
-        say(console, f"warning: {warning}", "bold red")
+    alone = f"mean error of kernels alone {errors.kernels_alone:.1f} % (all runs)"
+    say(console, f"{alone}, fitted {errors.fitted:.1f} %{out}; 80 % of measured times are {signed(low)} to "
+                 f"{signed(high)} % from predicted (of {answer.interval_of})")  # fmt: skip
     print_notes(answer.skipped, answer.notes, console)
 
 

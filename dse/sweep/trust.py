@@ -15,7 +15,7 @@ from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 from dse.uncertainty import Uncertainty
 from dse.units import signed
-from dse.workload.engine import interval_of
+from dse.workload.engine import interval_of, runs_of
 from dse.workload.llm import EXPERT
 from dse.workload.workload import Workload
 
@@ -207,9 +207,10 @@ def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertaint
     if engine is None:
         return kernels
     whole = _RUN_OF_PHASE[workload.phases[0].name] if len(workload.phases) == 1 else "llm_e2e"
-    low, high = interval_of(engine, _RUN.get(metric, whole))
+    op = _RUN.get(metric, whole)
+    low, high = interval_of(engine, op)
     # The engine's are of the log of predicted over measured; an Uncertainty holds measured over predicted.
-    return replace(kernels, low=math.exp(-high), high=math.exp(-low), source=f"runs of {engine.title}")
+    return replace(kernels, low=math.exp(-high), high=math.exp(-low), source=runs_of(engine, op))
 
 
 def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,10 @@ others' prefills."""
 FARTHEST = math.log(OTHER_UNIT)
 """Farthest end of an engine's interval, a log error: times that are farther off are in another unit."""
 
-TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "networks", "devices", "tables")
+FITTED = ("networks", "tables", "gpus", "calibrations", "judged_by")
+"""Keys of an engine's TOML that are lists of words: the attributes of :class:`Fitted`."""
+
+TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "devices", *FITTED)
 """Keys of an engine's TOML beside its numbers."""
 
 
@@ -61,6 +64,22 @@ def host_of(costs: Mapping[str, Any], launches: Any, reductions: Any, requests: 
 
 
 @dataclass(frozen=True)
+class Fitted:
+    """What the engine of a TOML was fitted to and judged by, () where its file does not say.
+
+    ``networks`` of the runs, as their tables call them, and those ``tables`` (name and SHA-256); ``gpus`` that stood
+    for their devices; the timing ``calibrations`` of the kernels. ``judged_by``: the kinds of left-out runs
+    (``llm_prefill`` ...) that its interval rests on, none where too few were left out; None: its file does not say.
+    """
+
+    networks: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    gpus: tuple[str, ...] = ()
+    calibrations: tuple[str, ...] = ()
+    judged_by: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Engine:
     """What a serving engine costs a step of prefill or decode, apart from its kernels.
 
@@ -72,7 +91,7 @@ class Engine:
     ``attention``, ``warpgroup_attention``: attention library without and with warpgroup instructions ("": the
     default); ``library`` of matrix products. ``low``, ``high``: ends of the log errors (predicted over measured)
     that 80 % of measured runs have. ``title`` and ``source`` say what it was fitted on; ``like`` names the shipped
-    engine whose libraries one of a TOML has ("": it is shipped itself).
+    engine whose libraries one of a TOML has ("": it is shipped itself), and ``fitted`` what such a one rests on.
     """
 
     name: str
@@ -90,6 +109,7 @@ class Engine:
     library: Library = REPRESENTATIVE
     source: str = ""
     like: str = ""
+    fitted: Fitted = field(default_factory=Fitted, repr=False)  # no time follows from it: a digest is made of the rest
 
     def host(self, launches: float, reductions: float, requests: float = 0.0, prompts: float = 0.0) -> Host:
         """Return what the host does in a step (:func:`host_of`)."""
@@ -119,6 +139,7 @@ def _engine(name: str, rows: dict[str, dict[str, str]]) -> Engine:
         library=LIBRARIES[rows["library"]["value"]],
         source=rows["title"]["source"],
         like="",
+        fitted=Fitted(),
     )
 
 
@@ -131,10 +152,33 @@ def _intervals() -> dict[tuple[str, str], tuple[float, float]]:
 def interval_of(engine: Engine, op: str) -> tuple[float, float]:
     """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...).
 
-    Those of all its runs where that kind was not measured, and of an engine of a TOML, whatever its name.
+    Those of all its runs where that kind of a shipped engine was not measured; the widest of its own and of an engine
+    that nobody has measured where no such run judged the fit of one of a TOML.
     """
     own = (engine.low, engine.high)
-    return own if engine.like else _intervals().get((engine.name, op), own)
+    if not engine.like:
+        return _intervals().get((engine.name, op), own)
+    return own if _judged(engine, op) else unmeasured(*own)
+
+
+def unmeasured(low: float, high: float) -> tuple[float, float]:
+    """Return the widest ends of an interval of log errors and of that of an engine that nobody has measured."""
+    shared = engines()[SHARED]
+    return min(low, shared.low), max(high, shared.high)
+
+
+def runs_of(engine: Engine, op: str) -> str:
+    """Return of what runs the interval of a kind of run is (:func:`interval_of`)."""
+    if not engine.like or _judged(engine, op):
+        return f"runs of {engine.title}"
+    kinds = ", ".join(engine.fitted.judged_by or ())
+    why = f"judged by {kinds} alone, not by {op}" if kinds else "too few of its own were left out of the fit"
+    return f"runs of engines that nobody has measured and of {engine.title}: {why}"
+
+
+def _judged(engine: Engine, op: str) -> bool:
+    """Whether runs of a kind judged the fit of an engine, or its file does not say."""
+    return engine.fitted.judged_by is None or op in engine.fitted.judged_by
 
 
 def find_engine(name: str, where: str = "engine") -> Engine:
@@ -158,7 +202,16 @@ def _from_toml(path: Path) -> Engine:
     like = _shipped(path, content)
     name = str(content.get("engine", path.stem))
     told = {"name": name, "title": str(content.get("title", name)), "source": path.name, "like": like.name}
-    return replace(like, **told, **numbers)
+    return replace(like, **told, **numbers, fitted=Fitted(**{key: _words(path, content, key) for key in FITTED
+                                                             if key in content}))  # fmt: skip
+
+
+def _words(path: Path, content: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """A list of words of an engine's TOML."""
+    found = content[key]
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise InputError(f"{path}: {key} is {found!r}; give a list of words")
+    return tuple(found)
 
 
 def _number(path: Path, content: Mapping[str, Any], key: str) -> float:

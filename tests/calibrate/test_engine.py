@@ -1,12 +1,14 @@
 """``dse calibrate engine``: known costs are found again, written, read, and used; what runs do not tell is named."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.engine import calibrate_engine
+from dse.calibrate.engine import TWICE, calibrate_engine, judged_interval
+from dse.calibrate.engine_answer import Errors
 from dse.calibrate.engine_fit import Runs, measured_runs
 from dse.calibrate.measured import read_times
 from dse.calibrate.network_rows import network_rows, predicted_runs
@@ -16,7 +18,7 @@ from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
-from dse.workload.engine import COSTS, engines, find_engine
+from dse.workload.engine import COSTS, SHARED, engines, find_engine
 
 LIKE = engines()["vllm_2024"]
 DEVICE = "H100-SXM5-80GB"
@@ -101,6 +103,62 @@ def test_a_gpu_and_a_calibration_for_runs_of_a_device_without_a_preset(table, tm
         calibrate_engine("mine", [table], calibration="mine")
 
 
+def test_runs_count_once_and_a_file_says_what_was_fitted(table, tmp_path):
+    with pytest.raises(InputError, match=r"runs\.csv: is the same table as .*runs\.csv; give it once"):
+        calibrate_engine("mine", [table, table])
+    twice, own = tmp_path / "twice.csv", tmp_path / "mine.toml"
+    pd.concat([pd.read_csv(table)] * 2).to_csv(twice, index=False)
+    answer = calibrate_engine("mine", [twice], "vllm_2023_h100_host")
+    assert (answer.rows + answer.rows_left_out, answer.skipped) == (24, {TWICE: 24})
+    assert any("as those of vllm_2023_h100_host are" in note for note in answer.notes)  # of its launches
+    assert "launches" not in {cost.name: cost.held for cost in answer.costs}["launch_us"]
+    answer.write(own)
+    fitted = find_engine(str(own)).fitted
+    assert fitted == answer.fitted
+    assert (fitted.gpus, fitted.calibrations, fitted.judged_by) == (("h100_sxm",), ("h100_sxm",), ())
+    pd.read_csv(table).head(1).loc[[0] * 8].to_csv(twice, index=False)
+    with pytest.raises(InputError, match="1 different runs of whole networks can be fitted, 8 are needed"):
+        calibrate_engine("mine", [twice])
+
+
+def test_an_interval_rests_on_enough_different_runs_that_were_left_out():
+    shapes = {"group": "x", "device": DEVICE, "dtype": "bf16", "seq_q": 128.0, "seq_kv": 8.0, "tp": 1.0}
+    rows = pd.DataFrame({"batch": np.arange(24.0), "op": ["llm_e2e"] * 18 + ["llm_prefill"] * 6}).assign(**shapes)
+    rows, error, shared = rows.assign(family=rows["batch"].astype(str)), np.linspace(-0.1, 0.1, 24), engines()[SHARED]
+    low, high, kinds = judged_interval(error, rows, True)
+    assert -0.1 < low < -0.07 and 0.07 < high < 0.1
+    assert kinds == ("llm_e2e",)  # of prefills too few were left out
+    widest = (shared.low, shared.high, ())
+    assert judged_interval(error, rows, False) == widest  # fitted ones judge nothing
+    assert judged_interval(error[:19], rows[:19], True) == widest
+    assert judged_interval(error, rows.assign(batch=1.0), True) == widest  # repeats of one run
+    assert judged_interval(9 * error[:8], rows[:8], True) == (pytest.approx(-0.9), shared.high, ())  # the wider end
+    with pytest.raises(InputError, match="more than 100 times off: is latency_us in microseconds"):
+        judged_interval(error + 6, rows, True)
+
+
+def test_a_name_of_a_shipped_engine_is_refused(table):
+    with pytest.raises(InputError, match="NAME: 'shared' is a shipped engine"):
+        calibrate_engine("shared", [table])
+
+
+def test_what_a_fit_did_not_explain_is_doubted(table, tmp_path):
+    path = tmp_path / "runs.csv"
+    runs = pd.read_csv(table)
+    runs.assign(latency_us=8 * runs["latency_us"]).to_csv(path, index=False)
+    slow = calibrate_engine("mine", [path], "vllm_2024")
+    assert "the median run was measured 8 times as long as with the costs of vllm_2024" in slow.warnings[0]
+    assert slow.errors.like_left_out == pytest.approx(87.5, abs=0.1)
+    runs.assign(latency_us=0.4 * runs["latency_us"]).to_csv(path, index=False)
+    (doubt,) = calibrate_engine("mine", [path], "vllm_2024").doubts
+    assert "the kernels of the median run alone are predicted" in doubt and "is latency_us in microseconds" in doubt
+    answer = replace(slow, errors=Errors(20.0, 10.0, 13.1, 20.0, 4.8), doubts=())
+    assert answer.warnings == (
+        f"on the {slow.rows_left_out} runs left out the engine is 13.1 % off, vllm_2024, which it is like, 4.8 %: "
+        "take that one",
+    )
+
+
 @pytest.mark.slow
 def test_a_fit_that_is_worse_than_kernels_alone_says_so(table, tmp_path, capsys):
     assert calibrate_engine("mine", [table], "vllm_2024").warnings == ()
@@ -110,13 +168,13 @@ def test_a_fit_that_is_worse_than_kernels_alone_says_so(table, tmp_path, capsys)
     path = tmp_path / "apart.csv"
     frame.assign(latency_us=frame["latency_us"].where(~out, bare)).to_csv(path, index=False)
     answer = calibrate_engine("mine", [path], "vllm_2024")
-    assert answer.left_out is not None and answer.alone_left_out is not None
-    assert answer.alone_left_out < 0.1 < 5 < answer.left_out
+    off, alone = answer.errors.left_out, answer.errors.kernels_alone_left_out
+    assert off is not None and alone is not None and alone < 0.1 < 5 < off
     command = ["calibrate", "engine", "mine", str(path), "--like", "vllm_2024"]
     assert run_command([*command, "--json"]) == 0
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert document["mape"]["kernels_alone_left_out"] == pytest.approx(answer.alone_left_out)
+    assert document["mape"]["kernels_alone_left_out"] == pytest.approx(alone)
     (warning,) = document["warnings"]
     assert "these costs do not carry over" in warning and warning in printed.err
     assert run_command(command) == 0
@@ -141,7 +199,7 @@ def test_refusals(table, tmp_path):
         calibrate_engine("mine", [table], "vlm_2024")
     few = tmp_path / "few.csv"
     pd.read_csv(table).head(3).to_csv(few, index=False)
-    with pytest.raises(InputError, match="3 runs of whole networks can be fitted, 8 are needed"):
+    with pytest.raises(InputError, match="3 different runs of whole networks can be fitted, 8 are needed"):
         calibrate_engine("mine", [few])
     runs = pd.read_csv(table)
     for factor, told in ((1e-3, r"fitted, \d+"), (1e3, "of the kernels alone, 0.000")):

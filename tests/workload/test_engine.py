@@ -1,11 +1,24 @@
 """Serving engines: what the host adds, whose rows are whose, and that none is named in vain."""
 
+from dataclasses import replace
+
 import pytest
 
 from dse.errors import InputError
 from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import precision
-from dse.workload.engine import FORMAT, NUMBERS, SHARED, Host, engine_of, engines, find_engine
+from dse.workload.engine import (
+    FORMAT,
+    NUMBERS,
+    SHARED,
+    Fitted,
+    Host,
+    engine_of,
+    engines,
+    find_engine,
+    interval_of,
+    runs_of,
+)
 from dse.workload.llm import Serving, llm_workload
 from dse.workload.network import networks
 
@@ -74,6 +87,7 @@ def test_a_wrong_name_is_helped():
         ({"turn": "1000"}, "turn is 1000; give a number from 0 to 10"),
         ({"step_us": "-1"}, "step_us is -1; give a number from 0 to 1e"),
         ({"step_us": "nan"}, "step_us is nan; give a number"),
+        ({"judged_by": '"llm_e2e"'}, "judged_by is 'llm_e2e'; give a list of words"),
         ({"launch_us": '"x"'}, "launch_us is 'x'; give a number"),
     ],
 )
@@ -84,3 +98,20 @@ def test_a_wrong_value_of_a_toml_is_named(tmp_path, monkeypatch, change, sentenc
     (tmp_path / "mine.toml").write_text("".join(lines))
     with pytest.raises(InputError, match=rf"mine\.toml: {sentence}"):
         find_engine("mine.toml")
+
+
+def test_the_interval_of_a_fitted_engine_is_said_of_the_runs_that_judged_it():
+    shared, engine = engines()[SHARED], replace(engines()["vllm_2024"], like="vllm_2024", title="mine")
+    unknown = (shared.low, shared.high)
+    judged = replace(engine, low=-0.1, high=0.5, fitted=Fitted(judged_by=("llm_prefill",)))
+    assert interval_of(judged, "llm_prefill") == (-0.1, 0.5)
+    assert runs_of(judged, "llm_prefill") == "runs of mine"
+    assert interval_of(judged, "llm_e2e") == (shared.low, 0.5)
+    assert runs_of(judged, "llm_e2e").endswith(
+        "nobody has measured and of mine: judged by llm_prefill alone, not by llm_e2e"
+    )
+    few = replace(engine, fitted=Fitted(judged_by=()))
+    assert interval_of(few, "llm_e2e") == unknown
+    assert runs_of(few, "llm_e2e").endswith("too few of its own were left out of the fit")
+    assert interval_of(engine, "llm_e2e") == (engine.low, engine.high)  # its file does not say
+    assert runs_of(engines()["vllm_2024"], "llm_prefill") == f"runs of {engines()['vllm_2024'].title}"
