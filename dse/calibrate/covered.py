@@ -42,8 +42,7 @@ GPUS = tuple(range(2, MOST["tp"] + 1))
 def _no_operator(op: str) -> str:
     if op == NO_SHAPE:
         return f"no kernel is made yet for operator {op!r}"
-    near = accepted(op.lower(), [known for known in SHAPES if known not in RUNS])
-    return f"no kernel is made yet for operator {op!r}; {near}"
+    return f"no kernel is made yet for operator {op!r}; {accepted(op.lower(), SHAPES)}"
 
 
 def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:

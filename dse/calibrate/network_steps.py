@@ -66,7 +66,7 @@ class Steps:
         if row.op == FORWARD:
             return engine, (self._forward(row),)
         _refuse_shape(row)
-        network, types = _network(row), self._types(row)
+        network, types = network_of(_group(row)), self._types(row)
         requests = self._resident(network, types, row)
         rounds = row.batch / requests
         context = row.seq_q + (row.seq_kv + 1) // 2
@@ -172,15 +172,16 @@ def _cell(value: Any) -> str:
     return repr(value)
 
 
-def _network(row: Any) -> Network:
-    """The network of a run: its group's name, as it is or without a source's mark (``anl_Llama-2-7b-hf``)."""
-    group = _group(row)
-    for name in (group, group.partition("_")[2]):
+def network_of(group: str) -> Network:
+    """Return the network of a run by its group's name: as it is, without a source's mark (``anl_Llama-2-7b-hf``) or
+    without a publisher's (``meta-llama/Llama-2-7b-hf``); raises InputError where none is called so."""
+    for name in (group, group.partition("_")[2], group.rpartition("/")[2]):
         try:
             return load_network(name)
         except InputError:
             continue
-    raise InputError(f"no network is called {group!r} ('dse show networks'); {accepted(group.lower(), networks(), 4)}")
+    near = accepted(group.rpartition("/")[2].lower(), networks(), 4)
+    raise InputError(f"no network is called {group!r} ('dse show networks'); {near}")
 
 
 def _group(row: Any) -> str:

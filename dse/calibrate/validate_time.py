@@ -19,7 +19,7 @@ from dse.calibrate.quantised_time import quantising_us
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.timed import TimedRows, best, blocks, can_run
-from dse.calibrate.validation_notes import validation_notes
+from dse.calibrate.validation_notes import notes_of_units, validation_notes
 from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, with_limit, worst_rows
 from dse.errors import InputError
 from dse.skipped import Skipped, counted, why_skipped
@@ -36,7 +36,7 @@ class TimeValidation:
     """Answer of a validation: ``document`` as JSON has it, what should be said beside it, and what a page shows.
 
     ``rows``: the predicted rows with the table's columns, ``predicted_us``, both rooflines (``sheet_us``,
-    ``three_us``) and ``noise`` [%].
+    ``three_us``) and ``noise`` [%]. ``doubts``: those of the notes, their first, without which no error can be read.
     """
 
     document: dict[str, Any]
@@ -44,6 +44,7 @@ class TimeValidation:
     table: str
     rows: pd.DataFrame
     predictors: tuple[Predictor, ...]
+    doubts: tuple[str, ...] = ()
 
 
 def validate_time(
@@ -87,13 +88,10 @@ def validate_time(
     rows = with_rooflines(rows[runs].reset_index(drop=True))
     document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
-    notes = [
-        *validation_notes(rows, models, found, harness),
-        *notes_of_masks(rows),
-        *notes_of_gpus(measured),
-        *left_out,
-    ]
-    return TimeValidation(document, tuple(notes), str(table), rows, found)
+    doubts = notes_of_units(rows)
+    notes = [*doubts, *validation_notes(rows, models, found, harness, served, measured.sha256)]
+    notes += [*notes_of_masks(rows), *notes_of_gpus(measured), *left_out]
+    return TimeValidation(document, tuple(notes), str(table), rows, found, tuple(doubts))
 
 
 def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:

@@ -8,27 +8,36 @@ import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.layer_rows import LAYER_COLUMN
+from dse.calibrate.network_steps import network_of
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.run_kinds import RUNS
 from dse.csv_table import notes_of_unit
+from dse.errors import InputError
 from dse.tables import read_table
 from dse.timing.calibration import MATRIX
-from dse.workload.engine import COSTS, SHARED, engine_of, engines
+from dse.workload.engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
 from dse.workload.measured_row import notes_of
 from dse.workload.quantised import WAYS
 
+HOST = "whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds"
+
 
 def validation_notes(
-    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], harness: str | None
-) -> tuple[str, ...]:
-    """Return the notes beside the predicted rows; ``harness`` that was given (None: by the rows' sources)."""
+    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], harness: str | None,
+    engine: Engine | None, table_sha256: str,
+) -> tuple[str, ...]:  # fmt: skip
+    """Return the notes beside the predicted rows of a table; ``harness`` and ``engine`` that were given (None: by the
+    rows' sources, by their notes)."""
     notes = []
     for found in predictors:
         notes += _notes_of_device(rows[rows["device"] == found.device], models[found.device], found)
     whole = rows["op"].isin(RUNS)
-    notes += _notes_of_runs(rows[whole]) if whole.any() else []
+    if whole.any() and engine is not None and engine.like:
+        notes += _notes_of_own(rows[whole], models, engine, table_sha256)
+    elif whole.any():
+        notes += _notes_of_shipped(rows[whole])
     notes += _notes_of_quantised(rows[~whole]) if not whole.all() else []
-    notes += [*_notes_of_unit(rows[~whole]), *roofline_notes(rows)]
+    notes += roofline_notes(rows)
     layers = rows[rows[LAYER_COLUMN] != ""]
     if len(layers):
         ops = ", ".join(sorted(set(layers["op"])))
@@ -80,12 +89,42 @@ def _ran(row: Any) -> str:
     return engine_of(notes_of(row), str(getattr(row, "source", "")), str(row.device)).name
 
 
-def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
-    """What the errors of whole networks do not say: whose costs were taken, and times in another unit."""
-    names = sorted(set(runs["engine"]) & engines().keys() - {SHARED})
-    own = sorted(set(runs["engine"]) - engines().keys())
-    which = f" ({', '.join(names)})" if names else ""
-    notes = [f"whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds{which}"]
+def _notes_of_own(
+    runs: pd.DataFrame, models: Mapping[str, DeviceModel], engine: Engine, table_sha256: str
+) -> list[str]:
+    """What the errors of whole networks under the engine of a TOML do not say: what it was fitted to, and where."""
+    used = [models[device] for device in sorted(set(runs["device"]))]
+    told = [_seen(runs, engine.fitted, table_sha256)]
+    for one in used:
+        told += fitted_elsewhere(engine, one.sheet.name, one.model.calibration)
+    return [HOST, *(f"whole networks of {engine.name}: {words}" for words in dict.fromkeys(told))]
+
+
+def _seen(runs: pd.DataFrame, fitted: Fitted, table_sha256: str) -> str:
+    """Which of the runs a fit has seen."""
+    if not fitted.tables:
+        return "its file does not say to which runs it was fitted; on those, a training error"
+    if any(table.endswith(table_sha256) for table in fitted.tables):
+        return "it was fitted to runs of this table: on those, a training error"
+    known = {_called(network) for network in fitted.networks}
+    both = sorted({str(group) for group in runs["group"] if _called(str(group)) in known})
+    names = ", ".join(table.partition(" ")[0] for table in fitted.tables)
+    of = f", of {', '.join(both)} too" if both else ", of none of these networks"
+    return f"it was fitted to another table ({names}){of}: no training error, unless runs of that stand here"
+
+
+def _called(group: str) -> str:
+    """The name of a group's network, or of a forward pass the group's own."""
+    try:
+        return network_of(group).name
+    except InputError:
+        return group
+
+
+def _notes_of_shipped(runs: pd.DataFrame) -> list[str]:
+    """What the errors of whole networks under shipped engines do not say: whose costs were taken."""
+    names = sorted(set(runs["engine"]) - {SHARED})
+    notes = [f"{HOST} ({', '.join(names)})" if names else HOST]
     its_own = runs[runs["engine"] == [_ran(row) for row in runs.itertuples()]]
     fitted = [name for name in names if _fitted(name) and (its_own["engine"] == name).any()]
     if fitted:
@@ -93,14 +132,17 @@ def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
         count = int(its_own["engine"].isin(fitted).sum())
         of = "such runs" if count == int(runs["engine"].isin(fitted).sum()) else f"such runs as {count} of these are"
         notes[0] += f"; the host{which} is fitted to seven in ten of {of}: partly a training error"
-    if own:
-        notes.append(f"whole networks of {', '.join(own)}: on runs that it was fitted to, a training error")
     if (runs["engine"] == SHARED).any():
         notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
                      "engines'; 'dse calibrate engine' fits your own")  # fmt: skip
-    return notes + [f"whole networks: {note}" for note in _notes_of_unit(runs)]
+    return notes
 
 
-def _notes_of_unit(rows: pd.DataFrame) -> list[str]:
-    """That times are in another unit, where most are far from what is predicted."""
-    return notes_of_unit(float(np.median(rows["predicted_us"] / rows["latency_us"])) if len(rows) else 1.0)
+def notes_of_units(rows: pd.DataFrame) -> list[str]:
+    """Return that times are in another unit, where most of kernels, or of runs, are far from what is predicted."""
+    whole = rows["op"].isin(RUNS)
+    return [*_of_unit(rows[~whole]), *(f"whole networks: {note}" for note in _of_unit(rows[whole]))]
+
+
+def _of_unit(rows: pd.DataFrame) -> list[str]:
+    return notes_of_unit(float(np.median(rows["predicted_us"] / rows["latency_us"]))) if len(rows) else []

@@ -5,6 +5,7 @@ from dse.report.words import joined
 from dse.sweep.run import RunResult
 from dse.timing.amali import Amali
 from dse.uncertainty import SHARE
+from dse.workload.engine import fitted_elsewhere
 from dse.workload.llm import EXPERT
 
 INTERCONNECT = "interconnect"
@@ -28,6 +29,8 @@ def run_notes(result: RunResult) -> list[str]:
     lines = interval_notes(result)
     if result.workload.tokens and result.workload.engine is None:
         lines.append(NO_ENGINE)
+    if result.workload.engine is not None:
+        lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
     numbers = result.gpu.numbers()
     lines += filter(None, [_held(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]

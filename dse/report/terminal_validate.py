@@ -16,7 +16,9 @@ WORST = 10
 
 
 def print_time_validation(found: TimeValidation, console: Console) -> None:
-    """Print errors by device, operator, data type and regime, the worst rows, and what was skipped."""
+    """Print doubts, errors by device, operator, data type and regime, the worst rows, and what was skipped."""
+    for doubt in found.doubts:
+        say(console, f"warning: {doubt}", "bold red")
     console.print("error of time, %, of rooflines (sheet, fitted), and noise of one repeat", style="italic")
     console.print("bias: geometric mean of predicted / measured; 80 %: share of rows within their interval called so\n",
                   style="dim", highlight=False)  # fmt: skip
@@ -27,7 +29,8 @@ def print_time_validation(found: TimeValidation, console: Console) -> None:
     for row in found.document["worst"][:WORST]:
         say(console, _worst(row))
     console.print()
-    print_notes(found.document["rows_skipped"], found.notes, console)
+    notes = [note for note in found.notes if note not in found.doubts]
+    print_notes(found.document["rows_skipped"], notes, console)
 
 
 def print_validation(document: dict[str, Any], console: Console) -> None:

@@ -181,6 +181,17 @@ def _judged(engine: Engine, op: str) -> bool:
     return engine.fitted.judged_by is None or op in engine.fitted.judged_by
 
 
+def fitted_elsewhere(engine: Engine, gpu: str, calibration: str) -> list[str]:
+    """Return what sets a GPU (its name) and the timing ``calibration`` of its kernels apart from an engine's fit."""
+    known = engine.fitted
+    if known.gpus and gpu not in known.gpus:
+        return [f"the host of {engine.name} was fitted on {', '.join(known.gpus)}, not on {gpu}"]
+    if known.calibrations and calibration not in known.calibrations:
+        return [f"the host of {engine.name} was fitted beside kernels timed by {', '.join(known.calibrations)}, not by "
+                f"{calibration}: its costs make up for what those missed"]  # fmt: skip
+    return []
+
+
 def find_engine(name: str, where: str = "engine") -> Engine:
     """Return an engine by name, or the one of a TOML that ``dse calibrate engine`` wrote; raises InputError."""
     if name.endswith(".toml"):

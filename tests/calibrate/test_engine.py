@@ -78,7 +78,7 @@ def test_a_fitted_engine_is_held_against_runs(table, tmp_path):
     assert found.document["groups"][0]["mape"] < 0.1 < 5 < validate_time(table).document["groups"][0]["mape"]
     assert set(found.rows["engine"]) == {"mine"}
     assert (found.rows[["low", "high"]].to_numpy() == [find_engine(str(own)).low, find_engine(str(own)).high]).all()
-    assert "on runs that it was fitted to, a training error" in " ".join(found.notes)
+    assert "it was fitted to runs of this table: on those, a training error" in " ".join(found.notes)
     with pytest.raises(InputError, match="--engine: no engine is called 'vlm_2024'"):
         validate_time(table, engine="vlm_2024")
 

@@ -1,22 +1,27 @@
 """Runs of whole networks: the sum of their kernels and their host, requests that wait, rows that are refused."""
 
+import io
 import json
 
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from dse.calibrate.network_rows import network_rows, passes_of, predicted_runs, run_stack
+from dse.calibrate.network_steps import network_of
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
+from dse.csv_table import sha256
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.report.page_validate import validation_page_html
+from dse.report.terminal_validate import print_time_validation
 from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
-from dse.workload.engine import COSTS, engines
+from dse.workload.engine import COSTS, FORMAT, NUMBERS, engines
 
 H100 = load_sheet("h100_sxm")
 MODEL = load_timing_calibration("h100_sxm").model
@@ -155,7 +160,11 @@ def test_own_runs_are_told_from_fitted_ones_and_units_are_doubted(tmp_path):
     found = validate_time(path)
     assert found.document["groups"][0]["roofline3_mape"] is None  # three numbers fit one row exactly
     said = " ".join(found.notes)
-    assert "the costs of shared" in said and "is latency_us in microseconds?" in said
+    assert "the costs of shared" in said and "is latency_us in microseconds?" in found.doubts[0] == found.notes[0]
+    console = Console(record=True, width=400, file=io.StringIO())
+    print_time_validation(found, console)
+    printed = console.export_text()
+    assert printed.startswith(f"warning: {found.doubts[0]}") and printed.count(found.doubts[0]) == 1
     assert "fitted to seven in ten" not in said
     page = validation_page_html(found)
     assert "three numbers fitted" not in page and "nan" not in page.partition("<script")[0]
@@ -182,6 +191,36 @@ def test_runs_of_another_engine_are_not_told_as_fitted(tmp_path):
     pd.DataFrame([other, ROW]).to_csv(path, index=False)
     said = " ".join(validate_time(path, engine="vllm_2024").notes)
     assert "is fitted to seven in ten of such runs as 1 of these are: partly a training error" in said
+
+
+def test_runs_under_an_engine_of_a_file_are_told_by_what_it_was_fitted_to(tmp_path):
+    path, own = tmp_path / "runs.csv", tmp_path / "mine.toml"
+    pd.DataFrame([ROW, ROW]).to_csv(path, index=False)
+    shipped = "".join(f"{name} = 0.1\n" for name in NUMBERS) + f'format = "{FORMAT}"\nlike = "shared"\n'
+
+    def told(*lines):
+        own.write_text("\n".join(('engine = "shared"', *lines, shipped)))  # the name of a shipped one
+        return " ".join(validate_time(path, engine=str(own)).notes)
+
+    assert "its file does not say to which runs it was fitted" in told()
+    assert "it was fitted to runs of this table: on those, a training error" in told(f'tables = ["x {sha256(path)}"]')
+    other = ('tables = ["x.csv 123"]', 'calibrations = ["uncalibrated"]', 'gpus = ["h100_sxm"]')
+    found = told(*other, 'networks = ["y_llama3_8b"]')
+    assert "to another table (x.csv), of x_Meta-Llama-3-8B too: no training error, unless" in found
+    assert "beside kernels timed by uncalibrated, not by h100_sxm" in found and "that no row's notes tell" not in found
+    assert "(x.csv), of none of these networks" in told(*other, 'networks = ["llama2_7b"]')
+
+
+@pytest.mark.parametrize("group", ["meta-llama/Llama-2-7b-hf", "anl_Llama-2-7b-hf", "llama2_7b"])
+def test_a_run_names_its_network_as_others_do(group):
+    assert network_of(group).name == "llama2_7b"
+
+
+def test_an_operator_misspelt_is_told_the_nearest_run_too(tmp_path):
+    path = tmp_path / "runs.csv"
+    pd.DataFrame([ROW | {"op": "llm_prefil"}]).to_csv(path, index=False)
+    with pytest.raises(InputError, match="no kernel is made yet for operator 'llm_prefil'; did you mean 'llm_prefill'"):
+        validate_time(path)
 
 
 def test_a_forward_pass_needs_no_output(tmp_path, capsys):

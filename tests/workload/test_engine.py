@@ -16,6 +16,7 @@ from dse.workload.engine import (
     engine_of,
     engines,
     find_engine,
+    fitted_elsewhere,
     interval_of,
     runs_of,
 )
@@ -115,3 +116,13 @@ def test_the_interval_of_a_fitted_engine_is_said_of_the_runs_that_judged_it():
     assert runs_of(few, "llm_e2e").endswith("too few of its own were left out of the fit")
     assert interval_of(engine, "llm_e2e") == (engine.low, engine.high)  # its file does not say
     assert runs_of(engines()["vllm_2024"], "llm_prefill") == f"runs of {engines()['vllm_2024'].title}"
+
+
+def test_a_gpu_and_a_calibration_that_an_engine_was_not_fitted_with_are_told():
+    fitted = Fitted(gpus=("h100_sxm",), calibrations=("h100_sxm",))
+    engine = replace(engines()["vllm_2024"], name="mine", like="vllm_2024", fitted=fitted)
+    assert fitted_elsewhere(engine, "h100_sxm", "h100_sxm") == []
+    assert fitted_elsewhere(engine, "a100_pcie", "x") == ["the host of mine was fitted on h100_sxm, not on a100_pcie"]
+    (said,) = fitted_elsewhere(engine, "h100_sxm", "uncalibrated")
+    assert "was fitted beside kernels timed by h100_sxm, not by uncalibrated" in said
+    assert fitted_elsewhere(engines()["vllm_2024"], "a100_pcie", "x") == []
