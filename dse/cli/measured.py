@@ -120,7 +120,8 @@ def calibrate_engine(
     like:
         Engine ('dse show engines') whose kernel libraries ran, and whose costs stand in for what the runs do not tell.
     eager:
-        Kernels are launched one by one, not replayed as a graph: their host time is fitted too.
+        Kernels are launched one by one, not replayed as a graph: their host time is fitted too; so it is where those of
+        --like are.
     gpu:
         GPU (name or TOML) of devices without a preset; of all runs where every device has one.
     calibration:
