@@ -37,13 +37,13 @@ UNIT = "is latency_us in microseconds, and are the runs of this GPU, network and
 
 
 def calibrate_engine(
-    name: str, tables: Sequence[Path], like: str = SHARED, eager: bool = False, gpu: str | None = None,
+    name: str, tables: Sequence[Path], like: str = SHARED, eager: bool | None = None, gpu: str | None = None,
     calibration: str | None = None,
 ) -> EngineAnswer:  # fmt: skip
     """Fit the costs of an engine to the runs of whole networks in measured tables.
 
     ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
-    launches are not replayed as a graph, so that their host time is fitted too (as where those of ``like`` are not).
+    launches are not replayed as a graph, so that their host time is fitted too (None: as those of ``like``).
     ``gpu``: a preset or TOML for devices
     without a preset, or for all where every device has one; ``calibration`` of the kernels: None takes the device's
     shipped one, else ``shared``. Families of network and GPUs a layer are left out where there are enough to judge the
@@ -62,9 +62,9 @@ def calibrate_engine(
         others = "; ".join((why_skipped(skipped) or "none", *notes))
         raise InputError(f"{', '.join(map(str, tables))}: {count} different runs of whole networks can be fitted, "
                          f"{FEWEST} are needed; others: {others}")  # fmt: skip
-    if base.launch_us > 0 and not eager:
-        eager = True
+    if eager is None and base.launch_us > 0:
         notes.append(f"launches are taken as eager, as those of {base.name} are: their host time is fitted")
+    eager = base.launch_us > 0 if eager is None else eager
     return _answer(name, base, read, runs, eager, skipped, tuple(notes))
 
 

@@ -103,7 +103,7 @@ def calibrate_timing(
 @calibrate.command(name="engine")
 def calibrate_engine(
     name: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
-    like: str = "shared", eager: bool = False, gpu: str | None = None, calibration: str | None = None,
+    like: str = "shared", eager: bool | None = None, gpu: str | None = None, calibration: str | None = None,
     json_: Json = False,
 ) -> None:  # fmt: skip
     """Fit what a serving engine's host adds to kernels, to measured runs of whole networks.
@@ -120,8 +120,7 @@ def calibrate_engine(
     like:
         Engine ('dse show engines') whose kernel libraries ran, and whose costs stand in for what the runs do not tell.
     eager:
-        Kernels are launched one by one, not replayed as a graph: their host time is fitted too; so it is where those of
-        --like are.
+        Kernels are launched one by one, not replayed as a graph: their host time is fitted too; without it as --like.
     gpu:
         GPU (name or TOML) of devices without a preset; of all runs where every device has one.
     calibration:
