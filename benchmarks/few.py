@@ -1,6 +1,6 @@
 """How soon a few designs are evaluated: by the programs that all spaces share, and by a program of the space's own.
 
-Run with ``python -m benchmarks.few [--json]`` (five minutes on two cores). The designs are of the shipped main space.
+Run with ``python -m benchmarks.few [--json]`` (four minutes on two cores). The designs are of the shipped main space.
 Each way starts in a process of its own, with no program kept, and once more with those that the first kept; seconds
 from the space to the results of all designs, compilation included.
 """

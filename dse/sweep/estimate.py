@@ -24,7 +24,7 @@ COMPILE_SECONDS, QUICK_SECONDS = 12.0, 6.0
 """Compilation for each workload, nothing cached, on two such cores; the second of traces on grids that fit a block,
 whose program is compiled with the least effort."""
 
-SHARED_SECONDS, FEW_SECONDS = 12.0, 0.25e-3
+SHARED_SECONDS, FEW_SECONDS = 12.0, 0.15e-3
 """Compilation of the programs that a few designs of any space share, nothing cached; what a design takes by them for
 each workload, on the same."""
 

@@ -28,7 +28,7 @@ from dse.workload.operator import fastest
 from dse.workload.workload import Workload
 
 FEW = 8192
-"""Most designs that are worth no program of their own: they take as long as its compilation (benchmarks/few.py)."""
+"""Most designs that are worth no program of their own: they are done before it is compiled (benchmarks/few.py)."""
 
 DESIGNS = 64
 """Designs that a program takes at once: enough to keep vectors full, and a search often asks for fewer."""
