@@ -39,7 +39,7 @@ def _say_times(parts: dict[str, float]) -> None:
     from dse.report.terminal_parts import say
 
     compiling, designs, page = parts["compilation"], max(parts["designs"], 1), parts["page"]
-    say(Console(), f"Of the time about {compiling:,.0f} s compile (kept for the next sweep of it), {designs:,.0f} s "
+    say(Console(), f"Of the time about {compiling:,.0f} s compile (kept for the next time), {designs:,.0f} s "
         f"evaluate and write the designs and {page:,.0f} s draw the page (none with --no-page).")  # fmt: skip
 
 

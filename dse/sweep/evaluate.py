@@ -82,7 +82,7 @@ class Evaluator:
     Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
     first reason why not (:class:`dse.sweep.reasons.Reasons`). ``chunk``: designs a call evaluates at most. ``asked``:
     designs that will be asked for, all of the space by default; a few of them are worth no program of their own
-    (:mod:`dse.sweep.few`).
+    (:mod:`dse.sweep.few`), and one of this process's ``devices``, JAX's default.
     """
 
     def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None) -> None:
@@ -94,7 +94,9 @@ class Evaluator:
         self._of_base = space.of_base()
         block = min(TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK, chunk)
         asked = min(space.size if asked is None else asked, space.size)
+        self.devices = jax.local_devices()
         if are_few(asked, space.workloads):
+            self.devices = self.devices[:1]
             self.chunk = _even(space.size, block, DESIGNS)
             self._program: Program = _SharedPrograms(self._base, self._models, space.workloads, self.results)
         else:
@@ -112,7 +114,7 @@ class Evaluator:
         ``names``: result columns to fetch, all by default; ``device``: where to evaluate, JAX's default by default.
         """
         wanted = result_columns(self.space) if names is None else names
-        return self._call(columns, self.base_results, (*wanted, "code"), device or jax.local_devices()[0])
+        return self._call(columns, self.base_results, (*wanted, "code"), device or self.devices[0])
 
     def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
         """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
@@ -135,8 +137,7 @@ class Evaluator:
         """
         if not self._of_base:
             return {}
-        here = jax.local_devices()[0]
-        found = self._call(baseline(self.space), self._unknown(), (*self._of_base, "code"), here)
+        found = self._call(baseline(self.space), self._unknown(), (*self._of_base, "code"), self.devices[0])
         if self._reasons.is_blank(found["code"])[0]:
             why = self._reasons.texts(found["code"], baseline(self.space))[0]
             named = " and ".join(OF_BASE + name for name in self._of_base)
@@ -153,7 +154,7 @@ class Evaluator:
         """Compile the programs ahead of the first call."""
         rows = self._program.rows
         base = {name: np.full(rows, value, float_type()) for name, value in baseline(self.space).items()}
-        devices = devices or jax.local_devices()[:1]
+        devices = devices or self.devices[:1]
         with ThreadPoolExecutor(len(devices)) as pool:
             list(pool.map(lambda device: self._program.compile(base, self._unknown(), device), devices))
 

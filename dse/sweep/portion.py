@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import pyarrow as pa
 
@@ -70,7 +69,7 @@ class SpaceEvaluator:
         self.reasons = Reasons(space)
         self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK)
         self.chunk_size = self.evaluator.chunk
-        self.devices = jax.local_devices()
+        self.devices = self.evaluator.devices
         self.grid = Grid(space)
         self._killers = self.empty_fold().front.killers
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
