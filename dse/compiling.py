@@ -75,8 +75,13 @@ def filled_up(batch: B, least: int = LEAST_BATCH) -> B:
     One program then serves batches of most sizes: of other workloads it is neither traced nor compiled again.
     """
     count = len(jax.tree.leaves(batch)[0])
-    fill = max(1 << (count - 1).bit_length(), least) - count
+    fill = filled_length(count, least) - count
     return jax.tree.map(lambda x: np.concatenate([x, np.repeat(x[-1:], fill, axis=0)]), batch)
+
+
+def filled_length(count: int, least: int) -> int:
+    """Return how many rows :func:`filled_up` makes of so many."""
+    return max(1 << (count - 1).bit_length(), least)
 
 
 def cache_compilations() -> None:

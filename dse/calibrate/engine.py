@@ -43,11 +43,11 @@ def calibrate_engine(
     """Fit the costs of an engine to the runs of whole networks in measured tables.
 
     ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
-    launches are not replayed as a graph, so that their host time is fitted too (None: as those of ``like``).
-    ``gpu``: a preset or TOML for devices
-    without a preset, or for all where every device has one; ``calibration`` of the kernels: None takes the device's
-    shipped one, else ``shared``. Families of network and GPUs a layer are left out where there are enough to judge the
-    fit. Raises InputError with fewer than FEWEST different runs; one that stands twice, with one time, counts once.
+    launches are not replayed as a graph, so that their host time is fitted too (None: as those of ``like``). ``gpu``: a
+    preset or TOML for devices without a preset, or for all where every device has one; ``calibration`` of the kernels:
+    None takes the device's shipped one, else ``shared``. Families of network and GPUs a layer are left out where
+    there are enough to judge the fit. Raises InputError with fewer than FEWEST different runs; one that stands
+    twice, with one time, counts once.
     """
     _refuse_name(name)
     if not tables:

@@ -80,8 +80,8 @@ class EngineAnswer:
         """Of what runs the interval is, in words."""
         if self.fitted.judged_by:
             return f"runs left out ({', '.join(self.fitted.judged_by)})"
-        return (f"engines that nobody has measured and of these runs: {self.different_left_out} different runs were "
-                f"left out, {LEAST_ROWS} are needed")  # fmt: skip
+        return ("engines that nobody has measured and of these runs: different runs left out: "
+                f"{self.different_left_out}, needed: {LEAST_ROWS}")  # fmt: skip
 
     @property
     def warnings(self) -> tuple[str, ...]:

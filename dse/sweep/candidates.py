@@ -6,7 +6,7 @@ computes a term of one side once for that side.
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -17,6 +17,7 @@ from jax import Array, lax
 from dse.hardware.gpu import Gpu
 from dse.numerics import INFEASIBLE
 from dse.power.activity import activity, traced_activity
+from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.sweep.sides import Program, Side
@@ -150,6 +151,12 @@ def _fastest(times: Array, first: float) -> tuple[Array, Array]:
     return place, best
 
 
+def judge_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
+    """Return timing and power, if nothing limits it, of one kernel on one GPU."""
+    timing = model(kernel, gpu)
+    return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
+
+
 def judge_chosen(
     models: Models, workload: Workload, chosen: Array, gpus: Gpu, axes: Gpu, *, simplified: bool = False
 ) -> tuple[Timing, Power]:
@@ -158,11 +165,7 @@ def judge_chosen(
     ``chosen`` may repeat the last operator (:func:`in_whole_vectors`). ``simplified``: as a program whose results
     differ by rounding (:mod:`dse.sweep.sides`), several times faster; derivatives pass through the other.
     """
-
-    def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-        timing = models.timing(kernel, gpu)
-        return timing, models.power.model.uncapped(activity(kernel, timing, gpu), gpu)
-
+    judge = partial(judge_kernel, models.timing, models.power.model)
     kernels = _picked(workload, chosen)
     if simplified:
         return _judged_simply(judge, kernels, chosen.shape, gpus, axes)

@@ -56,7 +56,7 @@ def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
 
 
 def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
-    """Return the same records, all of their fields (count,)."""
+    """Return the designs' records with every field of shape (count,)."""
     return Gpu(**{field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count)
                   for field in fields(Gpu)})  # fmt: skip  # pyright: ignore[reportArgumentType]
 

@@ -6,21 +6,20 @@ design in a fraction of a millisecond.
 """
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import jax
 import numpy as np
 from jax import Array
 
-from dse.compiling import filled_up, shared_filter_jit
+from dse.compiling import filled_length, filled_up, shared_filter_jit
 from dse.hardware.gpu import Gpu
 from dse.numerics import INFEASIBLE
-from dse.power.activity import activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power
-from dse.sweep.candidates import EQUAL, Models
+from dse.sweep.candidates import EQUAL, Models, judge_kernel
 from dse.sweep.phases import Chores, PhaseResult, chores, phase_result
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
@@ -38,7 +37,7 @@ CANDIDATES, OPERATORS = 512, 32
 
 
 def are_few(designs: int, workloads: Sequence[Workload]) -> bool:
-    """Return whether so many designs of a space are worth no program of their own; traces always are."""
+    """Return whether so many designs of a space are worth no program of their own; a trace's always are worth one."""
     return designs <= FEW and not any(workload.traced for workload in workloads)
 
 
@@ -62,7 +61,7 @@ class OnFew:
         times = np.asarray(_times(model, self._kernels, gpus))[:, :count]
         chosen = fastest(times, self._starts, EQUAL)
         can_run = np.take_along_axis(times, chosen, axis=1) < INFEASIBLE
-        filled = np.pad(chosen, ((0, 0), (0, self._filling)), mode="edge")
+        filled = filled_up(chosen.T, OPERATORS).T
         timing, watts = _judged(model, power, jax.tree.map(lambda x: x[filled], self._workload.kernels), gpus)
         phases = {name: _phase(power, self._power.limit, run, timing, watts, gpus) for name, run in self._runs.items()}
         return Found(phases, can_run.astype(times.dtype))
@@ -75,15 +74,9 @@ class OnFew:
     def _starts(self) -> np.ndarray:
         return np.array([part.start for part in self._workload.slices])
 
-    @property
-    def _filling(self) -> int:
-        """How often the last operator is repeated."""
-        count = len(self._workload.operators)
-        return max(1 << (count - 1).bit_length(), OPERATORS) - count
-
     @cached_property
     def _runs(self) -> dict[str, Chores]:
-        count = len(self._workload.operators) + self._filling
+        count = filled_length(len(self._workload.operators), OPERATORS)
         return {phase.name: chores(self._workload, phase.name, count) for phase in self._workload.phases}
 
 
@@ -96,12 +89,7 @@ def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Array:
 @shared_filter_jit
 def _judged(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> tuple[Timing, Power]:
     """Timing and power, if nothing limits it, of each design's kernels, (designs, operators)."""
-
-    def judge(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-        timing = model(kernel, gpu)
-        return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
-
-    return jax.vmap(jax.vmap(judge, in_axes=(0, None)))(kernels, gpus)
+    return jax.vmap(jax.vmap(partial(judge_kernel, model, power), in_axes=(0, None)))(kernels, gpus)
 
 
 @shared_filter_jit

@@ -14,13 +14,13 @@ from jax import Array
 
 from dse.compiling import filled_up, quick_filter_jit
 from dse.hardware.gpu import Gpu
-from dse.power.activity import activity, traced_activity
+from dse.power.activity import traced_activity
 from dse.power.board import BoardPower
 from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import Sequence, in_sequence
-from dse.sweep.candidates import EQUAL
+from dse.sweep.candidates import EQUAL, judge_kernel
 from dse.sweep.phases import Chores, chores
 from dse.timing.occupancy import waves
 from dse.timing.timing import Timing, TimingModel
@@ -67,8 +67,7 @@ def on_kernels(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu)
     """Return generated kernels on one GPU (the program before jit)."""
 
     def one(kernel: Kernel) -> Launches:
-        timing = model(kernel, gpu)
-        return Launches(timing, power.uncapped(activity(kernel, timing, gpu), gpu), *_grid(kernel, gpu))
+        return Launches(*judge_kernel(model, power, kernel, gpu), *_grid(kernel, gpu))
 
     return jax.vmap(one)(kernels)
 
