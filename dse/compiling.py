@@ -9,7 +9,9 @@ the derivatives of a careful compilation), and JAX 0.12 has it no more.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -82,6 +84,16 @@ def filled_up(batch: B, least: int = LEAST_BATCH) -> B:
 def filled_length(count: int, least: int) -> int:
     """Return how many rows :func:`filled_up` makes of so many."""
     return max(1 << (count - 1).bit_length(), least)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that compile side by side. Whoever interrupts does not wait for them: a compilation cannot be stopped."""
+    pool = ThreadPoolExecutor(count)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def cache_compilations() -> None:

@@ -1,6 +1,7 @@
 """Programs compiled in a hurry compute what programs compiled with care do, in 64 bits; batches are filled up."""
 
 from dataclasses import replace
+from threading import Event
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile
+from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile, threads
 from dse.power.sequence import in_sequence
 from dse.workload.engine import Host
 from tests.power.test_sequence import CHOICE, H200, program, record
@@ -45,3 +46,14 @@ def test_batches_are_filled_up_by_their_last_row(count, least, rows):
         assert filled[name].shape == (rows, *values.shape[1:])
         np.testing.assert_array_equal(filled[name][:count], values)
         assert (filled[name][count:] == values[-1]).all()
+
+
+def test_whoever_interrupts_does_not_wait_for_a_compilation():
+    begun, done = Event(), Event()
+    with pytest.raises(KeyboardInterrupt), threads(1) as pool:
+        made = pool.submit(lambda: (begun.set(), done.wait(60)))
+        assert begun.wait(60)
+        raise KeyboardInterrupt
+    assert not made.done()
+    done.set()
+    made.result(60)

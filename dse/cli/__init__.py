@@ -1,6 +1,8 @@
 """The command line: thin commands over the Python interface; heavy imports happen inside them."""
 
+import os
 import sys
+from contextlib import suppress
 
 from cyclopts import CycloptsError
 
@@ -9,10 +11,22 @@ from dse.cli.app import app, reader_left, say_no_more
 from dse.cli.interrupt import interrupts_kept
 from dse.errors import DseError
 
+INTERRUPTED = 130
+"""What a shell makes of a command that Ctrl-C ended: 128 and the number of SIGINT."""
+
 
 def main() -> None:
-    """Run the command line: exit 0, 2 on bad input, 130 when interrupted."""
-    sys.exit(run_command(sys.argv[1:]))
+    """Run the command line: exit 0, 2 on bad input, 130 when interrupted.
+
+    Who interrupts does not wait for threads that still compile, as Python does where it ends in order.
+    """
+    code = run_command(sys.argv[1:])
+    if code == INTERRUPTED:
+        with suppress(OSError):  # whoever reads may have left
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run_command(arguments: list[str]) -> int:
@@ -30,5 +44,5 @@ def run_command(arguments: list[str]) -> int:
         return 2
     except KeyboardInterrupt as stop:
         print("dse:", str(stop) or "interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     return 0

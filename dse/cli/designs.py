@@ -92,15 +92,17 @@ def sweep(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     page:
-        Draw the page, which takes half a minute to look into its designs; 'dse report' draws one that was left out.
+        Draw the page, which takes 10 to 30 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
+    from dse.report.why import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}")
-    result, refinement = _swept(loaded, folder, keep, resume, cluster, refine)
-    _page(result, result, folder, page)
+    programs = Programs(loaded)
+    result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
+    _page(result, result, folder, page, programs)
     for text in result.notes:
         print(f"dse: {text}", file=sys.stderr)
     if json_:
@@ -110,8 +112,12 @@ def sweep(
     _print_sweep(result, refinement, folder)
 
 
-def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool) -> Any:
-    """Sweep under a progress bar, then refine if wanted; Ctrl-C tells how to go on."""
+def _swept(
+    space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool,
+    programs: Any,
+) -> Any:  # fmt: skip
+    """Sweep under a progress bar, the page's programs beginning beside it, then refine if wanted; Ctrl-C tells how to
+    go on."""
     from dse.compiling import cache_compilations
     from dse.report.progress import counting, doing
     from dse.sweep.sweep import sweep as run_sweep
@@ -119,7 +125,13 @@ def _swept(space: Any, folder: Path, keep: str | None, resume: bool, cluster: st
     cache_compilations()
     try:
         with counting(space.size, f"{space.size:,} designs") as progress:
-            result = run_sweep(space, folder, progress, keep=keep, resume=resume, cluster=cluster)
+
+            def told(count: int) -> None:
+                if programs:
+                    programs.begin()
+                progress(count)
+
+            result = run_sweep(space, folder, told, keep=keep, resume=resume, cluster=cluster)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
     if not refine:
@@ -151,7 +163,7 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _page(found: Any, result: Any, folder: Path, wanted: bool) -> None:
+def _page(found: Any, result: Any, folder: Path, wanted: bool, programs: Any = None) -> None:
     """Look into the designs of a page and write it; where none is wanted, an older sweep's does not stay."""
     if not wanted:
         (folder / PAGE).unlink(missing_ok=True)
@@ -162,7 +174,7 @@ def _page(found: Any, result: Any, folder: Path, wanted: bool) -> None:
 
     try:
         with doing("looking into the designs of the page"):
-            write_page(found, folder / PAGE, explain_designs(result))
+            write_page(found, folder / PAGE, explain_designs(result, programs))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
@@ -208,7 +220,7 @@ def search(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     page:
-        Draw the page, which takes half a minute to look into its designs; 'dse report' draws one that was left out.
+        Draw the page, which takes 10 to 30 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
     from dse.report.searched import searched

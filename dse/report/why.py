@@ -5,13 +5,14 @@ The models are run again for these few designs, by the programs of ``dse explain
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from dse.compiling import threads
 from dse.hardware.presets import GpuSheet, changed
 from dse.report.findings import chosen_designs
 from dse.search.explain import covered
@@ -44,17 +45,47 @@ class Why:
     slopes: pd.DataFrame
 
 
-def explain_designs(result: SweepResult) -> Why | None:
-    """Return why the baseline and the chosen designs take what they take; None where there is no design at all."""
+class Programs:
+    """What looks into the designs of a space, compiled in a thread of its own from :meth:`begin` on.
+
+    XLA compiles without Python's lock: begun beside a sweep, the programs are there when its designs are.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._thread = ThreadPoolExecutor(1)
+        self._made: Future[list[Neighbourhood]] | None = None
+
+    def begin(self) -> None:
+        """Begin, unless that was done."""
+        if self._made is None:
+            self._made = self._thread.submit(self._make)
+
+    def neighbourhoods(self) -> list[Neighbourhood]:
+        """Return one of each workload, when their programs are compiled."""
+        self.begin()
+        assert self._made is not None
+        return self._made.result()
+
+    def _make(self) -> list[Neighbourhood]:
+        space = self._space
+        near = [Neighbourhood(workload, space.model, space.power) for workload in space.workloads]
+        near[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
+        return near
+
+
+def explain_designs(result: SweepResult, programs: Programs | None = None) -> Why | None:
+    """Return why the baseline and the chosen designs take what they take; None where there is no design at all.
+
+    ``programs``: those of the result's space, if they were begun before.
+    """
     chosen = chosen_designs(result)
     if chosen.empty:
         return None
     sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
-    space = result.space
-    near = [Neighbourhood(workload, space.model, space.power) for workload in space.workloads]
-    near[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        parts = list(pool.map(lambda each: _Workload(space, each.workload, each, sheets).look(), near))
+    near = (programs or Programs(result.space)).neighbourhoods()
+    with threads(os.cpu_count() or 1) as pool:
+        parts = list(pool.map(lambda each: _Workload(result.space, each.workload, each, sheets).look(), near))
     named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
     return Why(**named)
 

@@ -4,7 +4,6 @@ Evaluation is that of :func:`dse.sweep.run.run`, by its programs.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile
+from dse.compiling import derivatives_quick_to_compile, filled_up, quick_to_compile, threads
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import overfull
 from dse.power.cap import NO_LOWER
@@ -74,7 +73,7 @@ class Neighbourhood:
     def prepare(self, gpu: Mapping[str, float]) -> None:
         """Compile what :meth:`evaluate` and :meth:`elasticities` need, side by side."""
         first = np.array([part.start for part in self.workload.slices])
-        with ThreadPoolExecutor(2) as pool:
+        with threads(2) as pool:
             parts = [pool.submit(self.evaluate, [gpu]), pool.submit(self.elasticities, gpu, NUMERIC[:1], first)]
             for part in parts:
                 part.result()

@@ -5,7 +5,6 @@ kernels) arrays fit a core's cache, inside one jitted program (spec speed, secti
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from functools import cached_property, partial
 from typing import Any, Protocol
@@ -15,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.compiling import LEAST, Options
+from dse.compiling import LEAST, Options, threads
 from dse.errors import InputError
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
@@ -69,6 +68,10 @@ class Program(Protocol):
 
     def __call__(self, columns: Columns, of_base: Columns, device: Any) -> Mapping[str, Any]:
         """Return the results of designs, each array (rows,)."""
+        ...
+
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        """Do for a device what is Python's part of compiling, as far as it can be told apart."""
         ...
 
     def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
@@ -150,13 +153,21 @@ class Evaluator:
         """Results of the base before they are known."""
         return {OF_BASE + name: np.ones((), float_type()) for name in self._of_base}
 
+    def trace(self, devices: Sequence[Any] | None = None) -> None:
+        """Do what is Python's part of :meth:`compile`: what else needs Python gets on best after it."""
+        self._on_each(self._program.trace, devices)
+
     def compile(self, devices: Sequence[Any] | None = None) -> None:
         """Compile the programs ahead of the first call."""
+        self._on_each(self._program.compile, devices)
+
+    def _on_each(self, do: Callable[[Columns, Columns, Any], None], devices: Sequence[Any] | None) -> None:
+        """Call ``do`` with designs as a program takes them and each device, the first one by default."""
         rows = self._program.rows
         base = {name: np.full(rows, value, float_type()) for name, value in baseline(self.space).items()}
         devices = devices or self.devices[:1]
-        with ThreadPoolExecutor(len(devices)) as pool:
-            list(pool.map(lambda device: self._program.compile(base, self._unknown(), device), devices))
+        with threads(len(devices)) as pool:
+            list(pool.map(lambda device: do(base, self._unknown(), device), devices))
 
     def _in_blocks(self, block: int, columns: Columns, of_base: Columns) -> dict[str, Array]:
         blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
@@ -223,16 +234,21 @@ class _OwnProgram:
 
     def __init__(self, evaluate: Callable[[Columns, Columns], dict[str, Array]], rows: int, options: Options) -> None:
         self.rows, self._evaluate, self._options = rows, evaluate, options
+        self._traced: dict[Any, Any] = {}
         self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
 
     def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
         self.compile(columns, of_base, device)
         return self._compiled[device](columns, of_base)
 
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        if device not in self._compiled and device not in self._traced:
+            self._traced[device] = _on_device(self._evaluate, device, self._options).lower(columns, of_base)
+
     def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
-            jitted = _on_device(self._evaluate, device, self._options)
-            self._compiled[device] = jitted.lower(columns, of_base).compile()
+            self.trace(columns, of_base, device)
+            self._compiled[device] = self._traced.pop(device).compile()
 
 
 class _SharedPrograms:
@@ -254,6 +270,9 @@ class _SharedPrograms:
         with jax.default_device(device):
             found = [workload(gpus) for workload in self._workloads]
             return self._compiled[device](columns, of_base, [x.phases for x in found], [x.can_run for x in found])
+
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        pass  # each is traced when it is compiled
 
     def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
         self(columns, of_base, device)  # each is compiled when it is first called

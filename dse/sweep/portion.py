@@ -74,6 +74,10 @@ class SpaceEvaluator:
         self._killers = self.empty_fold().front.killers
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
 
+    def trace(self) -> None:
+        """Do what is Python's part of :meth:`compile`."""
+        self.evaluator.trace(self.devices)
+
     def compile(self) -> None:
         """Compile the program for every device, ahead of the first designs."""
         self.evaluator.compile(self.devices)

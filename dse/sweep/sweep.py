@@ -55,7 +55,8 @@ def sweep(
     """Evaluate every design of a space (or of the space file at a path) and return what was found.
 
     ``out``: a folder for ``points.parquet``, ``pareto.parquet`` and ``run.json``; without it, the designs stay in
-    memory. ``progress`` is called with the number of designs done since its last call. ``keep``: "all" designs (the
+    memory. ``progress`` is called with the number of designs done since its last call, first with 0 when
+    all that was given is found good and XLA begins to compile. ``keep``: "all" designs (the
     default where they fit: ON_DISK_LIMIT, in memory IN_MEMORY_LIMIT), or only the "front" with the best of each
     objective, statistics of the axes and a sample, however many designs there are. ``resume``: go on with the sweep
     that was interrupted in ``out``; a finished one is read again. ``cluster``: a Dask scheduler's address, "local:N",
@@ -132,6 +133,9 @@ class _Sweep:
 
     def run(self) -> SweepResult:
         start = time.perf_counter()
+        self.evaluator.trace()
+        if self.progress:
+            self.progress(0)
         self.evaluator.compile()
         self.seconds["compile"] = time.perf_counter() - start
         baseline = self.evaluator.table(self.evaluator.chunk(designs.baseline(self.space)))

@@ -370,5 +370,5 @@ def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypa
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SpaceEvaluator, "portion", interrupt)
-    assert run_command(["sweep", str(write_space(SMALL)), "-o", str(tmp_path / "out")]) == 130
+    assert run_command(["sweep", str(write_space(SMALL)), "--no-page", "-o", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dse: interrupted; the same command with --resume goes on\n"

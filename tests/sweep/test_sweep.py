@@ -37,6 +37,17 @@ def quick(small: dict[str, Any]) -> dict[str, Any]:
     return small | {"timing": "roofline", "workloads": decode, "objectives": small["objectives"][1:]}
 
 
+def test_progress_begins_when_all_is_found_good(quick: dict[str, Any], tmp_path: Path) -> None:
+    told: list[int] = []
+    swept = sweep(space_from_mapping(quick, "here", "quick"), tmp_path, told.append)
+    assert told[0] == 0
+    assert sum(told) == swept.n
+    told.clear()
+    with pytest.raises(InputError, match="front"):
+        sweep(swept.space, tmp_path, told.append, keep="none")
+    assert not told
+
+
 def test_every_design_is_there_and_finite(result: SweepResult) -> None:
     points = result.points()
     assert len(points) == result.n == result.n_feasible == 45
