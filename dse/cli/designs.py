@@ -1,6 +1,7 @@
 """Commands over many designs: sweep, search, and what goes before and after them."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -113,9 +114,8 @@ def sweep(
 
 
 def _swept(
-    space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool,
-    programs: Any,
-) -> Any:  # fmt: skip
+    space: Any, folder: Path, keep: str | None, resume: bool, cluster: str | None, refine: bool, programs: Any
+) -> Any:
     """Sweep under a progress bar, the page's programs beginning beside it, then refine if wanted; Ctrl-C tells how to
     go on."""
     from dse.compiling import cache_compilations
@@ -125,13 +125,8 @@ def _swept(
     cache_compilations()
     try:
         with counting(space.size, f"{space.size:,} designs") as progress:
-
-            def told(count: int) -> None:
-                if programs:
-                    programs.begin()
-                progress(count)
-
-            result = run_sweep(space, folder, told, keep=keep, resume=resume, cluster=cluster)
+            progress = _beside(programs, progress)
+            result = run_sweep(space, folder, progress, keep=keep, resume=resume, cluster=cluster)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
     if not refine:
@@ -140,6 +135,17 @@ def _swept(
 
     with doing("refining the front between the grid's values: a minute or several to compile", minutes=True):
         return refined(result)
+
+
+def _beside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]:
+    """Return ``progress``, whose first call begins the page's programs too, if there are to be any."""
+
+    def told(*figures: float) -> None:
+        if programs:
+            programs.begin()
+        progress(*figures)
+
+    return told
 
 
 def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
@@ -224,21 +230,23 @@ def search(
     """
     from dse.report.answer import caveats
     from dse.report.searched import searched
+    from dse.report.why import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
-    found = _searched(loaded, folder, sampler=sampler, evaluations=evaluations, seconds=seconds, storage=storage,
-                      seed=seed, refine=refine)  # fmt: skip
-    _page(searched(found), found.result, folder, page)
+    programs = Programs(loaded)
+    found = _searched(loaded, folder, programs if page else None, sampler=sampler, evaluations=evaluations,
+                      seconds=seconds, storage=storage, seed=seed, refine=refine)  # fmt: skip
+    _page(searched(found), found.result, folder, page, programs)
     if json_:
         print_json(found.summary() | {"notes": caveats(found.result)})
     else:
         _print_search(found, folder)
 
 
-def _searched(space: Any, folder: Path, **options: Any) -> Any:
-    """Search under a progress line."""
+def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
+    """Search under a progress line, the page's programs beginning beside it."""
     from dse.compiling import cache_compilations
     from dse.report.terminal_search import searching
     from dse.search.search import search as run_search
@@ -246,7 +254,7 @@ def _searched(space: Any, folder: Path, **options: Any) -> Any:
     cache_compilations()
     try:
         with searching(space, options["evaluations"], options["seconds"]) as progress:
-            return run_search(space, folder, **options, progress=progress)
+            return run_search(space, folder, **options, progress=_beside(programs, progress))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 

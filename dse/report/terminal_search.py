@@ -33,6 +33,8 @@ def searching(
         first: list[tuple[float, int]] = []
 
         def show(count: int, members: int, volume: float) -> None:
+            if not count:
+                return
             now = time.perf_counter()
             first.append((now, count)) if not first else None
             passed = now - first[0][0]

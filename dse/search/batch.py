@@ -46,6 +46,10 @@ class BatchModel:
         """What objectives and constraints name of the base GPU's results, by name."""
         return self._evaluator.base_results
 
+    def trace(self) -> None:
+        """Do what is Python's part of :meth:`compile`."""
+        self._evaluator.trace()
+
     def compile(self) -> None:
         """Compile the program ahead of the first batch."""
         self._evaluator.compile()

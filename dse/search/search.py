@@ -54,7 +54,8 @@ def default_evaluations(space: Space) -> int:
 
 
 Progress = Callable[[int, int, float], None]
-"""Called with the evaluations done, the designs on the front and the hypervolume."""
+"""Called with the evaluations done, the designs on the front and the hypervolume; first with zeros, when XLA begins to
+compile."""
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,8 @@ class _Search:
     def run(self, evaluations: int | None, seconds: float | None) -> None:
         """Ask, evaluate and tell until the evaluations or the seconds are used up or nothing is left to ask."""
         start = time.perf_counter()
+        self.model.trace()
+        self.progress(0, 0, 0.0)
         self.model.compile()
         self.seconds["compile"] = time.perf_counter() - start
         self._restore()

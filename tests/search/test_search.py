@@ -245,7 +245,7 @@ def test_workers_at_one_search_share_it_and_repeat_little(space, compiled_once, 
     second = []
 
     def join(count, members, volume):
-        if not second:
+        if count and not second:
             second.append(None)
             # As another machine's worker, that this one is not gone: its running trials are left alone.
             study = optuna.load_study(study_name="small, nsga2, seed 1", storage=open_storage(url))
