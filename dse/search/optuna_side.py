@@ -13,7 +13,7 @@ import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
@@ -119,7 +119,8 @@ def _journal(path: Path) -> JournalStorage:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise ValueError("is a folder; give a file")
-    lock = JournalFileSymlinkLock(str(path), grace_period=GRACE_SECONDS)
+    # Not Optuna's own choice, a link to the journal: one of a relative path points nowhere, and is waited for for ever.
+    lock = JournalFileOpenLock(str(path), grace_period=GRACE_SECONDS)
     if path.exists() and path.stat().st_size:
         lock.acquire()
         try:

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import optuna
 import pytest
+from optuna.study import StudyDirection
 
+from dse.compiling import threads
 from dse.search import search as search_module
 from dse.search.batch import BatchModel
 from dse.search.optuna_side import open_storage
@@ -29,6 +31,25 @@ from optuna.storages import run_grpc_proxy_server
 from dse.search.optuna_side import open_storage
 run_grpc_proxy_server(open_storage(sys.argv[1]), host="localhost", port=int(sys.argv[2]))
 """
+
+
+DIE_LOCKED = """
+import os, sys
+from dse.search.optuna_side import open_storage
+open_storage(sys.argv[1])._backend._lock.acquire()
+os._exit(9)
+"""
+
+
+def test_a_lock_that_a_killed_search_left_is_broken(tmp_path, monkeypatch):
+    """Of a journal with a relative path, too: the kind of lock that Optuna takes by itself is waited for for ever."""
+    monkeypatch.chdir(tmp_path)
+    url = "journal:folder/search.journal"
+    open_storage(url).create_new_study([StudyDirection.MINIMIZE], "kept")
+    assert subprocess.run([sys.executable, "-c", DIE_LOCKED, url], check=False).returncode == 9
+    with threads(1) as pool:
+        again = pool.submit(open_storage, url).result(timeout=60)
+    assert [study.study_name for study in again.get_all_studies()] == ["kept"]
 
 
 def work(space: Path, url: str, out: Path, sampler: str, evaluations: int) -> subprocess.Popen:
