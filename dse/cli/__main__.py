@@ -1,5 +1,5 @@
 """python -m dse.cli."""
 
-from dse.cli import main
+from dse.__main__ import main
 
 main()
