@@ -5,7 +5,7 @@ Evaluation is that of :func:`dse.sweep.run.run`, by its programs.
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,14 +20,14 @@ from dse.power.models import PowerChoice
 from dse.search.slopes import NUMERIC, Elasticities, along, along_kernels, elasticities, phase_slopes
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
 from dse.sweep.candidates import float_type
-from dse.sweep.launches import OPERATORS, Launches, chosen_of, judge_candidates, on_trace, settle
+from dse.sweep.few import DESIGNS, Fastest, chosen_kernels
+from dse.sweep.launches import OPERATORS, Launches, on_designs, on_trace, settled_on_designs
 from dse.sweep.phases import chores
 from dse.timing.timing import CAUSES, HOST, TimingModel
 from dse.units import GIGA, KILO, MEGA, NANO
 from dse.workload.workload import Workload
 
-BATCH = 64
-"""Designs that a trace is evaluated on at once, the last one repeated, so that one program does for all numbers."""
+T = TypeVar("T")
 
 
 class Judged(NamedTuple):
@@ -46,7 +46,7 @@ class Judged(NamedTuple):
     stack: dict[str, Array]
     joules: Array
     dram_bytes: Array
-    chosen: Array
+    chosen: np.ndarray
     ctas: Array
     waves: Array
     runs: Array
@@ -67,6 +67,7 @@ class Neighbourhood:
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload = workload
         self._model, self._power = model, power
+        self._fastest = None if workload.traced else Fastest(model, workload)
         self._on_traces = jax.jit(self._traced, compiler_options=quick_to_compile())
         self._along_traces = jax.jit(partial(along, self._traced), compiler_options=derivatives_quick_to_compile())
 
@@ -80,23 +81,24 @@ class Neighbourhood:
 
     def evaluate(self, gpus: Sequence[Mapping[str, float]]) -> Judged:
         """Return ``gpus`` with the kernels that are fastest on each, NumPy arrays."""
-        records = [_record(gpu) for gpu in gpus]
-        found = self._on_all_traces(gpus) if self.workload.traced else [self._fastest(record) for record in records]
-        judged = [self._judged(record, *each) for record, each in zip(records, found, strict=True)]
-        return jax.tree.map(lambda *values: np.stack(values), *judged)
+        batches = [gpus[start : start + DESIGNS] for start in range(0, len(gpus), DESIGNS)]
+        return jax.tree.map(lambda *x: np.concatenate(x), *(self._batch(batch) for batch in batches))
 
-    def _fastest(self, gpu: Gpu) -> tuple[Any, Launches]:
-        """Return the candidates that are fastest on a GPU, and what they do there."""
-        candidates = judge_candidates(self._model, self._power.model, self.workload, gpu)
-        chosen = chosen_of(self.workload, candidates)
-        return chosen, jax.tree.map(lambda x: x[chosen], candidates)
+    def _batch(self, gpus: Sequence[Mapping[str, float]]) -> Judged:
+        """Return at most DESIGNS, the last one repeated until there are so many: one program does for all numbers."""
+        filled = [*gpus, *[gpus[-1]] * (-len(gpus) % DESIGNS)]
+        record = _record({name: np.array([gpu[name] for gpu in filled]) for name in filled[0]})
+        judged = self._judged(record, *self._launches(record))
+        return jax.tree.map(lambda x: x[: len(gpus)], judged)
 
-    def _on_all_traces(self, gpus: Sequence[Mapping[str, float]]) -> list[tuple[Any, Launches]]:
-        padded = [*gpus, *[gpus[-1]] * (-len(gpus) % BATCH)]
-        columns = {name: np.array([gpu[name] for gpu in padded]) for name in padded[0]}
-        found = jax.tree.map(np.asarray, self._on_traces(_record(columns)))
-        every = np.arange(len(self.workload.operators))
-        return [(every, jax.tree.map(lambda x, design=design: x[design], found)) for design in range(len(gpus))]
+    def _launches(self, gpus: Gpu) -> tuple[np.ndarray, Launches]:
+        """Return the candidates that are fastest on each GPU, and what they do there, filled up."""
+        if self._fastest is None:
+            every = np.arange(len(self.workload.operators))
+            return np.broadcast_to(every, (DESIGNS, len(every))), self._on_traces(gpus)
+        chosen, _ = self._fastest(gpus)
+        kernels = chosen_kernels(self.workload, chosen)
+        return chosen, on_designs(self._model.anonymous(), self._power.model, kernels, gpus)
 
     def _traced(self, gpus: Gpu) -> Launches:
         """Return every trace on one GPU or a batch: arrays (traces,) or (designs, traces)."""
@@ -104,16 +106,21 @@ class Neighbourhood:
         found = [on_trace(self._model, self._power.model, trace, gpus) for trace in self.workload.traces]
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *found)
 
-    def _judged(self, gpu: Gpu, chosen: Any, launches: Launches) -> Judged:
-        """Return one design, without the axis of designs."""
-        workload = self.workload
-        phases = {p.name: settle(self._power, workload, p.name, launches, gpu) for p in workload.phases}
+    def _judged(self, gpus: Gpu, chosen: np.ndarray, launches: Launches) -> Judged:
+        """Return the designs where their boards settle; ``launches`` may have more operators than the workload."""
+        workload, power, filled = self.workload, self._power, launches.ctas.shape[1]
+        phases = {
+            p.name: _arrays(settled_on_designs(power.model, power.limit, launches.timing, launches.power,
+                                               chores(workload, p.name, filled), gpus))
+            for p in workload.phases
+        }  # fmt: skip
         runs = {name: phase.sequence for name, phase in phases.items()}
-        times = {name: float(run.nanoseconds) / MEGA for name, run in runs.items()}
-        energy = {name: (float(run.joules), float(run.clock)) for name, run in runs.items()}
+        times = {name: run.nanoseconds.astype(float) / MEGA for name, run in runs.items()}
+        energy = {name: (run.joules.astype(float), run.clock.astype(float)) for name, run in runs.items()}
         metrics = time_metrics(workload, times) | energy_metrics(workload, times, energy)
-        held = [jax.tree.map(lambda x, k=k: x[k], phases[o.phase].timing) for k, o in enumerate(workload.operators)]
-        timing = jax.tree.map(lambda *x: np.stack(x), *held)
+        held = [jax.tree.map(lambda x, k=k: x[:, k], phases[o.phase].timing) for k, o in enumerate(workload.operators)]
+        timing = jax.tree.map(lambda *x: np.stack(x, axis=1), *held)
+        launches = jax.tree.map(lambda x: x[:, : len(held)], _arrays(launches))
         return Judged(
             metrics=metrics,
             clock=metrics["clock_share"],
@@ -148,6 +155,10 @@ class Neighbourhood:
         }
         place = [NUMERIC.index(name) for name in names]
         return jax.tree.map(lambda x: np.asarray(x, float)[place], elasticities(workload, phases))
+
+
+def _arrays(found: T) -> T:
+    return jax.tree.map(np.asarray, found)
 
 
 def _record(numbers: Mapping[str, Any]) -> Gpu:

@@ -49,6 +49,25 @@ class Found(NamedTuple):
     can_run: np.ndarray
 
 
+class Fastest:
+    """The candidates of a workload of generated kernels that a sweep would choose on DESIGNS designs.
+
+    Call it with their record, arrays (designs,): it returns the candidates, counted through the workload, and whether
+    they run, 1 or 0, each (designs, operators).
+    """
+
+    def __init__(self, model: TimingModel, workload: Workload) -> None:
+        self._model, self._count = model.anonymous(), workload.candidate_count
+        self._kernels = filled_up(workload.kernels, CANDIDATES)
+        self._starts = np.array([part.start for part in workload.slices])
+
+    def __call__(self, gpus: Gpu) -> tuple[np.ndarray, np.ndarray]:
+        times = np.asarray(_times(self._model, self._kernels, gpus))[:, : self._count]
+        chosen = fastest(times, self._starts, EQUAL)
+        can_run = np.take_along_axis(times, chosen, axis=1) < INFEASIBLE
+        return chosen, can_run.astype(times.dtype)
+
+
 class OnFew:
     """A workload of generated kernels: call it with a record of DESIGNS designs, arrays (designs,)."""
 
@@ -57,27 +76,26 @@ class OnFew:
 
     def __call__(self, gpus: Gpu) -> Found:
         """Return what the workload does on each of them, with the candidates that a sweep would choose."""
-        count, model, power = self._workload.candidate_count, self._model, self._power.model
-        times = np.asarray(_times(model, self._kernels, gpus))[:, :count]
-        chosen = fastest(times, self._starts, EQUAL)
-        can_run = np.take_along_axis(times, chosen, axis=1) < INFEASIBLE
-        filled = filled_up(chosen.T, OPERATORS).T
-        timing, watts = _judged(model, power, jax.tree.map(lambda x: x[filled], self._workload.kernels), gpus)
+        chosen, can_run = self._fastest(gpus)
+        kernels, power = chosen_kernels(self._workload, chosen), self._power.model
+        timing, watts = _judged(self._model, power, kernels, gpus)
         phases = {name: _phase(power, self._power.limit, run, timing, watts, gpus) for name, run in self._runs.items()}
-        return Found(phases, can_run.astype(times.dtype))
+        return Found(phases, can_run)
 
     @cached_property
-    def _kernels(self) -> Kernel:
-        return filled_up(self._workload.kernels, CANDIDATES)
-
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        return np.array([part.start for part in self._workload.slices])
+    def _fastest(self) -> Fastest:
+        return Fastest(self._model, self._workload)
 
     @cached_property
     def _runs(self) -> dict[str, Chores]:
         count = filled_length(len(self._workload.operators), OPERATORS)
         return {phase.name: chores(self._workload, phase.name, count) for phase in self._workload.phases}
+
+
+def chosen_kernels(workload: Workload, chosen: np.ndarray) -> Kernel:
+    """Return the kernels of candidates (designs, operators), filled up to OPERATORS of a design."""
+    filled = filled_up(chosen.T, OPERATORS).T
+    return jax.tree.map(lambda x: np.asarray(x)[filled], workload.kernels)
 
 
 @shared_filter_jit

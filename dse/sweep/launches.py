@@ -75,6 +75,12 @@ def on_kernels(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu)
 _on_kernels = quick_filter_jit(on_kernels)
 
 
+@quick_filter_jit
+def on_designs(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> Launches:
+    """Return generated kernels (designs, kernels), each row on one of the GPUs (designs,)."""
+    return jax.vmap(partial(on_kernels, model, power))(kernels, gpus)
+
+
 def on_trace(model: TimingModel, power: BoardPower, trace: TracedKernel, gpus: Gpu) -> Launches:
     """Return a traced kernel on GPUs, scalars or arrays (designs,) (the program before jit)."""
     timing = model.on_trace(trace, gpus)
@@ -110,3 +116,11 @@ def settled(model: BoardPower, limit: bool, timing: Timing, watts: Power, run: C
 
 
 _settled = quick_filter_jit(settled)
+
+
+@quick_filter_jit
+def settled_on_designs(
+    model: BoardPower, limit: bool, timing: Timing, watts: Power, run: Chores, gpus: Gpu
+) -> Settled:  # fmt: skip
+    """Return launches (designs, operators), each row where the board of one of the GPUs (designs,) settles."""
+    return jax.vmap(partial(settled, model, limit), in_axes=(0, 0, None, 0))(timing, watts, run, gpus)

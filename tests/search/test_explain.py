@@ -101,7 +101,7 @@ def test_sentences_agree_with_running_the_changed_gpu(found: Explanation, name: 
     told = [s for s in found.sentences() if s.startswith(rows["text"].iloc[0])]
     for metric in found.metrics:
         exact = other.metrics[metric][0] / found.run.metrics[metric][0] - 1
-        assert rows["change"][metric] == pytest.approx(exact, abs=1e-9)
+        assert rows["change"][metric] == pytest.approx(exact, abs=5e-7)  # 32 bits, by programs of their own
         assert all(f"{percent(exact)} {METRIC_WORDS[metric]}" in sentence for sentence in told)
     assert len(told) == (rows["change"].abs() >= 0.0005).any()
 
