@@ -1,9 +1,11 @@
-"""Fitted coefficients as a TOML file, and back as a power model."""
+"""Fitted power coefficients as a TOML file, and those of AccelWattch back as a model.
+
+The board model's are read by :mod:`dse.power.calibration`.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -12,25 +14,13 @@ from dse.calibrate.power_fit import COEFFICIENTS_OF, HIGH, LOW, UNFITTED, Coeffi
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
-from dse.power.board import BoardPower
-from dse.power.calibration import BOARD, FORMAT, board_coefficients, calibrated_board, read_coefficients, read_head
+from dse.power.calibration import FORMAT, read_coefficients, read_head
 from dse.toml_file import Allowed
 from dse.toml_text import literal, pairs
 from dse.uncertainty import Uncertainty
 
 SHEET = {"NOCP": "L2CP"}
 """Parts that a column of AccelWattch's sheet holds beside its own; MCP (the controller) stands in DRAMP's."""
-
-
-@dataclass(frozen=True)
-class PowerCalibration:
-    """A calibration read back: the model with its coefficients, their values, and where they come from."""
-
-    model: AccelWattch | BoardPower
-    calibration: str
-    coefficients: dict[str, float]
-    table: str
-    table_sha256: str
 
 
 def write_calibration(
@@ -54,17 +44,6 @@ def write_calibration(
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def load_power_calibration(path: Path) -> PowerCalibration:
-    """Read a file of :func:`write_calibration`; raises InputError for any other file or coefficient."""
-    path = Path(path)
-    content = read_head(path)
-    if content["model"] == BOARD:
-        model, values = calibrated_board(path), board_coefficients(path, content)
-    else:
-        model, values = _accelwattch(path, content)
-    return PowerCalibration(model, content["calibration"], values, content["table"], content["table_sha256"])
-
-
 def with_multipliers(model: AccelWattch, multipliers: Mapping[str, float]) -> AccelWattch:
     """Return AccelWattch with the columns of its sheet multiplied: L2CP holds the NoC, DRAMP all of the controller."""
     rows = part_counters()
@@ -76,13 +55,17 @@ def with_multipliers(model: AccelWattch, multipliers: Mapping[str, float]) -> Ac
     return eqx.tree_at(lambda m: (m.energy_pj, m.controller_pj, m.controller_base_w), model, changed)
 
 
-def _accelwattch(path: Path, content: dict[str, Any]) -> tuple[AccelWattch, dict[str, float]]:
-    """AccelWattch of a file's kind ("accelwattch_" and a variant), and the multipliers of those parts that the fitted
-    table held; the others keep the published energies."""
+def calibrated_accelwattch(path: Path) -> AccelWattch:
+    """Return AccelWattch with the multipliers of a file; parts that the fitted table did not hold keep the published.
+
+    The twin of :func:`dse.power.calibration.calibrated_board`, for use from Python: the command line prices designs
+    with the board model, whose coefficients need no counters. Raises InputError for any other file or coefficient.
+    """
+    content = read_head(path)
     kind, kinds = content["model"], {f"accelwattch_{variant}": name for variant, name in COEFFICIENTS_OF.items()}
     if kind not in kinds:
-        raise InputError(f"{path}: model is {kind!r}; {accepted(kind, (BOARD, *kinds))}")
+        raise InputError(f"{path}: model is {kind!r}; {accepted(kind, kinds)}")
     known = (part for part in part_counters() if part not in UNFITTED and part not in SHEET)
     values = read_coefficients(path, content, dict.fromkeys(known, Allowed("1", LOW, HIGH)))
     model = with_multipliers(AccelWattch.variant(kinds[kind]), values)
-    return replace(model, calibration=content["calibration"]), values
+    return replace(model, calibration=content["calibration"])

@@ -144,20 +144,6 @@ class AccelWattch(eqx.Module):
             }
         )
 
-    def scaled(self, multipliers: Mapping[str, ArrayLike]) -> "AccelWattch":
-        """Return the model with the energies of whole components multiplied, as a fit by components does it.
-
-        ``multipliers`` by dynamic part; a counter's controller side goes with it. Raises InputError for another name.
-        """
-        rows = part_counters()
-        factor = jnp.ones_like(self.energy_pj)
-        for part, multiplier in multipliers.items():
-            if part not in rows:
-                raise InputError(f"{part!r} is no dynamic component of AccelWattch; {accepted(part, rows)}")
-            factor = factor.at[jnp.asarray(rows[part])].set(multiplier)
-        scaled = (self.energy_pj * factor, self.controller_pj * factor)
-        return eqx.tree_at(lambda model: (model.energy_pj, model.controller_pj), self, scaled)
-
 
 def by_component(parts: Mapping[str, Array]) -> Power:
     """Return AccelWattch's components as a Power record; components of ours that it does not have are 0 W."""

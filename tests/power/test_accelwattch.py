@@ -150,15 +150,6 @@ def test_32_bit_is_close_to_64_bit():
     assert float(narrow) == pytest.approx(exact, rel=1e-6)
 
 
-def test_scaled_multiplies_a_component_and_its_controller_side():
-    before = AccelWattch.variant("hw").watts_by_part(launch())
-    after = AccelWattch.variant("hw").scaled({"DCP": 2.0, "L2CP": 3.0}).watts_by_part(launch())
-    assert float(after["DCP"]) == pytest.approx(2 * float(before["DCP"]))
-    assert float(after["L2CP"]) == pytest.approx(3 * float(before["L2CP"]))
-    assert float(after["MCP"]) > float(before["MCP"])
-    assert float(after["SCHEDP"]) == float(before["SCHEDP"])
-
-
 def test_target_multiplies_what_it_says():
     plain = model().watts_by_part(launch())
     scaled = eqx.tree_at(lambda m: m.target, model(), Target(dynamic=2.0, idle=3.0, constant=5.0, static=7.0))
@@ -182,8 +173,7 @@ def test_by_component_keeps_a_batch():
 
 @pytest.mark.parametrize(
     ("wrong", "hint"),
-    [(lambda: AccelWattch.variant("hardware"), "hw"), (lambda: node_factor("tsmc_n5"), "tsmc_12ffn"),
-     (lambda: AccelWattch.variant("hw").scaled({"CONSTP": 2.0}), "no dynamic component")],
+    [(lambda: AccelWattch.variant("hardware"), "hw"), (lambda: node_factor("tsmc_n5"), "tsmc_12ffn")],
 )  # fmt: skip
 def test_what_it_does_not_cover_is_refused(wrong, hint):
     with pytest.raises(InputError, match=hint):
