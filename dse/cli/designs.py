@@ -149,12 +149,12 @@ def _beside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]
 
 
 def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
-    from dse.report.terminal import front_table
+    from dse.report.terminal import print_front
     from dse.report.terminal_scatter import print_scatter
 
     if refinement:
         print(refinement.sentence())
-    front_table(result, Console())
+    print_front(result, Console())
     print_scatter(result, Console())
     _say_page(folder)
 

@@ -45,7 +45,7 @@ class _Column:
         )
 
 
-def front_table(result: SweepResult, console: Console, rows: int = 12) -> None:
+def print_front(result: SweepResult, console: Console, rows: int = 12) -> None:
     """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width."""
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} feasible"
     between = f", {result.n_off_grid:,} between the grid's values" if result.n_off_grid else ""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from dse.report.terminal import front_table
+from dse.report.terminal import print_front
 from dse.report.terminal_parts import say
 from dse.search.search import SearchResult, default_evaluations
 from dse.space.space import Space
@@ -62,4 +62,4 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
                       markup=False, highlight=False, style="dim")  # fmt: skip
     if found.refinement:
         say(console, found.refinement.sentence())
-    front_table(found.result, console, rows)
+    print_front(found.result, console, rows)

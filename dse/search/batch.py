@@ -15,7 +15,7 @@ from dse.sweep.store import design_table
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class EvaluatedDesigns:
     """Designs with what the model says of them, each array of shape (designs,).
 
     ``costs``: objectives to be minimised, shape (designs, objectives); ``violation``: 0 where a design can be had,
@@ -54,15 +54,15 @@ class BatchModel:
         """Compile the program ahead of the first batch."""
         self._evaluator.compile()
 
-    def __call__(self, index: np.ndarray) -> Evaluated:
+    def __call__(self, index: np.ndarray) -> EvaluatedDesigns:
         """Evaluate designs by number; more than a chunk go one chunk after another."""
         return self.of(index, designs.with_links(self.space, self.space.at(index)))
 
-    def baseline(self) -> Evaluated:
+    def baseline(self) -> EvaluatedDesigns:
         """Evaluate the base GPU itself, which may be no design of the grid (number -1)."""
         return self.of(np.asarray([-1]), designs.baseline(self.space))
 
-    def of(self, index: np.ndarray, columns: designs.Columns) -> Evaluated:
+    def of(self, index: np.ndarray, columns: designs.Columns) -> EvaluatedDesigns:
         """Evaluate designs that are given as columns of axes and links."""
         step = self._evaluator.chunk
         parts = [
@@ -74,7 +74,7 @@ class BatchModel:
         costs = np.stack([o.sign * results[o.name].astype(float) for o in self.space.objectives], axis=1)
         blank = np.asarray(self.reasons.is_blank(code))
         missed = self._violation(code, columns, results, blank)
-        return Evaluated(index, columns, results, code, costs, missed, blank, lacking)
+        return EvaluatedDesigns(index, columns, results, code, costs, missed, blank, lacking)
 
     def _violation(self, code: np.ndarray, columns: designs.Columns, results: dict, blank: np.ndarray) -> np.ndarray:
         """The misses of the constraints; what cannot be had for another reason misses by 1 more, without a kernel 2."""
@@ -89,7 +89,7 @@ class BatchModel:
         missed = np.where(kinds[code], missed, missed + 1.0 + blank)
         return np.where(code == 0, 0.0, np.maximum(missed, 1e-9))
 
-    def table(self, evaluated: Evaluated) -> pa.Table:
+    def table(self, evaluated: EvaluatedDesigns) -> pa.Table:
         """Return designs as the table that a sweep writes."""
         reasons = self.reasons.texts(evaluated.code, evaluated.columns)
         empty = self.reasons.empty(evaluated.code, evaluated.lacking, evaluated.results)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dse.search import optuna_side
-from dse.search.batch import Evaluated
+from dse.search.batch import EvaluatedDesigns
 from dse.search.optuna_side import GenerationSampler
 from dse.search.packing import packed, unpacked
 from dse.search.pareto import thin_to
@@ -31,7 +31,7 @@ FRONT_TRIALS = 500
 """Members of the front that a generation study shows as trials of their own."""
 
 
-def portions(evaluations: int) -> tuple[int, int]:
+def generation_sizes(evaluations: int) -> tuple[int, int]:
     """Return designs a generation and generations a trial of a search of so many evaluations."""
     batch = int(np.clip(evaluations // LEAST_GENERATIONS, 16, GENERATION))
     return batch, int(np.clip(evaluations // (LEAST_GENERATIONS * batch), 1, GENERATIONS))
@@ -72,7 +72,7 @@ class GenerationStudy(SpaceStudy):
         index = self._sampler.draw(min(self.batch, most))
         return Batch(index, [self._trial]) if len(index) else None
 
-    def tell(self, batch: Batch, evaluated: Evaluated) -> None:
+    def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
         """Finish a generation."""
         had = ~evaluated.blank
         entrants, costs, missed = evaluated.index[had], evaluated.costs[had], evaluated.violation[had]

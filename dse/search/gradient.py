@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dse.search.batch import BatchModel, Evaluated
+from dse.search.batch import BatchModel, EvaluatedDesigns
 from dse.search.descent import common_descent
 from dse.search.pareto import hypervolume, thin_to
 from dse.search.smoothed import Smoothed, continuous_axes
@@ -133,7 +133,7 @@ def _unmoved(space: Space, names: tuple[str, ...], table: pa.Table, volume: floa
 class _Descents:
     """Lanes that descend together: ``member`` where each began, ``columns`` and ``costs`` where it stands."""
 
-    def __init__(self, space: Space, model: BatchModel, origin: Evaluated) -> None:
+    def __init__(self, space: Space, model: BatchModel, origin: EvaluatedDesigns) -> None:
         self.space, self.model, self.origin = space, model, origin
         self.count, self.evaluations = len(origin.costs), 0
         self.box = Box.of(origin.costs)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dse.search.local import Grid, LocalSearch
+from dse.search.local import LocalSearch, SearchGrid
 from dse.search.pareto import hypervolume
 from dse.space.space import Space
 from dse.sweep.pareto import Box
@@ -14,7 +14,7 @@ GROWTH = 1.1
 """The hypervolume is taken again when so many times the designs have been evaluated."""
 
 
-def grid_of(space: Space) -> Grid:
+def grid_of(space: Space) -> SearchGrid:
     """Return the grid of a space's axes; an axis of names, or of numbers in no order, has no neighbours."""
 
     def ordered(numbers: np.ndarray) -> bool:
@@ -23,7 +23,7 @@ def grid_of(space: Space) -> Grid:
 
     plain = [not (axis.attribute.choices or axis.attribute.type == "bool") for axis in space.axes]
     ordered_axes = [p and ordered(np.asarray(a.numbers)) for p, a in zip(plain, space.axes, strict=True)]
-    return Grid(np.asarray([len(axis) for axis in space.axes], np.int64), np.asarray(ordered_axes, bool))
+    return SearchGrid(np.asarray([len(axis) for axis in space.axes], np.int64), np.asarray(ordered_axes, bool))
 
 
 class Known:

@@ -28,7 +28,7 @@ ROUNDS = 8
 
 
 @dataclass(frozen=True)
-class Grid:
+class SearchGrid:
     """Axes of these lengths; a design is its number (the last axis varies fastest) or its digits, one an axis.
 
     ``ordered``: whether neighbours on an axis are neighbours in fact; without, a step goes anywhere.
@@ -92,7 +92,7 @@ class LocalSearch:
     designs (``violation``, shape (members,), 0 where feasible).
     """
 
-    grid: Grid
+    grid: SearchGrid
     index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
     costs: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
     violation: np.ndarray = field(default_factory=lambda: np.empty(0))
@@ -189,7 +189,7 @@ class _Near:
         return self._order[np.clip(self._place[member] + offset, 0, len(self._order) - 1)]
 
 
-def spread_digits(grid: Grid, count: int, random: np.random.Generator) -> np.ndarray:
+def spread_digits(grid: SearchGrid, count: int, random: np.random.Generator) -> np.ndarray:
     """Return ``count`` designs that spread over every axis (a Latin hypercube), as digits (designs, axes)."""
     columns = [random.permutation(count) * int(length) // count for length in grid.lengths]
     return np.stack(columns, axis=1) if columns else np.zeros((1, 0), np.int64)

@@ -3,7 +3,7 @@
 import importlib.util
 
 from dse.errors import InputError, accepted
-from dse.search.generations import LOCAL, GenerationStudy, portions
+from dse.search.generations import LOCAL, GenerationStudy, generation_sizes
 from dse.search.optuna_side import CHOICES, open_storage
 from dse.search.trials import DesignStudy
 from dse.space.space import Space
@@ -28,5 +28,5 @@ def make_study(space: Space, url: str | None, sampler: str, seed: int, evaluatio
     """
     storage = open_storage(url)
     if sampler == LOCAL:
-        return GenerationStudy(space, storage, seed, *portions(evaluations))
+        return GenerationStudy(space, storage, seed, *generation_sizes(evaluations))
     return DesignStudy(space, storage, sampler, seed)

@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dse.errors import InputError
-from dse.search.batch import BatchModel, Evaluated
+from dse.search.batch import BatchModel, EvaluatedDesigns
 from dse.search.gradient import Refinement
 from dse.search.gradient import refine as refine_front
 from dse.search.pareto import knees
@@ -198,7 +198,7 @@ class _Points:
         self.count = 0
         self._seen: set[int] = set()
 
-    def add(self, evaluated: Evaluated) -> None:
+    def add(self, evaluated: EvaluatedDesigns) -> None:
         """Append the designs that are not in the table yet."""
         new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._known(number)]
         table = self._model.table(evaluated).take(pa.array(new, pa.int64()))  # of none too: a batch may repeat
@@ -269,7 +269,7 @@ class _Search:
             self.history.append((known.count, round(self.took, 3), len(known.local.index), known.hypervolume))
             self.progress(known.count, len(known.local.index) if known.feasible else 0, known.hypervolume)
 
-    def _evaluate(self, index: np.ndarray) -> Evaluated:
+    def _evaluate(self, index: np.ndarray) -> EvaluatedDesigns:
         start = time.perf_counter()
         evaluated = self.model(index)
         self.seconds["evaluate"] += time.perf_counter() - start

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dse.search import optuna_side
-from dse.search.batch import Evaluated
+from dse.search.batch import EvaluatedDesigns
 from dse.search.optuna_side import CHOICES
 from dse.search.study import Batch, SpaceStudy
 from dse.space.space import Space
@@ -73,7 +73,7 @@ class DesignStudy(SpaceStudy):
             trials.append(self.study.ask(space))
         return Batch(self._index([trial.params for trial in trials]), trials)
 
-    def tell(self, batch: Batch, evaluated: Evaluated) -> None:
+    def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
         """Finish a batch: a design that misses something carries by how much, one without results failed."""
         for position, trial in enumerate(batch.trials):
             if evaluated.blank[position]:

@@ -19,7 +19,7 @@ from dse.compiling import cache_compilations
 from dse.errors import InputError
 from dse.sweep.candidates import float_type
 from dse.sweep.machine import machine, unlike
-from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
+from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator
 from dse.sweep.unfinished import GO_ON
 
 try:
@@ -50,7 +50,7 @@ class SweepWorker(WorkerPlugin):
         cache_compilations()
         self._lock, self._evaluator = Lock(), None
 
-    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[Evaluated, dict[str, str]]:
+    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
         """Evaluate a portion; return it and what this worker computes with."""
         with self._lock:
             if self._evaluator is None:
@@ -59,7 +59,7 @@ class SweepWorker(WorkerPlugin):
         return self._evaluator.portion(portion, keep_all), machine()
 
 
-def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[Evaluated, dict[str, str]]:
+def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
     """Evaluate a portion on the worker that runs this."""
     return distributed.get_worker().plugins[plugin].evaluate(portion, keep_all)  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -67,7 +67,7 @@ def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[Evaluated,
 def on_cluster(
     cluster: Any, evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None],
     notes: list[str],
-) -> Generator[Evaluated]:  # fmt: skip
+) -> Generator[PortionResult]:  # fmt: skip
     """Yield the portions as workers of a cluster finish them.
 
     ``cluster``: a scheduler's address, ``local:N`` for N processes of this machine, or a cluster object of Dask's.
@@ -113,7 +113,7 @@ class _Portions:
         self._portion: dict[Any, Portion] = {}
         self._ready = distributed.as_completed(loop=client.loop)
 
-    def run(self, todo: Iterator[Portion]) -> Iterator[tuple[Evaluated, dict[str, str]]]:
+    def run(self, todo: Iterator[Portion]) -> Iterator[tuple[PortionResult, dict[str, str]]]:
         """Yield the results as they come."""
         try:
             self._fill(todo)
@@ -138,7 +138,7 @@ class _Portions:
         self._portion[future] = portion
         self._ready.add(future)
 
-    def _result(self, future: Any, portion: Portion) -> tuple[Evaluated, dict[str, str]] | None:
+    def _result(self, future: Any, portion: Portion) -> tuple[PortionResult, dict[str, str]] | None:
         """Return a portion's result; None where its workers died and it is tried again."""
         try:
             return future.result()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Event, Lock
 
-from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
+from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator
 
 THREADS = 2
 """Portions in evaluation at once on a device."""
@@ -16,7 +16,7 @@ class _StoppedError(Exception):
 
 def on_this_machine(
     evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None]
-) -> Generator[Evaluated]:
+) -> Generator[PortionResult]:
     """Yield the portions as they are finished; ``progress`` is called after each chunk."""
     stop, lock = Event(), Lock()
 
@@ -27,7 +27,7 @@ def on_this_machine(
             progress(count)
 
     count = THREADS * len(evaluator.devices)
-    running: set[Future[Evaluated]] = set()
+    running: set[Future[PortionResult]] = set()
     with ThreadPoolExecutor(count) as pool:
         try:
             for portion in todo:

@@ -43,7 +43,7 @@ def portions(size: int, chunk: int) -> list[Portion]:
 
 
 @dataclass(frozen=True)
-class Evaluated:
+class PortionResult:
     """A portion's result: its ``fold``, and its designs as a packed table where all are kept."""
 
     portion: Portion
@@ -86,7 +86,9 @@ class SpaceEvaluator:
         """Return a fold of no designs."""
         return Fold([len(axis) for axis in self.space.axes], [o.sign for o in self.space.objectives])
 
-    def portion(self, portion: Portion, keep_all: bool, tick: Callable[[int], None] = lambda count: None) -> Evaluated:
+    def portion(
+        self, portion: Portion, keep_all: bool, tick: Callable[[int], None] = lambda count: None
+    ) -> PortionResult:
         """Evaluate a portion, whole on one device; ``tick`` is called with the number of designs of each chunk."""
         device = self.devices[portion.number % len(self.devices)]
         fold, tables = self.empty_fold(), []
@@ -105,7 +107,7 @@ class SpaceEvaluator:
                 tables.append(self.table(chunk))
             tick(stop - start)
         self._killers = fold.front.killers
-        return Evaluated(portion, fold, packed(tables) if keep_all else None)
+        return PortionResult(portion, fold, packed(tables) if keep_all else None)
 
     def chunk(self, columns: designs.Columns, names: Sequence[str] | None = None, device: Any = None) -> Chunk:
         """Evaluate at most a chunk of designs; ``names``: the results wanted, all by default."""

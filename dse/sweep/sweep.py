@@ -22,7 +22,7 @@ from dse.sweep.estimate import BYTES_PER_CELL, ON_DISK_LIMIT
 from dse.sweep.evaluate import result_columns
 from dse.sweep.fold import Fold
 from dse.sweep.local import on_this_machine
-from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
+from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator, portions
 from dse.sweep.record import finished, write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
@@ -182,7 +182,7 @@ class _Sweep:
         self.seconds["evaluate"] = time.perf_counter() - begin - written
         return fold
 
-    def _evaluated(self, todo: list[Portion], progress: Progress) -> Generator[Evaluated]:
+    def _evaluated(self, todo: list[Portion], progress: Progress) -> Generator[PortionResult]:
         keep_all = self.keep == "all"
         if self.cluster is None:
             return on_this_machine(self.evaluator, todo, keep_all, progress)

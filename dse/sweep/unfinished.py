@@ -27,7 +27,7 @@ from dse.space.space import Space, fingerprint
 from dse.sweep.evaluate import float_type
 from dse.sweep.fold import Fold
 from dse.sweep.machine import machine, unlike
-from dse.sweep.portion import Evaluated, Portion
+from dse.sweep.portion import Portion, PortionResult
 from dse.sweep.store import PARTIAL, write_bytes, write_json
 
 FOLDER = "unfinished"
@@ -99,7 +99,7 @@ class InMemory:
         """Return the numbers of the finished portions: none."""
         return set()
 
-    def save(self, evaluated: Evaluated, fold: Fold) -> None:
+    def save(self, evaluated: PortionResult, fold: Fold) -> None:
         """Take a portion into ``fold`` and keep its rows."""
         fold.merge(evaluated.fold)
         if evaluated.rows is not None:
@@ -189,7 +189,7 @@ class Unfinished:
         self.notes.append(f"went on after {len(self._checks):,} finished portions")
         return set(self._checks)
 
-    def save(self, evaluated: Evaluated, fold: Fold) -> None:
+    def save(self, evaluated: PortionResult, fold: Fold) -> None:
         """Keep a portion's rows, then take it into ``fold`` and count it."""
         if evaluated.rows is not None:
             write_bytes(self._path(evaluated.portion.number), evaluated.rows)

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from dse.hardware.presets import load_sheet
-from dse.report.terminal import front_table, wrapped
+from dse.report.terminal import print_front, wrapped
 from dse.sweep.result import SweepResult
 from tests.conftest import SMALL
 from tests.report.conftest import QUICK, swept
@@ -15,7 +15,7 @@ from tests.report.conftest import QUICK, swept
 def printed(result: SweepResult, width: int = 100, colour: bool = False, rows: int = 12) -> str:
     """What is printed on a terminal of that width."""
     file, system = io.StringIO(), "standard" if colour else None
-    front_table(result, Console(file=file, width=width, force_terminal=colour, color_system=system), rows)
+    print_front(result, Console(file=file, width=width, force_terminal=colour, color_system=system), rows)
     return file.getvalue()
 
 

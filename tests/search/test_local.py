@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dse.search.local import Grid, LocalSearch
+from dse.search.local import LocalSearch, SearchGrid
 from dse.search.pareto import front
 from dse.sweep.pareto import Box
 
@@ -29,7 +29,7 @@ def run(grid, count, generations, seed, costs=bowl, told=None):
 
 
 def test_a_hundredth_of_a_grid_holds_nearly_all_of_its_front():
-    grid = Grid(np.array([21, 21, 11, 11, 5]), np.ones(5, bool))
+    grid = SearchGrid(np.array([21, 21, 11, 11, 5]), np.ones(5, bool))
     every = bowl(grid.digits(np.arange(grid.size)), grid.lengths)
     true = every[front(every)]
     box = Box.of(true)
@@ -40,7 +40,7 @@ def test_a_hundredth_of_a_grid_holds_nearly_all_of_its_front():
 
 
 def test_no_design_is_asked_twice_and_small_grids_are_asked_whole():
-    grid = Grid(np.array([4, 3, 5, 1]), np.array([True, False, True, True]))
+    grid = SearchGrid(np.array([4, 3, 5, 1]), np.array([True, False, True, True]))
     state, asked = run(grid, 16, 50, 0)
     designs = np.concatenate(asked)
     assert sorted(designs.tolist()) == list(range(60))
@@ -48,14 +48,14 @@ def test_no_design_is_asked_twice_and_small_grids_are_asked_whole():
 
 
 def test_the_same_seed_asks_the_same_and_another_seed_does_not():
-    grid = Grid(np.array([50, 50, 50, 50]), np.ones(4, bool))
+    grid = SearchGrid(np.array([50, 50, 50, 50]), np.ones(4, bool))
     first, second, third = (np.concatenate(run(grid, 64, 6, seed)[1]) for seed in (1, 1, 2))
     assert np.array_equal(first, second)
     assert not np.array_equal(first, third)
 
 
 def test_what_is_violated_is_left_step_by_step():
-    grid = Grid(np.array([101] * 6), np.ones(6, bool))
+    grid = SearchGrid(np.array([101] * 6), np.ones(6, bool))
 
     def missed(digits):
         return np.maximum(0, 90 - digits).sum(axis=1) / 90.0  # one in 8e5 random designs misses nothing
@@ -67,7 +67,7 @@ def test_what_is_violated_is_left_step_by_step():
 
 
 def test_grids_of_more_designs_than_marks():
-    grid = Grid(np.array([1000] * 5), np.ones(5, bool))
+    grid = SearchGrid(np.array([1000] * 5), np.ones(5, bool))
     _, asked = run(grid, 200, 10, 0)
     designs = np.concatenate(asked)
     assert len(np.unique(designs)) == len(designs) == 2000

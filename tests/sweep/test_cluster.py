@@ -13,7 +13,7 @@ import pytest
 from dse.errors import InputError
 from dse.sweep import evaluate
 from dse.sweep.machine import machine
-from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator, portions
+from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator, portions
 from dse.sweep.sweep import sweep
 from tests.sweep.trivial import CHUNK, trivial
 
@@ -30,7 +30,7 @@ class ToldWorker(cluster.SweepWorker):
     log: str
     unlike: bool = False
 
-    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[Evaluated, dict[str, str]]:
+    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
         with Path(self.log).open("a") as log:
             log.write(f"{portion.number}\n")
         time.sleep(SLOW)

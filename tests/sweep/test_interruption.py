@@ -22,7 +22,7 @@ import pytest
 from dse.errors import InputError
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
-from dse.sweep.portion import Evaluated, SpaceEvaluator, portions
+from dse.sweep.portion import PortionResult, SpaceEvaluator, portions
 from dse.sweep.store import alone_in, writing
 from dse.sweep.sweep import sweep
 from tests.sweep.trivial import CHUNK, WAIT, trivial
@@ -366,7 +366,7 @@ def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypa
     from dse.cli import run_command
     from tests.conftest import SMALL
 
-    def interrupt(self: SpaceEvaluator, *rest: object) -> Evaluated:
+    def interrupt(self: SpaceEvaluator, *rest: object) -> PortionResult:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(SpaceEvaluator, "portion", interrupt)

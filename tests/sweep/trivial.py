@@ -13,7 +13,7 @@ import jax
 
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
-from dse.sweep.portion import Evaluated, Portion, SpaceEvaluator
+from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator
 from dse.sweep.sweep import sweep
 
 CHUNK = 512
@@ -48,7 +48,7 @@ def main(out: str, keep: str, size: str, cluster: str | None = None) -> None:
     unfinished.EVERY = 0.0
     portion = SpaceEvaluator.portion
 
-    def slowly(self: SpaceEvaluator, which: Portion, *rest: Any) -> Evaluated:
+    def slowly(self: SpaceEvaluator, which: Portion, *rest: Any) -> PortionResult:
         with Path(f"{out}.log").open("a") as log:
             log.write(f"{which.number}\n")
         time.sleep(WAIT)
