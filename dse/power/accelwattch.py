@@ -60,7 +60,7 @@ PARTS: dict[str, str] = {
 """AccelWattch's components, each with the component of our vocabulary that holds it."""
 
 
-class Target(eqx.Module):
+class TargetScaling(eqx.Module):
     """What another GPU multiplies the watts of the reference GPU with: dynamic parts, idle SMs, constant, static."""
 
     dynamic: Array = eqx.field(default=1.0, converter=jnp.asarray)
@@ -69,7 +69,7 @@ class Target(eqx.Module):
     static: Array = eqx.field(default=1.0, converter=jnp.asarray)
 
     @classmethod
-    def at_node(cls, process: str) -> "Target":
+    def at_node(cls, process: str) -> "TargetScaling":
         """The same GPU at another technology node (a process of ``data/process/nodes.csv``): dynamic energy only."""
         return cls(dynamic=node_factor(process) / node_factor("tsmc_12ffn"))
 
@@ -94,11 +94,13 @@ class AccelWattch(eqx.Module):
     constant_w: Array
     idle_sm_w: Array
     static: StaticPower
-    target: Target = eqx.field(default_factory=Target)
+    target: TargetScaling = eqx.field(default_factory=TargetScaling)
     calibration: str = eqx.field(default="uncalibrated", static=True)
 
     @classmethod
-    def variant(cls, name: str, static: StaticPower | None = None, target: Target | None = None) -> "AccelWattch":
+    def variant(
+        cls, name: str, static: StaticPower | None = None, target: TargetScaling | None = None
+    ) -> "AccelWattch":
         """Return the published coefficients of one of VARIANTS; raises InputError when there is none of that name.
 
         ``static``: the released reading unless given. A counter that the variant's XML does not list has x = 1
@@ -116,7 +118,7 @@ class AccelWattch(eqx.Module):
             constant_w=jnp.asarray(value["constant_w"]),
             idle_sm_w=jnp.asarray(value["idle_sm_w"]),
             static=StaticPower.from_table() if static is None else static,
-            target=Target() if target is None else target,
+            target=TargetScaling() if target is None else target,
             calibration=f"accelwattch_{name}",
         )
 

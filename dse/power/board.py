@@ -20,7 +20,7 @@ from dse.hardware.node_power import MemoryPower, NodePower
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
-from dse.power.cap import Draw, Sustained, sustain
+from dse.power.cap import OperatingPoint, VoltageLine, sustain
 from dse.power.power import Power, PowerModel
 from dse.tables import read_table
 from dse.timing.timing import Timing
@@ -138,14 +138,14 @@ class BoardPower(PowerModel):
         """Return the watts by component that the board draws while the kernel repeats, the power limit held."""
         return self.sustained(kernel, timing, gpu).power
 
-    def sustained(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Sustained:
+    def sustained(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> OperatingPoint:
         """Return timing and power where the board settles: the clock falls until the power limit holds."""
         uncapped = self.uncapped(activity(kernel, timing, gpu), gpu)
         return sustain(self.draw(timing.clock_ghz, gpu), uncapped, timing, self.limit(gpu), self.cap_width)
 
-    def draw(self, clock_ghz: Array, gpu: Gpu) -> Draw:
+    def draw(self, clock_ghz: Array, gpu: Gpu) -> VoltageLine:
         """Return how voltage follows the clock of a launch that asks for ``clock_ghz`` [GHz]."""
-        return Draw(clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
+        return VoltageLine(clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
 
     def limit(self, gpu: Gpu) -> Array:
         """Return the power at which the board settles [W]: a little under its limit."""

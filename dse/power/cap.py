@@ -49,7 +49,7 @@ OFF_RAIL = ("dram", "interconnect")
 """Components that pay by the operation, at a voltage of their own."""
 
 
-class Draw(NamedTuple):
+class VoltageLine(NamedTuple):
     """How core voltage follows the clock: linear through (nominal clock, 1), not below a floor.
 
     ``requested``: clock of the launch relative to the node's nominal clock [1]; ``slope`` of relative voltage over
@@ -94,7 +94,7 @@ class Pace(NamedTuple):
         return safe_div(self.total * clock, self.work + self.fixed * clock)
 
 
-class Sustained(NamedTuple):
+class OperatingPoint(NamedTuple):
     """Where the board settles: ``clock`` relative to the requested one, and timing and power there."""
 
     clock: Array
@@ -103,8 +103,8 @@ class Sustained(NamedTuple):
 
 
 def sustain(
-    draw: Draw, uncapped: Power, timing: Timing, limit: Array, width: Array, shadow: Shadow | None = None
-) -> Sustained:
+    draw: VoltageLine, uncapped: Power, timing: Timing, limit: Array, width: Array, shadow: Shadow | None = None
+) -> OperatingPoint:
     """Return the operating point of a launch whose board draws ``uncapped`` at the requested clock (scalars).
 
     The power is the lesser of that and ``limit`` [W], rounded within ``width`` of the limit; the clock is the one that
@@ -123,14 +123,14 @@ def sustain(
     pace = _pace(timing, of_mine(shadow.asked), of_mine(shadow.slope))
     highest = of_mine(jnp.concatenate([shadow.knots, jnp.ones_like(shadow.knots[..., :1])], axis=-1))
     clock = _clock(lambda clock: _watts(draw, parts, clock, pace), target, highest)
-    return Sustained(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
+    return OperatingPoint(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
 
 
 def _wide(values: Array) -> Array:
     return jnp.asarray(values)[..., None]
 
 
-def _watts(draw: Draw, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Array:
+def _watts(draw: VoltageLine, parts: tuple[Array, ...], clock: Array, pace: Pace) -> Array:
     """Watts at ``clock`` of what :func:`_sums` returns."""
     fixed, static, clocked, on_rail, off_rail = parts
     volts = draw.voltage(clock) / draw.voltage(1.0)
@@ -214,7 +214,7 @@ def _sums(power: Power) -> tuple[Array, Array, Array, Array, Array]:
     return power.constant, power.static, groups[0], groups[1], groups[2]
 
 
-def _scaled(power: Power, draw: Draw, clock: Array, pace: Pace) -> Power:
+def _scaled(power: Power, draw: VoltageLine, clock: Array, pace: Pace) -> Power:
     """The components at ``clock`` relative to the requested one."""
     volts = draw.voltage(clock) / draw.voltage(1.0)
     rate = pace.rate(clock)

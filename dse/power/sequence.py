@@ -21,7 +21,7 @@ from dse.units import KILO, NANO
 from dse.workload.engine import Host
 
 
-class Sequence(NamedTuple):
+class LaunchSequence(NamedTuple):
     """A sequence where the board settles; arrays of one shape.
 
     ``stack`` [ns] by cause; ``power``: mean watts by component; ``clock``: share of the requested clock that is held.
@@ -44,7 +44,7 @@ class Sequence(NamedTuple):
 
 def in_sequence(
     choice: PowerChoice, timing: Timing, power: Power, repeats: Array, gpu: Gpu, host: Host | None = None
-) -> Sequence:
+) -> LaunchSequence:
     """Return what launches do together that each draw ``power`` if nothing limits them.
 
     ``timing`` and ``power`` hold arrays (..., launches), ``repeats`` (launches,) says how often each runs; fields of
@@ -67,19 +67,19 @@ def in_sequence(
     clock = clocked / total
     one, nothing = jnp.ones_like(total), jnp.zeros_like(total)
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=nothing)  # nanoseconds: at 1 GHz
-    run, model = Sequence(stack, mean, one), choice.model
+    run, model = LaunchSequence(stack, mean, one), choice.model
     if choice.limit:
         shadow = shadow_between(longer)
         held = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)
         slowed = {cause: cycles / held.timing.clock_ghz for cause, cycles in held.timing.stack().items()}
-        run = Sequence(slowed, held.power, held.clock)
+        run = LaunchSequence(slowed, held.power, held.clock)
     return run if host is None else waiting(run, host, model.idle(clock * run.clock, gpu))
 
 
-def waiting(run: Sequence, host: Host, idle: Power) -> Sequence:
+def waiting(run: LaunchSequence, host: Host, idle: Power) -> LaunchSequence:
     """Return ``run`` with the time that its GPU waits for the ``host`` (:meth:`Host.idle_us`), drawing ``idle``."""
     busy = run.nanoseconds
     wait = KILO * host.idle_us(busy / KILO)
     share = wait / jnp.maximum(busy + wait, 1.0)
     watts = {name: at_work + share * (getattr(idle, name) - at_work) for name, at_work in run.power.breakdown().items()}
-    return Sequence(run.stack | {HOST: wait}, Power(**watts), run.clock)
+    return LaunchSequence(run.stack | {HOST: wait}, Power(**watts), run.clock)

@@ -19,7 +19,7 @@ from dse.power.board import BoardPower
 from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
-from dse.power.sequence import Sequence, in_sequence
+from dse.power.sequence import LaunchSequence, in_sequence
 from dse.sweep.candidates import EQUAL, judge_kernel
 from dse.sweep.phases import Chores, chores
 from dse.timing.occupancy import waves
@@ -49,7 +49,7 @@ class Launches(NamedTuple):
 class Settled(NamedTuple):
     """A phase where the board settles, and the ``timing`` of each operator's launch (operators,) at that clock."""
 
-    sequence: Sequence
+    sequence: LaunchSequence
     timing: Timing
 
 

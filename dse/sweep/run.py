@@ -15,7 +15,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.cap import NO_LOWER, SLOWEST
 from dse.power.models import PowerChoice, power_choice
-from dse.power.sequence import Sequence
+from dse.power.sequence import LaunchSequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.launches import Launches, Settled, chosen_of, judge_candidates, settle
 from dse.sweep.trust import Trust, run_trust, sheet_beyond
@@ -172,7 +172,7 @@ def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
         )
 
 
-def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, Sequence], power: PowerChoice) -> None:
+def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, LaunchSequence], power: PowerChoice) -> None:
     for name, phase in phases.items() if power.limit else ():
         if float(phase.clock) <= NO_LOWER:
             raise InputError(
@@ -233,7 +233,7 @@ def _row(
     }
 
 
-def _metrics(workload: Workload, phases: dict[str, Sequence]) -> dict[str, tuple[float, str]]:
+def _metrics(workload: Workload, phases: dict[str, LaunchSequence]) -> dict[str, tuple[float, str]]:
     times = {name: float(phase.nanoseconds) / 1e6 for name, phase in phases.items()}
     energy = {name: (float(phase.joules), float(phase.clock)) for name, phase in phases.items()}
     values = time_metrics(workload, times) | energy_metrics(workload, times, energy)

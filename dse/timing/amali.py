@@ -28,7 +28,7 @@ from dse.timing.interval import (
     resident_warps,
 )
 from dse.timing.launch import LaunchLatency
-from dse.timing.memory import Memory, link_cycles, memory
+from dse.timing.memory import MemoryPath, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.schedule import rounds
 from dse.timing.scoreboard import Lone
@@ -120,7 +120,7 @@ class Amali(TimingModel):
 
     def _on_sm(
         self, kernel: Kernel, gpu: Gpu, clock: Array, of_interval: Callable[..., Cycles]
-    ) -> tuple[Memory, Waves, Cycles, Array]:
+    ) -> tuple[MemoryPath, Waves, Cycles, Array]:
         """Return memory and waves, the cycles of the busiest SM, and those that nothing overlaps."""
         mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
         grid = waves(kernel, gpu)
@@ -205,7 +205,7 @@ class Amali(TimingModel):
         kernel: Kernel | TracedKernel,
         gpu: Gpu,
         clock: Array,
-        mem: Memory,
+        mem: MemoryPath,
         stalls: IntervalCycles,
         l2_bytes: Array,
         *,
@@ -274,7 +274,7 @@ class Amali(TimingModel):
         return at.over_intervals(close)
 
     def _waves_cycles(
-        self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: Memory, of_interval: Callable[..., Cycles]
+        self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: MemoryPath, of_interval: Callable[..., Cycles]
     ) -> Cycles:
         """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11.
 
@@ -296,8 +296,9 @@ class Amali(TimingModel):
         return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
 
     def _wave(
-        self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: Memory, of_interval: Callable[..., Cycles]
-    ) -> Cycles:
+        self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: MemoryPath,
+        of_interval: Callable[..., Cycles],
+    ) -> Cycles:  # fmt: skip
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
@@ -321,7 +322,7 @@ class Amali(TimingModel):
         tensor = jnp.maximum(interval, gpu.mma_latency_cycles) if self.tensor_latency_measured else interval
         return Latencies(gpu.alu_latency_cycles, gpu.sfu_latency_cycles, tensor, gpu.shared_load_latency_cycles)
 
-    def _hiding(self, kernel: Kernel, latencies: Latencies, mem: Memory) -> Hiding:
+    def _hiding(self, kernel: Kernel, latencies: Latencies, mem: MemoryPath) -> Hiding:
         """p = I/(I+S) and nbar = I/K of the representative warp (section 5)."""
         issued = jnp.asarray(kernel.per_warp("instructions"))
         count = sum(interval.repeats for interval in kernel.intervals)
@@ -329,7 +330,7 @@ class Amali(TimingModel):
         return Hiding(issued / (issued + stalled), issued / count)
 
     def _floor(
-        self, gpu: Gpu, mem: Memory, l2_bytes: Array, stalls: IntervalCycles
+        self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array, stalls: IntervalCycles
     ) -> tuple[IntervalCycles, Array, Array, Array]:
         """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible, and what of the
         waiting comes on top, since work and bytes overlap imperfectly.
@@ -348,7 +349,7 @@ class Amali(TimingModel):
         visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
         return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting), beside
 
-    def _bytes_cycles(self, gpu: Gpu, mem: Memory, l2_bytes: Array) -> tuple[Array, Array]:
+    def _bytes_cycles(self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array) -> tuple[Array, Array]:
         """Return the time of the bytes of DRAM and of the L2 [cycle].
 
         A fitted share of what a GPU sustains may be more than its sheet has; no kernel's bytes are faster than that.
@@ -367,7 +368,7 @@ class Amali(TimingModel):
             launches = launches + self.sustained.copy * clock_ghz * jnp.asarray(kernel.copies)
         return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
 
-    def _copied(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: Memory) -> Array:
+    def _copied(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: MemoryPath) -> Array:
         """Cycles of the bytes that kernels beside this one copy."""
         if not isinstance(kernel, Kernel):
             return jnp.zeros(())

@@ -4,14 +4,14 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.numerics import few_ceil_div
-from dse.timing.memory import Memory
+from dse.timing.memory import MemoryPath
 
 PHI = 0.5
 """A request waits for half of those it competes with. GCoM doubles it when the MSHRs are full and the network is
 saturated; that jump makes a GPU with more SMs slower, and saturation is the roofline floor's here (a departure)."""
 
 
-def queueing(load_bytes: Array, store_bytes: Array, sms: Array, mshr_bytes: Array, memory: Memory) -> Array:
+def queueing(load_bytes: Array, store_bytes: Array, sms: Array, mshr_bytes: Array, memory: MemoryPath) -> Array:
     """Return S_NoC + S_DRAM + S_MSHR of one interval [cycle].
 
     ``load_bytes`` and ``store_bytes`` [B] are those of one SM, on ``sms`` SMs: as many as hold CTAs in the wave, not

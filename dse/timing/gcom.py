@@ -10,7 +10,7 @@ from typing import Any
 
 from dse.errors import InputError
 from dse.timing.gcom_config import GcomConfig
-from dse.timing.gcom_profile import Interval, IntervalProfile, interval_profile, writes_reach_dram
+from dse.timing.gcom_profile import IntervalProfile, ProfiledInterval, interval_profile, writes_reach_dram
 from dse.workload.cache_sim import CacheGeometry, WarpProfile, simulate
 from dse.workload.representative import representative_warp
 from dse.workload.sass import KernelFile, KernelHeader, TraceDirectory
@@ -149,7 +149,7 @@ def split(warps: int, subcores: int) -> tuple[int, int, int, int]:
     return x, max(x - 1, 0), q, subcores - q
 
 
-def hiding(k: Interval, p: IntervalProfile, others: int, config: GcomConfig) -> tuple[float, float, float]:
+def hiding(k: ProfiledInterval, p: IntervalProfile, others: int, config: GcomConfig) -> tuple[float, float, float]:
     """Return (O, V, Z): others' issue cycles, instructions hidden in the stall, residual stall  (section 6.2)."""
     r = config["subcoreIssueRate"]
     if config["wrapSchedulePolicy"] == "gto":
@@ -161,7 +161,7 @@ def hiding(k: Interval, p: IntervalProfile, others: int, config: GcomConfig) -> 
     return O_X, V_X, max(k.stall - V_X / r, 0.0)
 
 
-def data_stack(k: Interval, p: IntervalProfile, last: bool, warps: int, config: GcomConfig) -> Stack:
+def data_stack(k: ProfiledInterval, p: IntervalProfile, last: bool, warps: int, config: GcomConfig) -> Stack:
     """Return base, data stall and intra-SM idle of an interval, averaged over the sub-cores  (6.1 to 6.5)."""
     Q, r, n = config["numSubcorePerSM"], config["subcoreIssueRate"], k.instructions
     x, y, q, q_ = split(warps, Q)
@@ -189,7 +189,7 @@ def data_stack(k: Interval, p: IntervalProfile, last: bool, warps: int, config: 
     )
 
 
-def structural_stack(k: Interval, warps: int, config: GcomConfig) -> Stack:
+def structural_stack(k: ProfiledInterval, warps: int, config: GcomConfig) -> Stack:
     """Return the structural stalls of an interval inside the SM  (section 6.6)."""
     Q = config["numSubcorePerSM"]
     _, y, q, _ = split(warps, Q)
@@ -207,7 +207,7 @@ def structural_stack(k: Interval, warps: int, config: GcomConfig) -> Stack:
     return Stack(cycles=e, com_struct=e * a_c / z, mem_struct=e * a_m / z, l1_bank=e * a_m / z)
 
 
-def contention_stack(k: Interval, warps: int, active_sms: int, config: GcomConfig) -> Stack:
+def contention_stack(k: ProfiledInterval, warps: int, active_sms: int, config: GcomConfig) -> Stack:
     """Return the queueing of an interval in MSHRs, network and DRAM  (section 6.7, after MDM)."""
     c, A, M = config, active_sms, config["nMSHR"]
     sector = c["l1DLineSize"] / c["nSectorPerLine"]

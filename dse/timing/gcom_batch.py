@@ -21,7 +21,7 @@ from dse.timing.scoreboard import Lone, lone_warp
 from dse.timing.traced import over_intervals
 from dse.workload.cache import bank_cycles
 from dse.workload.cache_sim import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
-from dse.workload.sass_opcodes import OpClass, Space, Unit, is_cached
+from dse.workload.sass_opcodes import AddressSpace, OpClass, Unit, is_cached
 from dse.workload.segments import COMPUTE, GLOBAL, make_segments
 
 VARYING = (
@@ -122,7 +122,7 @@ class GcomBatch:
                 rows.append(
                     _Row("load", "", source, b, tuple(p.pooled[i].tolist())) if loads else _Row("store", "", source, b)
                 )
-            elif opcode.op_class in (OpClass.LOAD, OpClass.STORE) and space == Space.SHARED:
+            elif opcode.op_class in (OpClass.LOAD, OpClass.STORE) and space == AddressSpace.SHARED:
                 rows.append(_Row("shared"))
             else:
                 rows.append(_Row("compute", UNIT_KEYS.get(opcode.op_class, ("", ""))[0], source))

@@ -9,7 +9,7 @@ from dse.errors import InputError
 from dse.timing.gcom_config import GcomConfig
 from dse.workload.cache import Hash, bank_cycles, make_hash
 from dse.workload.cache_sim import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
-from dse.workload.sass_opcodes import OpClass, Opcode, Space, Unit, is_cached
+from dse.workload.sass_opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached
 
 WRITE_BACK, WRITE_THROUGH, LOCAL_WB_GLOBAL_WT = range(3)
 NO_WRITE_ALLOCATE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ = range(3)
@@ -35,7 +35,7 @@ UNIT_KEYS: dict[OpClass, tuple[str, str]] = {
 _MOST_BANKS = 64
 
 
-class Interval(NamedTuple):
+class ProfiledInterval(NamedTuple):
     """One interval: instructions n_k, then the stall s_k [cycle] that ends it.
 
     ``l1_*_misses`` are sectors of the representative warp (R_k, Wr_k); ``l2_*`` count warp instructions of all warps;
@@ -65,7 +65,7 @@ class IntervalProfile(NamedTuple):
     latency: np.ndarray
     dispatch: np.ndarray
     waits_for_memory: np.ndarray
-    intervals: tuple[Interval, ...]
+    intervals: tuple[ProfiledInterval, ...]
     issue_probability: float
     mean_instructions: float
 
@@ -128,7 +128,7 @@ def instruction_timing(profile: WarpProfile, i: int, config: GcomConfig, banks: 
         loads = opcode.op_class == OpClass.LOAD
         memory = load_latency(profile.pooled[i], config) if loads else store_latency(config)
         return memory + b + operands, b
-    if opcode.op_class in (OpClass.LOAD, OpClass.STORE) and space == Space.SHARED:
+    if opcode.op_class in (OpClass.LOAD, OpClass.STORE) and space == AddressSpace.SHARED:
         return config["sharedMemLatency"], dispatch
     return latency + config["computePipeline"] + operands, dispatch
 
@@ -182,7 +182,9 @@ def _issue_cycles(profile: WarpProfile, latency: np.ndarray) -> tuple[np.ndarray
     return issue, waits
 
 
-def _interval(profile: WarpProfile, rows: range, dispatch: np.ndarray, stall: int, from_memory: bool) -> Interval:
+def _interval(
+    profile: WarpProfile, rows: range, dispatch: np.ndarray, stall: int, from_memory: bool
+) -> ProfiledInterval:
     """Sum an interval's instructions  (section 5; H2 and X2 are all warps', R_k the representative's own)."""
     cycles: dict[Unit, int] = {}
     loads, stores = np.zeros(3, np.int64), np.zeros(3, np.int64)
@@ -192,7 +194,7 @@ def _interval(profile: WarpProfile, rows: range, dispatch: np.ndarray, stall: in
         if profile.lanes[i] and is_cached(opcode.op_class, profile.space[i]):
             sums = loads if opcode.op_class == OpClass.LOAD else stores
             sums += (profile.own[i, L1_MISS], profile.pooled[i, L2_HIT], profile.pooled[i, L2_MISS])
-    return Interval(
+    return ProfiledInterval(
         instructions=len(rows),
         stall=stall,
         l1_read_misses=int(loads[0]),

@@ -12,7 +12,7 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.numerics import few_ceil_div, safe_div
 from dse.timing.contention import queueing
-from dse.timing.memory import Memory
+from dse.timing.memory import MemoryPath
 from dse.timing.tensor_core import busy_cycles
 from dse.workload.kernel import Interval
 
@@ -124,7 +124,7 @@ class Stalls(NamedTuple):
     memory: Array
 
 
-def own_stalls(interval: Interval, latencies: Latencies, memory: Memory, pipelined: Array) -> Stalls:
+def own_stalls(interval: Interval, latencies: Latencies, memory: MemoryPath, pipelined: Array) -> Stalls:
     """Return the stalls of a lone warp in an interval of a generated kernel.
 
     The global stall of a ``pipelined`` interval is what is left of the latency after the interval's own instructions.
@@ -189,7 +189,7 @@ def interval_cycles(
     gpu: Gpu,
     resident: Resident,
     hiding: Hiding,
-    memory: Memory,
+    memory: MemoryPath,
     pipelined: Array,
     *,
     single_warp_literal: bool,
@@ -231,7 +231,7 @@ def interval_total(
     gpu: Gpu,
     resident: Resident,
     hiding: Hiding,
-    memory: Memory,
+    memory: MemoryPath,
     pipelined: Array,
     *,
     single_warp_literal: bool,
@@ -247,7 +247,7 @@ def interval_total(
     return total.scaled(jnp.asarray(interval.repeats))
 
 
-def _queue(interval: Interval, gpu: Gpu, resident: Resident, memory: Memory) -> Array:
+def _queue(interval: Interval, gpu: Gpu, resident: Resident, memory: MemoryPath) -> Array:
     """Return the queueing of an interval's requests [cycle]."""
     loads, stores = interval.load_bytes * resident.sm, interval.store_bytes * resident.sm
     return queueing(loads, stores, resident.sms, gpu.l1_mshr_entries * gpu.sector_bytes, memory)

@@ -15,7 +15,7 @@ from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div, safe_div
 from dse.timing.contention import PHI
 from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, add_up, own_stalls
-from dse.timing.memory import Memory, link_cycles, memory
+from dse.timing.memory import MemoryPath, link_cycles, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock
@@ -111,7 +111,9 @@ def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:
     return [_Wave(grid.resident * warps, full, grid.full), _Wave(grid.rest * warps, full, rest)]
 
 
-def _interval(demand: _Demand, stalls: Stalls, gpu: Gpu, wave: _Wave, hiding: Hiding, mem: Memory) -> IntervalCycles:
+def _interval(
+    demand: _Demand, stalls: Stalls, gpu: Gpu, wave: _Wave, hiding: Hiding, mem: MemoryPath
+) -> IntervalCycles:
     """Return the cycles of one interval: n_k + max(s_k, V/r), then MSHR batches and queueing under mio_throttle."""
     r = gpu.issue_rate * gpu.subcores_per_sm
     stall = sum(stalls[1:], stalls.compute)
@@ -130,7 +132,7 @@ def _interval(demand: _Demand, stalls: Stalls, gpu: Gpu, wave: _Wave, hiding: Hi
     )
 
 
-def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: Memory) -> Array:
+def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: MemoryPath) -> Array:
     """Return the queueing of an SM's bytes: one service time t_N + m t_D, repeated in every batch of the MSHRs."""
     room = gpu.l1_mshr_entries * gpu.sector_bytes
     batches = jnp.maximum(ceil_div(reads, room) - 1.0, 0.0)
@@ -140,7 +142,7 @@ def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: Memory) -
     return queue + batches * (amat + queue)
 
 
-def _timing(cycles: IntervalCycles, clock: Array, mem: Memory, links: Array, feasible: Array) -> Timing:
+def _timing(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array, feasible: Array) -> Timing:
     zero = jnp.zeros_like(cycles.issue)
     return Timing(
         selected=cycles.issue,

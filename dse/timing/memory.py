@@ -12,7 +12,7 @@ from dse.workload.kernel import Kernel
 from dse.workload.reuse import dram_bytes, own_rereads
 
 
-class Memory(NamedTuple):
+class MemoryPath(NamedTuple):
     """Memory as one kernel sees it, in cycles of the kernel's clock.
 
     ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
@@ -39,7 +39,7 @@ def memory(
     latency_is_total: bool,
     kept: Array | float | None = None,
     streams: Array | float = 0.0,
-) -> Memory:
+) -> MemoryPath:
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
@@ -74,7 +74,7 @@ def lone_ns(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
 
 def memory_terms(
     gpu: Gpu, clock_ghz: Array, footprint: Array, dram_share: Array, dram_bytes: Array, latency_is_total: bool
-) -> Memory:
+) -> MemoryPath:
     """Return the memory of a kernel that touches ``footprint`` [B] and moves ``dram_bytes`` [B].
 
     With ``latency_is_total`` the record's L2 and DRAM latencies are read end to end instead of as increments (spec
@@ -88,7 +88,7 @@ def memory_terms(
     if latency_is_total:
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
-    return Memory(
+    return MemoryPath(
         amat=l1 + l2 + dram_share * dram,  # AMAT, section 9.2 with mu1 = 1
         l1=l1,
         l2=l2,

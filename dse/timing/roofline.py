@@ -7,7 +7,7 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.launch import LaunchLatency
-from dse.timing.memory import Memory, link_cycles, memory
+from dse.timing.memory import MemoryPath, link_cycles, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
@@ -53,7 +53,7 @@ class Roofline(TimingModel):
         self,
         kernel: Kernel | TracedKernel,
         clock: Array,
-        mem: Memory,
+        mem: MemoryPath,
         arithmetic: Array,
         l2_bytes: Array,
         interconnect: Array,

@@ -17,7 +17,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
 from dse.timing.forms import by_forms, over_distinct
-from dse.timing.memory import Memory, memory_terms
+from dse.timing.memory import MemoryPath, memory_terms
 from dse.timing.scoreboard import Lone, lone_warp, walk
 from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
 from dse.timing.timing import Timing
@@ -73,7 +73,7 @@ class View(NamedTuple):
     ``l2_bytes`` [B] pass between SMs and L2; ``busiest`` and ``hosted`` are instructions of sub-cores (ID).
     """
 
-    memory: Memory
+    memory: MemoryPath
     latency: Array
     counts: Segmented
     l2_bytes: Array
@@ -195,7 +195,7 @@ def has_tensor_types(kernel: TracedKernel, gpu: Gpu) -> Array:
     return has
 
 
-def _fixed_latencies(gpu: Gpu, memory: Memory, designs: tuple[int, ...]) -> Array:
+def _fixed_latencies(gpu: Gpu, memory: MemoryPath, designs: tuple[int, ...]) -> Array:
     """Return the latencies of ROWS [cycle], shape (rows, *designs)."""
     by_kind = {
         "alu": gpu.alu_latency_cycles,

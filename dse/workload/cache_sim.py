@@ -13,7 +13,7 @@ from dse.errors import InputError
 from dse.workload.cache import LINEAR, make_caches, make_hash
 from dse.workload.cache_run import Counters, CtaMemory, Hardware, gather, rehash, run_rounds
 from dse.workload.sass import KernelFile
-from dse.workload.sass_opcodes import OpClass, Opcode, Space
+from dse.workload.sass_opcodes import AddressSpace, OpClass, Opcode
 from dse.workload.sass_reader import Cta, KernelStream
 from dse.workload.stack_distance import MOST_SECTORS, SIZES, StackDistances, make_histograms, make_requests
 
@@ -147,7 +147,7 @@ class _Simulation:
         columns, g = cta.columns, self.geometry
         rows = int(cta.warp_count.sum())
         space = columns.space[:rows]
-        n = int(((space == Space.GLOBAL) | (space == Space.LOCAL)).sum())
+        n = int(((space == AddressSpace.GLOBAL) | (space == AddressSpace.LOCAL)).sum())
         self._reserve(n)
         memory = CtaMemory(
             np.empty((n + 1, 4), np.int64),

@@ -14,7 +14,7 @@ from dse.workload.network import Network
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 from dse.workload.vector import vector_operator, vector_ops
-from dse.workload.workload import Memory, Phase, Workload
+from dse.workload.workload import MemoryFootprint, Phase, Workload
 
 EXPERT = "expert_"
 """Begins the names of the operators of experts, each with its share of the tokens."""
@@ -121,7 +121,7 @@ def _check(network: Network, serving: Serving, name: str) -> None:
         )
 
 
-def memory_needed(network: Network, serving: Serving) -> Memory:
+def memory_needed(network: Network, serving: Serving) -> MemoryFootprint:
     """Return what one GPU must hold: its share of the weights, the KV cache at its longest, and activations."""
     p = serving.precision
     copied = _kv_heads(network, serving.gpus) * serving.gpus - network.kv_heads  # heads that several GPUs hold
@@ -136,7 +136,7 @@ def memory_needed(network: Network, serving: Serving) -> Memory:
     mlp_columns = network.ffn * (2 if network.gated else 1) * network.experts_per_token / serving.gpus
     activations = rows * (3.0 * network.hidden + mlp_columns) * element_bytes(p.output)
     logits = serving.batch * network.vocab / serving.gpus * 4.0
-    return Memory(weights, kv, activations + logits)
+    return MemoryFootprint(weights, kv, activations + logits)
 
 
 def _kv_heads(network: Network, gpus: int) -> int:

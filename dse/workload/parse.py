@@ -19,7 +19,7 @@ from dse.workload.llm import Serving, llm_workload
 from dse.workload.network import beside, load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.target import Target
-from dse.workload.workload import Memory, Phase, Workload
+from dse.workload.workload import MemoryFootprint, Phase, Workload
 
 KEYS = {
     "phase": "prefill, decode or generate (prefill, then output tokens)",
@@ -274,7 +274,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     )
 
 
-def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator, Memory]:
+def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator, MemoryFootprint]:
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
     dtype = (row.get("dtype") or "bf16").strip()
@@ -285,7 +285,7 @@ def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator
     operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
     given = f"{where}: m = {m}, n = {n}, k = {k}" + (f", batch = {batch}" if batch > 1 else "")
     _check_ctas(operator, given, "a smaller m or n" + (", or a smaller batch" if batch > 1 else ""))
-    return operator, Memory(weights=gemm.b_bytes, activations=gemm.a_bytes + gemm.out_bytes)
+    return operator, MemoryFootprint(weights=gemm.b_bytes, activations=gemm.a_bytes + gemm.out_bytes)
 
 
 def _cell(row: dict[str, str], key: str, where: str, default: int | None = None) -> int:

@@ -44,7 +44,7 @@ class Unit(IntEnum):
     UNIFORM = 8
 
 
-class Space(IntEnum):
+class AddressSpace(IntEnum):
     """Memory spaces; GENERIC is resolved by address while a trace is read, so no trace holds it."""
 
     NONE = 0
@@ -95,7 +95,7 @@ class Opcode:
 
     text: str
     op_class: OpClass
-    space: Space
+    space: AddressSpace
     width: int
     atomic: bool
     half: bool
@@ -126,17 +126,17 @@ class Opcode:
 
 def is_cached(op_class: int, space: int) -> bool:
     """Tell whether an instruction is a load or store of global or local memory."""
-    return op_class in (OpClass.LOAD, OpClass.STORE) and space in (Space.GLOBAL, Space.LOCAL)
+    return op_class in (OpClass.LOAD, OpClass.STORE) and space in (AddressSpace.GLOBAL, AddressSpace.LOCAL)
 
 
 @cache
-def opcode_table(binary: int) -> dict[str, tuple[OpClass, Space, bool, bool]]:
+def opcode_table(binary: int) -> dict[str, tuple[OpClass, AddressSpace, bool, bool]]:
     """Return base opcode -> (class, space, atomic, half) of a binary version (70, 75, else Ampere and later)."""
     column = {VOLTA: "volta", TURING: "turing"}.get(binary, "later")
     return {
         row["opcode"]: (
             OpClass[row[column].upper()],
-            Space[(row["space"] or "none").upper()],
+            AddressSpace[(row["space"] or "none").upper()],
             row["atomic"] == "1",
             row["half"] == "1",
         )

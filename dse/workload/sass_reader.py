@@ -8,7 +8,7 @@ import numpy as np
 from dse.errors import InputError
 from dse.workload import sass_scan as scan
 from dse.workload.sass import KernelFile, TraceText, read_header
-from dse.workload.sass_opcodes import TURING, VOLTA, OpClass, Opcode, Space, decode_opcode
+from dse.workload.sass_opcodes import TURING, VOLTA, AddressSpace, OpClass, Opcode, decode_opcode
 from dse.workload.sass_scan import Columns, OpcodeIndex
 
 _SENTENCES = {
@@ -125,7 +125,7 @@ class KernelStream:
         if opcode is None:
             raise InputError(f"{where}: the opcode {text[:60]!r} is not known for binary version {binary}")
         widths = _WIDTHS if binary in (VOLTA, TURING) else (*_WIDTHS, 32)
-        if opcode.space not in (Space.NONE, Space.SHARED) and opcode.width not in widths:
+        if opcode.space not in (AddressSpace.NONE, AddressSpace.SHARED) and opcode.width not in widths:
             raise InputError(f"{where}: {text!r} accesses {opcode.width} bytes a lane; known are {widths}")
         self.opcodes.append(opcode)
         if 2 * len(self.opcodes) > self._index.key.size:
@@ -145,7 +145,7 @@ class KernelStream:
 
 
 def _empty_classes(size: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.full(size, OpClass.ALU, np.int8), np.full(size, Space.NONE, np.int8)
+    return np.full(size, OpClass.ALU, np.int8), np.full(size, AddressSpace.NONE, np.int8)
 
 
 def _facts(header) -> np.ndarray:

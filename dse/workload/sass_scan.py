@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from dse.workload.sass_opcodes import OpClass, Space
+from dse.workload.sass_opcodes import AddressSpace, OpClass
 from dse.workload.sass_tokens import (
     delta_addresses,
     is_blank,
@@ -43,8 +43,8 @@ LOCAL_WINDOW = 16384
 
 MOST_INSTRUCTIONS = 1 << 31
 _LOAD, _STORE, _BULK = int(OpClass.LOAD), int(OpClass.STORE), int(OpClass.BULK_COPY)
-_NONE, _GLOBAL, _LOCAL = int(Space.NONE), int(Space.GLOBAL), int(Space.LOCAL)
-_SHARED, _GENERIC = int(Space.SHARED), int(Space.GENERIC)
+_NONE, _GLOBAL, _LOCAL = int(AddressSpace.NONE), int(AddressSpace.GLOBAL), int(AddressSpace.LOCAL)
+_SHARED, _GENERIC = int(AddressSpace.SHARED), int(AddressSpace.GENERIC)
 
 
 class Columns(NamedTuple):

@@ -16,7 +16,7 @@ from dse.units import WARP_SIZE
 from dse.workload.cache import LINEAR, bank_cycles, make_hash
 from dse.workload.cache_sim import L1_HIT, L1_MISS, Curves, WarpProfile
 from dse.workload.forms import Forms, find_forms
-from dse.workload.sass_opcodes import OpClass, Opcode, Space, Unit, is_cached
+from dse.workload.sass_opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED, Segments, make_segments
 
 SECTOR_BYTES = 32.0
@@ -253,16 +253,17 @@ def _rows(
 
 def _kind(opcode: Opcode, space: int, returns: bool) -> str:
     if opcode.op_class in (OpClass.LOAD, OpClass.STORE):
-        if space == Space.SHARED:
+        if space == AddressSpace.SHARED:
             return "shared_load" if returns or opcode.op_class == OpClass.LOAD else "shared_store"
-        return "global_store" if space in (Space.GLOBAL, Space.LOCAL) else "alu"  # LDC and the like run as ALU
+        off_chip = space in (AddressSpace.GLOBAL, AddressSpace.LOCAL)
+        return "global_store" if off_chip else "alu"  # LDC and the like run as ALU
     return _KINDS.get(opcode.op_class, "alu")
 
 
 def _cause(opcode: Opcode, space: int) -> int:
     if is_cached(opcode.op_class, space) or opcode.op_class == OpClass.TEXTURE:
         return GLOBAL
-    return SHARED if space == Space.SHARED else COMPUTE
+    return SHARED if space == AddressSpace.SHARED else COMPUTE
 
 
 def _counts(run: WarpProfile, opcodes: list[Opcode], segments: Segments) -> dict[str, np.ndarray]:
@@ -275,7 +276,7 @@ def _counts(run: WarpProfile, opcodes: list[Opcode], segments: Segments) -> dict
         if is_cached(opcode.op_class, run.space[i]) and run.lanes[i]:
             b = bank_cycles(run.access[run.access_at[i] : run.access_at[i + 1]], banks)  # Eq. (11)'s b_k
             values["l1_bytes"][i] = b * L1_BANKS * L1_BANK_BYTES
-        elif run.space[i] == Space.SHARED:
+        elif run.space[i] == AddressSpace.SHARED:
             values["l1_bytes"][i] = opcode.shared_bytes * run.lanes[i] / WARP_SIZE
     return {"instructions": segments.count.astype(float)} | {name: segments.total(v) for name, v in values.items()}
 

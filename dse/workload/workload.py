@@ -14,7 +14,7 @@ from dse.workload.traced import TracedKernel
 
 
 @dataclass(frozen=True)
-class Memory:
+class MemoryFootprint:
     """Bytes that must fit the DRAM of one GPU."""
 
     weights: float = 0.0
@@ -49,7 +49,7 @@ class Workload:
     description: str
     operators: tuple[Operator, ...]
     phases: tuple[Phase, ...]
-    memory: Memory = field(default_factory=Memory)
+    memory: MemoryFootprint = field(default_factory=MemoryFootprint)
     gpus: int = 1
     tokens: float = 0.0
     engine: Engine | None = None

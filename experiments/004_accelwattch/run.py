@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from dse.power.accelwattch import AccelWattch, Target, constants, sheet_columns, superseded_idle_correction
+from dse.power.accelwattch import AccelWattch, TargetScaling, constants, sheet_columns, superseded_idle_correction
 from dse.power.counters import AccelWattchActivity, hw_activity
 from dse.power.static import CATEGORIES, StaticPower
 from dse.power.voltage import cubic_power, fit_cubic
@@ -35,7 +35,7 @@ def components(frame: pd.DataFrame, prefix: str) -> pd.DataFrame:
     return parts.rename(columns=lambda c: c.removeprefix(f"{prefix}_").removesuffix("_W"))
 
 
-def on_target(parts: pd.DataFrame, target: Target) -> pd.DataFrame:
+def on_target(parts: pd.DataFrame, target: TargetScaling) -> pd.DataFrame:
     """Component watts on another GPU."""
     scaled = target({part: parts[part].to_numpy() for part in parts})
     return pd.DataFrame({part: np.asarray(watts) for part, watts in scaled.items()}, index=parts.index)
@@ -64,14 +64,14 @@ def errors(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     with_counters = volta[volta["hw_total_W"].notna()].reset_index(drop=True)
     hybrid = modelled(with_counters, AccelWattch.variant("hybrid"))
     simulated = components(with_counters, "hybrid")["L2CP"]
-    node, idle = Target.at_node("tsmc_16ff"), superseded_idle_correction()
+    node, idle = TargetScaling.at_node("tsmc_16ff"), superseded_idle_correction()
     unscaled, ours = components(pascal, "sass_unscaled"), "our model"
-    scaled = on_target(unscaled, Target(dynamic=node.dynamic, idle=idle))
+    scaled = on_target(unscaled, TargetScaling(dynamic=node.dynamic, idle=idle))
     titan = components(pascal, "sass")
     with_static = scaled.assign(STATICP=titan["STATICP"])
-    turing_ptx = on_target(components(turing, "ptx"), Target(constant=constants()["turing_constant_ptx_sim"]))
-    turing_sass = on_target(components(turing, "sass"), Target(constant=constants()["turing_constant_sass_sim"]))
-    ptx = on_target(components(pascal, "ptx_unscaled"), Target(dynamic=node.dynamic, idle=idle))
+    turing_ptx = on_target(components(turing, "ptx"), TargetScaling(constant=constants()["turing_constant_ptx_sim"]))
+    turing_sass = on_target(components(turing, "sass"), TargetScaling(constant=constants()["turing_constant_sass_sim"]))
+    ptx = on_target(components(pascal, "ptx_unscaled"), TargetScaling(dynamic=node.dynamic, idle=idle))
     by_hand = "published components, our factors"
     hw = AccelWattch.variant("hw")
     rows = [
@@ -114,7 +114,7 @@ def _static(parts: pd.DataFrame, sm_scaling: str, sms: int) -> pd.DataFrame:
     """Component watts with another reading of how static power follows the SM count."""
     activity = AccelWattchActivity.of({}, cycles=1.0, clock_ghz=1.0, lanes=1.0, sm_count=sms)
     share = [StaticPower.from_table(sm_scaling=name).sm_share(activity) for name in (sm_scaling, "released")]
-    return on_target(parts, Target(static=share[0] / share[1]))
+    return on_target(parts, TargetScaling(static=share[0] / share[1]))
 
 
 def mape(parts: pd.DataFrame, frame: pd.DataFrame) -> float:
@@ -132,7 +132,7 @@ def shares(volta: pd.DataFrame) -> pd.DataFrame:
 def relative(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return measured and modelled power of one GPU relative to another, -1, and how often the signs agree."""
     factor = {"volta": 1.0, "pascal": 1.0, "turing": constants()["turing_constant_sass_sim"]}
-    ours = {gpu: on_target(components(frame, "sass"), Target(constant=factor[gpu])).sum(axis=1)
+    ours = {gpu: on_target(components(frame, "sass"), TargetScaling(constant=factor[gpu])).sum(axis=1)
             for gpu, frame in tables.items()}  # fmt: skip
     measured = {gpu: frame.set_index("kernel")["meas_W"] for gpu, frame in tables.items()}
     rows = []

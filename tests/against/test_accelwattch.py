@@ -14,7 +14,7 @@ import pytest
 
 from dse.power.accelwattch import (
     AccelWattch,
-    Target,
+    TargetScaling,
     by_component,
     constants,
     part_counters,
@@ -187,7 +187,7 @@ def test_simulated_variants_from_component_columns(variant, error):
 
 def pascal(variant: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Components scaled by our factors from the unscaled columns, and the sheet's scaled ones."""
-    target = Target(dynamic=Target.at_node("tsmc_16ff").dynamic, idle=superseded_idle_correction())
+    target = TargetScaling(dynamic=TargetScaling.at_node("tsmc_16ff").dynamic, idle=superseded_idle_correction())
     scaled = target(published(table("pascal"), f"{variant}_unscaled"))
     return {part: np.asarray(w) for part, w in scaled.items()}, published(table("pascal"), variant)
 
@@ -206,7 +206,7 @@ def test_pascal_error():
     ours, theirs = pascal("sass")
     assert mape(total(ours | {"STATICP": theirs["STATICP"]}), measured) == pytest.approx(10.99, abs=0.01)
     assert mape(total(ours), measured) == pytest.approx(10.96, abs=0.01)
-    only_dynamic = {p: np.asarray(w) for p, w in Target.at_node("tsmc_16ff")(unscaled).items()}
+    only_dynamic = {p: np.asarray(w) for p, w in TargetScaling.at_node("tsmc_16ff")(unscaled).items()}
     assert mape(total(unscaled), measured) == pytest.approx(12.84, abs=0.01)
     assert mape(total(only_dynamic), measured) == pytest.approx(12.10, abs=0.01)
 
@@ -217,7 +217,7 @@ def test_pascal_error():
 def test_turing_totals(variant, error, omitting):
     """The PTX sheet's total leaves out instruction buffer, L1I, L1D, texture and constant cache and shared memory."""
     frame = table("turing")
-    target = Target(constant=constants()[f"turing_constant_{variant}_sim"])
+    target = TargetScaling(constant=constants()[f"turing_constant_{variant}_sim"])
     parts = {part: np.asarray(watts) for part, watts in target(published(frame, variant)).items()}
     if omitting:
         parts = {p: w for p, w in parts.items() if p not in ("IBP", "ICP", "DCP", "TCP", "CCP", "SHRDP")}
@@ -235,5 +235,5 @@ def test_equations_9_and_10_taken_literally(gpu, sms, error):
     released, per_sm = StaticPower.from_table("released"), StaticPower.from_table("released", sm_scaling="per_sm")
     activity = AccelWattchActivity.of({"INT_ACC": 1.0}, cycles=1.0, clock_ghz=1.0, lanes=32.0, sm_count=sms)
     ratio = float(per_sm(activity) / released(activity))
-    parts = Target(constant=factor, static=ratio)(published(frame, "sass"))
+    parts = TargetScaling(constant=factor, static=ratio)(published(frame, "sass"))
     assert mape(total(parts), frame["meas_W"].to_numpy()) == pytest.approx(error, abs=0.05)

@@ -12,7 +12,7 @@ from dse.power.accelwattch import (
     PARTS,
     VARIANTS,
     AccelWattch,
-    Target,
+    TargetScaling,
     by_component,
     node_factor,
     part_counters,
@@ -152,14 +152,18 @@ def test_32_bit_is_close_to_64_bit():
 
 def test_target_multiplies_what_it_says():
     plain = model().watts_by_part(launch())
-    scaled = eqx.tree_at(lambda m: m.target, model(), Target(dynamic=2.0, idle=3.0, constant=5.0, static=7.0))
+    scaled = eqx.tree_at(lambda m: m.target, model(), TargetScaling(dynamic=2.0, idle=3.0, constant=5.0, static=7.0))
     for part, watts in scaled.watts_by_part(launch()).items():
         factor = {"IDLE_COREP": 3.0, "CONSTP": 5.0, "STATICP": 7.0}.get(part, 2.0)
         assert float(watts) == pytest.approx(factor * float(plain[part])), part
 
 
 def test_nodes():
-    assert float(Target.at_node("tsmc_16ff").dynamic) == pytest.approx(0.82 / 0.77) == pytest.approx(1.0649, abs=5e-5)
+    assert (
+        float(TargetScaling.at_node("tsmc_16ff").dynamic)
+        == pytest.approx(0.82 / 0.77)
+        == pytest.approx(1.0649, abs=5e-5)
+    )
     assert node_factor("tsmc_16ff") == node_factor("samsung_14") == 0.82
     assert superseded_idle_correction() == pytest.approx(3.8536, abs=5e-5)
     processes = {row["process"] for row in read_table("process/nodes.csv")}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import preset_sheet
-from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, Draw, at_clock, shadow_of, sustain
+from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, VoltageLine, at_clock, shadow_of, sustain
 from dse.power.power import COMPONENTS, Power
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.timing import CAUSES, Timing
@@ -29,7 +29,7 @@ def timing(clock=1.8, **causes):
 
 
 def draw(slope=1.0, floor=0.5, requested=1.0):
-    return Draw(*(jnp.asarray(x) for x in (requested, slope, floor)))
+    return VoltageLine(*(jnp.asarray(x) for x in (requested, slope, floor)))
 
 
 jitted = quick_jit(sustain)
@@ -121,7 +121,7 @@ def test_gradients_pass_through_the_solution(limit):
     def found(x):
         watts = power(**dict(zip(WATTS, x, strict=False)))
         stack = timing(selected=6e5, dram_bandwidth=4e5)
-        answer = sustain(Draw(x[7], x[8], jnp.asarray(0.5)), watts, stack, x[6], jnp.asarray(0.01))
+        answer = sustain(VoltageLine(x[7], x[8], jnp.asarray(0.5)), watts, stack, x[6], jnp.asarray(0.01))
         return jnp.stack([answer.clock, answer.power.watts, answer.timing.nanoseconds])
 
     with jax.enable_x64(True):

@@ -16,7 +16,7 @@ from dse.power.activity import activity, traced_activity
 from dse.power.cap import at_clock, at_paces, shadow_between, shadow_of
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
-from dse.power.sequence import Sequence, in_sequence
+from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
 from dse.timing.trace_profile import traced_workload
@@ -59,11 +59,11 @@ def judged(numbers=H200) -> tuple[Timing, Power]:
 
 
 @partial(jax.jit, static_argnames="limit")
-def in_turn(timing: Timing, power: Power, repeats: Array, gpu: Gpu, limit: bool) -> Sequence:
+def in_turn(timing: Timing, power: Power, repeats: Array, gpu: Gpu, limit: bool) -> LaunchSequence:
     return in_sequence(PowerChoice(CHOICE.model, limit), timing, power, repeats, gpu)
 
 
-def sequence(repeats, numbers=H200, limit: bool = True) -> Sequence:
+def sequence(repeats, numbers=H200, limit: bool = True) -> LaunchSequence:
     return in_turn(*judged(numbers), jnp.asarray(repeats, float), record(numbers), limit)
 
 
@@ -128,7 +128,7 @@ def test_a_batch_equals_single_designs() -> None:
         assert float(whole.joules[number]) == pytest.approx(float(sequence([1.0, 4.0], design).joules), rel=1e-5)
 
 
-def waited(repeats, host: Host | None, numbers=H200, limit: bool = True) -> Sequence:
+def waited(repeats, host: Host | None, numbers=H200, limit: bool = True) -> LaunchSequence:
     timing, power = judged(numbers)
     return in_sequence(PowerChoice(CHOICE.model, limit), timing, power, jnp.asarray(repeats), record(numbers), host)
 

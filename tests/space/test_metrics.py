@@ -3,9 +3,9 @@
 import pytest
 
 from dse.space.metrics import energy_metrics, time_metrics
-from dse.workload.workload import Memory, Phase, Workload
+from dse.workload.workload import MemoryFootprint, Phase, Workload
 
-PAIR = Workload("w", "", (), (Phase("prefill", 1.0), Phase("decode", 9.0)), Memory(0.0, 0.0, 0.0), 2, 40.0)
+PAIR = Workload("w", "", (), (Phase("prefill", 1.0), Phase("decode", 9.0)), MemoryFootprint(0.0, 0.0, 0.0), 2, 40.0)
 TIMES = {"prefill": 100.0, "decode": 20.0}
 
 

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import pytest
 
 from dse.timing.contention import queueing
-from dse.timing.memory import Memory
+from dse.timing.memory import MemoryPath
 
-MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 300.0, 0.5, 1e6, 0.001, 0.002, 1e6)))
+MEMORY = MemoryPath(*map(jnp.asarray, (500.0, 40.0, 200.0, 300.0, 0.5, 1e6, 0.001, 0.002, 1e6)))
 UNLIMITED = jnp.asarray(1e9)
 
 

@@ -5,12 +5,12 @@ import pytest
 
 from dse.hardware.presets import load_gpu
 from dse.timing.interval import Hiding, Latencies, Resident, busiest_pipe, interval_cycles, own_stalls, structural
-from dse.timing.memory import Memory
+from dse.timing.memory import MemoryPath
 from dse.workload.kernel import Interval
 
 A100 = load_gpu("a100_sxm_80gb")
 LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))
-MEMORY = Memory(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0, 1e6)))
+MEMORY = MemoryPath(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0, 1e6)))
 
 
 def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, **switches):

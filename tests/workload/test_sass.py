@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dse.errors import InputError
 from dse.workload.sass import read_directory
-from dse.workload.sass_opcodes import OpClass, Space, Unit, decode_opcode
+from dse.workload.sass_opcodes import AddressSpace, OpClass, Unit, decode_opcode
 from dse.workload.sass_reader import KernelStream
 from tests.workload.traces import kernel_text, write_directory
 
@@ -41,7 +41,7 @@ def instructions(folder: Path) -> list[dict]:
                             "warp": warp,
                             "pc": int(c.pc[row]),
                             "opcode": stream.opcodes[c.opcode[row]].text,
-                            "space": Space(c.space[row]),
+                            "space": AddressSpace(c.space[row]),
                             "sources": c.sources[row, : c.source_count[row]].tolist(),
                             "addresses": [] if at < 0 else c.address[at : at + lanes].tolist(),
                         }
@@ -60,7 +60,13 @@ def test_address_modes_and_spaces(tmp_path: Path) -> None:
     assert rows[2]["addresses"] == [base, base + 0x100, base + 8, 0x20]
     local = 0x7F0002000000
     assert rows[3]["addresses"] == [local + d for d in (0, 4, 0, 8, 24, 28, 32, 36)]
-    assert [row["space"] for row in rows] == [Space.NONE, Space.GLOBAL, Space.GLOBAL, Space.LOCAL, Space.NONE]
+    assert [row["space"] for row in rows] == [
+        AddressSpace.NONE,
+        AddressSpace.GLOBAL,
+        AddressSpace.GLOBAL,
+        AddressSpace.LOCAL,
+        AddressSpace.NONE,
+    ]
     assert rows[0]["sources"] == [1, 2, 3]
 
 
