@@ -13,7 +13,7 @@ from dse.calibrate import board_fit
 from dse.calibrate.board_fit import PRIOR_WEIGHT, SETTLED_US
 from dse.calibrate.device_models import device_models, device_names
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, mean_interval
-from dse.calibrate.launches import Rows, load_rows
+from dse.calibrate.launches import MeasuredLaunches, load_rows
 from dse.calibrate.measured import read_operators, refuse_one_family, tensor_parallel
 from dse.calibrate.power_answer import Answer
 from dse.calibrate.power_fit import Coefficient
@@ -144,7 +144,7 @@ def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> Uncertainty:
     return Uncertainty(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
 
 
-def _fits(rows: Rows) -> tuple[_Fit, np.ndarray]:
+def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
     """The fit, and bootstrap draws of its coefficients.
 
     The strength of a fold is chosen among the other folds, so that a row's family is seen by no choice.
@@ -168,7 +168,7 @@ def _folds(families: pd.Series) -> np.ndarray:
     return families.map({name: place % FOLDS for place, name in enumerate(order)}).to_numpy()
 
 
-def _ratios(rows: Rows, fold: np.ndarray, outs: list[frozenset[int]], fits: np.ndarray) -> _Fit:
+def _ratios(rows: MeasuredLaunches, fold: np.ndarray, outs: list[frozenset[int]], fits: np.ndarray) -> _Fit:
     measured = rows.table["power_w"].to_numpy()
     start = board_fit.prior_model()
 

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 
 from dse.calibrate.fit import descend
-from dse.calibrate.launches import Rows, taken
+from dse.calibrate.launches import MeasuredLaunches, taken
 from dse.calibrate.loss import absolute, weighted_mean
 from dse.compiling import derivatives_quick_to_compile, quick_filter_jit, quick_to_compile
 from dse.hardware.gpu import Gpu
@@ -63,7 +63,7 @@ def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> 
     return jax.vmap(one)(counts, timing)
 
 
-def watts_of(model: BoardPower, rows: Rows, own_time: bool = False) -> np.ndarray:
+def watts_of(model: BoardPower, rows: MeasuredLaunches, own_time: bool = False) -> np.ndarray:
     """Predicted watts at the measured time, or at the timing model's own."""
     counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
     return np.asarray(_predicted(model, counts, timing, rows.gpu))
@@ -95,8 +95,8 @@ def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weig
     return jax.lax.map(one, (weights, strength, pair_weights))
 
 
-def fit_batch(rows: Rows, weights: np.ndarray, strength: np.ndarray, free: tuple[str, ...] = FREE,
-              start: BoardPower | None = None, pairs: Rows | None = None,
+def fit_batch(rows: MeasuredLaunches, weights: np.ndarray, strength: np.ndarray, free: tuple[str, ...] = FREE,
+              start: BoardPower | None = None, pairs: MeasuredLaunches | None = None,
               pair_weights: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
     """Return the coefficients (fits, free) for ``weights`` (fits, rows) and ``strength`` (fits,), in one compiled call.
 
@@ -121,15 +121,16 @@ def fit_batch(rows: Rows, weights: np.ndarray, strength: np.ndarray, free: tuple
     ))  # fmt: skip
 
 
-def fit(rows: Rows, keep: np.ndarray, pairs: Rows | None = None, keep_pairs: np.ndarray | None = None,
-        free: tuple[str, ...] = FREE, start: BoardPower | None = None) -> dict[str, float]:  # fmt: skip
+def fit(rows: MeasuredLaunches, keep: np.ndarray, pairs: MeasuredLaunches | None = None,
+        keep_pairs: np.ndarray | None = None, free: tuple[str, ...] = FREE, start: BoardPower | None = None
+        ) -> dict[str, float]:  # fmt: skip
     """Fitted values of ``free``; ``keep`` weighs the rows (a bootstrap repeats some)."""
     kept = None if keep_pairs is None else np.asarray(keep_pairs, float)[None]
     found = fit_batch(rows, np.asarray(keep, float)[None], np.array([PRIOR_WEIGHT]), free, start, pairs, kept)
     return dict(zip(free, found[0].tolist(), strict=True))
 
 
-def data_share(rows: Rows, values: np.ndarray, strength: float, free: tuple[str, ...] = FREE) -> np.ndarray:
+def data_share(rows: MeasuredLaunches, values: np.ndarray, strength: float, free: tuple[str, ...] = FREE) -> np.ndarray:
     """Return for each coefficient the part of its answer that comes from the data, 0 (the prior) to 1.
 
     The diagonal of the resolution matrix, with Gauss and Newton's curvature of the mean absolute error.

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.engine_answer import Cost, EngineAnswer, Errors
+from dse.calibrate.engine_answer import EngineAnswer, EngineCost, Errors
 from dse.calibrate.engine_fit import Runs, fits, measured_runs
 from dse.calibrate.measured import OperatorTable, notes_of_gpus, read_times
 from dse.calibrate.residuals import quantiles
@@ -181,7 +181,7 @@ def _held(runs: Runs, seen: np.ndarray, eager: bool) -> dict[str, str]:
     return {name: why for name, why in reasons.items() if why}
 
 
-def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> tuple[Cost, ...]:
+def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> tuple[EngineCost, ...]:
     """The costs, with intervals by a bootstrap over shape families."""
     free = [name for name in COSTS if name not in held]
     kept = {name: 0.0 if name == "launch_us" else getattr(base, name) for name in held}
@@ -195,5 +195,5 @@ def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> 
     for name in COSTS:
         ends = np.quantile(found[name][1:], (0.025, 0.975))
         value, low, high = (float(x) if x > NOTHING else 0.0 for x in (found[name][0], *ends))
-        costs.append(Cost(name, value, units[name], low, high, held.get(name, "")))
+        costs.append(EngineCost(name, value, units[name], low, high, held.get(name, "")))
     return tuple(costs)

@@ -20,7 +20,7 @@ are at most a point worse than what they start from (:data:`dse.calibrate.timing
 
 
 @dataclass(frozen=True)
-class Cost:
+class EngineCost:
     """One cost of an engine: its ``value`` with the ends of its 95 % interval, or why the runs do not tell it."""
 
     name: str
@@ -58,7 +58,7 @@ class EngineAnswer:
     rows: int
     rows_left_out: int
     different_left_out: int
-    costs: tuple[Cost, ...]
+    costs: tuple[EngineCost, ...]
     errors: Errors
     low: float
     high: float

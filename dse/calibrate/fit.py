@@ -74,7 +74,7 @@ class Ranges(NamedTuple):
         return max(age(i) for i in range(len(self.parent)))
 
 
-class Linear(NamedTuple):
+class LinearProblem(NamedTuple):
     """A model that is linear in its coefficients, with measured rows: watts = offset + design @ coefficients.
 
     ``design`` has shape (rows, coefficients) [W per unit of the coefficient], ``offset`` and ``measured`` (rows,) [W].
@@ -102,7 +102,7 @@ class Linear(NamedTuple):
         return self.misfit(coefficients, weights, bend) + 0.5 * strength * jnp.sum(away**2)
 
 
-class Fitted(NamedTuple):
+class Fits(NamedTuple):
     """Fits of a batch: coefficients (batch, coefficients), objectives (batch,), norms of the last gradients, steps."""
 
     coefficients: Array
@@ -112,29 +112,29 @@ class Fitted(NamedTuple):
 
 
 @cache
-def _compiled() -> Callable[..., Fitted]:
+def _compiled() -> Callable[..., Fits]:
     """Return :func:`_solve` compiled: every shape of a problem compiles anew, and longer than its fits take to run."""
     return jax.jit(_solve, static_argnames=("bend", "parent"), compiler_options=quick_to_compile())
 
 
 def _solve(
-    problem: Linear, start: Array, weights: Array, strength: Array, bend: float | None, parent: tuple[int, ...]
-) -> Fitted:
+    problem: LinearProblem, start: Array, weights: Array, strength: Array, bend: float | None, parent: tuple[int, ...]
+) -> Fits:
     problem = problem._replace(ranges=problem.ranges._replace(parent=parent))
     theta = problem.ranges.parameters(start)
 
-    def one(weights: Array, strength: Array) -> Fitted:
+    def one(weights: Array, strength: Array) -> Fits:
         def objective(theta: Array) -> Array:
             return problem.objective(problem.ranges.values(theta), weights, strength, bend)
 
         found, value, norm, steps = quasi_newton(objective, theta)
-        return Fitted(problem.ranges.values(found), value, norm, steps)
+        return Fits(problem.ranges.values(found), value, norm, steps)
 
     # Vectors of CHUNK fits: each ends when its slowest fit does, and its memory stays in the cache.
     return jax.lax.map(lambda fit: one(*fit), (weights, strength), batch_size=CHUNK)
 
 
-def solve(problem: Linear, start: Array, weights: Array, strength: Array, bend: float | None) -> Fitted:
+def solve(problem: LinearProblem, start: Array, weights: Array, strength: Array, bend: float | None) -> Fits:
     """Fit a linear model to every row of ``weights`` (batch, rows) with ``strength`` (batch,), in one compiled call."""
     held = problem._replace(ranges=problem.ranges._replace(parent=()))  # integers are no operands of a gradient
     count = len(strength)

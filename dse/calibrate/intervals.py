@@ -7,7 +7,7 @@ import jax
 import numpy as np
 from jax import Array
 
-from dse.calibrate.fit import Linear
+from dse.calibrate.fit import LinearProblem
 
 PERCENTILES = (2.5, 97.5)
 
@@ -45,7 +45,7 @@ class Identified(NamedTuple):
     condition: float
 
 
-def identified(problem: Linear, at: Array, weights: Array, strength: float, bend: float | None) -> Identified:
+def identified(problem: LinearProblem, at: Array, weights: Array, strength: float, bend: float | None) -> Identified:
     """Return what the Hessian of the misfit at a fit says: diagonal of (H + prior)^-1 H, the resolution matrix."""
     data = np.asarray(jax.hessian(lambda x: problem.misfit(x, weights, bend))(at))
     prior = strength * np.asarray(problem.prior.T @ problem.prior)

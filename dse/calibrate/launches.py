@@ -17,7 +17,7 @@ from dse.timing.timing import Timing, TimingModel
 from dse.workload.measured_operator import family
 
 
-class Rows(NamedTuple):
+class MeasuredLaunches(NamedTuple):
     """Measured launches of one GPU: the table, their activities and timings (rows,), at the measured time and at the
     model's own."""
 
@@ -29,7 +29,9 @@ class Rows(NamedTuple):
     own_timing: Timing
 
 
-def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: Skipped, model: TimingModel | None = None) -> Rows | None:
+def load_rows(
+    table: pd.DataFrame, sheet: GpuSheet, skipped: Skipped, model: TimingModel | None = None
+) -> MeasuredLaunches | None:
     """Rows of a measured table on a GPU: the candidate that the timing ``model`` (None: AMALI uncalibrated) finds
     fastest stands for each.
 
@@ -42,7 +44,7 @@ def load_rows(table: pd.DataFrame, sheet: GpuSheet, skipped: Skipped, model: Tim
     at_measured = found.timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / found.timing.microseconds)
     counts = jax.vmap(lambda kernel, timing: activity(kernel, timing, found.gpu))
     activities = [counts(found.kernels, timing) for timing in (at_measured, found.timing)]
-    return Rows(table, found.gpu, activities[0], at_measured, activities[1], found.timing)
+    return MeasuredLaunches(table, found.gpu, activities[0], at_measured, activities[1], found.timing)
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

@@ -38,7 +38,7 @@ LIKE_ANOTHER = 0.8
 ON_GPUS = tuple(op for op in RUNS if op != FORWARD)
 """Runs whose layers several GPUs may share."""
 
-SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
+KNOWN_SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
 """Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
 operators."""
 
@@ -207,9 +207,9 @@ def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> p
     """Return a table of operators with every column: those of shapes that none of its operators has stay empty."""
     needed = [c for c in columns if c not in SHAPE_COLUMNS]
     missing = [c for c in needed if c not in frame.columns]
-    if missing or not any(set(shape) <= set(frame.columns) for shape in SHAPES):
+    if missing or not any(set(shape) <= set(frame.columns) for shape in KNOWN_SHAPES):
         found = f"no column {', '.join(missing)}" if missing else "no columns of a shape"
-        shapes = "; ".join(", ".join(shape) for shape in SHAPES)
+        shapes = "; ".join(", ".join(shape) for shape in KNOWN_SHAPES)
         raise InputError(f"{path}: {found}; the table needs {', '.join(needed)} and its operators' shapes ({shapes})")
     frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
     _require(path, frame, columns)

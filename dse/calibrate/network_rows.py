@@ -18,7 +18,7 @@ from dse.timing.timing import TimingModel
 from dse.workload.engine import COSTS, Engine, host_of
 from dse.workload.operator import fastest
 
-SHAPES = 32
+TIMED_TOGETHER = 32
 """Operators of a run that are timed together are filled up to a multiple of this, for few compiled programs."""
 
 
@@ -126,7 +126,7 @@ def run_stack(model: TimingModel, rows: NetworkRows, places: np.ndarray, row: in
     turn = rows.engines[row].turn
     every = [(s.places, s.repeats * s.runs * (turn if s.others else 1.0)) for s in rows.steps[row]]
     used, weights = (np.concatenate(x) for x in zip(*every, strict=True))
-    used, weights = (np.pad(x, (0, -len(x) % SHAPES)) for x in (used, weights))
+    used, weights = (np.pad(x, (0, -len(x) % TIMED_TOGETHER)) for x in (used, weights))
     kernels = jax.tree.map(lambda x: x[places[used]], rows.operators.kernels)
     timing = timings(model, kernels, jax.tree.map(lambda x: x[used], rows.operators.gpus))
     stack = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}

@@ -55,7 +55,7 @@ HELP = (
 
 
 @dataclass(frozen=True)
-class Launch:
+class ProfiledLaunch:
     """One profiled kernel: ``us`` [us], the innermost NVTX range that states a shape, the device if it is named."""
 
     number: str
@@ -125,12 +125,14 @@ def _rows(path: Path) -> tuple[list[str], list[str], list[dict[str, str]]]:
     return header, units, [dict(zip(header, row, strict=True)) for row in rows if row[number].strip()]
 
 
-def _wide(path: Path, header: Sequence[str], units: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[Launch]:
+def _wide(
+    path: Path, header: Sequence[str], units: Sequence[str], rows: Sequence[Mapping[str, str]]
+) -> list[ProfiledLaunch]:
     unit = units[header.index(TIME)].strip()
     return [_launch(path, row, row[TIME], unit) for row in rows]
 
 
-def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[Launch]:
+def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[ProfiledLaunch]:
     missing = [name for name in ("Metric Unit", "Metric Value") if name not in header]
     if missing:
         raise InputError(f"{path}: no column {', '.join(missing)}; export with 'ncu --csv', or '--page raw'")
@@ -163,7 +165,7 @@ def _by_launch(rows: Sequence[Mapping[str, str]]) -> list[list[Mapping[str, str]
     return launches
 
 
-def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> Launch:
+def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> ProfiledLaunch:
     if unit not in UNITS_US:
         raise InputError(f"{path}: {TIME} is in {unit!r}; {accepted(unit, UNITS_US)} (a row of units, or Metric Unit)")
     try:
@@ -172,7 +174,7 @@ def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> Launch:
         raise InputError(f"{path}: kernel {row['ID']}: {TIME} is {time!r}; give a number") from None
     ranges = next((text for name, text in row.items() if RANGES in name.lower()), "")
     device = row.get(NAME, "").strip() or f"{UNNAMED_GPU}{row.get('CC', '').strip() or 'unknown'}"
-    return Launch(
+    return ProfiledLaunch(
         row["ID"], row["Kernel Name"], row.get("Grid Size", ""), row.get("Block Size", ""), us, _range(ranges), device
     )
 
@@ -182,9 +184,9 @@ def _range(text: str) -> str:
     return next((found.group(0) for found in reversed(list(re.finditer(r"\w+(?: \w+=[\w.-]+)+", text)))), "")
 
 
-def _from_ranges(path: Path, launches: Sequence[Launch]) -> list[dict[str, object]]:
+def _from_ranges(path: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
     """Rows by NVTX ranges, the kernels of one operation added up."""
-    groups: list[list[Launch]] = []
+    groups: list[list[ProfiledLaunch]] = []
     for launch in launches:
         same = bool(groups and launch.range) and launch.range == groups[-1][-1].range
         if same and launch.kernel != groups[-1][0].kernel:
@@ -214,7 +216,7 @@ def _number(where: str, value: str) -> float:
         raise InputError(f"{where} is {value!r}; give a number") from None
 
 
-def _from_table(path: Path, beside: Path, launches: Sequence[Launch]) -> list[dict[str, object]]:
+def _from_table(path: Path, beside: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
     """Rows by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
     table = read_csv(beside, words=("ID", *WORDS))
     refuse_capitals(beside, table.columns, SHAPED)
@@ -238,7 +240,7 @@ def _from_table(path: Path, beside: Path, launches: Sequence[Launch]) -> list[di
     return [_row([launch], words) for launch, words in zip(launches, said, strict=True)]
 
 
-def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[Launch]) -> list[str]:
+def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[ProfiledLaunch]) -> list[str]:
     """The column ID of a table of shapes; raises InputError where it does not tell one kernel from another."""
     numbers = [launch.number for launch in launches]
     again = next((number for number, count in Counter(numbers).items() if count > 1), None)
@@ -252,7 +254,7 @@ def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[Launch]) -
     return list(ids)
 
 
-def _row(group: Sequence[Launch], said: Mapping[str, object]) -> dict[str, object]:
+def _row(group: Sequence[ProfiledLaunch], said: Mapping[str, object]) -> dict[str, object]:
     """A row of the measured table of the launches of one operation."""
     first = group[0]
     notes = f"kernel={first.kernel}; grid={first.grid}; block={first.block}; kernels={len(group)}; ID={first.number}"

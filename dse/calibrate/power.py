@@ -7,7 +7,7 @@ from typing import Any
 from dse.calibrate.board import calibrate_board
 from dse.calibrate.measured import read_kernels, table_kind
 from dse.calibrate.power_answer import Answer
-from dse.calibrate.power_fit import CLASSES, HEADLINE, Judged, coefficients, judge
+from dse.calibrate.power_fit import CLASSES, HEADLINE, JudgedClass, coefficients, judge
 from dse.errors import InputError
 
 Told = Callable[[int], None]
@@ -55,7 +55,7 @@ def _kernels(path: Path, variant: str, told: Told) -> Answer:
     )  # fmt: skip
 
 
-def model_row(judged: Judged) -> dict[str, Any]:
+def model_row(judged: JudgedClass) -> dict[str, Any]:
     """One model's errors [%], with the 95 % interval of its leave-one-benchmark-out error over benchmarks."""
     return {
         "name": judged.name, "meaning": CLASSES[judged.name], "train": judged.train,
@@ -65,7 +65,7 @@ def model_row(judged: Judged) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(parts: Iterator[Judged], told: Told) -> Iterator[Judged]:
+def _told(parts: Iterator[JudgedClass], told: Told) -> Iterator[JudgedClass]:
     for part in parts:
         yield part
         told(1)

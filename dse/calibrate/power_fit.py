@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
-from dse.calibrate.fit import Fitted, Linear, Ranges, solve
+from dse.calibrate.fit import Fits, LinearProblem, Ranges, solve
 from dse.calibrate.holdout import Folds
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, identified, mean_interval, probability_lower
 from dse.calibrate.loss import BEND
@@ -65,17 +65,17 @@ class Problem:
 
     names: tuple[str, ...]
     units: tuple[str, ...]
-    linear: Linear
+    linear: LinearProblem
     start: np.ndarray
     strengths: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedClass:
     """A model class judged; errors are mean |predicted / measured - 1| [%], watts of shape (kernels,).
 
     ``out_watts``: every kernel predicted by the fit that has not seen its benchmark; ``strength`` is that of the fit to
-    all rows, chosen by leave-one-benchmark-out; ``fitted`` and ``problem`` are None for classes without coefficients.
+    all rows, chosen by leave-one-benchmark-out; ``coefficients`` and ``problem`` are None for classes without any.
     """
 
     name: str
@@ -161,7 +161,7 @@ def _problem(
     prior = np.zeros((1, len(names))) if prior is None else prior
     center = np.zeros(1) if center is None else center
     numbers = [jnp.asarray(x, float) for x in (design, offset, table.watts, prior, center)]
-    linear = Linear(numbers[0], numbers[1], numbers[2], ranges, numbers[3], numbers[4])
+    linear = LinearProblem(numbers[0], numbers[1], numbers[2], ranges, numbers[3], numbers[4])
     return Problem(names, units or ("1",) * len(names), linear, np.ones(len(names)), strengths)
 
 
@@ -192,7 +192,7 @@ def _energies(variant: str) -> dict[str, float]:
 # ---- the judgement
 
 
-def judge(name: str, table: KernelTable) -> Judged:
+def judge(name: str, table: KernelTable) -> JudgedClass:
     """Fit one of CLASSES and judge it by nested leave-one-out; 64-bit, all folds in one compiled call."""
     with jax.enable_x64(True):
         folds = Folds.of(table.groups)
@@ -225,7 +225,7 @@ def problem_of(name: str, table: KernelTable) -> Problem:
     return makers[name](table)
 
 
-def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend: float | None) -> Judged:
+def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend: float | None) -> JudgedClass:
     fits, levels = len(folds.weights), len(problem.strengths)
     # Fits of one strength stand together: they take about equally many steps.
     found = fit_all(problem, np.tile(folds.weights, (levels, 1)), np.repeat(problem.strengths, fits), bend)
@@ -255,7 +255,7 @@ def _between(strengths: tuple[float, ...], watts: np.ndarray) -> tuple[list[floa
     return np.exp(finer).tolist(), PchipInterpolator(at, watts, axis=1)(finer)
 
 
-def fit_all(problem: Problem, weights: np.ndarray, strengths: np.ndarray, bend: float | None = BEND) -> Fitted:
+def fit_all(problem: Problem, weights: np.ndarray, strengths: np.ndarray, bend: float | None = BEND) -> Fits:
     """Fit a problem to each row of ``weights`` (fits, rows) with its strength (fits,), in one compiled call."""
     return solve(problem.linear, jnp.asarray(problem.start), jnp.asarray(weights), jnp.asarray(strengths), bend)
 
@@ -269,11 +269,11 @@ def _means(table: KernelTable, folds: Folds) -> tuple[np.ndarray, np.ndarray, np
 
 def _judged(
     name: str, table: KernelTable, watts: np.ndarray, kernel_watts: np.ndarray, out_watts: np.ndarray, **rest
-) -> Judged:
+) -> JudgedClass:
     errors = [100 * np.abs(w / table.watts - 1) for w in (watts, kernel_watts, out_watts)]
     published = 100 * np.abs(sum(table.parts.values(), np.zeros(len(table.watts))) / table.watts - 1)
     train, kernel_out, benchmark_out = (float(e.mean()) for e in errors)
-    return Judged(
+    return JudgedClass(
         name, train, kernel_out, benchmark_out, mean_interval(errors[2], table.groups),
         probability_lower(errors[2], published, table.groups), watts, kernel_watts, out_watts, **rest,
     )  # fmt: skip
@@ -299,7 +299,7 @@ class Coefficient:
         return self.share >= 0.5
 
 
-def coefficients(judged: Judged, table: KernelTable, draws: int = 200) -> tuple[list[Coefficient], float]:
+def coefficients(judged: JudgedClass, table: KernelTable, draws: int = 200) -> tuple[list[Coefficient], float]:
     """Return the coefficients of a judged class with intervals, and the condition number of the misfit's Hessian."""
     assert judged.problem is not None and judged.coefficients is not None
     bend = bend_of(judged.name)

@@ -10,8 +10,7 @@ import pandas as pd
 from jax import Array
 
 from dse.calibrate.device_models import DeviceModel
-from dse.calibrate.network_rows import SHAPES as FILLED
-from dse.calibrate.network_rows import NetworkRows, network_rows, predicted_runs
+from dse.calibrate.network_rows import TIMED_TOGETHER, NetworkRows, network_rows, predicted_runs
 from dse.calibrate.network_steps import Step
 from dse.calibrate.timed import can_run, timings
 from dse.compiling import quick_filter_jit
@@ -72,7 +71,7 @@ class _Board:
     def _step(self, step: Step, engine: Engine, stretch: float) -> tuple[float, float]:
         """Energy [J] and time [s] of one pass."""
         host = engine.host(float(step.repeats.sum()), step.reductions, step.requests, step.prompts)
-        fill = -len(step.places) % FILLED
+        fill = -len(step.places) % TIMED_TOGETHER
         used, repeats = np.pad(step.places, (0, fill)), np.pad(step.repeats, (0, fill))
         kernels = jax.tree.map(lambda x: x[self.places[used]], self.rows.operators.kernels)
         timing = timings(self.timing, kernels, jax.tree.map(lambda x: x[used], self.rows.operators.gpus))

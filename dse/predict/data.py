@@ -12,7 +12,7 @@ from dse.compiling import quick_to_compile
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
 from dse.predict.features import DEMANDS, demands, operand_bytes
-from dse.predict.kernels import Launches, load_launches
+from dse.predict.kernels import TimedLaunches, load_launches
 from dse.predict.predictors import Rows
 from dse.predict.table import MeasuredTable
 from dse.skipped import Skipped, why_skipped
@@ -62,7 +62,7 @@ class Learnable:
         return self.x[:, -1]
 
 
-def learnable(launches: Launches) -> Learnable:
+def learnable(launches: TimedLaunches) -> Learnable:
     """Return the features and measured cycles of launches."""
     gpu = launches.gpu
 

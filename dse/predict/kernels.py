@@ -16,7 +16,7 @@ from dse.workload.kernel import Kernel
 from dse.workload.measured_operator import none_runs, operator_on
 
 
-class Launches(NamedTuple):
+class TimedLaunches(NamedTuple):
     """Measured launches on one GPU: rows, the kernel that the timing model finds fastest for each, and its timing."""
 
     frame: pd.DataFrame
@@ -25,7 +25,7 @@ class Launches(NamedTuple):
     timing: Timing
 
 
-def load_launches(frame: pd.DataFrame, sheet: GpuSheet, model: TimingModel, skipped: Skipped) -> Launches | None:
+def load_launches(frame: pd.DataFrame, sheet: GpuSheet, model: TimingModel, skipped: Skipped) -> TimedLaunches | None:
     """Return the launches of a GPU's rows; those without a kernel that it runs count in ``skipped``.
 
     None where no row is left.
@@ -45,4 +45,4 @@ def load_launches(frame: pd.DataFrame, sheet: GpuSheet, model: TimingModel, skip
     skipped.update(counted(none_runs(row, sheet.title) for row in frame[~runs].itertuples()))
     if not runs.any():
         return None
-    return Launches(frame[runs].reset_index(drop=True), gpu, *jax.tree.map(lambda x: x[runs], (kernels, timing)))
+    return TimedLaunches(frame[runs].reset_index(drop=True), gpu, *jax.tree.map(lambda x: x[runs], (kernels, timing)))

@@ -8,7 +8,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
 from dse.predict.features import features
-from dse.predict.predictors import Fitted
+from dse.predict.predictors import FittedPredictor
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
@@ -56,7 +56,7 @@ class Predicted(TimingModel):
     """
 
     base: TimingModel = eqx.field(default_factory=Amali)
-    predictors: tuple[Fitted, ...] = ()
+    predictors: tuple[FittedPredictor, ...] = ()
     kinds: tuple[int, ...] = eqx.field(default=(), static=True)
     types: tuple[int, ...] = eqx.field(default=(), static=True)
     with_base: tuple[bool, ...] = eqx.field(default=(), static=True)

@@ -50,7 +50,7 @@ class Forest(eqx.Module):
         return jnp.exp(jnp.mean(self.value[trees, leaves]))
 
 
-class Network(eqx.Module):
+class Perceptron(eqx.Module):
     """A multilayer perceptron on standardised logarithms, its answer kept within what training saw, times RANGE."""
 
     centre: Array
@@ -109,7 +109,7 @@ def forest_record(forest: Any) -> Forest:
     return Forest(at, threshold, below, above, value, max(tree.max_depth for tree in trees))
 
 
-def fit_network(x: np.ndarray, y: np.ndarray) -> Network:
+def fit_network(x: np.ndarray, y: np.ndarray) -> Perceptron:
     """Return a small network, fitted by L-BFGS from a fixed seed."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.neural_network import MLPRegressor
@@ -125,4 +125,4 @@ def fit_network(x: np.ndarray, y: np.ndarray) -> Network:
     ends = target.min() - np.log(RANGE), target.max() + np.log(RANGE)
     arrays = [jnp.asarray(part) for part in (centre, spread)]
     weights, biases = (tuple(jnp.asarray(p) for p in parts) for parts in (network.coefs_, network.intercepts_))
-    return Network(arrays[0], arrays[1], weights, biases, jnp.asarray(ends[0]), jnp.asarray(ends[1]))
+    return Perceptron(arrays[0], arrays[1], weights, biases, jnp.asarray(ends[0]), jnp.asarray(ends[1]))

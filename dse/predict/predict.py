@@ -15,7 +15,7 @@ from dse.predict.model import KINDS, Predicted, type_of
 from dse.predict.predictors import PREDICTORS
 from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
 from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
-from dse.predict.transfer import MIN_ROWS, Judged, Transfer, transfer
+from dse.predict.transfer import MIN_ROWS, JudgedPredictor, Transfer, transfer
 from dse.skipped import Skipped, why_skipped
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
@@ -47,7 +47,7 @@ class PredictAnswer:
     skipped: dict[str, int]
     doubted: bool = False
 
-    def model(self, choose: Callable[[Transfer], Judged] = lambda found: found.chosen) -> Predicted:
+    def model(self, choose: Callable[[Transfer], JudgedPredictor] = lambda found: found.chosen) -> Predicted:
         """Return the chosen predictors as one timing model.
 
         Each kind of kernel and data type has the operator's with most rows; all others have the base's timing.
@@ -240,12 +240,12 @@ def _group(op: str, dtype: str, found: Transfer, doubted: bool) -> dict[str, Any
     }  # fmt: skip
 
 
-def ranked(found: Transfer) -> list[Judged]:
+def ranked(found: Transfer) -> list[JudgedPredictor]:
     """Return the predictors by E_out, as the dissertation's tables rank them."""
     return sorted(found.judged, key=lambda j: j.e_out["error"])
 
 
-def beats(judged: Judged, found: Transfer) -> bool:
+def beats(judged: JudgedPredictor, found: Transfer) -> bool:
     """Whether a predictor is nearer to the target than every baseline that has not seen it."""
     return all(judged.target["error"] < b.target["error"] for b in found.baselines if b.fair)
 

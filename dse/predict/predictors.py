@@ -9,7 +9,7 @@ import numpy as np
 
 from dse.predict.judge import percentage_errors, splits
 from dse.predict.linear import LINEAR, Linear, fit_linear, p_values
-from dse.predict.nonlinear import Forest, Network, fit_network, forest_record, grown, predictions_by_trees
+from dse.predict.nonlinear import Forest, Perceptron, fit_network, forest_record, grown, predictions_by_trees
 
 PREDICTORS = (*LINEAR, "forest", "network")
 """Names of the dissertation's three ensembles together, simplest first."""
@@ -17,10 +17,10 @@ PREDICTORS = (*LINEAR, "forest", "network")
 PADDING = 512
 """Rows are predicted in multiples of so many."""
 
-Response = Linear | Forest | Network
+Response = Linear | Forest | Perceptron
 
 
-class Fitted(eqx.Module):
+class FittedPredictor(eqx.Module):
     """A predictor on features [cycle]: cycles, or with ``residual`` a factor on the last feature, the analytical
     cycles. Linear ones then see every other feature as a share of it."""
 
@@ -41,7 +41,7 @@ class Fitted(eqx.Module):
 
 
 @eqx.filter_jit
-def _many(fitted: Fitted, x: jax.Array) -> jax.Array:
+def _many(fitted: FittedPredictor, x: jax.Array) -> jax.Array:
     return jax.vmap(fitted)(x)
 
 
@@ -56,14 +56,14 @@ class Rows(NamedTuple):
         return Rows(self.x[places], self.y[places])
 
     def prepared(self, residual: bool, linear: bool) -> "Rows":
-        """Return what the response is fitted on (see :class:`Fitted`)."""
+        """Return what the response is fitted on (see :class:`FittedPredictor`)."""
         if not residual:
             return self
         analytical = self.x[:, -1:]
         return Rows(self.x[:, :-1] / analytical if linear else self.x, self.y / analytical[:, 0])
 
 
-def fit(name: str, rows: Rows, residual: bool = False, trees: int = 128) -> Fitted:
+def fit(name: str, rows: Rows, residual: bool = False, trees: int = 128) -> FittedPredictor:
     """Return a fitted predictor; ``trees`` are a forest's. See PREDICTORS for the names.
 
     Worked example, cycles that are a launch and two sums of bytes::
@@ -77,10 +77,10 @@ def fit(name: str, rows: Rows, residual: bool = False, trees: int = 128) -> Fitt
     """
     rows = rows.prepared(residual, name in LINEAR)
     if name in LINEAR:
-        return Fitted(fit_linear(LINEAR[name], *rows), residual)
+        return FittedPredictor(fit_linear(LINEAR[name], *rows), residual)
     if name == "forest":
-        return Fitted(forest_record(grown(*rows, trees)), residual)
-    return Fitted(fit_network(*rows), residual)
+        return FittedPredictor(forest_record(grown(*rows, trees)), residual)
+    return FittedPredictor(fit_network(*rows), residual)
 
 
 def left_out(name: str, rows: Rows, fold: np.ndarray, residual: bool = False, trees: int = 0) -> tuple[np.ndarray, int]:

@@ -9,7 +9,7 @@ import numpy as np
 from dse.predict.data import Learnable
 from dse.predict.features import MODES, feature_names
 from dse.predict.judge import group_folds, merits, percentage_errors, random_folds, size_folds
-from dse.predict.predictors import PREDICTORS, Fitted, fit, left_out, rank_features
+from dse.predict.predictors import PREDICTORS, FittedPredictor, fit, left_out, rank_features
 from dse.predict.roofline import CalibratedRoofline, fit_roofline, mean_roofline
 from dse.units import KILO
 
@@ -23,7 +23,7 @@ MIN_ROWS = 20
 """Fewer rows are not learned from."""
 
 
-class Judged(NamedTuple):
+class JudgedPredictor(NamedTuple):
     """A predictor in a mode: ``e_out`` merits under random folds, ``e_family`` mean error [%] with families left out,
     ``e_transfer`` with devices left out (or, of one device, blocks of sizes); ``target`` merits on the other rows."""
 
@@ -34,7 +34,7 @@ class Judged(NamedTuple):
     e_transfer: float
     target: dict[str, Any]
     errors: np.ndarray
-    fitted: Fitted
+    fitted: FittedPredictor
     trees: int
     fit_seconds: float
 
@@ -66,22 +66,22 @@ class Transfer:
 
     train: Learnable
     test: Learnable
-    judged: tuple[Judged, ...]
+    judged: tuple[JudgedPredictor, ...]
     baselines: tuple[Baseline, ...]
     ranking: dict[str, list[dict[str, Any]]]
 
     @property
-    def chosen(self) -> Judged:
+    def chosen(self) -> JudgedPredictor:
         """The predictor with the least error on devices, or blocks of sizes, that were left out of training."""
         return min(self.judged, key=lambda j: (j.e_transfer, j.e_out["error"]))
 
     @property
-    def least_e_out(self) -> Judged:
+    def least_e_out(self) -> JudgedPredictor:
         """The predictor with the least E_out under random folds: the dissertation's choice."""
         return min(self.judged, key=lambda j: j.e_out["error"])
 
     @property
-    def hindsight(self) -> Judged:
+    def hindsight(self) -> JudgedPredictor:
         """The predictor with the least error on the target, which nobody can know beforehand."""
         return min(self.judged, key=lambda j: j.target["error"])
 
@@ -105,7 +105,7 @@ def transfer(train: Learnable, test: Learnable, names: tuple[str, ...] = PREDICT
     return Transfer(train, test, tuple(judged), tuple(baselines(train, test)), ranking)
 
 
-def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learnable) -> Judged:
+def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learnable) -> JudgedPredictor:
     """Fit one predictor in one mode; folds on ``sample``, the final fit on ``whole``, the error on ``test``."""
     residual, rows = mode == "residual", sample.rows(mode)
     families = group_folds(sample.frame["family"].to_numpy(), 5)
@@ -117,7 +117,7 @@ def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learn
     fitted = fit(name, whole.rows(mode), residual, trees or 2)
     seconds = perf_counter() - start
     answer = fitted.many(test.rows(mode).x)
-    return Judged(
+    return JudgedPredictor(
         name, mode, merits(predicted, rows.y), float(percentage_errors(by_family, rows.y).mean()),
         float(percentage_errors(by_transfer, rows.y).mean()), merits(answer, test.y), percentage_errors(answer, test.y),
         fitted, trees, seconds,

@@ -9,16 +9,16 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dse.calibrate.board_fit import FREE, SETTLED_US, fit, predicted, prior_model, watts_of
 from dse.calibrate.fit import descend
-from dse.calibrate.launches import Rows
+from dse.calibrate.launches import MeasuredLaunches
 from dse.power.board import BoardPower
 
 
-def ape(rows: Rows, watts: np.ndarray) -> np.ndarray:
+def ape(rows: MeasuredLaunches, watts: np.ndarray) -> np.ndarray:
     """|predicted / measured - 1| [%]."""
     return 100 * np.abs(np.asarray(watts) / rows.table.power_w.to_numpy() - 1)
 
 
-def scores(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> dict[str, float]:
+def scores(rows: MeasuredLaunches, watts: np.ndarray, keep: np.ndarray) -> dict[str, float]:
     """Mean and median error [%] and the geometric mean of predicted over measured, of the kept rows."""
     error = ape(rows, watts)[keep]
     bias = np.exp(np.mean(np.log(np.asarray(watts)[keep] / rows.table.power_w.to_numpy()[keep])))
@@ -38,7 +38,7 @@ def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.
     return watts
 
 
-def interval(rows: Rows, watts: np.ndarray, keep: np.ndarray) -> tuple[float, float]:
+def interval(rows: MeasuredLaunches, watts: np.ndarray, keep: np.ndarray) -> tuple[float, float]:
     """95 % interval of the mean error [%] over families drawn with replacement."""
     error = pd.Series(ape(rows, watts)[keep]).groupby(rows.table.family.to_numpy()[keep]).agg(["sum", "size"])
     drawn = np.random.default_rng(0).integers(0, len(error), (2000, len(error)))
@@ -51,7 +51,7 @@ def arrays(values: dict[str, float]) -> dict[str, jax.Array]:
     return {name: jnp.asarray(value) for name, value in values.items()}
 
 
-def gradient_boosting(rows: Rows) -> np.ndarray:
+def gradient_boosting(rows: MeasuredLaunches) -> np.ndarray:
     """A flexible regression on the shapes alone, fitted to the training rows: how far hidden states follow shapes."""
     columns = ["m", "n", "k", "batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv"]
     table = rows.table
@@ -63,7 +63,7 @@ def gradient_boosting(rows: Rows) -> np.ndarray:
     return np.exp(forest.fit(features[train], target[train]).predict(features))
 
 
-def compact(rows: Rows) -> np.ndarray:
+def compact(rows: MeasuredLaunches) -> np.ndarray:
     """The compact physical fit of spec/operators.md: base, active SMs, FMAs, L2 and DRAM bytes, a soft cap."""
     counts, train = rows.measured, masks(rows)["train"]
     fma = counts.tensor_fma + counts.softmax_fma + counts.padding_fma
@@ -88,7 +88,7 @@ def compact(rows: Rows) -> np.ndarray:
     return np.asarray(predict(jax.jit(lambda x: descend(loss, x, 800))(start)))
 
 
-def baselines(rows: Rows) -> dict[str, np.ndarray]:
+def baselines(rows: MeasuredLaunches) -> dict[str, np.ndarray]:
     """What must be beaten: the constant with the least error in training, the power limit, a compact fit."""
     train, measured = masks(rows)["train"], rows.table.power_w.to_numpy()
     trials = np.arange(200.0, 701.0, 5.0)
@@ -97,7 +97,7 @@ def baselines(rows: Rows) -> dict[str, np.ndarray]:
     return {"constant": best * ones, "TDP": 700.0 * ones, "compact physical fit": compact(rows)}
 
 
-def slowdowns(model: BoardPower, pairs: Rows) -> dict[str, np.ndarray]:
+def slowdowns(model: BoardPower, pairs: MeasuredLaunches) -> dict[str, np.ndarray]:
     """Sustained over short time [1]: measured, of the model, and of laws with one exponent."""
     uncapped = jax.jit(jax.vmap(lambda counts: model.uncapped(counts, pairs.gpu).watts))(pairs.measured)
     over = np.maximum(np.asarray(uncapped) / float(model.limit(pairs.gpu)), 1.0)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from dse.calibrate import launches
 from dse.calibrate.board_fit import SETTLED_US
-from dse.calibrate.launches import Rows
+from dse.calibrate.launches import MeasuredLaunches
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
 
@@ -21,7 +21,7 @@ HELD_OUT = (7, 8, 9)
 """Of ten classes of shape families, by checksum of the family's name, those that no fit sees."""
 
 
-def load_rows(table: pd.DataFrame, preset: str) -> Rows:
+def load_rows(table: pd.DataFrame, preset: str) -> MeasuredLaunches:
     """Rows of a measured table on a preset, with the mark of the families that no fit sees."""
     rows = launches.load_rows(table, load_sheet(preset), Skipped())
     assert rows is not None, f"no row has a kernel on {preset}"
@@ -30,13 +30,13 @@ def load_rows(table: pd.DataFrame, preset: str) -> Rows:
 
 
 @cache
-def power_rows() -> Rows:
+def power_rows() -> MeasuredLaunches:
     """All measured rows with power."""
     return load_rows(pd.read_csv(DATA / "aiconfigurator__power.csv"), "h200")
 
 
 @cache
-def pair_rows() -> Rows:
+def pair_rows() -> MeasuredLaunches:
     """GEMMs of an H200 measured both short and sustained; column ``sustained_us`` beside the short ``latency_us``."""
     shape = ["m", "n", "k"]
     short = pd.read_csv(DATA / "aiconfigurator__gemm.csv", low_memory=False)
@@ -47,17 +47,17 @@ def pair_rows() -> Rows:
     return load_rows(short.drop(columns="power_w").merge(long, on=shape), "h200")
 
 
-def masks(rows: Rows) -> dict[str, np.ndarray]:
+def masks(rows: MeasuredLaunches) -> dict[str, np.ndarray]:
     """Long rows to fit on, long rows left out, and short rows."""
     long, out = rows.table.latency_us.to_numpy() >= SETTLED_US, rows.table.held_out.to_numpy()
     return {"train": long & ~out, "held out": long & out, "short": ~long}
 
 
-def folds(rows: Rows, count: int = 5) -> np.ndarray:
+def folds(rows: MeasuredLaunches, count: int = 5) -> np.ndarray:
     """A fold for each row, by family, independent of the held-out split."""
     return np.array([zlib.crc32(name[::-1].encode()) % count for name in rows.table.family])
 
 
-def seen(pairs: Rows) -> np.ndarray:
+def seen(pairs: MeasuredLaunches) -> np.ndarray:
     """Pairs of families that a fit may see."""
     return ~pairs.table.held_out.to_numpy()

@@ -16,7 +16,7 @@ from judged import ape, arrays, baselines, cross_validated, gradient_boosting, i
 from rows import load_rows, masks, pair_rows, power_rows, seen
 
 from dse.calibrate.board_fit import FREE, SETTLED_US, fit, prior_model, watts_of
-from dse.calibrate.launches import Rows
+from dse.calibrate.launches import MeasuredLaunches
 from dse.power.board import BoardPower
 from dse.tables import read_table
 
@@ -37,7 +37,7 @@ def coefficient_table(values: dict[str, float]) -> None:
     _write(path, rows)
 
 
-def error_table(rows: Rows, watts: np.ndarray) -> None:
+def error_table(rows: MeasuredLaunches, watts: np.ndarray) -> None:
     """Put the held-out errors into board_error.csv: the uncertainty that the page prints."""
     error = ape(rows, watts)[masks(rows)["held out"]] / 100
     found = {"mean": error.mean(), "rows": len(error)} | {

@@ -16,7 +16,7 @@ import numpy as np
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws
 from dse.calibrate.loss import BEND
 from dse.calibrate.measured import KernelTable, read_kernels
-from dse.calibrate.power_fit import CLASSES, STRENGTHS, UNFITTED, Judged, fit_all, judge, multipliers
+from dse.calibrate.power_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
 from dse.power.accelwattch import constants
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "accelwattch"
@@ -36,7 +36,7 @@ class Recovered(NamedTuple):
     high: float
 
 
-def models(variant: str) -> dict[str, Judged]:
+def models(variant: str) -> dict[str, JudgedClass]:
     """Every class judged on the Volta kernels; printed as a table."""
     table = read_kernels(DATA / "volta_kernels.csv", variant)
     print(f"\n{variant}: {len(table.watts)} kernels, {len(set(table.groups))} benchmarks")

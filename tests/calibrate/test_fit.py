@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.calibrate.fit import CHUNK, Linear, Ranges, descend, solve
+from dse.calibrate.fit import CHUNK, LinearProblem, Ranges, descend, solve
 from dse.calibrate.loss import robust
 
 optimize = pytest.importorskip("scipy.optimize")
@@ -17,7 +17,7 @@ RATIO = (0.0, 0.5, 1.0, 0.0, 0.9, 0.2)
 pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
-def problem(seed: int = 0, rows: int = 12) -> Linear:
+def problem(seed: int = 0, rows: int = 12) -> LinearProblem:
     """Rows whose truth breaks some orderings and bounds, so that constraints are active at the optimum."""
     rng = np.random.default_rng(seed)
     design = rng.uniform(0, 50, (rows, 6)) * (rng.uniform(size=(rows, 6)) < 0.7)
@@ -25,10 +25,10 @@ def problem(seed: int = 0, rows: int = 12) -> Linear:
     watts = 60 + design @ truth + rng.normal(0, 3, rows)
     ranges = Ranges(jnp.full(6, 1e-3), jnp.full(6, 5.0), jnp.asarray(RATIO), PARENT)
     arrays = (jnp.asarray(x) for x in (design, np.full(rows, 60.0), watts))
-    return Linear(*arrays, ranges, jnp.eye(6), jnp.ones(6))
+    return LinearProblem(*arrays, ranges, jnp.eye(6), jnp.ones(6))
 
 
-def optimum(p: Linear, weights: np.ndarray, strength: float, bend: float | None):
+def optimum(p: LinearProblem, weights: np.ndarray, strength: float, bend: float | None):
     """The constrained optimum by SciPy in the coefficients themselves."""
     value = jax.jit(lambda x: p.objective(x, jnp.asarray(weights), jnp.asarray(strength), bend))
     slope, curvature = jax.jit(jax.grad(value)), jax.jit(jax.hessian(value))

@@ -10,7 +10,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.predict.features import ANALYTICAL, DEMANDS, demands, feature_names
 from dse.predict.model import KINDS, Predicted, kernel_kind, type_of
-from dse.predict.predictors import PREDICTORS, Fitted, Rows, fit
+from dse.predict.predictors import PREDICTORS, FittedPredictor, Rows, fit
 from dse.report.answer import caveats
 from dse.space.space import space_from_mapping
 from dse.sweep.run import run
@@ -145,7 +145,7 @@ def test_names_of_features():
     assert feature_names("plain") == tuple(DEMANDS)
     assert feature_names("residual")[-1] == ANALYTICAL
     assert len(PREDICTORS) == 18
-    assert isinstance(learned("nnls", True), Fitted)
+    assert isinstance(learned("nnls", True), FittedPredictor)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import pytest
 from dse.predict.judge import group_folds, inlier_ratio, merits, random_folds, size_folds, splits
 from dse.predict.linear import LINEAR, Relative, non_negative, ordinary, p_values, stepwise
 from dse.predict.nonlinear import TINY, TREES, forest_record, grown, predictions_by_trees
-from dse.predict.predictors import PREDICTORS, Fitted, Rows, fit, left_out, rank_features
+from dse.predict.predictors import PREDICTORS, FittedPredictor, Rows, fit, left_out, rank_features
 from dse.predict.roofline import CalibratedRoofline, fit_roofline, mean_roofline
 
 RNG = np.random.default_rng(1)
@@ -92,7 +92,7 @@ def test_features_are_ranked():
 
 def test_the_forest_record_is_scikit_learns():
     forest = grown(X, TRUTH, 16)
-    record = Fitted(forest_record(forest), False).many(X)
+    record = FittedPredictor(forest_record(forest), False).many(X)
     assert np.allclose(record, np.exp(forest.predict(np.log(X + TINY))), rtol=1e-4)
     assert np.allclose(predictions_by_trees(forest, X)[16], record, rtol=1e-4)
 
