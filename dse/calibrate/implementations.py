@@ -1,4 +1,9 @@
-"""Measured rows by the implementation that ran them, and the calibration of one: fitted on all GPUs that ran it."""
+"""Measured rows by the implementation that ran them, and the calibration of one: fitted on all GPUs that ran it.
+
+:func:`load_implementations` and :func:`fit_implementation` made the calibrations that ``dse/data`` ships
+(experiments/013_attention, 018_simt_products); a user's own table goes through
+:mod:`dse.calibrate.gpu_timing`.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

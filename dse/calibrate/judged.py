@@ -1,4 +1,7 @@
-"""Rows of measured tables that no fit has seen, with their errors under the shipped calibrations."""
+"""Rows of measured tables that no fit has seen, with their errors under the shipped calibrations.
+
+What the intervals in ``dse/data`` rest on: the experiments that wrote them share this one reading of the tables.
+"""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -60,7 +60,8 @@ def shrink(gpu: Gpu, sm_count: int) -> Gpu:
 def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
     """Refuse a target that is no larger edition of a scale model: raises InputError with the attribute and its value.
 
-    Everything shared must grow as the SM count does, everything else must be equal.
+    For a scale model that does not come from :func:`shrink`, whose own are in proportion by construction. Everything
+    shared must grow as the SM count does, everything else must be equal.
     """
     factor = float(target.sm_count) / float(model.sm_count)
     for field in fields(Gpu):
