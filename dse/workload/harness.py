@@ -15,10 +15,6 @@ from dse.workload.library import LIBRARIES, Library
 from dse.workload.measured_row import PRODUCTS, notes_of
 from dse.workload.operator import FOREVER
 
-CLOCKS = ("boost", "sheet")
-"""Clock that a harness asks for: short runs stand at boost, long ones at the clock that the sheet states for them."""
-
-
 BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 """What the notes of a row may say of its reading: the microseconds that the board was kept busy."""
 
@@ -29,10 +25,11 @@ class Harness:
 
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
-    them; ``clock``: one of CLOCKS; ``launches`` [1] follow each other in a reading (inf: until the board has settled),
-    for ``run_us`` [us] at least, of products ``product_launches`` where those differ; ``powered_loop``: a row with
-    watts was timed in the long loop that they were read in; ``library`` whose kernels were measured; ``source``: where
-    the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
+    them; ``clock`` that is asked for: "boost", at which short runs stand, or "sheet", the sheet's for long ones;
+    ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
+    products ``product_launches`` where those differ; ``powered_loop``: a row with watts was timed in the long loop that
+    they were read in; ``library`` whose kernels were measured; ``source``: where the facts come from;
+    ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
     measured (of several, where nobody knows which, the fastest); ``quantises``: how the activations of products in 8
     bits are quantised in the time of the product, "" where they are not (:data:`dse.workload.quantised.WAYS`);
     ``large_tile_age`` [1] by which results seem to be older where a product of large tiles wrote them.

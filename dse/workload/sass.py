@@ -25,14 +25,6 @@ _DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError)
 
 
 @dataclass(frozen=True)
-class Memcpy:
-    """A copy from host to device: first address and size [B]."""
-
-    address: int
-    size: int
-
-
-@dataclass(frozen=True)
 class KernelHeader:
     """What a kernel's trace says before its instructions.
 
@@ -73,10 +65,9 @@ class KernelFile:
 
 @dataclass(frozen=True)
 class TraceDirectory:
-    """A trace directory: its copies and kernels in the order of the list."""
+    """A trace directory: its kernels in the order of the list."""
 
     path: Path
-    memcpys: tuple[Memcpy, ...]
     kernels: tuple[KernelFile, ...]
 
 
@@ -88,23 +79,22 @@ def read_directory(path: Path | str) -> TraceDirectory:
         lines = listing.read_bytes().decode("utf-8", "replace").splitlines()
     except _DAMAGED as error:
         raise InputError(f"{listing}: cannot be read: {_reason(error)}") from None
-    memcpys, kernels = [], []
+    kernels = []
     for number, line in enumerate(lines, 1):
         where = f"{listing}, line {number}"
         if line.startswith("MemcpyHtoD"):
-            memcpys.append(_memcpy(line, where))
+            _check_copy(line, where)
         elif line.startswith("kernel"):
             kernels.append(_kernel_file(folder / line.strip(), len(kernels) + 1, where))
     if not kernels:
         raise InputError(f"{listing}: names no kernel; a line 'kernel-1.traceg.gz' was expected")
-    return TraceDirectory(folder, tuple(memcpys), tuple(kernels))
+    return TraceDirectory(folder, tuple(kernels))
 
 
-def _memcpy(line: str, where: str) -> Memcpy:
-    match = re.fullmatch(r"MemcpyHtoD,\s*(?:0[xX])?([0-9a-fA-F]{1,16}),\s*([0-9]{1,18})\s*", line)
-    if match is None:
+def _check_copy(line: str, where: str) -> None:
+    """Refuse a copy that is cut off or garbled: the list is damaged then. No model times copies to the device."""
+    if re.fullmatch(r"MemcpyHtoD,\s*(?:0[xX])?[0-9a-fA-F]{1,16},\s*[0-9]{1,18}\s*", line) is None:
         raise InputError(f"{where}: {line[:80]!r} is not 'MemcpyHtoD,<hexadecimal address>,<bytes>'")
-    return Memcpy(int(match[1], 16), int(match[2]))
 
 
 def _kernel_file(path: Path, number: int, where: str) -> KernelFile:
