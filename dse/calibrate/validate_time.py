@@ -20,7 +20,7 @@ from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.run_kinds import RUNS, WHY_NOT
 from dse.calibrate.timed import TimedRows, best, blocks, can_run
 from dse.calibrate.validation_notes import notes_of_units, validation_notes
-from dse.calibrate.worst_rows import QUANTISING, PredictedRows, kernel_stacks, with_limit, worst_rows
+from dse.calibrate.worst_rows import QUANTISING, PredictedRows, row_stacks, with_limit, worst_rows
 from dse.errors import InputError
 from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.engine import Engine, find_engine
@@ -117,7 +117,7 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
 
     def stacks(places: np.ndarray) -> list[dict[str, float]]:
         kernels = jax.tree.map(lambda x: np.asarray(x)[places, 0], chosen.kernels)
-        found = kernel_stacks(used.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
+        found = row_stacks(used.model, kernels, jax.tree.map(lambda x: np.asarray(x)[places], chosen.gpus))
         more = [{QUANTISING: float(us)} if us > 0 else {} for us in quantising[places]]
         return [with_limit(stack, s) | own for stack, own, s in zip(found, more, chosen.slower[places], strict=True)]
 

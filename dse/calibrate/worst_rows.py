@@ -71,7 +71,7 @@ def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
                         | {cause: us * visible for cause, us in stack.items()}}  # fmt: skip
 
 
-def kernel_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:
+def row_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:
     """Return the stacks of chosen kernels [us], causes that cost nothing left out; fields of shape (rows,)."""
     count = len(kernels.ctas)
     kernels, gpus = jax.tree.map(lambda x: np.pad(x, (0, WORST - count), mode="edge"), (kernels, gpus))

@@ -109,7 +109,7 @@ def _band(figure: go.Figure, part: pd.DataFrame, colour: str, named: bool, place
     )  # fmt: skip
 
 
-def stacks_figure(frame: pd.DataFrame) -> go.Figure:
+def worst_stacks_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the stacks of single rows as shares of the longer of predicted and measured time, which a mark shows."""
     rows = frame.drop_duplicates("place").sort_values("place")
     names = {r["place"]: f"<b>{r['place'] + 1}</b> {escape(r['name'])}\u2002<br>{escape(r['shape'])}"

@@ -111,7 +111,7 @@ def _kernels(points: pd.DataFrame, colour: str, legend: bool) -> go.Scatter:
 # --- Tornado -------------------------------------------------------------------------------------------------------
 
 
-def tornado_figure(frame: pd.DataFrame) -> go.Figure:
+def slopes_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw what 1 % more of each attribute changes [%]: a panel a workload's metric, a bar a design.
 
     Bars are re-evaluated steps, lines the elasticities; designs come and go by their legend.

@@ -32,7 +32,7 @@ def power_stacks(why: Why) -> pd.DataFrame:
     return summed.sort_values("component", key=lambda c: c.map(rank), kind="stable").reset_index(drop=True)
 
 
-def tornado(why: Why) -> pd.DataFrame:
+def slope_bars(why: Why) -> pd.DataFrame:
     """Return the slopes of the steepest attributes, steepest on the designs that are drawn at first on top.
 
     Columns as ``Why.slopes``, and ``panel``, the workload with its metric.

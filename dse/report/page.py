@@ -118,7 +118,7 @@ def _rooflines(why: Why) -> str:
 
 
 def _tornado(why: Why) -> str:
-    frame = findings_why.tornado(why)
+    frame = findings_why.slope_bars(why)
     if frame.empty:
         return ""
     said = note(
@@ -128,7 +128,7 @@ def _tornado(why: Why) -> str:
         f"{ALONE} Click a design in the legend to show or hide it."
     )
     return section(
-        "elasticities", "What would change it", said, drawn(figures_why.tornado_figure(frame), "figure-tornado")
+        "elasticities", "What would change it", said, drawn(figures_why.slopes_figure(frame), "figure-tornado")
     )
 
 

@@ -150,7 +150,7 @@ def _worst(found: TimeValidation) -> str:
     )
     legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
               if part in set(frame["part"])}  # fmt: skip
-    figure = drawn(figures_validate.stacks_figure(frame), "figure-worst")
+    figure = drawn(figures_validate.worst_stacks_figure(frame), "figure-worst")
     title = "The row that is farthest off" if count == 1 else f"The {count} rows that are farthest off"
     return section("worst", title, said, figure, swatches(legend))
 

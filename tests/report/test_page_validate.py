@@ -13,7 +13,7 @@ import pytest
 from dse.calibrate.validate_time import TimeValidation, validate_time
 from dse.cli import run_command
 from dse.report import findings_validate
-from dse.report.figures_validate import ratio_figure, scatter_figure, shape_figure, stacks_figure
+from dse.report.figures_validate import ratio_figure, scatter_figure, shape_figure, worst_stacks_figure
 from dse.report.page_validate import validation_page_html, write_validation_page
 from tests.calibrate.test_network_rows import ROW
 from tests.report.conftest import HOSTILE
@@ -95,7 +95,7 @@ def test_times_of_runs_are_in_seconds(tmp_path):
     assert figure.layout.xaxis.title.text == "measured [s]"  # pyright: ignore
     assert sorted(figure.data[-1].x) == pytest.approx([0.32, 1.28, 5.12])
     assert ratio_figure(findings_validate.points(runs)).layout.xaxis.title.text == "measured [s]"  # pyright: ignore
-    for one in (figure, stacks_figure(findings_validate.worst_stacks(runs))):
+    for one in (figure, worst_stacks_figure(findings_validate.worst_stacks(runs))):
         assert " us" not in str(one.to_json())
     assert "host" in set(findings_validate.worst_stacks(runs)["part"])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dse.report.findings import REST, SMALL_SHARE, chosen_designs
-from dse.report.findings_why import MOST_BARS, power_stacks, roof_line, tornado
+from dse.report.findings_why import MOST_BARS, power_stacks, roof_line, slope_bars
 from dse.report.why import Why, design_name, explain_designs
 from dse.search.explain import explain
 from dse.sweep.result import SweepResult
@@ -51,7 +51,7 @@ def test_slopes_are_those_of_explain(pair: SweepResult, looked_into: Why) -> Non
 
 
 def test_tornado_is_steepest_first(pair: SweepResult, looked_into: Why) -> None:
-    frame = tornado(looked_into)
+    frame = slope_bars(looked_into)
     assert frame["attribute"].nunique() <= MOST_BARS
     assert set(frame["panel"]) == {"prefill: TTFT", "prefill: energy"}
     shown = frame[frame["letter"].isin(["", "A"])]
