@@ -10,8 +10,8 @@ from dse.space import designs
 from dse.space.links import around
 from dse.space.space import Space
 from dse.sweep.evaluate import Evaluator
+from dse.sweep.portion import Chunk, chunk_table
 from dse.sweep.reasons import Masks, Reasons
-from dse.sweep.store import design_table
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,5 @@ class BatchModel:
 
     def table(self, evaluated: EvaluatedDesigns) -> pa.Table:
         """Return designs as the table that a sweep writes."""
-        reasons = self.reasons.texts(evaluated.code, evaluated.columns)
-        empty = self.reasons.empty(evaluated.code, evaluated.lacking, evaluated.results)
-        return design_table(self.space, evaluated.columns, evaluated.results, reasons, empty)
+        chunk = Chunk(evaluated.columns, evaluated.results, evaluated.code, evaluated.lacking)
+        return chunk_table(self.space, self.reasons, chunk)

@@ -61,6 +61,13 @@ class Chunk:
     lacking: Masks
 
 
+def chunk_table(space: Space, reasons: Reasons, chunk: Chunk) -> pa.Table:
+    """Return designs as a table: axes, results, ``feasible`` and ``reason``."""
+    texts = reasons.texts(chunk.code, chunk.columns)
+    empty = reasons.empty(chunk.code, chunk.lacking, chunk.results)
+    return design_table(space, chunk.columns, chunk.results, texts, empty)
+
+
 class SpaceEvaluator:
     """Everything that evaluates designs of one space on the devices of this process; ``chunk``: designs a call."""
 
@@ -116,10 +123,8 @@ class SpaceEvaluator:
         return Chunk(columns, results, code, lacking)
 
     def table(self, chunk: Chunk) -> pa.Table:
-        """Return designs as a table: axes, results, ``feasible`` and ``reason``."""
-        reasons = self.reasons.texts(chunk.code, chunk.columns)
-        empty = self.reasons.empty(chunk.code, chunk.lacking, chunk.results)
-        return design_table(self.space, chunk.columns, chunk.results, reasons, empty)
+        """Return designs as a table (:func:`chunk_table`)."""
+        return chunk_table(self.space, self.reasons, chunk)
 
     def chunks(self, columns: designs.Columns) -> Iterator[Chunk]:
         """Evaluate any number of designs that are given by their columns."""
