@@ -16,7 +16,8 @@ from dse.calibrate.holdout import Folds
 from dse.calibrate.intervals import PERCENTILES, benchmark_draws, identified, mean_interval, probability_lower
 from dse.calibrate.loss import BEND
 from dse.calibrate.measured import KernelTable
-from dse.power.accelwattch import AccelWattch, constants, part_counters
+from dse.power.accelwattch import AccelWattch, part_counters
+from dse.power.counters import constants
 
 HEADLINE = "multipliers"
 

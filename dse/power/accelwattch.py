@@ -13,7 +13,7 @@ from jax.typing import ArrayLike
 
 from dse.errors import InputError, accepted
 from dse.numerics import safe_div
-from dse.power.counters import COUNTERS, ENERGIES, AccelWattchActivity
+from dse.power.counters import COUNTERS, ENERGIES, AccelWattchActivity, constants
 from dse.power.power import COMPONENTS, Power
 from dse.power.static import StaticPower
 from dse.tables import read_table
@@ -169,12 +169,6 @@ def part_counters() -> dict[str, tuple[int, ...]]:
     for row in read_table(ENERGIES):
         parts[row["part"]] = (*parts.get(row["part"], ()), COUNTERS.index(row["counter"]))
     return parts
-
-
-@cache
-def constants() -> dict[str, float]:
-    """Return the values of ``data/power/accelwattch_constants.csv`` by name."""
-    return {row["name"]: float(row["value"]) for row in read_table("power/accelwattch_constants.csv")}
 
 
 def node_factor(process: str) -> float:

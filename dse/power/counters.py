@@ -99,6 +99,12 @@ class Executed(NamedTuple):
 
 
 @cache
+def constants() -> dict[str, float]:
+    """Return the values of ``data/power/accelwattch_constants.csv`` by name."""
+    return {row["name"]: float(row["value"]) for row in read_table("power/accelwattch_constants.csv")}
+
+
+@cache
 def class_counters() -> dict[str, tuple[str, ...]]:
     """Return the counters of every class of the static model."""
     classes: dict[str, tuple[str, ...]] = {}

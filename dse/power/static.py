@@ -12,7 +12,7 @@ from jax.typing import ArrayLike
 
 from dse.errors import InputError, accepted
 from dse.numerics import safe_div
-from dse.power.counters import AccelWattchActivity
+from dse.power.counters import AccelWattchActivity, constants
 from dse.tables import read_table
 
 CATEGORIES: tuple[str, ...] = tuple(row["category"] for row in read_table("power/accelwattch_static.csv"))
@@ -75,7 +75,7 @@ class StaticPower(eqx.Module):
             if value not in options:
                 raise InputError(f"static power: {name} = {value!r} does not exist; {accepted(value, options)}")
         rows = read_table("power/accelwattch_static.csv")
-        value = {row["name"]: float(row["value"]) for row in read_table("power/accelwattch_constants.csv")}
+        value = constants()
         settings: dict[str, Any] = dict(chosen)
         return cls(
             first_lane_w=jnp.asarray([float(row["first_lane_w"]) for row in rows]),

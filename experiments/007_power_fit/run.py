@@ -17,7 +17,7 @@ from dse.calibrate.intervals import PERCENTILES, benchmark_draws
 from dse.calibrate.loss import BEND
 from dse.calibrate.measured import KernelTable, read_kernels
 from dse.calibrate.power_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
-from dse.power.accelwattch import constants
+from dse.power.counters import constants
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "accelwattch"
 MICROBENCHMARKS = 102

@@ -16,12 +16,11 @@ from dse.power.accelwattch import (
     AccelWattch,
     TargetScaling,
     by_component,
-    constants,
     part_counters,
     sheet_columns,
     superseded_idle_correction,
 )
-from dse.power.counters import COUNTERS, HYBRID_SIMULATED, AccelWattchActivity, hw_activity
+from dse.power.counters import COUNTERS, HYBRID_SIMULATED, AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower, one_hot
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "accelwattch"
