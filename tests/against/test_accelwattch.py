@@ -28,10 +28,10 @@ SMS = 80
 WRAPPED = ("binomialOptions_k1", "cudaTensorCoreGemm_k1", "sad_k1")  # lane counts that wrapped at 2**32
 WATTS = 1e-3
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data (../shared/data/accelwattch) are absent")
-
-
-pytestmark = pytest.mark.usefixtures("in_64_bits")
+pytestmark = [
+    pytest.mark.skipif(not DATA.exists(), reason="the shared data (../shared/data/accelwattch) are absent"),
+    pytest.mark.usefixtures("in_64_bits"),
+]
 
 
 @cache
