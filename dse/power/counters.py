@@ -2,6 +2,10 @@
 
 The table ``data/power/accelwattch_energies.csv`` lists every counter with the part of the GPU it belongs to, what one
 access is, and the Nsight metrics it is read from; ``data/power/accelwattch_opcodes.csv`` books SASS opcodes.
+
+A published reference, called from Python: profile a kernel (:func:`nsight_columns`, :func:`executed`), make its
+activity (:func:`hw_activity`), and ask :class:`dse.power.accelwattch.AccelWattch` for its watts. Designs are priced by
+:mod:`dse.power.board`, which needs no counters.
 """
 
 from collections.abc import Iterable, Mapping
@@ -208,7 +212,7 @@ def booked(opcode: str) -> tuple[str, bool]:
 
 def simulated_pipeline(thread_instructions: ArrayLike, cycles: ArrayLike, sm_count: ArrayLike) -> Array:
     """Return the event PIPE_A of a simulation [SM cycle at duty 1]: duty is capped as AccelWattch's code caps it."""
-    value = {row["name"]: float(row["value"]) for row in read_table("power/accelwattch_constants.csv")}
+    value = constants()
     sm_cycles = jnp.asarray(cycles) * sm_count
     width = value["pipeline_threads_per_cycle"]
     return jnp.minimum(safe_div(thread_instructions, sm_cycles * width), value["pipeline_duty_cap"]) * sm_cycles

@@ -1,4 +1,8 @@
-"""Voltage and frequency: what DVFS does to a breakdown of watts, and constant power read off a sweep of clocks."""
+"""Voltage and frequency: what DVFS does to a breakdown of watts, and constant power read off a sweep of clocks.
+
+AccelWattch's, a published reference called from Python (experiments/004_accelwattch, 008_dvfs). What a clock does to a
+design's watts stands in :mod:`dse.power.cap`.
+"""
 
 from typing import Literal, NamedTuple
 
