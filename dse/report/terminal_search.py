@@ -9,9 +9,8 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRe
 
 from dse.report.terminal import print_front
 from dse.report.terminal_parts import say
-from dse.search.search import SearchResult, default_evaluations
+from dse.search.search import HYPERVOLUME_OF, SearchResult, default_evaluations
 from dse.space.space import Space
-from dse.sweep.pareto import REFERENCE
 
 
 @contextmanager
@@ -53,8 +52,7 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
     restored = f", {found.restored:,} of them from the storage" if found.restored else ""
     console.print(
         f"{size} designs, {found.evaluations:,} evaluations{restored} by {found.sampler} (seed {found.seed}), "
-        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} (box of the first batch's front, reference "
-        f"{REFERENCE:g})",
+        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} ({HYPERVOLUME_OF})",
         markup=False, highlight=False,
     )  # fmt: skip
     if found.repeated:

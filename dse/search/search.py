@@ -22,6 +22,7 @@ from dse.search.pareto import knees
 from dse.search.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
 from dse.space.space import Space, load_space
+from dse.sweep.pareto import REFERENCE
 from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
 from dse.sweep.store import (
@@ -52,6 +53,9 @@ def default_evaluations(space: Space) -> int:
     """Return the designs that a search evaluates where neither their number nor the time is given."""
     return int(np.clip(SHARE * space.size, LEAST, MOST))
 
+
+HYPERVOLUME_OF = f"box of the first batch's front, reference {REFERENCE:g}: compares batches of a search, not searches"
+"""What a search's hypervolume is measured in."""
 
 Progress = Callable[[int, int, float], None]
 """Called with the evaluations done, the designs on the front and the hypervolume; first with zeros, when XLA begins to
@@ -103,7 +107,8 @@ class SearchResult:
         """Return the JSON document of ``dse search --json``."""
         timing = {"restored": self.restored, "repeated": self.repeated}
         timing |= {"seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
-        return self.result.summary() | {"search": self.record() | {"storage": self.storage} | timing}
+        told = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage}
+        return self.result.summary() | {"search": self.record() | told | timing}
 
 
 def search(
