@@ -16,6 +16,7 @@ from dse.calibrate.sheet_roofline import sheet_times
 from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
+from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.skipped import Skipped
 from dse.timing.timing import Timing, TimingModel
@@ -196,6 +197,7 @@ def _block(
     records: Records,
 ) -> TimedRows | None:  # fmt: skip
     kept, columns, gpus, groups = [], [], [], []
+    hosts = {device: preset_of(sheets[device]) for device in frame["device"].astype(str).unique()}
     for i, row in enumerate(frame.itertuples()):
         sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
         candidates, busy_us, reason = _candidates(row, sheet, way)
@@ -206,8 +208,8 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way), way.back_to_back(row),
-                        busy_us, arithmetic, memory))  # fmt: skip
+        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way, hosts[str(row.device)]),
+                        way.back_to_back(row), busy_us, arithmetic, memory))  # fmt: skip
         key = (str(row.device), way.clock)
         if key not in records:
             records[key] = jax.tree.map(float, way.clocked(sheet.record(), sheet.name))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from dse.errors import InputError
-from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, preset_sheet
+from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, preset_names, preset_sheet
 from dse.toml_text import literal
 
 TABLE = "own_gpus"
@@ -51,3 +51,8 @@ def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> 
     sheets = sheets_of(names, own)
     same = (name for name in names if (alike(sheet, sheets[name]) if name in sheets else name == sheet.name))
     return next(same, "")
+
+
+def preset_of(sheet: GpuSheet) -> str:
+    """Return the preset that a GPU is by its numbers, whatever it is called; "" where it is none."""
+    return known_as(sheet, sorted(preset_names(), key=lambda name: name != sheet.name), ())

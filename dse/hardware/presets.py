@@ -94,6 +94,14 @@ def find_preset(name: str) -> str | None:
     return _by_alias().get(_key(name))
 
 
+def begins(name: str, start: str) -> bool:
+    """Return whether any name of the GPU that ``name`` means (or ``name``, where it means none) begins with
+    ``start``."""
+    row = gpu_index().get(find_preset(name) or "")
+    names = (name, row["preset"], row["name"], *row["aliases"].split(";")) if row else (name,)
+    return any(_key(one).startswith(_key(start)) for one in names)
+
+
 def resolve(name: str, where: str = "GPU") -> str:
     """Return the preset that ``name`` means; raises InputError when there is none or it cannot be evaluated."""
     preset = find_preset(name)

@@ -18,8 +18,8 @@ import numpy as np
 
 from dse.errors import InputError, accepted
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
-from dse.hardware.own_gpus import known_as, read_own
-from dse.hardware.presets import GpuSheet, find_preset
+from dse.hardware.own_gpus import known_as, preset_of, read_own
+from dse.hardware.presets import GpuSheet, find_preset, gpu_index
 from dse.timing.amali import Amali
 from dse.timing.launch import LaunchLatency
 from dse.timing.parameters import LAUNCH, read_parameters
@@ -92,8 +92,9 @@ class TimingCalibration:
         )
 
     def called(self, sheet: GpuSheet) -> str:
-        """Return the name by which the errors of a GPU are kept."""
-        return known_as(sheet, self.gpus, self.own) or sheet.name
+        """Return the name by which the errors of a GPU are kept: a preset's only where it has the preset's numbers."""
+        changed = f"{sheet.name}, changed" if sheet.name in gpu_index() else sheet.name
+        return known_as(sheet, self.gpus, self.own) or preset_of(sheet) or changed
 
     def said_of(self, sheet: GpuSheet) -> "TimingCalibration":
         """Return the calibration without the errors that are not said of a GPU: those on GPUs that no fit has seen are

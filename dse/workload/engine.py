@@ -9,6 +9,7 @@ from typing import Any
 
 from dse.csv_table import OTHER_UNIT
 from dse.errors import InputError, accepted
+from dse.hardware.presets import begins
 from dse.tables import read_table
 from dse.toml_file import check_format, coefficient, read_toml, refuse_keys
 from dse.workload.library import LIBRARIES, REPRESENTATIVE, Library
@@ -247,11 +248,11 @@ def _shipped(path: Path, content: Mapping[str, Any]) -> Engine:
 
 def engine_of(notes: str, source: str, device: str) -> Engine:
     """Return the engine of a measured row: that of the first row of ``engines/measured.csv`` whose words stand in its
-    notes, whose source is its own and whose device's name begins as stated; raises InputError where that says why such
-    rows are no measurement."""
+    notes, whose source is its own, and as which one of its GPU's names begins; raises InputError where that says why
+    such rows are no measurement."""
     for row in read_table("engines/measured.csv"):
         known = row["words"] in notes and row["measured_by"] in ("", source)
-        if known and device.startswith(row["device"]):
+        if known and begins(device, row["device"]):
             if row["why_not"]:
                 raise InputError(row["why_not"])
             return engines()[row["engine"]]

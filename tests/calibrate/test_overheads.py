@@ -3,10 +3,18 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from dse.calibrate.device_models import device_models
+from dse.calibrate.group_errors import interval_of
 from dse.calibrate.overheads import ANY, overhead_of
+from dse.calibrate.residuals import errors_of
+from dse.calibrate.timed import blocks
+from dse.hardware.presets import find_preset, gpu_from_mapping
+from dse.skipped import Skipped
 from dse.tables import read_table
+from dse.timing.calibration import SHARED, load_timing_calibration
 from dse.workload.harness import harnesses
 from tests.workload.test_measured_operator import product
 
@@ -39,3 +47,60 @@ def test_attention_in_loops_that_read_the_power_has_an_overhead_of_its_own(op):
     assert powered[0] > plain[0]
     product = SimpleNamespace(device="H200-SXM-141GB", op="gemm", power_w=400.0)
     assert overhead_of(product, harness) == (harness.overhead_us, 0.0)
+
+
+TABLES = ("vector_overheads", "operator_overheads")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_host_of_the_tables_is_a_presets_and_stands_once(table):
+    rows = read_table(f"calibration/{table}.csv")
+    keys = [(row["harness"], find_preset(row["device"]) or row["device"], row["op"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+    assert {device for _, device, _ in keys if find_preset(device) is None} == {ANY}
+
+
+OWN = {"base": "a100_pcie_40gb", "sm_count": 107}
+
+
+def predicted_by(device: str, gpu: str | None):
+    """The overhead of an eager softmax, the calibration's name for its GPU, and the interval of its error."""
+    shape = {"rows": 4096.0, "cols": 512.0, "latency_us": 40.0}
+    row = {"device": device, "op": "softmax", "dtype": "fp32", "source": "neusight", "group": "", **shape}
+    frame = pd.DataFrame([row])
+    models, _ = device_models(frame, gpu=gpu)
+    used = models[device]
+    (timed,) = blocks(frame, {device: used.sheet}, None, Skipped())
+    assert used.calibration is not None
+    called = used.calibration.called(used.sheet)
+    judged = errors_of(timed.table.assign(implementation="pytorch_vector"), np.array([40.0]), called)
+    low, high = interval_of(judged, used.calibration, called, "softmax", "fp32")
+    return float(timed.table["overhead_us"].iloc[0]), float(low[0]), float(high[0])
+
+
+@pytest.mark.parametrize("device, gpu", [
+    ("a100_pcie_40gb", None), ("A100 PCIe 40GB", None), ("NVIDIA A100-PCIE-40GB", None), ("my board", "a100_pcie_40gb"),
+    ("my board", "A100 PCIe"), ("T4", "a100_pcie_40gb"),
+])  # fmt: skip
+def test_a_gpu_has_its_hosts_overhead_by_any_name_and_by_the_option(device, gpu):
+    assert predicted_by(device, gpu) == predicted_by("A100-PCIE-40GB", None)
+
+
+@pytest.mark.parametrize("name", ["mine", "a100_pcie_40gb"])
+@pytest.mark.parametrize("device", ["my board", "A100-PCIE-40GB", "a100_pcie_40gb"])
+def test_a_gpu_of_ones_own_has_the_overhead_and_the_interval_of_unknown_hosts(name, device, tmp_path):
+    path = tmp_path / f"{name}.toml"
+    path.write_text("".join(f"{key} = {value!r}\n" for key, value in OWN.items()))
+    rows = read_table("calibration/vector_overheads.csv")
+    unknown = [r for r in rows if (r["harness"], r["device"], r["op"]) == ("neusight", ANY, "softmax")]
+    overhead, *ends = predicted_by(device, str(path))
+    assert overhead == float(unknown[0]["overhead_us"])
+    assert (overhead, *ends) == predicted_by("L4", None)
+
+
+def test_the_errors_of_a_preset_are_no_others_of_its_name():
+    shared = load_timing_calibration(SHARED)
+    changed, same = (gpu_from_mapping(what, "x", name) for what, name in ((OWN, "a100_pcie_40gb"), (
+        {"base": "a100_pcie_40gb"}, "mine")))  # fmt: skip
+    assert find_preset(shared.called(changed)) is None
+    assert shared.called(same) == "a100_pcie_40gb"
