@@ -90,15 +90,19 @@ def _measured(
 
 
 def error_figure(frame: pd.DataFrame, unit: str) -> go.Figure:
-    """Draw the mean absolute error [%] of every method, a group a size; the largest is a mark."""
+    """Draw the mean absolute error [%] of every method on what all predict, a group a size, and how many it predicts;
+    the largest stands in the hover."""
     figure = go.Figure()
-    sizes = [f"{size:g} {unit}s" for size in sorted(set(frame["size"]))]
+    most = frame.groupby("size")["n"].transform("max")
+    frame = frame.assign(few=[f" ({n})" if n < of else "" for n, of in zip(frame["n"], most, strict=True)])
     for method, (colour, _, _) in METHOD_STYLES.items():
-        part = frame[frame["method"] == method].sort_values("size")
+        part = frame[(frame["method"] == method) & (frame["shared_n"] > 0)].sort_values("size")
         figure.add_bar(
-            x=sizes, y=part["mean"], name=method, marker_color=colour, offsetgroup=method, customdata=part[["max"]],
-            text=[f"{value:.1f}" for value in part["mean"]], textposition="outside", cliponaxis=False,
-            hovertemplate=f"{method}: mean %{{y:.2f}} %, largest %{{customdata[0]:.1f}} %<extra></extra>",
+            x=[f"{size:g} {unit}s" for size in part["size"]], y=part["shared_mean"], name=method, marker_color=colour,
+            text=[f"{error:.1f}{few}" for error, few in zip(part["shared_mean"], part["few"], strict=True)],
+            textposition="outside", cliponaxis=False, offsetgroup=method, customdata=part[["shared_max", "n"]],
+            hovertemplate=f"{method}: mean %{{y:.2f}} %, largest %{{customdata[0]:.1f}} %; predicts %{{customdata[1]}} "
+            "benchmarks<extra></extra>",
         )  # fmt: skip
     figure.update_yaxes(title_text="mean absolute error [%]")
     layout(figure, 340, t=50)

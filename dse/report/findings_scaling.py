@@ -6,6 +6,9 @@ import pandas as pd
 
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 
+ERRORS = ("mean", "max", "n", "shared_mean", "shared_max", "shared_n")
+"""Columns of a method's errors at a size."""
+
 
 def curves(answer: SheetAnswer) -> pd.DataFrame:
     """Performance against size: a row a benchmark, size and ``series`` ("table", or a method), with ipc, low, high."""
@@ -23,13 +26,32 @@ def curves(answer: SheetAnswer) -> pd.DataFrame:
 
 
 def error_table(answer: SheetAnswer) -> pd.DataFrame:
-    """Errors [%]: a row a method and size, with mean and max over the benchmarks."""
+    """Errors [%]: a row a method and size, with mean and max over the ``n`` benchmarks that it predicts, and over the
+    ``shared_n`` that every method predicts."""
     rows = [
         {"method": method, "size": size} | error
         for method, sizes in answer.errors().items()
         for size, error in sizes.items()
     ]
-    return pd.DataFrame(rows, columns=["method", "size", "mean", "max"])
+    return pd.DataFrame(rows, columns=["method", "size", *ERRORS])
+
+
+def compared_text(answer: SheetAnswer) -> str:
+    """Return over which benchmarks methods are compared, size by size, and what some predict beside."""
+    frame = error_table(answer)
+    if frame.empty:
+        return ""
+    told = frame.groupby("size").agg(shared=("shared_n", "first"), most=("n", "max"))
+    counts = [
+        f"{row.shared} of {row.most} at {size:g}" for size, row in zip(told.index, told.itertuples(), strict=True)
+    ]
+    words = f"Over the benchmarks that every method predicts: {', '.join(counts)} {answer.sheet.unit}s."
+    return words + (" In brackets: how many a method predicts." if unequal(frame) else "")
+
+
+def unequal(frame: pd.DataFrame) -> bool:
+    """Return whether, in an :func:`error_table`, methods predict different benchmarks of a size."""
+    return bool((frame["n"] != frame["shared_n"]).any())
 
 
 def speed_ups(answer: ScaleAnswer) -> pd.DataFrame:

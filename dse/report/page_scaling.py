@@ -35,7 +35,8 @@ def _sheet(answer: SheetAnswer, number: int) -> str:
     parts = []
     if not errors.empty:
         drawn = figures_scaling.error_figure(errors, unit)
-        mean = "Mean over the benchmarks; hover for the largest. " + findings_scaling.coverage_text(answer)
+        compared = findings_scaling.compared_text(answer)
+        mean = f"Mean error; hover for the largest. {compared} {findings_scaling.coverage_text(answer)}"
         parts.append(figure_section(f"{answer.sheet.name}: errors", mean, drawn, f"figure-errors-{number}"))
     curves = figures_scaling.curves_figure(findings_scaling.curves(answer), unit, answer.small, answer.large)
     band = (

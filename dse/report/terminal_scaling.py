@@ -1,9 +1,10 @@
 """``dse scale`` in the terminal: predictions and errors by sheet, method and size."""
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from dse.report.findings_scaling import coverage_text, error_table, scaling_notes, speed_ups
+from dse.report.findings_scaling import compared_text, coverage_text, error_table, scaling_notes, speed_ups, unequal
 from dse.report.terminal_parts import plain_table, say
 from dse.report.words import number
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
@@ -22,7 +23,7 @@ def print_scaling(answer: ScaleAnswer, console: Console) -> None:
         console.print(_predictions(sheet))
         if sheet.errors():
             console.print(_errors(sheet))
-            say(console, coverage_text(sheet), "dim")
+            say(console, f"{compared_text(sheet)} {coverage_text(sheet)}".strip(), "dim")
         console.print()
     frame = speed_ups(answer)
     for _, row in frame[frame["benchmark"] == "mean"].iterrows():
@@ -48,17 +49,22 @@ def _predictions(answer: SheetAnswer) -> Table:
 
 
 def _errors(answer: SheetAnswer) -> Table:
+    """Errors on the benchmarks that every method predicts, and how many each predicts where they are not as many."""
     frame = error_table(answer).set_index(["method", "size"])
     sizes = sorted(set(frame.index.get_level_values("size")))
     table = plain_table("error, %: mean / largest")
     table.add_column("method", no_wrap=True)
+    counted = unequal(frame)
     for size in sizes:
         table.add_column(f"{size:g} {answer.sheet.unit}s", justify="right", no_wrap=True)
     for method in METHODS:
-        cells = [
-            f"{frame.loc[(method, size), 'mean']:.2f} / {frame.loc[(method, size), 'max']:.1f}"
-            if (method, size) in frame.index else "–"
-            for size in sizes
-        ]  # fmt: skip
+        known = [(method, size) in frame.index for size in sizes]
+        cells = [_error(frame.loc[(method, size)], counted) if is_known else "–"
+                 for size, is_known in zip(sizes, known, strict=True)]  # fmt: skip
         table.add_row(method, *cells)
     return table
+
+
+def _error(row: pd.Series, counted: bool) -> str:
+    shared = f"{row['shared_mean']:.2f} / {row['shared_max']:.1f}" if row["shared_n"] else "–"
+    return shared + (f" ({row['n']:.0f})" if counted else "")

@@ -1,6 +1,6 @@
 """The answer of ``dse scale``: every larger size predicted from two scale models, by every method, beside the truth."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -61,18 +61,22 @@ class SheetAnswer:
     cliffs: dict[str, tuple[Cliff, ...]]
     speed_ups: tuple[SpeedUp, ...]
 
-    def errors(self) -> dict[str, dict[float, dict[str, float]]]:
-        """Return method -> size -> mean and maximum absolute error [%] over the benchmarks with a truth."""
-        found: dict[str, dict[float, list[float]]] = {}
+    def errors(self) -> dict[str, dict[float, dict[str, Any]]]:
+        """Return method -> size -> mean and maximum absolute error [%] over the ``n`` benchmarks with a truth that it
+        predicts, and over the ``shared_n`` that every method predicts, by which methods compare (None without any)."""
+        found: dict[str, dict[float, dict[str, float]]] = {}
         for point in self.points:
             if point.error is not None:
-                found.setdefault(point.method, {}).setdefault(point.size, []).append(point.error)
+                found.setdefault(point.method, {}).setdefault(point.size, {})[point.benchmark] = point.error
         return {
-            method: {
-                size: {"mean": mean(found[method][size]), "max": max(found[method][size])} for size in sorted(by_size)
-            }
+            method: {size: _merits(by_size[size], self._shared(found, size)) for size in sorted(by_size)}
             for method, by_size in found.items()
         }
+
+    @staticmethod
+    def _shared(found: Mapping[str, Mapping[float, Mapping[str, float]]], size: float) -> set[str]:
+        """The benchmarks that every method with an error at a size predicts there."""
+        return set.intersection(*(set(by_size[size]) for by_size in found.values() if size in by_size))
 
     def predictions(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return method -> benchmark -> size -> IPC."""
@@ -127,6 +131,15 @@ class ScaleAnswer:
             "notes": list(self.notes),
             "skipped": self.skipped,
         }
+
+
+def _merits(errors: Mapping[str, float], shared: Set[str]) -> dict[str, Any]:
+    """Mean and maximum of a method's errors by benchmark: of its own, and of those that every method has."""
+    own, common = list(errors.values()), [error for benchmark, error in errors.items() if benchmark in shared]
+    return {
+        "mean": mean(own), "max": max(own), "n": len(own), "shared_mean": mean(common) if common else None,
+        "shared_max": max(common, default=None), "shared_n": len(common),
+    }  # fmt: skip
 
 
 def _by_size(found: dict[float, Any]) -> dict[str, Any]:

@@ -5,12 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import dse
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.report.figures import plotly_script
 from dse.report.page_scaling import scaling_page_html
+from dse.report.terminal_scaling import print_scaling
 from dse.scaling.scale import scale
 from dse.scaling.scale_model import METHODS
 from tests.scaling.test_table import HEAD, written
@@ -149,3 +151,45 @@ def test_the_page_is_not_written_over_the_table(tmp_path, capsys):
     assert run_command(["scale", str(path), "-o", str(path)]) == 2
     assert "is read by this command" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+HARD = HEAD + (
+    "easy,8,10,5,,\n,16,19,5,,\n,32,36,5,,\n,64,70,5,,\n"
+    "hard,8,10,5,,\n,16,9,5,,\n,32,20,5,,\n"
+    "even,8,10,5,,\n,16,20,5,,\n,32,38,5,,\n,64,70,5,,\n"
+)
+"""The recursion predicts nothing of ``hard``, and the others are far off."""
+
+
+def test_methods_are_compared_on_what_all_of_them_predict(tmp_path):
+    answer = scale(written(tmp_path, HARD))
+    errors = answer.document()["errors"]["t"]
+    assert {m: errors[m]["32"]["n"] for m in METHODS} == dict.fromkeys(METHODS, 3) | {"recursion": 2}
+    assert {errors[m][size]["shared_n"] for m in METHODS for size in ("32", "64")} == {2}
+    points = [p for p in answer.sheets[0].points if (p.method, p.size) == ("proportional", 32)]
+    of = {p.benchmark: p.error or 0.0 for p in points}
+    assert errors["proportional"]["32"]["mean"] == pytest.approx(sum(of.values()) / 3)
+    assert errors["proportional"]["32"]["shared_mean"] == pytest.approx((of["easy"] + of["even"]) / 2)
+    assert errors["recursion"]["32"]["shared_max"] == errors["recursion"]["32"]["max"]
+
+
+def test_the_table_and_the_page_say_over_which_benchmarks(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_command(["scale", str(written(tmp_path, HARD))]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    said = ("Over the benchmarks that every method predicts: 2 of 3 at 32, 2 of 2 at 64 SMs. In brackets: how many a "
+            "method predicts.")  # fmt: skip
+    assert said in printed and "(3)" in printed
+    assert said in (tmp_path / "scale-t.html").read_text(encoding="utf-8")
+
+
+def test_a_size_that_no_benchmark_has_of_every_method_has_no_comparison(tmp_path):
+    cliff = "cliff,8,10,5,,\n,16,19,5,,\n,32,60,1,,\n"  # methods that see it lack f_mem
+    falling = "falling,8,100,5,,\n,16,60,5,,\n,32,50,5,,\n"  # the linear one falls to nothing
+    answer = scale(written(tmp_path, HEAD + cliff + falling))
+    found = [e["32"] for e in answer.document()["errors"]["t"].values() if e]
+    assert len(found) == 6
+    assert {(e["shared_n"], e["shared_mean"], e["shared_max"]) for e in found} == {(0, None, None)}
+    assert "0 of 2 at 32 SMs" in scaling_page_html(answer)
+    print_scaling(answer, Console())
