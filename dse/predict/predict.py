@@ -16,7 +16,7 @@ from dse.predict.predictors import PREDICTORS
 from dse.predict.studies import feature_study, fewer_sms, host_study, version_study
 from dse.predict.table import MeasuredTable, generation, read_measured, target_preset
 from dse.predict.transfer import MIN_ROWS, JudgedPredictor, Transfer, transfer
-from dse.skipped import Skipped, why_skipped
+from dse.skipped import Skipped, counted, why_skipped
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 
@@ -32,8 +32,9 @@ twice what it is between any two of the devices in the public tables, less than 
 class PredictAnswer:
     """What was learned and how it fared: a Transfer for each operator and data type, and the studies beside it.
 
-    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason; ``doubted``: times may be in different
-    units, as a note says, so that nothing can be said to beat anything.
+    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason; ``rows``: how many the table has, and
+    how many of them were ``used``, ``skipped``, and ``merged`` with one that they repeat; ``doubted``: times may be in
+    different units, as a note says, so that nothing can be said to beat anything.
     """
 
     table: str
@@ -45,6 +46,7 @@ class PredictAnswer:
     studies: dict[str, list[dict[str, Any]]]
     notes: tuple[str, ...]
     skipped: dict[str, int]
+    rows: dict[str, int]
     doubted: bool = False
 
     def model(self, choose: Callable[[Transfer], JudgedPredictor] = lambda found: found.chosen) -> Predicted:
@@ -79,7 +81,7 @@ class PredictAnswer:
             "table": self.table, "table_sha256": self.table_sha256, "target": self.target, "host": self.host,
             "analytical_model": type(self.base).__name__.lower(), "calibration": self.base.calibration,
             "said": self.said(), "groups": groups, "features": DEMANDS, "modes": MODES, **self.studies,
-            "notes": list(self.notes), "skipped": self.skipped,
+            "notes": list(self.notes), "skipped": self.skipped, "rows": self.rows,
         }  # fmt: skip
 
 
@@ -122,7 +124,7 @@ def predict(
     rows, skipped = load_learnable(
         measured, [*trained, preset, *([known] if known not in (None, *trained) else [])], base
     )
-    counts = measured.skipped + skipped
+    counts = measured.skipped + skipped + _left_out(measured, {*trained, preset, known}, preset)
     groups = groups_of(rows)
     doubts = _notes_of_units(rows) or _notes_of_ticks(groups)
     progress(1)
@@ -134,10 +136,20 @@ def predict(
     if known:
         studies["host_to_target"], of_host = host_study(groups, known, preset, predictors)
         notes += of_host
+    if measured.merged:
+        notes.append(f"{measured.merged} of {measured.rows} rows repeat another: averaged with it")
+    used = measured.rows - counts.total() - measured.merged
+    told = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
     return PredictAnswer(
-        measured.path, measured.sha256, preset, known, base, transfers, studies, (*notes, *doubts), dict(counts),
+        measured.path, measured.sha256, preset, known, base, transfers, studies, (*notes, *doubts), dict(counts), told,
         bool(doubts),
     )  # fmt: skip
+
+
+def _left_out(measured: MeasuredTable, read: set[str | None], preset: str) -> Skipped:
+    """Rows of devices that are not read: others of the target's generation."""
+    others = measured.frame.loc[~measured.frame["preset"].isin(read), "preset"]
+    return counted(f"{name} is of {preset}'s generation" for name in others)
 
 
 def _check_names(predictors: tuple[str, ...]) -> None:
@@ -186,11 +198,12 @@ def _transfers(
         test = rows.of(preset)
         train = rows.take(rows.frame["preset"].isin(trained).to_numpy().nonzero()[0])
         if len(test.y) == 0:
+            counts[f"{' '.join(key)}: no row of {preset}"] += len(rows.y)
             progress(STEPS)
             continue
         if len(train.y) < MIN_ROWS or train.frame["family"].nunique() < 2:
             why = f"{' '.join(key)}: fewer than {MIN_ROWS} rows or two shape families on the other devices"
-            counts[why] += len(test.y)
+            counts[why] += len(rows.y)
             progress(STEPS)
             continue
         found[key] = transfer(train, test, predictors)

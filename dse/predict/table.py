@@ -38,7 +38,8 @@ MAD_LIMIT = 7.0
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count.
+    """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count; ``merged``: rows
+    that are repeats of another, averaged with it. Together they are all ``rows`` of the file.
 
     Added columns: ``preset``, ``family``, ``shape`` (one kernel, one text), ``version`` of the software.
     """
@@ -47,6 +48,12 @@ class MeasuredTable:
     sha256: str
     frame: pd.DataFrame
     skipped: Skipped
+    merged: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return len(self.frame) + self.skipped.total() + self.merged
 
     def of(self, device: str) -> pd.DataFrame:
         """Return the rows of a device (any of its names)."""
@@ -73,8 +80,8 @@ def read_measured(path: Path) -> MeasuredTable:
     kept["family"] = _joined(kept, FAMILIES)
     kept["shape"] = _joined(kept, SHAPES) + _variant(kept)
     kept["version"] = _version(kept)
-    merged = average_repeats(kept)
-    return MeasuredTable(str(path), sha256(path), merged, skipped)
+    averaged = average_repeats(kept)
+    return MeasuredTable(str(path), sha256(path), averaged, skipped, len(kept) - len(averaged))
 
 
 def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,12 @@ BASELINES = {
 }  # fmt: skip
 """Baseline -> what it is called where there is little room."""
 
+HEADS = (
+    "* whole devices, or blocks of sizes of one device, left out of training; bold: chosen by it\n"
+    "E_out: rows left out at random; in 10: % of the target's rows within 10 %;\nrank: Spearman's correlation"
+)
+"""What the short heads of a ranking mean."""
+
 
 def print_predict(answer: PredictAnswer, console: Console) -> None:
     """Print the findings, the ranking of each operator, and what was skipped."""
@@ -21,6 +27,7 @@ def print_predict(answer: PredictAnswer, console: Console) -> None:
     for (op, dtype), found in answer.transfers.items():
         console.print()
         console.print(_ranking(f"{op} {dtype}", found))
+        say(console, HEADS, "dim italic")
     for row in answer.studies.get("host_to_target", [])[:5]:
         told = (
             f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
@@ -33,7 +40,7 @@ def _ranking(title: str, found: Transfer) -> Table:
     table = plain_table(f"{title}: error, %")
     table.add_column("predictor", no_wrap=True)
     table.add_column("mode", no_wrap=True)
-    for name in ("E_out", "left out*", "target", "within 10", "Spearman"):
+    for name in ("E_out", "out*", "target", "in 10", "rank"):
         table.add_column(name, justify="right", no_wrap=True)
     for judged in ranked(found):
         cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
@@ -41,8 +48,6 @@ def _ranking(title: str, found: Transfer) -> Table:
     for baseline in found.baselines:
         table.add_row(BASELINES[baseline.name], "baseline" if baseline.fair else "reference", "", "",
                       *_target(baseline.target), style=None if baseline.fair else "dim")  # fmt: skip
-    table.caption = "* whole devices, or blocks of sizes of one device, left out of training; bold: chosen by it"
-    table.caption_justify = "left"
     return table
 
 

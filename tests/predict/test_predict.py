@@ -1,6 +1,7 @@
 """``dse predict``: a device left out with its generation, baselines beside, studies, the document, refusals."""
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 
 from dse.cli import run_command
 from dse.errors import InputError
@@ -22,6 +24,7 @@ from dse.predict.transfer import TWICE, Transfer
 from dse.report.figures import plotly_script
 from dse.report.findings_predict import CURVE, inlier_curves
 from dse.report.page_predict import predict_page_html
+from dse.report.terminal_predict import print_predict
 from tests.predict.tables import DEVICES, gemm_table
 
 QUICK = ("ols", "nnls")
@@ -274,3 +277,45 @@ def test_gemms_of_an_h100_from_older_gpus(table):
     for transferred in found.transfers.values():
         assert transferred.train.devices == ["a100_sxm_80gb"]
         assert beats(transferred.chosen, transferred)
+
+
+def rows_of(answer):
+    """Rows of an answer's training and test sets."""
+    return sum(len(one.train.y) + len(one.test.y) for one in answer.transfers.values())
+
+
+def test_every_row_of_the_table_is_used_skipped_or_merged(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    nowhere = frame[:3].assign(device="TPU")
+    same = frame[frame["device"] == "H100-SXM5-80GB"].assign(device="H200")  # of the target's generation
+    alone = frame[:7].assign(dtype="fp32")  # the target has none in this type
+    fewer = frame[::9].assign(dtype="bf16")
+    whole = pd.concat([frame, frame, frame[:5], nowhere, same, alone, fewer])
+    whole.to_csv(tmp_path / "t.csv", index=False)
+    answer = predict(tmp_path / "t.csv", "H100", predictors=("ols",))
+    assert answer.rows == {"table": len(whole), "used": rows_of(answer), "merged": len(frame) + 5,
+                           "skipped": sum(answer.skipped.values())}  # fmt: skip
+    assert answer.rows["table"] == answer.rows["used"] + answer.rows["merged"] + answer.rows["skipped"]
+    assert answer.document()["rows"] == answer.rows
+    assert answer.skipped["h200 is of h100_sxm's generation"] == 64
+    assert answer.skipped["gemm fp32: no row of h100_sxm"] == 7
+    assert f"{len(frame) + 5} of {len(whole)} rows repeat another: averaged with it" in answer.notes
+
+
+def test_the_tables_fit_eighty_columns(found, capsys):
+    print_predict(found, Console(width=80))
+    printed = capsys.readouterr().out
+    assert "\u2026" not in printed and "..." not in printed
+    (head,) = (line.split() for line in printed.splitlines() if line.startswith("predictor"))
+    assert head == ["predictor", "mode", "E_out", "out*", "target", "in", "10", "rank"]
+    assert "rank: Spearman's correlation" in printed
+
+
+def test_a_predictor_of_a_long_name_with_large_errors_fits_too(found, capsys):
+    ((key, transferred),) = found.transfers.items()
+    merits = transferred.chosen.target | {"error": 12345.6, "spearman": -0.123, "inliers": {"10": 100.0}}
+    wide = {"name": "elastic_net/non-negative", "target": merits, "e_out": {"error": 12345.6}, "e_transfer": 12345.6}
+    judged = tuple(one._replace(**wide) for one in transferred.judged)
+    print_predict(replace(found, transfers={key: replace(transferred, judged=judged)}), Console(width=80))
+    printed = capsys.readouterr().out
+    assert "elastic_net/non-negative" in printed and "-0.123" in printed and "\u2026" not in printed
