@@ -18,9 +18,9 @@ from dse.space.designs import sample_positions
 from dse.space.space import Space, space_from_mapping
 from dse.sweep.evaluate import result_columns
 from dse.sweep.machine import processor
-from dse.sweep.record_shape import check_columns, check_shape
+from dse.sweep.record_shape import again_of, check_columns, check_shape
 from dse.sweep.result import SweepResult
-from dse.sweep.store import write_json
+from dse.sweep.store import reading, write_json
 from dse.sweep.unfinished import FOLDER
 
 FORMAT = 1
@@ -70,16 +70,26 @@ def _exact(frame: pd.DataFrame) -> dict[str, list[Any]]:
 def load_result(folder: Path) -> SweepResult:
     """Return the result of a finished sweep from its files; raises InputError naming what is missing or broken."""
     document = read_record(folder)
-    origin = folder / document["folder"]
+    origin, again = folder / document["folder"], again_of(document)
     try:
         space = space_from_mapping(document["space"], str(folder / "run.json"), document["name"], origin)
-        _check_origin(folder, document["digest"], space, document["keep"])
-        _check_tables(folder, document, space)
-        front = pq.read_table(folder / "pareto.parquet").to_pandas()
-        _check_counts(folder, document, space, front)
-        sample = _sample(folder, space, document["keep"])
-    except (OSError, pa.ArrowException) as error:
+    except OSError as error:
         raise InputError(f"{folder}: {error}; give the folder of a finished sweep") from None
+    designs, pareto = folder / _designs_file(document["keep"]), folder / "pareto.parquet"
+    for table in (designs, pareto):
+        with reading(table, again):
+            _check_origin(table, document["digest"])
+    _check_digest(folder, document["digest"], space)
+    for table in (designs, pareto):
+        with reading(table, again):
+            names = pq.read_schema(table).names
+        _check_table(table, names, space)
+    _check_record(folder, document, space)
+    with reading(pareto, again):
+        front = pq.read_table(pareto).to_pandas()
+    with reading(designs, again):
+        _check_counts(folder, document, space, front)
+        sample = _sample(designs, space, document["keep"])
     return SweepResult(
         space=space,
         baseline=_frame(document["baseline"], front),
@@ -102,12 +112,15 @@ def _designs_file(keep: str) -> str:
     return "points.parquet" if keep == "all" else "sample.parquet"
 
 
-def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
-    """Refuse tables that are not this run's, and a run whose inputs or version are no longer at hand."""
-    for name in (_designs_file(keep), "pareto.parquet"):
-        metadata = pq.read_metadata(folder / name).metadata or {}
-        if metadata.get(b"dse.digest", b"").decode() != digest:
-            raise InputError(f"{folder / name}: is not of the run that run.json records; sweep again")
+def _check_origin(table: Path, digest: str) -> None:
+    """Refuse a table that is not this run's."""
+    metadata = pq.read_metadata(table).metadata or {}
+    if metadata.get(b"dse.digest", b"").decode() != digest:
+        raise InputError(f"{table}: is not of the run that run.json records; sweep again")
+
+
+def _check_digest(folder: Path, digest: str, space: Space) -> None:
+    """Refuse a run whose inputs or version are no longer at hand."""
     if space.digest != digest:
         raise InputError(
             f"{folder / 'run.json'}: records a run of other inputs or of another version (digest {digest}, now "
@@ -115,13 +128,20 @@ def _check_origin(folder: Path, digest: str, space: Space, keep: str) -> None:
         )
 
 
-def _check_tables(folder: Path, document: dict[str, Any], space: Space) -> None:
-    """Refuse tables, of the record and beside it, without the columns that every table of designs has."""
-    where, results = folder / "run.json", result_columns(space)
-    wanted = [axis.name for axis in space.axes] + results + ["feasible", "reason"]
-    numeric = set(results) - {axis.name for axis in space.axes}
-    for name in (_designs_file(document["keep"]), "pareto.parquet"):
-        check_columns(str(folder / name), {key: [] for key in pq.read_schema(folder / name).names}, wanted)
+def _columns(space: Space) -> tuple[list[str], set[str]]:
+    """The columns that every table of designs has, and those of them that hold numbers."""
+    axes, results = [axis.name for axis in space.axes], result_columns(space)
+    return axes + results + ["feasible", "reason"], set(results) - set(axes)
+
+
+def _check_table(table: Path, names: list[str], space: Space) -> None:
+    """Refuse a table without the columns that every table of designs has."""
+    check_columns(str(table), {name: [] for name in names}, _columns(space)[0])
+
+
+def _check_record(folder: Path, document: dict[str, Any], space: Space) -> None:
+    """Refuse tables of the record without the columns that every table of designs has."""
+    where, (wanted, numeric) = folder / "run.json", _columns(space)
     check_columns(f"{where}: baseline", document["baseline"], wanted, numeric)
     check_columns(f"{where}: axis_effects", document["axis_effects"], EFFECTS, EFFECTS[-4:])
     if document["top"]:
@@ -174,15 +194,15 @@ def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
     return found if found.keep == keep and "off_grid" not in found.front else None
 
 
-def _sample(folder: Path, space: Space, keep: str) -> pd.DataFrame:
+def _sample(table: Path, space: Space, keep: str) -> pd.DataFrame:
     """Read the designs that pictures show, of all designs one row group at a time."""
     if keep == "front":
-        return pq.read_table(folder / "sample.parquet").to_pandas()
-    file, parts, start = pq.ParquetFile(folder / "points.parquet"), [], 0
-    for group in range(file.num_row_groups):
-        table = file.read_row_group(group)
-        parts.append(table.take(sample_positions(space.size, np.asarray(table["feasible"]), start)))
-        start += len(table)
+        return pq.read_table(table).to_pandas()
+    file, parts, start = pq.ParquetFile(table), [], 0
+    for number in range(file.num_row_groups):
+        group = file.read_row_group(number)
+        parts.append(group.take(sample_positions(space.size, np.asarray(group["feasible"]), start)))
+        start += len(group)
     return pa.concat_tables(parts).to_pandas()
 
 
@@ -195,8 +215,12 @@ def read_record(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: no such file; give the folder of a finished sweep") from None
     except NotADirectoryError:
         raise InputError(f"{folder}: is a file; give the folder of a finished sweep") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); see that it can, or sweep or search again"
+        ) from None
+    except ValueError as error:
+        raise InputError(f"{path}: is cut short or damaged ({error}); sweep or search again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError(f"{path}: is not a run record of this version; sweep again")
     check_shape(path, document)

@@ -72,9 +72,14 @@ SEARCH = {
 """Those of a search's."""
 
 
+def again_of(document: Mapping[str, Any]) -> str:
+    """Return what makes a run's files anew."""
+    return f"{'search' if 'search' in document else 'sweep'} again"
+
+
 def check_shape(path: Path, document: Mapping[str, Any]) -> None:
     """Raise InputError where a record lacks a key that is read, or holds something else there."""
-    again = f"{'search' if 'search' in document else 'sweep'} again"
+    again = again_of(document)
     for key, kind in (RUN | SEARCH if "search" in document else RUN).items():
         table, _, inner = key.partition(".")
         place = document if not inner else document[table]

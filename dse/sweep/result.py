@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from dse.errors import InputError
 from dse.space.space import Space
+from dse.sweep.store import reading
 from dse.sweep.trust import objective_trust
 from dse.uncertainty import SHARE
 
@@ -65,7 +66,9 @@ class SweepResult:
         if self.table is not None:
             return (self.table.select(columns) if columns else self.table).to_pandas()
         assert self.folder is not None
-        return pq.read_table(self.folder / "points.parquet", columns=columns).to_pandas()
+        path = self.folder / "points.parquet"
+        with reading(path, "sweep or search again"):
+            return pq.read_table(path, columns=columns).to_pandas()
 
     @property
     def calibration(self) -> str:

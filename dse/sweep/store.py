@@ -102,6 +102,19 @@ def writing(folder: Path, go_on: str) -> Iterator[None]:
         raise InputError(f"{folder}: {what}; {remedy}, then {go_on}") from None
 
 
+@contextmanager
+def reading(path: Path, again: str = "sweep again") -> Iterator[None]:
+    """Turn a table of a finished run that is gone or damaged into a sentence: raises InputError, ending with
+    ``again``."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; give the folder of a finished sweep, or {again}") from None
+    except (OSError, pa.ArrowException) as error:
+        why = " ".join(str(error).split()).rstrip(". ")
+        raise InputError(f"{path}: cannot be read, as if cut short or damaged ({why}); {again}") from None
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file beside its name, then rename it; nothing stays where it cannot be written."""
     partial = path.with_name(path.name + PARTIAL)

@@ -112,3 +112,44 @@ def test_a_finished_sweep_of_a_file_that_changed_is_not_replaced(broken: Any, tm
     ):
         sweep(changed, out, resume=True)
     assert (out / "points.parquet").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["points.parquet", "pareto.parquet"])
+@pytest.mark.parametrize("left", [0, 3, 100, -100])
+def test_a_table_that_is_cut_short_is_told_by_its_name(broken: Any, name: str, left: int) -> None:
+    path = broken({}) / name
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(InputError) as refused:
+        load_page(path.parent)
+    said = str(refused.value)
+    assert said.startswith(f"{path}: cannot be read, as if cut short or damaged (")
+    assert said.endswith("); sweep again") and ".;" not in said and ".)" not in said and "\n" not in said
+
+
+def test_damaged_rows_are_told_by_their_file(broken: Any) -> None:
+    path = broken({}) / "points.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:300] = bytes(296)
+    path.write_bytes(content)
+    with pytest.raises(
+        InputError, match=r"points\.parquet: cannot be read, as if cut short or damaged .*; sweep again$"
+    ):
+        load_result(path.parent).points()
+
+
+@pytest.mark.parametrize("name", ["points.parquet", "pareto.parquet"])
+def test_a_table_that_is_gone_is_told_by_its_name(broken: Any, name: str) -> None:
+    path = broken({}) / name
+    path.unlink()
+    with pytest.raises(
+        InputError, match=rf"{name}: no such file; give the folder of a finished sweep, or sweep again$"
+    ):
+        load_page(path.parent)
+
+
+@pytest.mark.parametrize("left", [0, 1, 700])
+def test_a_record_that_is_cut_short_says_what_to_do(broken: Any, left: int) -> None:
+    path = broken({}) / "run.json"
+    path.write_bytes(path.read_bytes()[:left])
+    with pytest.raises(InputError, match=r"run\.json: is cut short or damaged \(.*\); sweep or search again$"):
+        load_page(path.parent)
