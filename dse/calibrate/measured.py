@@ -13,7 +13,7 @@ from dse.calibrate.run_kinds import FORWARD, RUNS
 from dse.csv_table import numbers, read_csv, refuse_capitals, refuse_cells, refuse_units, sha256, times_us, with_known
 from dse.errors import InputError, accepted
 from dse.skipped import Skipped, counted
-from dse.workload.measured_row import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE
+from dse.workload.measured_row import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE, bare_names
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
                     "seq_q", "seq_kv", "latency_us")  # fmt: skip
@@ -192,7 +192,7 @@ def refuse_one_family(path: str, families: pd.Series) -> None:
 def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
     if is_export(path):
         return read_export(path)
-    return read_csv(path, rows)
+    return bare_names(read_csv(path, rows))
 
 
 def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:

@@ -12,7 +12,7 @@ from dse.errors import InputError, accepted
 from dse.hardware.presets import find_preset, gpu_index, preset_names
 from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.measured_operator import KERNEL_TILE, WRITES
-from dse.workload.measured_row import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, why_no_shape
+from dse.workload.measured_row import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
 
 COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
@@ -63,7 +63,7 @@ class MeasuredTable:
 def read_measured(path: Path) -> MeasuredTable:
     """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
     path = Path(path)
-    frame = read_csv(path)
+    frame = bare_names(read_csv(path))
     refuse_units(path, frame.columns)
     frame = with_known(path, frame, (*COLUMNS, *OPTIONAL))
     _require(path, frame)

@@ -23,6 +23,9 @@ ATTENTION = ("attn_prefill", "attn_decode")
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
+NAMES = ("source", "group", "device", "op", "dtype", "kernel", "benchmark_group")
+"""Columns of measured tables that hold names."""
+
 PRODUCT_SHAPE = ("m", "n", "k")
 ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 VECTOR_SHAPE = ("rows", "cols")
@@ -34,6 +37,16 @@ CAUSAL = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false
 
 Distances = Callable[[float, float, float], tuple[float, float, float]]
 """Bytes of A, of the weights B and of C -> bytes touched between two uses of each."""
+
+
+def bare_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose NAMES have no blanks around them, so that one name makes one group; a blank one is empty."""
+
+    def bare(cell: Any) -> Any:
+        return (cell.strip() or None) if isinstance(cell, str) else cell
+
+    names = [name for name in NAMES if name in frame and not pd.api.types.is_numeric_dtype(frame[name])]
+    return frame.assign(**{name: frame[name].map(bare) for name in names})
 
 
 def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Series:

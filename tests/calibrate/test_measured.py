@@ -155,3 +155,28 @@ def test_a_table_of_products_needs_no_columns_of_other_operators(tmp_path):
     path = operator_table(tmp_path / "t.csv")
     whole = read_times(path).frame
     assert read_times(changed(path, **others)).frame[whole.columns].equals(whole)
+
+
+@pytest.mark.parametrize("read", [read_times, read_operators])
+def test_names_have_no_blanks_around_them(tmp_path, read):
+    plain = read(operator_table(tmp_path / "t.csv", device="My H100", source="mine", group="a")).frame
+    blanks = {"device": ["My H100 ", "My H100", " My H100"], "op": ["gemm ", "gemm", "gemm"],
+              "dtype": ["bf16", "bf16\t", "bf16"], "source": "mine ", "group": ["a", "a ", "a"]}  # fmt: skip
+    told = read(operator_table(tmp_path / "u.csv", **blanks)).frame
+    pd.testing.assert_frame_equal(told, plain)
+    text = (tmp_path / "u.csv").read_text().replace(" My H100", '" My H100"')
+    (tmp_path / "u.csv").write_text(text)
+    assert set(read(tmp_path / "u.csv").frame["device"]) == {"My H100"}
+
+
+def test_a_name_of_blanks_is_empty_and_a_number_stays_one(tmp_path):
+    assert read_times(operator_table(tmp_path / "t.csv", device=["a", '"  "', "a"])).frame["device"].notna().all()
+    (tmp_path / "u.csv").write_text((tmp_path / "t.csv").read_text().replace('"""  """', '"  "'))
+    assert read_times(tmp_path / "u.csv").frame["device"].isna().tolist() == [False, True, False]
+    assert read_times(operator_table(tmp_path / "t.csv", device=3090)).frame["device"].tolist() == [3090] * 3
+
+
+def test_groups_of_kernels_have_no_blanks_around_them(tmp_path):
+    groups = read_kernels(kernel_table(tmp_path / "t.csv"), "sass").groups
+    changed(tmp_path / "t.csv", benchmark_group=[f"{name}{' ' * (i % 2)}" for i, name in enumerate(groups)])
+    assert read_kernels(tmp_path / "t.csv", "sass").groups == groups

@@ -149,3 +149,12 @@ def test_targets_that_are_not_there(tmp_path):
         target_preset(table, "l40s", "--target")
     with pytest.raises(InputError, match="no GPU is called 'h1000'"):
         target_preset(table, "h1000", "--target")
+
+
+def test_blanks_around_names_make_no_other_device_or_operator(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    spaced = frame.assign(device=frame["device"] + [" ", ""] * 96, op="gemm ", dtype=["fp16 ", "fp16", "fp16"] * 64)
+    spaced.to_csv(tmp_path / "u.csv", index=False)
+    plain, told = (read_measured(tmp_path / name) for name in ("t.csv", "u.csv"))
+    assert not told.skipped
+    pd.testing.assert_frame_equal(told.frame, plain.frame)
