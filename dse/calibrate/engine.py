@@ -9,6 +9,7 @@ import pandas as pd
 
 from dse.calibrate.engine_answer import EngineAnswer, EngineCost, Errors
 from dse.calibrate.engine_fit import Runs, fits, measured_runs
+from dse.calibrate.engine_known import untold
 from dse.calibrate.measured import OperatorTable, notes_of_gpus, read_times
 from dse.calibrate.residuals import quantiles
 from dse.calibrate.run_kinds import RUN_SHAPE, RUNS
@@ -189,11 +190,14 @@ def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> 
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(len(family), np.full(len(family), 1 / len(family)), DRAWS).astype(float)
     weights = np.concatenate([np.ones((1, len(place))), drawn[:, place]])
-    found = fits(runs.passes(seen), runs.table["latency_us"][seen].to_numpy(), free, kept, weights)
+    passes, measured = runs.passes(seen), runs.table["latency_us"][seen].to_numpy()
+    found = fits(passes, measured, free, kept, weights, {name: getattr(base, name) for name in free})
+    why = untold(passes, measured, place, {name: float(values[0]) for name, values in found.items()}, free)
     units = dict.fromkeys(COSTS, "us") | {"turn": "1"}
     costs = []
     for name in COSTS:
         ends = np.quantile(found[name][1:], (0.025, 0.975))
         value, low, high = (float(x) if x > NOTHING else 0.0 for x in (found[name][0], *ends))
-        costs.append(EngineCost(name, value, units[name], low, high, held.get(name, "")))
+        low, high = (value, value) if name in why else (low, high)  # draws stay near one of many that fit as well
+        costs.append(EngineCost(name, value, units[name], low, high, held.get(name, ""), why.get(name, "")))
     return tuple(costs)

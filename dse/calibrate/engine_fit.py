@@ -23,6 +23,9 @@ from dse.workload.engine import COSTS, Engine
 SCALES = {"launch_us": 30.0, "step_us": 1000.0, "request_us": 50.0, "prompt_us": 1000.0, "reduce_us": 10.0, "turn": 1.0}
 """Where a fit begins; a cost is its scale times a square, so that none is negative."""
 
+NEAR = 1e-6
+"""Weight of what a cost that runs do not tell is near to, against the mean loss of a run: nothing where they do."""
+
 FEW_NETWORKS = 4
 """Networks and GPUs a layer of an engine; with no more, requests and prompts tell families of runs apart too."""
 
@@ -111,11 +114,17 @@ def fit_costs(
 
 def fits(
     passes: Passes, measured_us: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None, weights: np.ndarray,
+    near: Mapping[str, float] | None = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Return the costs of one fit for each row of ``weights`` (fits, rows), arrays of shape (fits,)."""
+    """Return the costs of one fit for each row of ``weights`` (fits, rows), arrays of shape (fits,).
+
+    Where runs tell no cost from another, those as near to the costs ``near`` as they allow, not wherever a fit ends.
+    """
     known = dict.fromkeys(COSTS, 0.0) | dict(held or {})
+    pull, about = (0.0, dict(SCALES)) if near is None else (NEAR, near)
     with jax.enable_x64(True):
         log = jnp.asarray(np.log(measured_us))
+        center = jnp.asarray([(about[name] / SCALES[name]) ** 0.5 for name in free])
 
         def costs(theta: Array) -> dict[str, Array]:
             found = {name: SCALES[name] * theta[i] ** 2 for i, name in enumerate(free)}
@@ -124,7 +133,7 @@ def fits(
         def fitted(weight: Array) -> dict[str, Array]:
             def objective(theta: Array) -> Array:
                 total = jax.ops.segment_sum(passes.total_us(costs(theta)), passes.row, len(measured_us))
-                return weighted_mean(robust(jnp.log(total) - log), weight)
+                return weighted_mean(robust(jnp.log(total) - log), weight) + pull * jnp.sum((theta - center) ** 2)
 
             return costs(quasi_newton(objective, jnp.ones(len(free)))[0])
 

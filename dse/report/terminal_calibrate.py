@@ -68,8 +68,9 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
     for cost in answer.costs:
         numbers = (f"{cost.value:.4g}", cost.unit, f"{cost.low:.4g}", f"{cost.high:.4g}")
         words = f"not determined, as {answer.like.name}: {cost.held}" if cost.held else ""
-        words = cost.held if cost.name == "launch_us" else words  # none, whatever the other engine's
-        table.add_row(cost.name, *numbers, words, style="dim" if cost.held else None)
+        words = cost.held if cost.held and cost.name == "launch_us" else words  # none, whatever the other engine's
+        words = f"not determined: {cost.untold}" if cost.untold else words
+        table.add_row(cost.name, *numbers, words, style=None if cost.determined else "dim")
     console.print(table)
     errors, out = answer.errors, ""
     if errors.left_out is not None:
