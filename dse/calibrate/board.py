@@ -30,7 +30,10 @@ from dse.uncertainty import Uncertainty
 
 STRENGTHS = (PRIOR_WEIGHT / 3, PRIOR_WEIGHT, PRIOR_WEIGHT * 3)
 FOLDS = 5
-DRAWS = 20
+DRAWS = 40
+
+OF = "intervals are of drawn families and of drawn priors: they hold for coefficients within their priors' ranges"
+"""What the intervals of coefficients say."""
 
 ABOVE_LIMIT = 1.25
 """Median watts over the board's limit [1] that no reading explains: a governor holds the mean of milliseconds."""
@@ -87,7 +90,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
          "interval": list(mean_interval(out, rows.table["family"].tolist())), "headline": name == "board"}
         for name, (train, out) in ((n, _off(*pair)) for n, pair in found.ratios.items())
     ]  # fmt: skip
-    notes = [f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times"]
+    notes = [f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times", OF]
     below = (rows.table["power_w"] < BELOW_LIMIT * on.sheet.numbers()["tdp_w"]).to_numpy()
     notes += [*_as_constant(found, below), *_no_better(models)]
     left_out = _left_out(found, rows.table["family"], on.sheet)
@@ -158,8 +161,15 @@ def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
     weights, strengths = np.repeat(masks, levels, axis=0), np.tile(STRENGTHS, len(masks))
     fits = board_fit.fit_batch(rows, weights, strengths).reshape(len(masks), levels, -1)
     found = _ratios(rows, fold, outs, fits)
+    return found, _drawn(rows, found.strength)
+
+
+def _drawn(rows: Rows, strength: float) -> np.ndarray:
+    """Return coefficients (draws, coefficients) of fits to families drawn with replacement, each about a prior drawn
+    from the prior: about the one prior alone all draws are off by what it pulls, and none shows that."""
     draws = benchmark_draws(rows.table["family"].tolist(), DRAWS)
-    return found, board_fit.fit_batch(rows, draws, np.full(DRAWS, found.strength))
+    about = np.random.default_rng(1).standard_normal((DRAWS, len(FREE)))
+    return board_fit.fit_batch(rows, draws, np.full(DRAWS, strength), about=about)
 
 
 def _folds(families: pd.Series) -> np.ndarray:

@@ -75,11 +75,16 @@ def _predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) ->
 
 
 @partial(jax.jit, static_argnames=("free", "steps"))
-def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weights, gpu, center, spread, steps=STEPS):
-    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one in a call."""
+def _fit(
+    model, free, rows, watts, weights, strength, pairs, slowdown, pair_weights, gpu, center, spread, about, steps=STEPS,
+):  # fmt: skip
+    """Coefficients (batch, free) for ``weights`` (batch, rows) and ``strength`` (batch,), one by one in a call.
 
-    def one(fit: tuple[Array, Array, Array]) -> Array:
-        weights, strength, pair_weights = fit
+    ``about`` (batch, free): where each fit's prior stands, in its standard deviations from the table's.
+    """
+
+    def one(fit: tuple[Array, Array, Array, Array]) -> Array:
+        weights, strength, pair_weights, about = fit
 
         def loss(theta: Array) -> Array:
             candidate = model.with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
@@ -88,20 +93,21 @@ def _fit(model, free, rows, watts, weights, strength, pairs, slowdown, pair_weig
             if pairs is not None:
                 _, slower = predicted(candidate, pairs[0], pairs[1], gpu)
                 total += weighted_mean(absolute(jnp.log(slower / slowdown)), pair_weights)
-            return total + strength * 0.5 * jnp.sum(theta**2)
+            return total + strength * 0.5 * jnp.sum((theta - about) ** 2)
 
-        return jnp.exp(center + spread * descend(loss, jnp.zeros(len(free)), steps))
+        return jnp.exp(center + spread * descend(loss, about, steps))
 
-    return jax.lax.map(one, (weights, strength, pair_weights))
+    return jax.lax.map(one, (weights, strength, pair_weights, about))
 
 
 def fit_batch(rows: MeasuredLaunches, weights: np.ndarray, strength: np.ndarray, free: tuple[str, ...] = FREE,
               start: BoardPower | None = None, pairs: MeasuredLaunches | None = None,
-              pair_weights: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
+              pair_weights: np.ndarray | None = None, about: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
     """Return the coefficients (fits, free) for ``weights`` (fits, rows) and ``strength`` (fits,), in one compiled call.
 
     Rows that no fit weighs are left out. ``pairs``: launches with a column ``sustained_us`` beside ``latency_us``,
-    weighed by ``pair_weights`` (fits, pairs).
+    weighed by ``pair_weights`` (fits, pairs). ``about`` (fits, free): where the prior of each fit stands, in its
+    standard deviations from the table's (None: there).
     """
     known = priors()
     center, spread = jnp.asarray([known[name] for name in free]).T
@@ -118,6 +124,7 @@ def fit_batch(rows: MeasuredLaunches, weights: np.ndarray, strength: np.ndarray,
         start or prior_model(), free, (taken(rows.measured, used), taken(rows.measured_timing, used)),
         jnp.asarray(rows.table.power_w.to_numpy()[used]), jnp.asarray(weights[:, used], float),
         jnp.asarray(strength, float), slow, slowdown, jnp.asarray(kept, float), rows.gpu, center, spread,
+        jnp.asarray(np.zeros((len(weights), len(free))) if about is None else about, float),
     ))  # fmt: skip
 
 

@@ -296,7 +296,8 @@ class Coefficient:
 
     @property
     def identified(self) -> bool:
-        """Whether the data rather than the prior determine it."""
+        """Whether the data move it more than the prior does: by half or more. Its value may still be pulled by the
+        rest, which is in the interval of a board's coefficient."""
         return self.share >= 0.5
 
 
