@@ -2,8 +2,9 @@
 
 import csv
 import hashlib
+import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,9 @@ OTHER_UNIT = 100.0
 
 OWN = "own: "
 """What a column's name begins with that is a user's own: no part of this package reads it."""
+
+UNIT = re.compile(r"\s*[\[(][^\])]*[\])]$")
+"""A unit in brackets at the end of a column's name."""
 
 NAMED = 5
 """Lines of a table that a refusal names beside the first."""
@@ -48,16 +52,35 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
 def _checked_header(path: Path) -> list[str]:
     """Names of a table's columns, since pandas tells those apart that stand twice and drops what stands beyond them."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        filled = (cells for cells in csv.reader(file) if any(cell.strip() for cell in cells))
-        names = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(filled, []))]
+        filled = ((line, cells) for line, cells in _numbered(file) if any(cell.strip() for cell in cells))
+        names = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(filled, (1, []))[1])]
         refuse_separators(path, names)
         refuse_twice(path, names)
-        for number, cells in enumerate(filled, start=2):
+        for number, cells in filled:
             beyond = [cell for cell in cells[len(names) :] if cell.strip()]
             if beyond:
                 raise InputError(f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
                                  "header; give a cell a column, with quotes around one that holds a comma")  # fmt: skip
     return names
+
+
+def _numbered(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row of a CSV file with the line that it begins on."""
+    reader, line = csv.reader(file), 1
+    for cells in reader:
+        yield line, cells
+        line = reader.line_num + 1
+
+
+def _lines(path: Path, count: int) -> list[int]:
+    """Return the lines of a table's rows, blank ones passed over; as if there were none in a file that is no such CSV
+    of ``count`` rows."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line, cells in _numbered(file) if len(cells) > 1 or any(cell.strip() for cell in cells)]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        lines = []
+    return lines[1:] if len(lines) == count + 1 else list(range(2, count + 2))
 
 
 def refuse_twice(path: Path, names: Iterable[str], what: str = "column") -> None:
@@ -68,10 +91,11 @@ def refuse_twice(path: Path, names: Iterable[str], what: str = "column") -> None
 
 
 def refuse_capitals(path: Path, columns: Iterable[object], known: Collection[str]) -> None:
-    """Raise InputError at a column that is a ``known`` one but for capitals, unless that stands beside it."""
+    """Raise InputError at a column that is a ``known`` one but for capitals or a unit in brackets, unless that stands
+    beside it."""
     names = list(map(str, columns))
     for name in names:
-        meant = name.lower()
+        meant = UNIT.sub("", name.lower())
         if name not in known and meant in known and meant not in names:
             raise InputError(f"{path}: column {name!r} is not known; {accepted(meant, [meant])}")
 
@@ -118,11 +142,12 @@ def with_known(path: Path, frame: pd.DataFrame, known: Collection[str]) -> pd.Da
 def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, instead: str) -> None:
     """Raise InputError where any cell of a column is wrong, both (rows,): the first one and the lines of the others.
 
-    The header is line 1.
+    Lines are those of the file, blank ones too.
     """
-    lines = (np.flatnonzero(wrong) + 2).tolist()
-    if not lines:
+    if not wrong.any():
         return
+    every = _lines(path, len(wrong))
+    lines = [every[place] for place in np.flatnonzero(wrong)]
     first = cells[wrong][0]
     value = f"{first:g}" if isinstance(first, float) else repr(first)
     named = ", ".join(map(str, lines[1 : NAMED + 1])) + (" ..." if len(lines) > NAMED + 1 else "")

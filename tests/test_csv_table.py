@@ -1,8 +1,10 @@
 """A user's CSV table as it stands there: names, cells beyond the header, columns of the user's own."""
 
+import re
+
 import pytest
 
-from dse.csv_table import read_csv, refuse_units, with_known
+from dse.csv_table import numbers, read_csv, refuse_units, with_known
 from dse.errors import InputError
 
 
@@ -42,6 +44,7 @@ def test_rows_with_fewer_cells_have_empty_ones(tmp_path):
         ("m,us, us\n1,2,3\n", "column 'us' stands twice"),
         ("m,us\n1,2,3\n", "row 2: '3' stands beyond the 2 columns of the header; give a cell a column"),
         ("m,us\n1,2\n1,2,,9\n", "row 3: '9' stands beyond the 2 columns"),
+        ("\nm,us\n\n1,2\n\n1,2,9\n", "row 6: '9' stands beyond the 2 columns"),
         ("m;us\n1;2\n", "its columns stand apart by semicolons"),
         ("", "is no CSV table: No columns"),
         ('m,us\n1,"2\n', "is no CSV table: .*EOF inside string"),
@@ -50,6 +53,20 @@ def test_rows_with_fewer_cells_have_empty_ones(tmp_path):
 def test_what_is_no_table_is_refused(tmp_path, text, sentence):
     with pytest.raises(InputError, match=sentence):
         read_csv(written(tmp_path, text))
+
+
+@pytest.mark.parametrize(("text", "line"), [("m\n1\nx\n", 3), ("\n\nm\n1\n\n \nx\n", 7), ('m,"a\nb"\n1,2\n\nx,2\n', 5)])
+def test_a_row_is_named_by_its_line_in_the_file(tmp_path, text, line):
+    path = written(tmp_path, text)
+    with pytest.raises(InputError, match=f"row {line}: m is 'x'; give a number"):
+        numbers(path, read_csv(path), "m")
+
+
+@pytest.mark.parametrize("name", ["us [us]", "US(us)", "us [microseconds]"])
+def test_a_unit_in_a_header_is_told_with_the_column_that_is_meant(tmp_path, name):
+    path = written(tmp_path, f"m,{name}\n1,2\n")
+    with pytest.raises(InputError, match=rf"column '{re.escape(name)}' is not known; did you mean 'us'"):
+        with_known(path, read_csv(path), ("m", "us"))
 
 
 def test_columns_of_the_users_own_are_out_of_reach(tmp_path):
