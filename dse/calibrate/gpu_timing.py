@@ -31,6 +31,7 @@ from dse.timing.calibration import (
     calibration_of,
     implementation_calibration,
     load_timing_calibration,
+    shipped_calibrations,
 )
 from dse.workload.attention_library import DEFAULTS, attention_libraries, names_library
 from dse.workload.harness import find_harness
@@ -59,6 +60,7 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     how everything was measured; None goes by the column ``source``.
     """
     sheet = load_sheet(gpu)
+    _refuse_shipped(gpu, sheet)
     read = [read_times(Path(table)) for table in tables]
     if not read:
         raise InputError("calibrate timing: no table is given; give one or more measured tables")
@@ -76,6 +78,13 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
         notes.append(KEPT.format(like))
     own = own_gpus([sheet])
     return GpuTimingAnswer(sheet.name, (sheet.name,), tuple(read), fits, like, counts, own, tuple(notes))
+
+
+def _refuse_shipped(gpu: str, sheet: GpuSheet) -> None:
+    """Refuse a GPU whose calibration would be called as a shipped one is that is not its own."""
+    if sheet.name in shipped_calibrations() and own_gpus([sheet]):
+        raise InputError(f"{gpu}: {sheet.name!r} is the name of a shipped calibration, which a fit to this GPU would "
+                         "be taken for; give the file another name")  # fmt: skip
 
 
 def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:

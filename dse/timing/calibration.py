@@ -201,6 +201,7 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
             )
         path = shipped[str(path_or_name)]
     own = _calibration(path, read_toml(path))
+    _refuse_shared(path, own.name)
     shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
@@ -209,6 +210,13 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
     return replace(own, model=replace(model, errors=_errors(own)), residuals=residuals)
+
+
+def _refuse_shared(path: Path, name: str) -> None:
+    """Refuse a file that calls itself SHARED with another content: its errors would be said of every GPU."""
+    if name == SHARED and read_toml(path) != read_toml(shipped_calibrations()[SHARED]):
+        raise InputError(f"{path}: name is {SHARED!r}, that of the shipped calibration of any GPU, which this file is "
+                         "not; give the name of its GPU")  # fmt: skip
 
 
 def _with_unseen(fit: TimingCalibration, shipped: TimingCalibration) -> TimingCalibration:

@@ -23,6 +23,7 @@ from dse.timing.calibration import (
     UNSEEN,
     implementation_calibration,
     load_timing_calibration,
+    shipped_calibrations,
 )
 from dse.timing.residual import Residual
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
@@ -217,6 +218,23 @@ def test_what_was_assumed_of_rows_is_told(asked, tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     notes = calibrate_timing(str(mine), [tmp_path / "t.csv"]).notes
     assert "the rows' device H200-SXM-141GB is the preset h200, not Mine" in notes
+
+
+@pytest.mark.parametrize("name", ["shared", "h100_sxm"])
+def test_a_gpu_by_the_name_of_a_calibration_of_others_is_refused(asked, tmp_path, name):
+    mine = tmp_path / f"{name}.toml"
+    mine.write_text('base = "a100_sxm_80gb"\nname = "Mine"\nsm_count = 100\n')
+    with pytest.raises(InputError, match=f"'{name}' is the name of a shipped calibration"):
+        calibrate_timing(str(mine), [table(tmp_path / "t.csv", decodes(9))])
+
+
+def test_a_file_that_claims_to_be_the_shared_one_is_judged_by_its_content(tmp_path):
+    path, shipped = written(tmp_path / "mine.toml", a_fit("fa2_decode")), shipped_calibrations()["shared"]
+    path.write_text(path.read_text().replace(f'name = "{GPU}"', 'name = "shared"', 1))
+    with pytest.raises(InputError, match="name is 'shared', that of the shipped calibration of any GPU"):
+        load_timing_calibration(path)
+    path.write_text(shipped.read_text())
+    assert load_timing_calibration(path).name == "shared"
 
 
 def test_names_that_nothing_has_are_told_with_the_nearest(asked, tmp_path):
