@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from dse.calibrate.covered import uncovered
@@ -91,8 +92,8 @@ def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
     """Return what was assumed of the rows: how they were measured, which library ran attention, masked or not, on which
     GPU."""
     table = rows.table
-    ways = table.groupby("harness")["overhead_us"].first()
-    told = ", ".join(f"{way} ({us:.2g} us added to a kernel)" for way, us in ways.items())
+    ways = table.groupby("harness")["overhead_us"].unique()
+    told = ", ".join(f"{way} ({_overhead(us)} added to a kernel)" for way, us in ways.items())
     notes = [f"ways of measuring, by source or --harness: {told}"]
     warpgroup = sheet.numbers()["warpgroup_mma"] > 0
     unnamed = [
@@ -110,6 +111,12 @@ def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
         if preset not in (None, sheet.name, sheet.base)
     ]
     return notes
+
+
+def _overhead(us: np.ndarray) -> str:
+    """Return a way's overheads [us], of operators that differ their range."""
+    least, most = f"{us.min():.2g}", f"{us.max():.2g}"
+    return f"{least} us" if least == most else f"{least} to {most} us, by operator and device,"
 
 
 def _joined(read: Sequence[OperatorTable]) -> pd.DataFrame:

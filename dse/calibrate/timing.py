@@ -58,7 +58,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
                      weight=weight)  # fmt: skip
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
-    overheads = rows.table.groupby("harness")["overhead_us"].first().to_dict()
+    overheads = rows.table.groupby("harness")["overhead_us"].mean().to_dict()
     if fit_overhead:
         overheads = dict.fromkeys(overheads, fit.values["overhead_us"])
     only = gpus[0] if len(gpus) == 1 else ""

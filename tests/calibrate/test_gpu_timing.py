@@ -220,6 +220,14 @@ def test_what_was_assumed_of_rows_is_told(asked, tmp_path):
     assert "the rows' device H200-SXM-141GB is the preset h200, not Mine" in notes
 
 
+def test_overheads_that_differ_are_told_as_a_range(asked, tmp_path):
+    path = table(tmp_path / "t.csv", products("vidur", 12, "fp16"), vectors("vidur", 9))
+    note = calibrate_timing(GPU, [path]).notes[0]
+    ways = {float(us) for rows, _ in asked.values() for us in rows.table["overhead_us"]}
+    told = f"vidur ({min(ways):.2g} to {max(ways):.2g} us, by operator and device, added to a kernel)"
+    assert len(ways) > 1 and note == f"ways of measuring, by source or --harness: {told}"
+
+
 @pytest.mark.parametrize("name", ["shared", "h100_sxm"])
 def test_a_gpu_by_the_name_of_a_calibration_of_others_is_refused(asked, tmp_path, name):
     mine = tmp_path / f"{name}.toml"
