@@ -73,7 +73,7 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
     fits = _without_twice(_fits(rows, read, sheet, counts, report))
     like = calibration_of(sheet)
-    notes = _assumed(rows, sheet)
+    notes = [doubt for fit in fits for doubt in fit.doubts] + _assumed(rows, sheet)
     notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
     if all(fit.implementation != MATRIX for fit in fits):
         notes.append(KEPT.format(like))

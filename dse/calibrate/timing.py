@@ -6,6 +6,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.far_rows import far_rows
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import errors_of, seen
 from dse.calibrate.stages import StageResult, staged_fit
@@ -69,6 +70,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     return TimingAnswer(
         name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
         {str(k): float(v) for k, v in overheads.items()}, fit, errors, implementation,
+        doubts=tuple(far_rows(rows.table, fit.predicted_us, f" of {implementation}")),
     )  # fmt: skip
 
 

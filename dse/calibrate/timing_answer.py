@@ -22,7 +22,9 @@ from dse.workload.implementation import KINDS
 LEFT_OUT = 7
 """Shape families whose CRC-32 ends in this decimal digit or a higher one are left out of the fit."""
 
-OVERHEADS = "overhead [us] that the fit took for each way of measuring: a record, no prediction reads it"
+OVERHEADS = (
+    "overhead [us] that the fit took for each way of measuring, the mean of its rows: a record, no prediction reads it"
+)
 
 DIGITS = 6
 """Significant digits of a file's numbers."""
@@ -33,6 +35,7 @@ class TimingAnswer:
     """A fit of one implementation: its rows, errors stage by stage, coefficients and errors on left-out rows.
 
     ``also``: implementations that may have run the same rows instead, and have the same coefficients therefore.
+    ``doubts``: that some rows are in another unit. ``harnesses``: overhead of each way, the mean of its rows [us].
     """
 
     name: str
@@ -45,6 +48,7 @@ class TimingAnswer:
     residuals: tuple[Residual, ...]
     implementation: str = MATRIX
     also: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""

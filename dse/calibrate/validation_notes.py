@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from dse.calibrate.device_models import DeviceModel, Predictor
+from dse.calibrate.far_rows import far_rows
 from dse.calibrate.layer_rows import LAYER_COLUMN
 from dse.calibrate.network_steps import network_of
 from dse.calibrate.rooflines import roofline_notes
@@ -139,10 +140,14 @@ def _notes_of_shipped(runs: pd.DataFrame) -> list[str]:
 
 
 def notes_of_units(rows: pd.DataFrame) -> list[str]:
-    """Return that times are in another unit, where most of kernels, or of runs, are far from what is predicted."""
+    """Return that times are in another unit, where most of kernels, or of runs, are far from what is predicted, or some
+    are very far."""
     whole = rows["op"].isin(RUNS)
     return [*_of_unit(rows[~whole]), *(f"whole networks: {note}" for note in _of_unit(rows[whole]))]
 
 
 def _of_unit(rows: pd.DataFrame) -> list[str]:
-    return notes_of_unit(float(np.median(rows["predicted_us"] / rows["latency_us"]))) if len(rows) else []
+    if rows.empty:
+        return []
+    predicted = rows["predicted_us"].to_numpy()
+    return notes_of_unit(float(np.median(predicted / rows["latency_us"]))) or far_rows(rows, predicted)
