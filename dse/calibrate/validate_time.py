@@ -86,11 +86,15 @@ def validate_time(
         raise InputError(f"{table}: no row can be predicted: {why}")
     worst = worst_rows(rows, runs, parts)
     rows = with_rooflines(rows[runs].reset_index(drop=True))
-    document = {"groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped}
     found = predictors(rows, models)
     doubts = notes_of_units(rows)
     notes = [*doubts, *validation_notes(rows, models, found, harness, served, measured.sha256)]
     notes += [*notes_of_masks(rows), *notes_of_gpus(measured), *left_out]
+    document = {
+        "table": measured.path, "table_sha256": measured.sha256, "quantity": "time", "model": timing,
+        "calibrations": {one.device: one.calibration for one in found}, "notes": notes, "doubts": doubts,
+        "groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped,
+    }  # fmt: skip
     return TimeValidation(document, tuple(notes), str(table), rows, found, tuple(doubts))
 
 

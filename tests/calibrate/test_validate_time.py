@@ -1,6 +1,8 @@
 """``dse validate --quantity time``: the document's shape, every row accounted for, notes, refusals."""
 
+import hashlib
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -49,7 +51,11 @@ def test_document(table, capsys):
     assert run_command(["validate", str(table), "--json"]) == 0  # without power: time
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert set(document) == {"groups", "worst", "rows_skipped"}
+    told = {"table", "table_sha256", "quantity", "model", "calibrations", "notes", "doubts"}
+    assert set(document) == {"groups", "worst", "rows_skipped"} | told
+    assert (document["table"], document["quantity"], document["doubts"]) == (str(table), "time", [])
+    assert document["table_sha256"] == hashlib.sha256(table.read_bytes()).hexdigest()
+    assert document["calibrations"] and all(f"dse: {note}" in printed.err for note in document["notes"])
     assert all(set(g) == KEYS for g in document["groups"])
     whole = {(g["op"], g["dtype"]): g for g in document["groups"] if g["regime"] == "all"}
     assert {key: g["n"] for key, g in whole.items()} == {
@@ -164,6 +170,11 @@ def test_times_in_another_unit_are_told(table, tmp_path):
     frame.assign(latency_us=frame["latency_us"] / 1e3).to_csv(path, index=False)
     assert any("is latency_us in microseconds?" in note for note in validate_time(path).notes)
     assert not any("microseconds" in note for note in validate_time(table).notes)
+    frame.assign(latency_us=frame["latency_us"].where(frame.index > 0, 1e3 * frame["latency_us"])).to_csv(
+        path, index=False
+    )
+    (doubt,) = validate_time(path).doubts
+    assert re.match(r"1 of \d+ rows are more than 30 times off, first gemm bf16 m=.*: is latency_us in micros", doubt)
 
 
 def test_a_calibration_of_another_gpu_was_not_fitted_on_the_rows(table, tmp_path):
