@@ -164,7 +164,7 @@ def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
     return found, _drawn(rows, found.strength)
 
 
-def _drawn(rows: Rows, strength: float) -> np.ndarray:
+def _drawn(rows: MeasuredLaunches, strength: float) -> np.ndarray:
     """Return coefficients (draws, coefficients) of fits to families drawn with replacement, each about a prior drawn
     from the prior: about the one prior alone all draws are off by what it pulls, and none shows that."""
     draws = benchmark_draws(rows.table["family"].tolist(), DRAWS)
