@@ -59,7 +59,8 @@ def test_what_is_told_is_the_truth_and_what_is_not_stays_near_what_is_known():
 
 
 @pytest.mark.parametrize(
-    ("networks", "both"), [(["Llama-2-7b-hf"], True), (["Llama-2-7b-hf", "Llama-2-13b-hf"], False)]
+    ("networks", "both"),
+    [(["Llama-2-7b-hf"], True), pytest.param(["Llama-2-7b-hf", "Llama-2-13b-hf"], False, marks=pytest.mark.slow)],
 )
 def test_an_engine_of_one_network_says_that_launches_and_steps_are_one(tmp_path, networks, both):
     shapes = [(b, q, o, tp) for b in (1, 2, 8, 32) for q, o in ((128, 64), (512, 256)) for tp in (1, 2)]
