@@ -1,6 +1,6 @@
 """Why the baseline and the chosen designs take what they take: watts, place on the roofline, elasticities, moves.
 
-The models are run again for these few designs, by the programs of ``dse explain``, compiled once a workload.
+The models are run again for these few designs, by the programs of ``dse explain``.
 """
 
 import os
