@@ -93,7 +93,7 @@ def sweep(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     page:
-        Draw the page, which takes 10 to 30 s to look into its designs; 'dse report' draws one that was left out.
+        Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
     from dse.report.why import Programs
@@ -226,7 +226,7 @@ def search(
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     page:
-        Draw the page, which takes 10 to 30 s to look into its designs; 'dse report' draws one that was left out.
+        Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.report.answer import caveats
     from dse.report.searched import searched

@@ -28,9 +28,10 @@ SHARED_SECONDS, FEW_SECONDS = 12.0, 0.15e-3
 """Compilation of the programs that a few designs of any space share, nothing cached; what a design takes by them for
 each workload, on the same."""
 
-PAGE_SECONDS, LOOK_SECONDS = 10.0, 3.0
+PAGE_SECONDS, LOOK_SECONDS = 5.0, 1.0
 """What the page adds, nothing cached, on the same: its programs, which all workloads share, compile beside the sweep's
-(13 s, and 20 where one workload's own program is sooner compiled than they are); and what each workload adds."""
+(3 s are left, and 10 where one workload's own program is sooner compiled than they are); and what each workload
+adds."""
 
 CELLS_PER_SECOND = 30e6
 """Numbers written to points.parquet in a second, on the same machine."""

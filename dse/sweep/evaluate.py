@@ -242,13 +242,16 @@ class _OwnProgram:
         return self._compiled[device](columns, of_base)
 
     def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
-        if device not in self._compiled and device not in self._traced:
-            self._traced[device] = _on_device(self._evaluate, device, self._options).lower(columns, of_base)
+        if device not in self._compiled:
+            self._traced[device] = self._lowered(columns, of_base, device)
 
     def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
-            self.trace(columns, of_base, device)
-            self._compiled[device] = self._traced.pop(device).compile()
+            traced = self._traced.pop(device, None) or self._lowered(columns, of_base, device)
+            self._compiled[device] = traced.compile()
+
+    def _lowered(self, columns: Columns, of_base: Columns, device: Any) -> Any:
+        return _on_device(self._evaluate, device, self._options).lower(columns, of_base)
 
 
 class _SharedPrograms:

@@ -119,8 +119,6 @@ _settled = quick_filter_jit(settled)
 
 
 @quick_filter_jit
-def settled_on_designs(
-    model: BoardPower, limit: bool, timing: Timing, watts: Power, run: Chores, gpus: Gpu
-) -> Settled:  # fmt: skip
+def settled_on_designs(model: BoardPower, limit: bool, timing: Timing, watts: Power, run: Chores, gpus: Gpu) -> Settled:
     """Return launches (designs, operators), each row where the board of one of the GPUs (designs,) settles."""
     return jax.vmap(partial(settled, model, limit), in_axes=(0, 0, None, 0))(timing, watts, run, gpus)
