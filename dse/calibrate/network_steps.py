@@ -19,7 +19,7 @@ from dse.workload.engine import Engine, engine_of
 from dse.workload.kernel import Kernel
 from dse.workload.llm import Serving, llm_workload, memory_needed
 from dse.workload.measured_row import notes_of
-from dse.workload.network import Network, load_network, networks
+from dse.workload.network import Network, network_of
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
@@ -170,18 +170,6 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return "empty" if np.isnan(value) else f"{value:g}"
     return repr(value)
-
-
-def network_of(group: str) -> Network:
-    """Return the network of a run by its group's name: as it is, without a source's mark (``anl_Llama-2-7b-hf``) or
-    without a publisher's (``meta-llama/Llama-2-7b-hf``); raises InputError where none is called so."""
-    for name in (group, group.partition("_")[2], group.rpartition("/")[2]):
-        try:
-            return load_network(name)
-        except InputError:
-            continue
-    near = accepted(group.rpartition("/")[2].lower(), networks(), 4)
-    raise InputError(f"no network is called {group!r} ('dse show networks'); {near}")
 
 
 def _group(row: Any) -> str:

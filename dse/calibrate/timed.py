@@ -27,6 +27,7 @@ from dse.workload.measured_operator import family, operator
 from dse.workload.measured_row import ALL_REDUCE, reduction_of
 from dse.workload.measured_vector import VECTOR
 from dse.workload.operator import fastest
+from dse.workload.profiled_layer import reading_us
 from dse.workload.quantised import quantises
 from dse.workload.target import Target
 
@@ -237,7 +238,7 @@ def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, float
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), 0.0, f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        busy_us = harness.busy_us(row)
+        busy_us = max(harness.busy_us(row), reading_us(row, harness, numbers))
         on = Target.of([numbers], harness.library)
         found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
     except InputError as error:

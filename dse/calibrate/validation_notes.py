@@ -9,7 +9,6 @@ import pandas as pd
 from dse.calibrate.device_models import DeviceModel, Predictor
 from dse.calibrate.far_rows import far_rows
 from dse.calibrate.layer_rows import LAYER_COLUMN
-from dse.calibrate.network_steps import network_of
 from dse.calibrate.rooflines import roofline_notes
 from dse.calibrate.run_kinds import RUNS
 from dse.csv_table import notes_of_unit
@@ -18,6 +17,7 @@ from dse.tables import read_table
 from dse.timing.calibration import MATRIX
 from dse.workload.engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
 from dse.workload.measured_row import notes_of
+from dse.workload.network import network_of
 from dse.workload.quantised import WAYS
 
 HOST = "whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds"

@@ -12,7 +12,7 @@ from dse.errors import InputError, accepted
 from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, Library
-from dse.workload.measured_row import PRODUCTS, notes_of
+from dse.workload.measured_row import PRODUCTS, measured_network, notes_of
 from dse.workload.operator import FOREVER
 
 BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
@@ -27,12 +27,13 @@ class Harness:
     weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
     them; ``clock`` that is asked for: "boost", at which short runs stand, or "sheet", the sheet's for long ones;
     ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
-    products ``product_launches`` where those differ; ``powered_loop``: a row with watts was timed in the long loop that
-    they were read in; ``library`` whose kernels were measured; ``source``: where the facts come from;
-    ``fitted``: the overhead is fitted; ``vector``: implementations of the vector kernels that were
-    measured (of several, where nobody knows which, the fastest); ``quantises``: how the activations of products in 8
-    bits are quantised in the time of the product, "" where they are not (:data:`dse.workload.quantised.WAYS`);
-    ``large_tile_age`` [1] by which results seem to be older where a product of large tiles wrote them.
+    products ``product_launches`` where those differ; ``layers`` [1] of the row's network run up to a product's reading,
+    in place of its launches where the network is known; ``powered_loop``: a row with watts was timed in the long loop
+    that they were read in; ``library`` whose kernels were measured; ``source``: where the facts come from; ``fitted``:
+    the overhead is fitted; ``vector``: implementations of the vector kernels that were measured (of several, where
+    nobody knows which, the fastest); ``quantises``: how the activations of products in 8 bits are quantised in the time
+    of the product, "" where they are not (:data:`dse.workload.quantised.WAYS`); ``large_tile_age`` [1] by which results
+    seem to be older where a product of large tiles wrote them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Harness:
     vector: tuple[str, ...] = ("vllm_vector",)
     quantises: str = ""
     product_launches: float | None = None
+    layers: float = 0.0
     powered_loop: bool = False
     large_tile_age: float = 1.0
 
@@ -57,8 +59,9 @@ class Harness:
         settled."""
         if self.powered_loop and getattr(row, "power_w", 0.0) > 0:
             return inf
-        products = self.product_launches if row.op in PRODUCTS else None
-        return self.launches if products is None else products
+        if row.op not in PRODUCTS or self.product_launches is None:
+            return self.launches
+        return 0.0 if self.layers and measured_network(row) else self.product_launches
 
     def busy_us(self, row: Any) -> float:
         """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual; raises
@@ -120,6 +123,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         quantises=rows["quantises"]["value"] if "quantises" in rows else "",
         powered_loop="powered_loop" in rows and rows["powered_loop"]["value"] == "1",
         product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
+        layers=float(rows["layers"]["value"]) if "layers" in rows else 0.0,
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
     )
 

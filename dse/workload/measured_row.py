@@ -3,6 +3,7 @@ operands."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -12,6 +13,7 @@ from dse.workload.attention import Attention
 from dse.workload.collective import all_reduce_operator
 from dse.workload.dtypes import element_bytes
 from dse.workload.gemm import Gemm, blas_result
+from dse.workload.network import Network, network_of
 from dse.workload.operator import Operator
 
 PRODUCTS = ("gemm", "gemm_bias", "bmm")
@@ -122,6 +124,20 @@ def reduction_of(row: Any) -> Operator:
     """Return the all-reduce of a row, by latency and bandwidth of the links."""
     size = element_bytes(row.dtype) * row.rows * row.cols
     return all_reduce_operator(ALL_REDUCE, size, int(row.tp), "kernel")
+
+
+def measured_network(row: Any) -> Network | None:
+    """Return the network that a row's group names, None where it names none that is known."""
+    group = getattr(row, "group", None)
+    return _network_called(group) if isinstance(group, str) else None
+
+
+@cache
+def _network_called(group: str) -> Network | None:
+    try:
+        return network_of(group)
+    except InputError:
+        return None
 
 
 def notes_of(row: Any) -> str:

@@ -1,14 +1,12 @@
 """A row of a measured table as a vector kernel: the operator, its cache state, its shape family."""
 
 from dataclasses import replace
-from functools import cache
 from math import ceil, log2
 from typing import Any
 
-from dse.tables import read_table
 from dse.workload.dtypes import element_bytes
 from dse.workload.harness import Harness
-from dse.workload.network import load_network
+from dse.workload.measured_row import measured_network
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.vector import has_kernel, vector_operator, vector_ops
 
@@ -79,10 +77,9 @@ def residual_distance(row: Any) -> float:
     Weights of two projections, and the activations between: norm, queries and keys and values, attention, projection.
     One GPU's, since tables of several GPUs repeat its norms.
     """
-    name = next((name for name in _heads() if str(getattr(row, "group", "")).endswith(name)), "")
-    if row.op != "add_rmsnorm" or not name:
+    net = measured_network(row) if row.op == "add_rmsnorm" else None
+    if net is None:
         return 0.0
-    net = load_network(name)
     queries, keys = net.heads * net.head_dim, net.kv_heads * net.head_dim
     weights = net.hidden * (2.0 * queries + 2.0 * keys)
     activations = row.rows * (3.0 * net.hidden + 3.0 * queries + 2.0 * keys)
@@ -95,16 +92,9 @@ def keys_of(row: Any) -> float:
         return 0.0
     heads, kv_heads = getattr(row, "heads", 0.0), getattr(row, "kv_heads", 0.0)
     if not (heads > 0 and kv_heads > 0):
-        group = str(getattr(row, "group", ""))
-        heads, kv_heads = next((h for name, h in _heads().items() if group.endswith(name)), (1.0, 0.0))
+        net = measured_network(row)
+        heads, kv_heads = (net.heads, net.kv_heads) if net is not None else (1.0, 0.0)
     return row.cols * kv_heads / (heads + kv_heads)
-
-
-@cache
-def _heads() -> dict[str, tuple[float, float]]:
-    """Heads and key-value heads of measured networks, by the end of their group's name."""
-    rows = read_table("calibration/measured_networks.csv")
-    return {row["network"]: (float(row["heads"]), float(row["kv_heads"])) for row in rows}
 
 
 def vector_family(row: Any) -> str:

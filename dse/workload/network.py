@@ -116,6 +116,18 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     return networks()[found]
 
 
+def network_of(group: str) -> Network:
+    """Return the network of a measured group by its name: as it is, without a source's mark (``anl_Llama-2-7b-hf``) or
+    without a publisher's (``meta-llama/Llama-2-7b-hf``); raises InputError where none is called so."""
+    for name in (group, group.partition("_")[2], group.rpartition("/")[2]):
+        try:
+            return load_network(name)
+        except InputError:
+            continue
+    near = accepted(group.rpartition("/")[2].lower(), networks(), 4)
+    raise InputError(f"no network is called {group!r} ('dse show networks'); {near}")
+
+
 def beside(name_or_path: str, folder: Path) -> str:
     """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
     path = folder / name_or_path

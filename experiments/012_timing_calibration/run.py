@@ -283,6 +283,7 @@ def main() -> None:
     else:
         answers, early = every_library(arguments.folder)
     if arguments.out:
+        (arguments.out / "implementations").mkdir(parents=True, exist_ok=True)
         for name, answer in answers.items():
             answer.write(arguments.out / f"{name}.toml")
         for name, answer in early.items():

@@ -10,7 +10,6 @@ import pytest
 from rich.console import Console
 
 from dse.calibrate.network_rows import network_rows, passes_of, predicted_runs, run_stack
-from dse.calibrate.network_steps import network_of
 from dse.calibrate.rooflines import with_rooflines
 from dse.calibrate.validate_time import validate_time
 from dse.cli import run_command
@@ -22,6 +21,7 @@ from dse.report.terminal_validate import print_time_validation
 from dse.skipped import Skipped
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.engine import COSTS, FORMAT, NUMBERS, engines
+from dse.workload.network import network_of
 
 H100 = load_sheet("h100_sxm")
 MODEL = load_timing_calibration("h100_sxm").model

@@ -28,7 +28,8 @@ def config(tmp_path, **changes):
     ("name", "billions"),
     [("llama2_7b", 6.74), ("llama3_8b", 8.03), ("llama3_70b", 70.6), ("mixtral_8x7b", 46.7), ("opt_13b", 12.85),
      ("qwen2_5_7b", 7.6), ("gpt3_175b", 174.6), ("llama3_405b", 405.9), ("bloom_176b", 176.2), ("bloom_7b1", 7.07),
-     ("gemma_7b", 8.54), ("gptj_6b", 6.05), ("qwen1_5_7b", 7.72)],
+     ("gemma_7b", 8.54), ("gptj_6b", 6.05), ("qwen1_5_7b", 7.72), ("codellama_34b", 33.74),
+     ("qwen_72b", 72.3), ("internlm_20b", 20.1), ("phi_2", 2.78)],
 )  # fmt: skip
 def test_published_sizes(name, billions):
     assert load_network(name).parameters / 1e9 == pytest.approx(billions, rel=0.01)
