@@ -4,14 +4,22 @@ import os
 import signal
 from types import FrameType
 
+ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Ctrl-C, a job scheduler at the end of its time, a terminal that is closed: each ends a command in good order."""
+
+INTERRUPTED = 130
+"""Exit code of a command that was interrupted: what a shell makes of one that Ctrl-C ended."""
+
 
 def main() -> None:
-    """Run the command line, with an exit by Ctrl-C that holds from the first import on.
+    """Run the command line, with an exit by an interruption that holds from the first import on.
 
     An exception inside an import comes out as what the library makes of it: of JAX's, an ImportError or a crash.
     """
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where Ctrl-C is to be ignored
-        signal.signal(signal.SIGINT, _interrupted)
+    for name in ENDS:
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number and signal.getsignal(number) in (signal.default_int_handler, signal.SIG_DFL):  # not an ignored one
+            signal.signal(number, _interrupted)
     from dse.cli import main as command_line
 
     command_line()
@@ -21,7 +29,7 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
     """Leave at once while something is imported, else raise KeyboardInterrupt."""
     if _importing(frame):
         os.write(2, b"dse: interrupted\n")
-        os._exit(128 + number)
+        os._exit(INTERRUPTED)
     signal.default_int_handler(number, frame)
 
 
