@@ -12,6 +12,7 @@ BASE = {
     "compiling",
     "csv_table",
     "errors",
+    "files",
     "units",
     "numerics",
     "skipped",

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 
 from dse.calibrate.power_fit import COEFFICIENTS_OF, HIGH, LOW, UNFITTED, Coefficient
 from dse.errors import InputError, accepted
+from dse.files import write_whole
 from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
 from dse.power.calibration import FORMAT, read_coefficients, read_head
@@ -41,7 +42,7 @@ def write_calibration(
         lines += ["", f"[coefficients.{c.name}]", f"value = {c.value:.6g}", f"unit = {literal(c.unit)}"]
         lines += [f"low = {c.low:.6g}", f"high = {c.high:.6g}", f"data_share = {c.share:.3f}",
                   f"identified = {literal(c.identified)}"]  # fmt: skip
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(path, "\n".join(lines) + "\n")
 
 
 def with_multipliers(model: AccelWattch, multipliers: Mapping[str, float]) -> AccelWattch:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.calibrate.measured import OperatorTable
+from dse.files import write_whole
 from dse.skipped import Skipped
 from dse.timing.calibration import LEAST_ROWS
 from dse.toml_text import pairs
@@ -131,4 +132,4 @@ class EngineAnswer:
         }  # fmt: skip
         numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
         lines = [*pairs(head), *pairs(numbers, 6)]
-        Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_whole(path, "\n".join(lines) + "\n")

@@ -14,6 +14,7 @@ import pandas as pd
 
 from dse.calibrate.regimes import by_regime, compute_bound, regime
 from dse.errors import InputError
+from dse.files import write_whole
 from dse.hardware.presets import find_preset
 from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN
 from dse.timing.residual import REGIMES, Residual, line_of
@@ -149,7 +150,7 @@ def rewrite(path: Path, residuals: Iterable[Residual]) -> None:
     if "\n[harnesses]" not in text:
         raise InputError(f"{path}: no table [harnesses]; give a file that 'dse calibrate timing -o' wrote")
     head, rest = text.split("\n[harnesses]", 1)
-    Path(path).write_text(f"{head.rstrip()}\n\n{listed(residuals)}\n[harnesses]{rest.rstrip()}\n", encoding="utf-8")
+    write_whole(path, f"{head.rstrip()}\n\n{listed(residuals)}\n[harnesses]{rest.rstrip()}\n")
 
 
 def listed(residuals: Iterable[Residual]) -> str:

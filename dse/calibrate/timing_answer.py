@@ -12,6 +12,7 @@ from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import listed
 from dse.calibrate.stages import StagedFit
 from dse.calibrate.timing_fit import DETERMINED, parameters
+from dse.files import write_whole
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
 from dse.timing.calibration import FORMAT, MATRIX, MODEL
@@ -158,4 +159,4 @@ def _sources(tables: Iterable[OperatorTable]) -> list[str]:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(path, "\n".join(lines) + "\n")

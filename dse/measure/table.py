@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from dse.errors import InputError
+from dse.files import write_whole
 
 COLUMNS = ("source", "group", "device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads",
            "head_dim", "seq_q", "seq_kv", "causal", "tp", "latency_us", "rep_n", "rep_lo_us", "rep_hi_us", "power_w",
@@ -53,5 +54,5 @@ def _read(path: Path) -> set[tuple[str, ...]]:
         raise InputError(f"{path}: is no table of dse measure (its columns are others); give -o another name")
     if not text.endswith("\n"):
         text = text[: text.rindex("\n") + 1] if "\n" in text else ",".join(COLUMNS) + "\n"
-        path.write_text(text, encoding="utf-8", newline="\n")
+        write_whole(path, text)
     return {_key(row) for row in csv.DictReader(text.splitlines())}

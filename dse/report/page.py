@@ -8,7 +8,7 @@ from dse.power.power import COMPONENTS
 from dse.report import figures_axes, figures_pareto, figures_stacks, figures_why, findings, findings_axes, findings_why
 from dse.report.answer import answer, caveats, question
 from dse.report.page_explorer import explorer_section
-from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
+from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_document
 from dse.report.page_tables import chosen_section, explored, front_section, infeasible_section
 from dse.report.searched import Searched
 from dse.report.why import Why
@@ -23,7 +23,7 @@ def write_page(found: SweepResult | Searched, path: str | Path, why: Why | None 
 
     ``why`` (:func:`dse.report.why.explain_designs`) adds power, rooflines and elasticities.
     """
-    write_whole(Path(path), page_html(found, why))
+    write_document(Path(path), page_html(found, why))
 
 
 def page_html(found: SweepResult | Searched, why: Why | None = None) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dse.report import figures, figures_explain, figures_stacks, findings_explain
 from dse.report.notes_run import extrapolation, interval_notes
-from dse.report.page_parts import document, figure_section, note, row, section, swatches, table, write_whole
+from dse.report.page_parts import document, figure_section, note, row, section, swatches, table, write_document
 from dse.report.words import (
     RUN_LABELS,
     bracketed,
@@ -24,7 +24,7 @@ from dse.timing.timing import causes_of
 
 def write_explain_page(found: Explanation | Comparison, path: Path, most: int | None = None) -> None:
     """Write the page of ``dse explain``; it gets its name only when it is whole. Same result, same bytes."""
-    write_whole(path, explain_page_html(found, most))
+    write_document(path, explain_page_html(found, most))
 
 
 def explain_page_html(found: Explanation | Comparison, most: int | None = None) -> str:

@@ -4,6 +4,7 @@ from html import escape
 from pathlib import Path
 
 from dse.errors import InputError
+from dse.files import write_whole
 from dse.report import figures
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
@@ -19,16 +20,10 @@ def document(title: str, body: str) -> str:
     )
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that gets its name only when it is whole; raises InputError where it cannot be written."""
+def write_document(path: Path, text: str) -> None:
+    """Write a page whole or not at all; raises InputError where it cannot be written."""
     check_writable(path)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        partial.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
+    write_whole(path, text)
 
 
 def check_writable(path: Path | None, *inputs: Path | str | None) -> None:

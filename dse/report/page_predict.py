@@ -8,13 +8,13 @@ import pandas as pd
 from dse.predict.predict import PredictAnswer
 from dse.predict.transfer import Transfer
 from dse.report import figures_predict, findings_predict
-from dse.report.page_parts import document, figure_section, note, row, section, table, write_whole
+from dse.report.page_parts import document, figure_section, note, row, section, table, write_document
 from dse.skipped import lines
 
 
 def write_predict_page(answer: PredictAnswer, path: Path) -> None:
     """Write the page; it gets its name only when it is whole."""
-    write_whole(path, predict_page_html(answer))
+    write_document(path, predict_page_html(answer))
 
 
 def predict_page_html(answer: PredictAnswer) -> str:

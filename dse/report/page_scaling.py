@@ -4,13 +4,13 @@ from html import escape
 from pathlib import Path
 
 from dse.report import figures_scaling, findings_scaling
-from dse.report.page_parts import document, figure_section, note, write_whole
+from dse.report.page_parts import document, figure_section, note, write_document
 from dse.scaling.scale import ScaleAnswer, SheetAnswer
 
 
 def write_scaling_page(answer: ScaleAnswer, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same answer, same bytes."""
-    write_whole(path, scaling_page_html(answer))
+    write_document(path, scaling_page_html(answer))
 
 
 def scaling_page_html(answer: ScaleAnswer) -> str:

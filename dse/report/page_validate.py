@@ -9,7 +9,7 @@ import numpy as np
 from dse.calibrate.rooflines import FITTED_ROOFLINE
 from dse.calibrate.validate_time import TimeValidation
 from dse.report import figures_validate, findings_validate
-from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_whole
+from dse.report.page_parts import document, drawn, note, row, section, swatches, table, write_document
 from dse.report.words import MISSING, REGIMES
 
 COLUMNS = (
@@ -30,7 +30,7 @@ BEWARE = ("uncalibrated", "training error", "was fitted on")
 
 def write_validation_page(found: TimeValidation, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same validation, same bytes."""
-    write_whole(path, validation_page_html(found))
+    write_document(path, validation_page_html(found))
 
 
 def validation_page_html(found: TimeValidation) -> str:

@@ -4,6 +4,7 @@ import json
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,11 +134,18 @@ def _journal(path: Path) -> JournalStorage:
 def _mend(path: Path) -> None:
     """Cut off a last line that a killed process left half-written: what is appended to it could not be read again."""
     with path.open("r+b") as file:
-        if "op_code" not in json.loads(file.readline() or b"{}"):
-            raise ValueError("is no journal of Optuna")
+        if not _is_journal(file.readline()):
+            raise ValueError("is no journal of Optuna; give another file")
         file.seek(0)
         whole = file.read().rfind(b"\n") + 1
         file.truncate(whole)
+
+
+def _is_journal(line: bytes) -> bool:
+    with suppress(ValueError):
+        entry = json.loads(line)
+        return isinstance(entry, dict) and "op_code" in entry
+    return not line.endswith(b"\n") and line.startswith(b'{"op_code"'[: len(line)])  # cut short as it was written
 
 
 def _proxy(address: str) -> BaseStorage:

@@ -29,9 +29,9 @@ from dse.sweep.store import (
     TableWriter,
     alone_in,
     discard_record,
-    open_folder,
     provenance,
     refuse_other_kind,
+    results_in,
     write_json,
     write_table,
     writing,
@@ -138,9 +138,8 @@ def search(
     space = space if isinstance(space, Space) else load_space(space)
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)
-    folder = open_folder(out) if out is not None else None
-    url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
-    with _into(folder, space.name):
+    with _into(out, space.name) as folder:
+        url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
         study = make_study(space, url, sampler, seed, evaluations or MOST)
         if folder is not None:
             discard_record(folder)
@@ -161,14 +160,14 @@ def search(
 
 
 @contextmanager
-def _into(folder: Path | None, name: str) -> Iterator[None]:
+def _into(out: str | Path | None, name: str) -> Iterator[Path | None]:
     """Have a folder alone, for a space of this name, and tell what keeps files from it; raises InputError."""
-    if folder is None:
-        yield
+    if out is None:
+        yield None
         return
-    with alone_in(folder), writing(folder, GO_ON):
+    with results_in(out) as folder, alone_in(folder), writing(folder, GO_ON):
         refuse_other_kind(folder, search=True, name=name)
-        yield
+        yield folder
 
 
 def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:

@@ -5,6 +5,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from dse.errors import InputError, accepted
+from dse.files import write_whole
 
 
 def shipped_spaces() -> dict[str, Path]:
@@ -38,7 +39,4 @@ def write_template(path: Path, template: str) -> None:
         raise InputError(f"--from {template}: no shipped space of that name; {accepted(template, shipped)}")
     if path.exists():
         raise InputError(f"{path}: exists already; give another name")
-    try:
-        path.write_text(shipped[template].read_text(encoding="utf-8"), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written ({error.strerror}); give another path") from None
+    write_whole(path, shipped[template].read_text(encoding="utf-8"))

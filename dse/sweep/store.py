@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.errors import InputError
+from dse.files import PARTIAL
 from dse.space.space import Space
 
 try:
@@ -20,7 +22,8 @@ try:
 except ImportError:  # Windows
     fcntl = None
 
-PARTIAL = ".partial"
+RESULTS = ("points.parquet", "sample.parquet", "pareto.parquet", "run.json", "report.html")
+"""Files of a finished run."""
 
 
 def open_folder(out: str | Path) -> Path:
@@ -30,12 +33,23 @@ def open_folder(out: str | Path) -> Path:
     path = Path(out)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / f"probe{PARTIAL}"
-        probe.write_bytes(b"")
-        probe.unlink()
+        TemporaryFile(dir=path).close()  # of a name that nobody else's file has
     except OSError as error:
         raise InputError(f"{path}: cannot be written to ({error.strerror}); give a folder with -o") from None
     return path
+
+
+@contextmanager
+def results_in(out: str | Path) -> Iterator[Path]:
+    """Open a folder as :func:`open_folder`; where nothing is put into it, what was made of it does not stay."""
+    path = Path(out)
+    made = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        yield open_folder(out)
+    finally:
+        for place in made:
+            with suppress(OSError):  # the system removes no folder that holds something
+                place.rmdir()
 
 
 def refuse_other_kind(folder: Path, search: bool, name: str) -> None:

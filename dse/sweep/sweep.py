@@ -29,9 +29,9 @@ from dse.sweep.store import (
     TableWriter,
     alone_in,
     discard_record,
-    open_folder,
     provenance,
     refuse_other_kind,
+    results_in,
     unpacked,
     write_table,
     writing,
@@ -73,8 +73,7 @@ def sweep(
         if resume:
             raise InputError("--resume needs the folder of the interrupted sweep; give out=...")
         return _Sweep(space, None, keep, progress, cluster, InMemory()).run()
-    folder = open_folder(out)
-    with alone_in(folder), writing(folder, GO_ON):
+    with results_in(out) as folder, alone_in(folder), writing(folder, GO_ON):
         refuse_other_kind(folder, search=False, name=space.name)
         if resume and (found := finished(folder, space, keep)):
             return found

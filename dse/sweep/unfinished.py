@@ -9,6 +9,7 @@ it. The folder goes when the results are whole.
 
 import io
 import json
+import re
 import shutil
 import time
 import zipfile
@@ -23,15 +24,19 @@ import numpy as np
 
 import dse
 from dse.errors import InputError
+from dse.files import PARTIAL
 from dse.space.space import Space, fingerprint
 from dse.sweep.evaluate import float_type
 from dse.sweep.fold import Fold
 from dse.sweep.machine import machine, unlike
 from dse.sweep.portion import Portion, PortionResult
-from dse.sweep.store import PARTIAL, write_bytes, write_json
+from dse.sweep.store import RESULTS, write_bytes, write_json
 
 FOLDER = "unfinished"
 FORMAT = 3
+
+OURS = re.compile(r"sweep\.json|state\.npz|\d{6,}\.arrow")
+"""Names of the files in it."""
 
 EVERY = 2.0
 """Seconds between two states on disk: what is lost at most, besides the portions in evaluation."""
@@ -157,10 +162,20 @@ class Unfinished:
             )
 
     def _begin(self) -> None:
+        self._refuse_others()
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
         write_json(self.folder / "sweep.json", self._identity | {"mark": self._mark})
         self._resuming = False
+
+    def _refuse_others(self) -> None:
+        """Raise InputError where the folder to be emptied holds what no sweep has put there."""
+        for path in sorted(self.folder.glob("*")):
+            if not OURS.fullmatch(path.name.removesuffix(PARTIAL)):
+                raise InputError(
+                    f"{path}: is no file of an interrupted sweep, and {self.folder} would be emptied; move it away, or "
+                    "give another folder with -o"
+                )
 
     def _state(self) -> dict[str, np.ndarray] | None:
         """Return the saved state, None where there is none or it is damaged."""
@@ -242,6 +257,6 @@ class Unfinished:
 
 
 def leftovers(folder: Path) -> None:
-    """Remove files that an interrupted process did not get to name."""
-    for path in folder.glob(f"*{PARTIAL}"):
-        path.unlink(missing_ok=True)
+    """Remove results that an interrupted process did not get to name; somebody else's files stay."""
+    for name in RESULTS:
+        (folder / f"{name}{PARTIAL}").unlink(missing_ok=True)

@@ -12,7 +12,7 @@ from dse import sweep
 from dse.errors import InputError
 from dse.report import findings
 from dse.report.page import page_html, write_page
-from dse.report.page_parts import write_whole
+from dse.report.page_parts import write_document
 from dse.report.searched import Searched
 from dse.report.why import Why
 from dse.sweep.result import SweepResult
@@ -107,7 +107,7 @@ def test_single_objective_has_a_histogram(single: SweepResult) -> None:
 
 
 def test_a_page_makes_its_folder_or_says_why_not(tmp_path: Path) -> None:
-    write_whole(tmp_path / "new" / "page.html", "<p>")
+    write_document(tmp_path / "new" / "page.html", "<p>")
     assert [p.name for p in (tmp_path / "new").iterdir()] == ["page.html"]
     with pytest.raises(InputError, match="cannot be written"):
-        write_whole(tmp_path / "new" / "page.html" / "page.html", "<p>")
+        write_document(tmp_path / "new" / "page.html" / "page.html", "<p>")

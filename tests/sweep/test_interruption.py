@@ -23,8 +23,9 @@ from dse.errors import InputError
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
 from dse.sweep.portion import PortionResult, SpaceEvaluator, portions
-from dse.sweep.store import alone_in, writing
+from dse.sweep.store import alone_in, results_in, writing
 from dse.sweep.sweep import sweep
+from dse.sweep.unfinished import Unfinished, leftovers
 from tests.sweep.trivial import CHUNK, WAIT, trivial
 
 SIZE = 10_000
@@ -147,6 +148,28 @@ def test_a_stopped_sweep_is_not_overwritten_unasked(interrupted, tmp_path: Path)
     found = sweep(trivial(SIZE, tmp_path), out, resume=True)
     assert found.n == len(found.points()) == SIZE
     assert any("went on after" in note for note in found.notes)
+
+
+def test_files_of_others_stay(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "theirs.partial").touch()
+    (out / "points.parquet.partial").touch()
+    leftovers(out)
+    assert [path.name for path in out.iterdir()] == ["theirs.partial"]
+    (out / "unfinished").mkdir()
+    (out / "unfinished" / "novel.txt").touch()
+    with pytest.raises(InputError, match=r"unfinished/novel\.txt: is no file of an interrupted sweep"):
+        Unfinished(out, {"digest": ""}, resume=False)
+    assert (out / "unfinished" / "novel.txt").exists()
+
+
+def test_a_folder_of_nothing_does_not_stay(tmp_path: Path) -> None:
+    with results_in(tmp_path / "new" / "er"):
+        assert (tmp_path / "new" / "er").is_dir()
+    with results_in(tmp_path / "kept") as folder:
+        (folder / "run.json").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 def test_resuming_where_nothing_was_begun_says_so(tmp_path: Path) -> None:
