@@ -9,6 +9,7 @@ the derivatives of a careful compilation), and JAX 0.12 has it no more.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -97,6 +98,13 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def cache_compilations() -> None:
-    """Keep programs that took a second to compile in the user's cache folder: a second command starts at once."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    """Keep programs that took a second to compile in the user's cache folder: a second command starts at once.
+
+    Where there is no such folder, or it cannot be read or written, every command compiles for itself.
+    """
+    try:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in a container
+        return
+    warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
     jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))

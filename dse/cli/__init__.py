@@ -9,6 +9,7 @@ from cyclopts import CycloptsError
 from dse.cli import designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more
 from dse.cli.interrupt import interrupts_kept
+from dse.cli.streams import open_to_any_text
 from dse.errors import DseError
 
 INTERRUPTED = 130
@@ -20,6 +21,7 @@ def main() -> None:
 
     Who interrupts does not wait for threads that still compile, as Python does where it ends in order.
     """
+    open_to_any_text()
     code = run_command(sys.argv[1:])
     if code == INTERRUPTED:
         with suppress(OSError):  # whoever reads may have left
