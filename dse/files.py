@@ -14,8 +14,9 @@ def write_whole(path: str | Path, text: str) -> None:
 
     A pipe or a device (/dev/stdout) is written as it is: a file in its place would not be what was meant.
     """
-    place = Path(path).resolve()  # of a link: what it names
-    special = place.exists() and not place.is_file()
+    path = Path(path)
+    special = path.exists() and not path.is_file()
+    place = path if special else path.resolve()  # of a link: what it names
     partial = place if special else place.with_name(place.name + PARTIAL)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

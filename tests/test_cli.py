@@ -216,7 +216,7 @@ def test_new_writes_a_space_that_checks(tmp_path: Path, capsys: pytest.CaptureFi
     assert "exists already" in refused(["new", str(path)], capsys)
     assert "h100_tensor_core" in refused(["new", str(tmp_path / "b.toml"), "--from", "h100_tensor_cor"], capsys)
     assert not (tmp_path / "b.toml").exists()
-    assert "No such file or directory); give another path" in refused(["new", str(tmp_path / "no" / "c")], capsys)
+    assert "there is no folder" in refused(["new", str(tmp_path / "no" / "c")], capsys)
 
 
 WRONG_SPACES = {

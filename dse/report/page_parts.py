@@ -1,5 +1,6 @@
 """The parts that every page is made of: the document, sections, tables, notes and drawn figures."""
 
+import os
 from html import escape
 from pathlib import Path
 
@@ -40,6 +41,9 @@ def check_writable(path: Path | None, *inputs: Path | str | None) -> None:
     there = next((parent for parent in path.absolute().parents if parent.exists()), path)
     if not there.is_dir():
         raise InputError(f"{path}: cannot be written ({there} is a file); give another path")
+    special = path.exists() and not path.is_file()  # a pipe, a device: written where it is, whoever owns its folder
+    if not special and not os.access(there, os.W_OK):
+        raise InputError(f"{path}: cannot be written ({there} takes no files); give another path")
 
 
 def section(name: str, title: str, *parts: str) -> str:

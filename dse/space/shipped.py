@@ -39,4 +39,6 @@ def write_template(path: Path, template: str) -> None:
         raise InputError(f"--from {template}: no shipped space of that name; {accepted(template, shipped)}")
     if path.exists():
         raise InputError(f"{path}: exists already; give another name")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written (there is no folder {path.parent}); give another path")
     write_whole(path, shipped[template].read_text(encoding="utf-8"))
