@@ -28,9 +28,7 @@ RESULTS = ("points.parquet", "sample.parquet", "pareto.parquet", "run.json", "re
 
 def open_folder(out: str | Path) -> Path:
     """Return ``out`` as a folder that can be written to; raises InputError where it cannot be one."""
-    if not isinstance(out, str | os.PathLike):
-        raise InputError(f"out = {out!r} is not accepted; give the path of a folder")
-    path = Path(out)
+    path = _folder(out)
     try:
         path.mkdir(parents=True, exist_ok=True)
         TemporaryFile(dir=path).close()  # of a name that nobody else's file has
@@ -42,14 +40,21 @@ def open_folder(out: str | Path) -> Path:
 @contextmanager
 def results_in(out: str | Path) -> Iterator[Path]:
     """Open a folder as :func:`open_folder`; where nothing is put into it, what was made of it does not stay."""
-    path = Path(out)
+    path = _folder(out)
     made = [place for place in (path, *path.parents) if not place.exists()]
     try:
-        yield open_folder(out)
+        yield open_folder(path)
     finally:
         for place in made:
             with suppress(OSError):  # the system removes no folder that holds something
                 place.rmdir()
+
+
+def _folder(out: str | Path) -> Path:
+    """``out`` as a path; raises InputError where it is none."""
+    if not isinstance(out, str | os.PathLike):
+        raise InputError(f"out = {out!r} is not accepted; give the path of a folder")
+    return Path(out)
 
 
 def refuse_other_kind(folder: Path, search: bool, name: str) -> None:
