@@ -8,7 +8,7 @@ ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 """Ctrl-C, a job scheduler at the end of its time, a terminal that is closed: each ends a command in good order."""
 
 INTERRUPTED = 130
-"""Exit code of a command that was interrupted: what a shell makes of one that Ctrl-C ended."""
+"""Exit code of an interrupted command: what a shell makes of one that Ctrl-C ended, 128 and the number of SIGINT."""
 
 
 def main() -> None:

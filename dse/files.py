@@ -16,16 +16,24 @@ def write_whole(path: str | Path, text: str) -> None:
     """
     path = Path(path)
     special = path.exists() and not path.is_file()
-    place = path if special else path.resolve()  # of a link: what it names
-    partial = place if special else place.with_name(place.name + PARTIAL)
     try:
+        if special:
+            path.write_bytes(text.encode())
+            return
+        place = path.resolve()  # of a link: what it names
         place.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8", newline="\n")
-        if not special:
-            partial.replace(place)
+        write_bytes(place, text.encode())
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
-    finally:
-        if not special:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file beside its name, then rename it; nothing stays where it cannot be written."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise

@@ -14,11 +14,11 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "mine.toml"
     write_whole(path, "before")
 
-    def full(self: Path, text: str, **options: str) -> int:
-        self.write_bytes(text.encode()[:2])
+    def full(self: Path, content: bytes) -> int:
+        self.write_text(content.decode()[:2])
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(InputError, match=r"mine\.toml: cannot be written \(No space left on device\)"):
         write_whole(path, "after")
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("mine.toml", "before")]

@@ -6,14 +6,12 @@ from contextlib import suppress
 
 from cyclopts import CycloptsError
 
+from dse.__main__ import INTERRUPTED
 from dse.cli import designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more
 from dse.cli.interrupt import interrupts_kept
 from dse.cli.streams import open_to_any_text
 from dse.errors import DseError
-
-INTERRUPTED = 130
-"""What a shell makes of a command that Ctrl-C ended: 128 and the number of SIGINT."""
 
 
 def main() -> None:

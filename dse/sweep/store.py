@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.errors import InputError
-from dse.files import PARTIAL
+from dse.files import PARTIAL, write_bytes
 from dse.space.space import Space
 
 try:
@@ -132,17 +132,6 @@ def reading(path: Path, again: str = "sweep again") -> Iterator[None]:
     except (OSError, pa.ArrowException) as error:
         why = " ".join(str(error).split()).rstrip(". ")
         raise InputError(f"{path}: cannot be read, as if cut short or damaged ({why}); {again}") from None
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file beside its name, then rename it; nothing stays where it cannot be written."""
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
 
 
 def packed(tables: Sequence[pa.Table]) -> bytes:

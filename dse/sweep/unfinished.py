@@ -24,13 +24,13 @@ import numpy as np
 
 import dse
 from dse.errors import InputError
-from dse.files import PARTIAL
+from dse.files import PARTIAL, write_bytes
 from dse.space.space import Space, fingerprint
 from dse.sweep.evaluate import float_type
 from dse.sweep.fold import Fold
 from dse.sweep.machine import machine, unlike
 from dse.sweep.portion import Portion, PortionResult
-from dse.sweep.store import RESULTS, write_bytes, write_json
+from dse.sweep.store import RESULTS, write_json
 
 FOLDER = "unfinished"
 FORMAT = 3

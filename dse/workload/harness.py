@@ -13,6 +13,7 @@ from dse.hardware.gpu import Gpu
 from dse.tables import read_table
 from dse.workload.library import LIBRARIES, Library
 from dse.workload.measured_row import PRODUCTS, measured_network, notes_of
+from dse.workload.network import Network
 from dse.workload.operator import FOREVER
 
 BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
@@ -56,12 +57,17 @@ class Harness:
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
-        settled."""
+        settled, 0 where the layers of a network do (:func:`dse.workload.profiled_layer.reading_us`)."""
         if self.powered_loop and getattr(row, "power_w", 0.0) > 0:
             return inf
-        if row.op not in PRODUCTS or self.product_launches is None:
-            return self.launches
-        return 0.0 if self.layers and measured_network(row) else self.product_launches
+        if self.layered(row):
+            return 0.0
+        products = self.product_launches if row.op in PRODUCTS else None
+        return self.launches if products is None else products
+
+    def layered(self, row: Any) -> Network | None:
+        """Return the network whose layers fill a row's reading, None where launches of its own operator do."""
+        return measured_network(row) if self.layers and row.op in PRODUCTS else None
 
     def busy_us(self, row: Any) -> float:
         """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual; raises

@@ -10,7 +10,6 @@ from typing import Any
 from dse.hardware.peak import VECTOR_DTYPES, peak_tflops
 from dse.workload.dtypes import element_bytes
 from dse.workload.harness import Harness
-from dse.workload.measured_row import PRODUCTS, measured_network
 from dse.workload.network import Network
 
 PEAK_SHARE = 0.75
@@ -30,7 +29,7 @@ def reading_us(row: Any, harness: Harness, numbers: Mapping[str, Any]) -> float:
 
     ``numbers``: attributes of the GPU. Vector kernels draw too few watts for their readings to depend on it.
     """
-    network = measured_network(row) if harness.layers and row.op in PRODUCTS else None
+    network = harness.layered(row)
     if network is None:
         return 0.0
     return harness.layers * layer_us(network, float(row.m), _gpus(row), str(row.dtype), numbers)
