@@ -13,6 +13,7 @@ BASE = {
     "csv_table",
     "errors",
     "files",
+    "loops",
     "units",
     "numerics",
     "skipped",

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numba import njit
 
 from dse.errors import InputError
+from dse.loops import njit
 from dse.sweep.pareto import FrontBuilder
 from dse.sweep.statistics import AxisStatistics
 
@@ -79,7 +79,7 @@ class Fold:
             _keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
 
 
-@njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", cache=True, nogil=True)
+@njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", nogil=True)
 def _keep_best(best, of, costs, numbers):
     """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number."""
     for i in range(costs.shape[0]):

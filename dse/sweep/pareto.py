@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import moocore
 import numpy as np
-from numba import njit
+
+from dse.loops import njit
 
 
 def pareto_mask(costs: np.ndarray) -> np.ndarray:
@@ -131,7 +132,7 @@ class FrontBuilder:
         return self.members[0]
 
 
-@njit("Tuple((int64[::1], int64[::1]))(float64[:, ::1], float64[:, ::1])", cache=True, nogil=True)
+@njit("Tuple((int64[::1], int64[::1]))(float64[:, ::1], float64[:, ::1])", nogil=True)
 def _not_dominated(columns, killers):
     """Return the positions of the designs that no row of ``killers`` dominates, and how many designs each row did.
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numba import njit, uint64
+from numba import uint64
 
+from dse.loops import njit
 from dse.space.space import Space
 
 LOW, HIGH = 2.0**-30, 2.0**30
@@ -209,7 +210,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
 
 @njit(
     "void(int64[:, ::1], float64[:], int64, int64, int64, int64, boolean[::1], int32[::1], float64[::1])",
-    cache=True, nogil=True,
+    nogil=True,
 )  # fmt: skip
 def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
     """Count consecutive designs into one axis's ``table`` (values, bins) and lower ``best`` (values,).
@@ -232,7 +233,7 @@ def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
 
 
 @njit(
-    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])", cache=True, nogil=True,
+    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])", nogil=True,
 )  # fmt: skip
 def _add_runs(table, best, start, stride, runs, lowest):
     """Add what was counted in ``runs`` (runs, bins) and their ``lowest`` costs (runs,) to one axis.

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from dse.errors import InputError
+from dse.loops import njit
 
 LINEAR, BITWISE_XOR, RESIDUE, FERMI = 0, 1, 2, 3
 """Set hashes, numbered as GCoM's configuration numbers them."""
@@ -50,7 +50,7 @@ def _residues(bins: int) -> np.ndarray:
     return np.array(out, np.int64)
 
 
-@njit(cache=True)
+@njit()
 def hash_index(address, kind, bins, offset, residues):
     """Return the bin of an address. The linear hash masks with bins - 1, which is modulo for powers of two."""
     line = address >> np.uint64(offset)
@@ -73,7 +73,7 @@ def hash_index(address, kind, bins, offset, residues):
     return index
 
 
-@njit(cache=True)
+@njit()
 def bank_cycles(accesses: np.ndarray, banks: Hash) -> int:
     """Return b: accesses in order, a new cycle whenever the bank is in use; at most 64 banks  (section 4)."""
     cycles, used = 1, np.uint64(0)
@@ -85,7 +85,7 @@ def bank_cycles(accesses: np.ndarray, banks: Hash) -> int:
     return cycles
 
 
-@njit(cache=True)
+@njit()
 def slice_and_partition(address, line_address, channels, slices_per_channel):
     """Return the L2 slice of an address and its line's address within the slice.
 
@@ -135,13 +135,13 @@ def make_caches(sets: int, ways: int) -> Caches:
     return Caches(ways, np.zeros(sets * ways, np.uint64), np.full((sets * ways, 4), -1, np.int32), heads)
 
 
-@njit(cache=True)
+@njit()
 def _head(line, sets):
     """Return the column of the chain that a line belongs to."""
     return _HEADS + np.int64((line * _GOLDEN) >> np.uint64(40)) % (sets.shape[1] - _HEADS)
 
 
-@njit(cache=True)
+@njit()
 def _unlink(node, sets, s, at):
     newer, older = node[at, _NEWER], node[at, _OLDER]
     if newer >= 0:
@@ -154,7 +154,7 @@ def _unlink(node, sets, s, at):
         sets[s, _OLDEST] = newer
 
 
-@njit(cache=True)
+@njit()
 def _make_newest(node, sets, s, at):
     first = sets[s, _NEWEST]
     node[at, _NEWER], node[at, _OLDER] = -1, first
@@ -165,7 +165,7 @@ def _make_newest(node, sets, s, at):
     sets[s, _NEWEST] = at
 
 
-@njit(cache=True)
+@njit()
 def _evict(line, node, sets, s):
     """Take the least recently used line out of its list and chain; return its place."""
     at = sets[s, _OLDEST]
@@ -181,7 +181,7 @@ def _evict(line, node, sets, s):
     return at
 
 
-@njit(cache=True)
+@njit()
 def touch(ways, line, node, sets, s, address, sector):
     """Access one sector of the line at ``address`` in set ``s``, filling what is missing; tell whether it hit.
 

@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dse.loops import njit
 from dse.workload.cache import Caches, Hash, hash_index, slice_and_partition, touch
 from dse.workload.coalesce import STRADDLES, coalesce, coalesce_atomic
 from dse.workload.stack_distance import FIRST, MOST_SECTORS, STORE
@@ -46,7 +46,7 @@ class Hardware(NamedTuple):
     sliced: bool
 
 
-@njit(cache=True)
+@njit()
 def _counter(counters, pc, index):
     """Return the row of (pc, index), a new one where there is none."""
     mask = counters.row.size - 1
@@ -61,7 +61,7 @@ def _counter(counters, pc, index):
     return counters.row[slot]
 
 
-@njit(cache=True)
+@njit()
 def rehash(old, new):
     """Enter the old table's pairs into the larger one with the rows they have."""
     mask = new.row.size - 1
@@ -76,7 +76,7 @@ def rehash(old, new):
     new.size[0] = old.size[0]
 
 
-@njit(cache=True)
+@njit()
 def _lanes(columns, row):
     """Return the addresses of the active lanes of a row."""
     mask, count = np.int64(columns.mask[row]), 0
@@ -87,7 +87,7 @@ def _lanes(columns, row):
     return columns.address[at : at + count] if at >= 0 else columns.address[:0]
 
 
-@njit(cache=True)
+@njit()
 def _accesses(columns, row, width, atomic, sectors, out):
     """Coalesce one instruction; return the number of accesses, or STRADDLES."""
     lanes = _lanes(columns, row)
@@ -96,7 +96,7 @@ def _accesses(columns, row, width, atomic, sectors, out):
     return coalesce(lanes, width[columns.opcode[row]], columns.space[row] == 2, sectors, out)
 
 
-@njit(cache=True)
+@njit()
 def gather(columns, warp_start, warp_count, width, atomic, store, sectors, counters, memory):
     """Fill ``memory`` with the CTA's loads and stores; return (their number, accesses), or (-1, row that straddles)."""
     n, used = 0, 0
@@ -117,7 +117,7 @@ def gather(columns, warp_start, warp_count, width, atomic, store, sectors, count
     return n, used
 
 
-@njit(cache=True)
+@njit()
 def _request(requests, address, row, store):
     """Keep a sector that misses the L1; ``store`` and whether it is its instruction's first become its flags."""
     at, kept_address, kept_row, flags = requests.used[0], requests.address, requests.row, requests.flags
@@ -125,7 +125,7 @@ def _request(requests, address, row, store):
     requests.used[0] = at + 1
 
 
-@njit(cache=True)
+@njit()
 def _execute(hw, sm, access, entry, start, stop, counts, own, m, counted, requests):
     """Send the accesses of one load or store through L1 and, where they miss, on to L2, and count them."""
     l1, l2 = hw.l1, hw.l2
@@ -161,7 +161,7 @@ def _execute(hw, sm, access, entry, start, stop, counts, own, m, counted, reques
     counts[2 + missed_l2] += 1
 
 
-@njit(cache=True)
+@njit()
 def _step(hw, sm, slot, now, cursor, table, warps, access, counts, own, mine, requests):
     """Execute the instruction at a CTA's common index in each of its warps; tell whether all are past their end.
 
@@ -182,7 +182,7 @@ def _step(hw, sm, slot, now, cursor, table, warps, access, counts, own, mine, re
     return done
 
 
-@njit(cache=True)
+@njit()
 def run_rounds(hw, order, resident, now, cursor, tables, warps, accesses, counts, own, own_slot, own_warp, requests):
     """Run rounds until one ends with finished CTAs, and free their slots; return how many finished.
 

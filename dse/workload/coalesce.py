@@ -1,7 +1,8 @@
 """Compiled coalescing of a warp's lanes into memory accesses (GCoM after Accel-Sim; spec/timing.md section 3)."""
 
 import numpy as np
-from numba import njit
+
+from dse.loops import njit
 
 STRADDLES = -1
 """Returned for an atomic whose bytes lie in two segments, which the original aborts on."""
@@ -9,7 +10,7 @@ STRADDLES = -1
 _ONE, _FIVE, _SEVEN = np.uint64(1), np.uint64(5), np.uint64(127)
 
 
-@njit(cache=True)
+@njit()
 def segment_bytes(width, sectors_per_line):
     """Return the size of a coalescing segment [B]: 32, or by access width in a cache without sectors."""
     if sectors_per_line != 1 or width == 1:
@@ -17,7 +18,7 @@ def segment_bytes(width, sectors_per_line):
     return 64 if width == 2 else 128
 
 
-@njit(cache=True)
+@njit()
 def _reduced(block, chunks, segment):
     """Return a segment's address moved up to the half and the quarter that alone is used."""
     if segment == 32:
@@ -33,7 +34,7 @@ def _reduced(block, chunks, segment):
     return block + np.uint64(32) if half == 2 else block
 
 
-@njit(cache=True)
+@njit()
 def _enter(block, chunk, blocks, chunks, count):
     """Insert a segment into the ascending list, or add the chunk to the one that is there; return the count."""
     i = count
@@ -48,7 +49,7 @@ def _enter(block, chunk, blocks, chunks, count):
     return count + 1
 
 
-@njit(cache=True)
+@njit()
 def coalesce(lanes, width, local, sectors_per_line, out):
     """Write the accesses of a load or store in ascending order to ``out`` (room for 64); return their number.
 
@@ -70,7 +71,7 @@ def coalesce(lanes, width, local, sectors_per_line, out):
     return count
 
 
-@njit(cache=True)
+@njit()
 def _byte_mask(offset, width):
     """Return the bits [offset, offset + width) of a 128-bit mask as two words."""
     ones = (_ONE << np.uint64(width)) - _ONE
@@ -81,7 +82,7 @@ def _byte_mask(offset, width):
     return low, high
 
 
-@njit(cache=True)
+@njit()
 def coalesce_atomic(lanes, width, sectors_per_line, out):
     """Pack the lanes of an atomic greedily into accesses without byte overlap; return their number or STRADDLES."""
     segment = segment_bytes(width, sectors_per_line)

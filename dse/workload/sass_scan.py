@@ -7,8 +7,8 @@ Format: Accel-Sim's trace_parser.cc (tracer version 3, and what versions 4 and 5
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from dse.loops import njit
 from dse.workload.sass_opcodes import AddressSpace, OpClass
 from dse.workload.sass_tokens import (
     delta_addresses,
@@ -70,7 +70,7 @@ class OpcodeIndex(NamedTuple):
     space: np.ndarray
 
 
-@njit(cache=True)
+@njit()
 def text_hash(text, start, end):
     """Return the FNV-1a hash of text[start:end]."""
     h = np.uint64(14695981039346656037)
@@ -79,7 +79,7 @@ def text_hash(text, start, end):
     return h
 
 
-@njit(cache=True)
+@njit()
 def find_opcode(index, h):
     """Return the slot of a hash in the table: its own, or the free one where it would stand."""
     mask = np.uint64(index.key.size - 1)
@@ -89,7 +89,7 @@ def find_opcode(index, h):
     return slot
 
 
-@njit(cache=True)
+@njit()
 def _resolved(space, facts, mask, address_at, address):
     """Return the memory space, a generic one by its first active lane's address."""
     if space != _GENERIC:
@@ -107,7 +107,7 @@ def _resolved(space, facts, mask, address_at, address):
     return _GLOBAL
 
 
-@njit(cache=True)
+@njit()
 def _memory(text, p, end, facts, state, columns, i, op_class, space):
     """Read the width, mode and addresses of an instruction; return (code, position after them)."""
     width, p = read_decimal(text, p, end)
@@ -142,7 +142,7 @@ def _memory(text, p, end, facts, state, columns, i, op_class, space):
     return MORE, p
 
 
-@njit(cache=True)
+@njit()
 def _prefix(text, p, end, facts):
     """Step over the leading integers of old tracers and of line information; return the position or -1."""
     for _ in range((4 if facts[VERSION] < 3 else 0) + (1 if facts[LINE_INFO] else 0)):
@@ -152,7 +152,7 @@ def _prefix(text, p, end, facts):
     return p
 
 
-@njit(cache=True)
+@njit()
 def _trailing(text, p, end, version):
     """Tell whether text is left after an instruction; tracers from version 4 on append an immediate."""
     p = skip_blanks(text, p, end)
@@ -162,7 +162,7 @@ def _trailing(text, p, end, version):
     return p != end
 
 
-@njit(cache=True)
+@njit()
 def _instruction(text, p, end, facts, state, index, columns):
     """Read one instruction line into row ``state[INSTRUCTIONS]``; return a code."""
     i = state[INSTRUCTIONS]
@@ -200,7 +200,7 @@ def _instruction(text, p, end, facts, state, index, columns):
     return MORE
 
 
-@njit(cache=True)
+@njit()
 def _directive(text, p, end, state):
     if starts_with(text, p, end, b"#BEGIN_TB"):
         if state[INSIDE]:
@@ -217,7 +217,7 @@ def _directive(text, p, end, state):
     return BAD_DIRECTIVE
 
 
-@njit(cache=True)
+@njit()
 def _warp(text, p, end, facts, state, warp_start, warp_count):
     """Read ``warp = W`` or ``insts = N``; return a code."""
     value = read_assigned(text, p, end)
@@ -237,7 +237,7 @@ def _warp(text, p, end, facts, state, warp_start, warp_count):
     return MORE
 
 
-@njit(cache=True)
+@njit()
 def _line(text, p, end, facts, state, index, columns, warp_start, warp_count):
     """Read one non-empty line; return a code."""
     if text[p] == 35:
@@ -256,7 +256,7 @@ def _line(text, p, end, facts, state, index, columns, warp_start, warp_count):
     return _instruction(text, p, end, facts, state, index, columns)
 
 
-@njit(cache=True)
+@njit()
 def scan(text, start, end, facts, state, index, columns, warp_start, warp_count):
     """Read whole lines of text[start:end]; return (code, position of the first line not read)."""
     p = start

@@ -4,16 +4,17 @@ Each takes the text with a range of positions and returns the position after wha
 """
 
 import numpy as np
-from numba import njit
+
+from dse.loops import njit
 
 
-@njit(cache=True)
+@njit()
 def is_blank(c):
     """Whether a byte is a space or a tab."""
     return c == 32 or c == 9
 
 
-@njit(cache=True)
+@njit()
 def skip_blanks(text, p, end):
     """Return the first place from ``p`` on that is not blank."""
     while p < end and is_blank(text[p]):
@@ -21,7 +22,7 @@ def skip_blanks(text, p, end):
     return p
 
 
-@njit(cache=True)
+@njit()
 def token_end(text, p, end):
     """Return the first place from ``p`` on that is blank: the end of a token."""
     while p < end and not is_blank(text[p]):
@@ -29,7 +30,7 @@ def token_end(text, p, end):
     return p
 
 
-@njit(cache=True)
+@njit()
 def read_hex(text, p, end):
     """Read a hexadecimal token; return (value, position after it, or -1 where it is none)."""
     p = skip_blanks(text, p, end)
@@ -54,7 +55,7 @@ def read_hex(text, p, end):
     return value, p if digits > 0 else -1
 
 
-@njit(cache=True)
+@njit()
 def read_decimal(text, p, end):
     """Read a decimal token of at most 18 digits; return (value, position after it, or -1 where it is none)."""
     p = skip_blanks(text, p, end)
@@ -71,7 +72,7 @@ def read_decimal(text, p, end):
     return -value if negative else value, p if digits > 0 else -1
 
 
-@njit(cache=True)
+@njit()
 def read_assigned(text, p, end):
     """Read the number of ``word = number``; return (number, or -1 where there is none)."""
     p = skip_blanks(text, token_end(text, p, end), end)
@@ -81,7 +82,7 @@ def read_assigned(text, p, end):
     return value if p >= 0 and skip_blanks(text, p, end) == end else -1
 
 
-@njit(cache=True)
+@njit()
 def read_registers(text, p, end, most, out, row):
     """Read a count and as many registers ``R<number>``; return (count, position after them or -1)."""
     count, p = read_decimal(text, p, end)
@@ -98,7 +99,7 @@ def read_registers(text, p, end, most, out, row):
     return count, p
 
 
-@njit(cache=True)
+@njit()
 def starts_with(text, p, end, word):
     """Whether the bytes of ``word`` stand at ``p``."""
     same = end - p >= len(word)
@@ -109,7 +110,7 @@ def starts_with(text, p, end, word):
     return same
 
 
-@njit(cache=True)
+@njit()
 def list_addresses(text, p, end, mask, out, at):
     """Mode 0: one hexadecimal address per active lane."""
     for lane in range(32):
@@ -122,7 +123,7 @@ def list_addresses(text, p, end, mask, out, at):
     return p
 
 
-@njit(cache=True)
+@njit()
 def stride_addresses(text, p, end, mask, out, at):
     """Mode 1: base and stride over the first contiguous run of active lanes; later ones keep address 0."""
     base, p = read_hex(text, p, end)
@@ -143,7 +144,7 @@ def stride_addresses(text, p, end, mask, out, at):
     return p
 
 
-@njit(cache=True)
+@njit()
 def delta_addresses(text, p, end, mask, out, at):
     """Mode 2: base, then one difference per further active lane; one difference too many is let pass."""
     value, p = read_hex(text, p, end)
@@ -165,7 +166,7 @@ def delta_addresses(text, p, end, mask, out, at):
     return p
 
 
-@njit(cache=True)
+@njit()
 def population(mask):
     """Return how many lanes a mask holds."""
     count = 0

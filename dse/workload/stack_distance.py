@@ -9,7 +9,8 @@ accesses (Bennett and Kruskal, 1975): O(log n) an access, memory by the distinct
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from dse.loops import njit
 
 LINE_BYTES = 128
 SIZES = LINE_BYTES * np.round(2.0 ** np.arange(10.0, 22.01, 0.5)).astype(np.int64)
@@ -147,7 +148,7 @@ def _full_tree(marked: int, size: int) -> np.ndarray:
     return covered.astype(np.int32)
 
 
-@njit(cache=True)
+@njit()
 def _place(table, line):
     """Return the place of a line in the hash table, or the empty place where it belongs."""
     mask = np.uint64(table.size - 1)
@@ -157,7 +158,7 @@ def _place(table, line):
     return at
 
 
-@njit(cache=True)
+@njit()
 def _rehash(table, slot, size):
     new_table, new_slot = np.full(size, _EMPTY), np.zeros(size, np.int32)
     for i in range(table.size):
@@ -167,7 +168,7 @@ def _rehash(table, slot, size):
     return new_table, new_slot
 
 
-@njit(cache=True)
+@njit()
 def _add(tree, place, amount):
     i = place + 1
     while i < tree.size:
@@ -175,7 +176,7 @@ def _add(tree, place, amount):
         i += i & -i
 
 
-@njit(cache=True)
+@njit()
 def _up_to(tree, place):
     """Return the marks at places 0 to ``place``."""
     i, total = place + 1, 0
@@ -185,7 +186,7 @@ def _up_to(tree, place):
     return total
 
 
-@njit(cache=True)
+@njit()
 def _reuse(line, sector, table, slot, when, far, tree, now, lines):
     """Access a sector; return (its distance in lines or _NEVER, lines touched so far)."""
     at = _place(table, line)
@@ -204,13 +205,13 @@ def _reuse(line, sector, table, slot, when, far, tree, now, lines):
     return distance, lines
 
 
-@njit(cache=True)
+@njit()
 def _bin(distance, sizes):
     """Return the index of the smallest size that holds a reuse with that many other lines in between."""
     return np.searchsorted(sizes, distance + 1) if distance < _NEVER else sizes.size
 
 
-@njit(cache=True)
+@njit()
 def _count(address, row, flags, table, slot, when, far, tree, now, lines, sizes, histograms):
     """Count a stream's requests; return the lines touched so far."""
     sectors, instructions, requested, kernel = histograms
