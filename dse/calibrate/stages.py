@@ -27,6 +27,7 @@ from dse.calibrate.timing_fit import (
     parameters,
     priors,
 )
+from dse.timing.discrepancy import Points
 
 SHORTLIST = 16
 """Candidates of a row that a stage chooses among; drawn anew before each stage."""
@@ -80,13 +81,15 @@ class StageResult:
 
 @dataclass(frozen=True)
 class StagedFit:
-    """Fitted values, errors after each stage, what the rows determine, and the kernels chosen with their times [us]."""
+    """Fitted values, errors after each stage, what the rows determine, and the kernels chosen with their times [us];
+    ``discrepancy``: what the equations leave of the rows (:mod:`dse.calibrate.discrepancy_fit`)."""
 
     values: dict[str, float]
     stages: tuple[StageResult, ...]
     known: Known
     predicted_us: np.ndarray
     chosen: Chosen
+    discrepancy: Points | None = None
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -115,7 +118,8 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
     prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
     def told(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
-        return _result(rows, out, values, fit_overhead, (name, free, fitted))
+        predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
+        return errors_after(name, rows, out, predicted, tuple(n for n in NAMES if n in free), fitted)
 
     def add(result: StageResult) -> None:
         results.append(result)
@@ -155,20 +159,16 @@ def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead
     return TimedRows(table, rows.gpus, rows.kernels, rows.row, rows.labels)
 
 
-def _result(rows: TimedRows, out: np.ndarray, values: dict[str, float], fit_overhead: bool,
-            stage: tuple[str, set[str], int]) -> StageResult:  # fmt: skip
-    predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
+def errors_after(name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndarray, free: tuple[str, ...],
+                 fitted: int) -> StageResult:  # fmt: skip
+    """Return what ``predicted`` (rows,) [us] is off by after the stage ``name``, which ``fitted`` rows moved."""
     measured = rows.table["latency_us"].to_numpy()
     error, long = 100 * np.abs(predicted / measured - 1), measured >= LONG_US
 
     def mean(of: np.ndarray) -> float | None:
         return float(error[of].mean()) if of.any() else None
 
-    name, free, count = stage
-    return StageResult(
-        name, count, tuple(n for n in NAMES if n in free),
-        mean(~out), mean(out), mean(~out & long), mean(out & long),
-    )  # fmt: skip
+    return StageResult(name, fitted, free, mean(~out), mean(out), mean(~out & long), mean(out & long))
 
 
 def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],

@@ -6,6 +6,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
+from dse.calibrate.discrepancy_fit import with_discrepancy
 from dse.calibrate.far_rows import far_rows
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import errors_of, seen
@@ -58,6 +59,9 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     out = np.zeros(len(rows.table), bool) if few else out
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
                      weight=weight)  # fmt: skip
+    fit = with_discrepancy(fit, rows, out, fit_overhead)
+    if report and fit.discrepancy is not None:
+        report(fit.stages[-1])
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
     overheads = rows.table.groupby("harness")["overhead_us"].mean().to_dict()
     if fit_overhead:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import listed
@@ -70,8 +71,15 @@ class TimingAnswer:
             "rows_left_out": self.rows_left_out, "harnesses": self.harnesses,
             "stages": [asdict(stage) for stage in self.fit.stages],
             "parameters": self.coefficients(), "undetermined": list(self.fit.undetermined),
-            "at_bounds": list(self.fit.at_bounds), "residuals": [asdict(r) for r in self.residuals],
+            "at_bounds": list(self.fit.at_bounds), "discrepancy": self._points(),
+            "residuals": [asdict(r) for r in self.residuals],
         }  # fmt: skip
+
+    def _points(self) -> dict[str, Any] | None:
+        points = self.fit.discrepancy
+        if points is None:
+            return None
+        return {"sm_count": points.sm_count, "points": np.c_[points.shapes, points.weights].tolist()}
 
     def lines(self, place: str = "") -> list[str]:
         """Return the TOML lines of the fit, its tables below ``place``, "" or a table's name and a dot."""
@@ -82,6 +90,7 @@ class TimingAnswer:
         out = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more" if self.rows_left_out else none
         lines += [f"left_out = {literal(out)}", "", listed(self.residuals).rstrip()]
         lines += ["", f"[{place}harnesses] # {OVERHEADS}", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
+        lines += ["", *self.fit.discrepancy.lines(place)] if self.fit.discrepancy else []
         for row in document["parameters"]:
             if row["name"] != "overhead_us":
                 lines += ["", f"[{place}parameters.{row['name']}]", *pairs(row, DIGITS, ["name"])]

@@ -14,6 +14,7 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import INFEASIBLE
+from dse.timing.discrepancy import Discrepancy
 from dse.timing.interval import (
     Cycles,
     Hiding,
@@ -46,8 +47,9 @@ from dse.workload.traced import TracedKernel
 class Amali(TimingModel):
     """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
 
-    ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), by the
-    calibration named ``calibrated_on``; its ``errors`` on what it was not fitted on are the model's uncertainty.
+    ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), and
+    ``discrepancy``: what these leave of a library's products, by the calibration named ``calibrated_on``; its
+    ``errors`` on what it was not fitted on are the model's uncertainty.
     ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit). ``tensor_latency_measured``: L_TC =
     max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's unit. ``launch_overlapped``: the grid's
     CTA launches overlap execution (max instead of sum). ``latency_is_total``: latencies of the record are end to end.
@@ -58,6 +60,7 @@ class Amali(TimingModel):
 
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
     sustained: Sustained = eqx.field(default_factory=Sustained)
+    discrepancy: Discrepancy | None = None
     calibrated_on: str = eqx.field(default="", static=True)
     errors: Uncertainty | None = eqx.field(default=None, static=True)
     tensor_modifiers: bool = eqx.field(default=True, static=True)
@@ -76,7 +79,9 @@ class Amali(TimingModel):
 
     def _of(self, implementation: Any) -> "Amali":
         """The model with the coefficients of one implementation."""
-        return replace(self, launch=self.launch.of(implementation), sustained=self.sustained.of(implementation))
+        launch, sustained = self.launch.of(implementation), self.sustained.of(implementation)
+        discrepancy = None if self.discrepancy is None else self.discrepancy.of(implementation)
+        return replace(self, launch=launch, sustained=sustained, discrepancy=discrepancy)
 
     def _generated(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """The timing of a generated kernel, with the coefficients of its implementation."""
@@ -85,18 +90,12 @@ class Amali(TimingModel):
         mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
-        return self._timing(
-            kernel,
-            gpu,
-            clock,
-            mem,
-            stalls,
-            jnp.asarray(kernel.l2_bytes),
-            divergence=jnp.maximum(stalls.issue - fair, 0.0),
-            after=after,
-            interconnect=link_cycles(kernel, gpu, clock),
-            feasible=grid.fits * supported(kernel, gpu),
-        )
+        timing = self._timing(
+            kernel, gpu, clock, mem, stalls, jnp.asarray(kernel.l2_bytes),
+            divergence=jnp.maximum(stalls.issue - fair, 0.0), after=after,
+            interconnect=link_cycles(kernel, gpu, clock), feasible=grid.fits * supported(kernel, gpu),
+        )  # fmt: skip
+        return timing if self.discrepancy is None else timing.stretched(self.discrepancy.factor(kernel))
 
     def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
         """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""
@@ -115,6 +114,7 @@ class Amali(TimingModel):
         executed = executed + self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
         cycles = executed + after + self._launch(kernel, clock, executed)
         cycles = cycles + self._copied(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
+        cycles = cycles if self.discrepancy is None else cycles * self.discrepancy.factor(kernel)
         runs = grid.fits * supported(kernel, gpu) > 0
         return jnp.where(runs, cycles / clock, INFEASIBLE)
 

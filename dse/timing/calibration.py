@@ -21,6 +21,8 @@ from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import known_as, preset_of, read_own
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
 from dse.timing.amali import Amali
+from dse.timing.discrepancy import Points, read_points
+from dse.timing.discrepancy import composed as composed_discrepancy
 from dse.timing.launch import LaunchLatency
 from dse.timing.parameters import LAUNCH, read_parameters
 from dse.timing.residual import Residual, read_residual
@@ -43,7 +45,7 @@ MODEL = "amali"
 
 HEAD = ("format", "name", "model", "gpus", "date", "jax", "like", "implementations", "tables", OWN_GPUS)
 FIT = ("implementation", "also", "rows", "rows_left_out", "at_bounds", "undetermined", "left_out", "residuals",
-       "harnesses", "parameters", "stages")  # fmt: skip
+       "harnesses", "discrepancy", "parameters", "stages")  # fmt: skip
 """Keys of a file: of the whole, and of each fit; that of products stands beside the head."""
 
 TWINS = {"bf16": "fp16", "fp16": "bf16"}
@@ -64,7 +66,8 @@ class TimingCalibration:
     """A calibration read back: the model with its coefficients, what it was fitted on, and how far off it was.
 
     ``own``: GPUs of the fit that are no presets. ``like``: the shipped calibration whose matrix products it has, "" for
-    its own. ``fits``: fits of other implementations in the same file, by implementation.
+    its own. ``fits``: fits of other implementations in the same file, by implementation. ``discrepancy``: what the
+    equations leave of its products.
     """
 
     name: str
@@ -76,6 +79,7 @@ class TimingCalibration:
     own: tuple[GpuSheet, ...] = ()
     like: str = ""
     fits: Mapping[str, "TimingCalibration"] = field(default_factory=dict)
+    discrepancy: Points | None = None
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
@@ -205,7 +209,7 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     shipped = {name: implementation_calibration(name) for name in shipped_implementations()}
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
-    model = composed({name: other.values for name, other in others.items()}, own.values, told)
+    model = composed(others, own, told)
     residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
     if own.name != SHARED:
         residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
@@ -252,13 +256,15 @@ def implementation_calibration(name: str) -> TimingCalibration:
     return _calibration(path, read_toml(path))
 
 
-def composed(implementations: Mapping[str, Mapping[str, float]], values: Mapping[str, float], name: str) -> Amali:
-    """Return the timing model whose coefficients hold a value for each implementation: ``values`` where none is known.
-
-    ``implementations``: name -> values of all parameters.
-    """
-    models = [calibrated_model(implementations.get(i, values), name) for i in IMPLEMENTATIONS]
-    return jax.tree.map(lambda *x: np.array(x, float), *models)
+def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, name: str) -> Amali:
+    """Return the timing model whose coefficients hold a value for each implementation: ``own``'s where ``others``, by
+    implementation, have none."""
+    used = [others.get(implementation, own) for implementation in IMPLEMENTATIONS]
+    model = jax.tree.map(lambda *x: np.array(x, float), *(calibrated_model(one.values, name) for one in used))
+    # Of an implementation without a fit of its own nothing was measured that the products' discrepancy could tell.
+    known = [one.discrepancy if one is not own or i == MATRIX else None
+             for i, one in zip(IMPLEMENTATIONS, used, strict=True)]  # fmt: skip
+    return replace(model, discrepancy=composed_discrepancy(known))
 
 
 def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
@@ -298,7 +304,9 @@ def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...]
     residuals = tuple(read_residual(path, f"{place}residuals, number {i}", row) for i, row in rows)
     residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
     overheads = _overheads(path, place, _table(path, content, "harnesses"))
-    return TimingCalibration(name, calibrated_model(values, name), values, gpus, overheads, residuals, own)
+    points = read_points(path, place, content.get("discrepancy"))
+    model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None)
+    return TimingCalibration(name, model, values, gpus, overheads, residuals, own, discrepancy=points)
 
 
 def _overheads(path: Path, place: str, rows: dict[str, Any]) -> dict[str, float]:

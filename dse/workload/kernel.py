@@ -81,6 +81,9 @@ class Kernel:
     Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports:
     ``fma`` [FMA], useful multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
 
+    ``m``, ``n`` and ``k`` of a plain product in 16 bits, by which a library's own ways are known
+    (:mod:`dse.timing.discrepancy`); 0 of anything else.
+
     ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
     """
 
@@ -119,6 +122,9 @@ class Kernel:
     link_gpus: Number = 1.0
     fma: Number = 0.0
     fma_lanes: Number = 0.0
+    m: Number = 0.0
+    n: Number = 0.0
+    k: Number = 0.0
     implementation: Number = 0.0
     again_bytes: Number = 0.0
     again_distance: Number = 1.0

@@ -1,0 +1,119 @@
+"""What a calibration's equations leave of a library's products: by shape, for one implementation, never by design."""
+
+import tomllib
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from dse.errors import InputError
+from dse.hardware.presets import load_gpu
+from dse.timing.amali import Amali
+from dse.timing.discrepancy import Points, composed, features, likeness, read_points
+from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
+from dse.workload.kernel import Kernel
+from tests.programs import quick_jit
+
+POINTS = Points(np.array([[160.0, 8192, 4096], [4096, 4096, 4096]]), np.array([0.4, -0.05]), 132.0)
+
+
+def kernel(gemm: Gemm) -> Kernel:
+    """The first kernel of a product, which is of the implementation ``matrix``."""
+    return gemm_operator("g", gemm, (9.0, 9.0)).candidates[0].kernel
+
+
+def factor(points: Points, gemm: Gemm) -> float:
+    return float(points.record().of(0.0).factor(kernel(gemm).as_arrays()))
+
+
+def test_a_point_counts_its_weight_and_far_shapes_nothing():
+    apart = Points(POINTS.shapes, np.array([0.4, 0.0]), 132.0)
+    assert factor(apart, Gemm(160, 8192, 4096)) == pytest.approx(np.exp(0.4), rel=1e-5)
+    assert 1.05 < factor(apart, Gemm(168, 8192, 4096)) < np.exp(0.4)
+    assert factor(apart, Gemm(16384, 512, 128)) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_next_wave_is_another_shape():
+    """132 tiles of 128 x 128 fill 132 SMs, one more row of tiles starts the next wave."""
+    full, over, one = (features(np.array([[float(m), 12 * 128.0, 4096.0]]), 132.0) for m in (1408, 1409, 1407))
+    assert likeness(full, one)[0, 0] > 0.95
+    assert likeness(full, over)[0, 0] < 0.3
+
+
+def test_a_program_says_what_the_file_says():
+    rng = np.random.default_rng(0)
+    shapes = np.rint(2.0 ** rng.uniform((4, 7, 7), (13, 14, 14), (200, 3)))
+    found = [factor(POINTS, Gemm(*shape)) for shape in shapes]
+    np.testing.assert_allclose(np.log(found), POINTS.at(shapes), atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "gemm",
+    [Gemm(160, 8192, 4096, a="fp8", b="fp8", compute="fp8"), Gemm(160, 8192, 4096, b="int4"),
+     Gemm(160, 8192, 4096, batch=8), Gemm(160, 8192, 4096, a="fp32", b="fp32", compute="fp32", out="fp32")],
+)  # fmt: skip
+def test_what_no_such_product_was_measured_of_is_left_alone(gemm):
+    assert factor(POINTS, gemm) == 1.0
+
+
+def test_each_implementation_has_its_own_or_none():
+    other = Points(POINTS.shapes[:1], np.array([-0.2]), 108.0)
+    by_name = {"matrix": POINTS, "matrix_early": other}
+    record = composed([by_name.get(name) for name in IMPLEMENTATIONS])
+    assert record is not None
+    asked = kernel(Gemm(160, 8192, 4096)).as_arrays()
+    found = {name: float(record.of(implementation_index(name)).factor(asked)) for name in IMPLEMENTATIONS}
+    assert found["matrix"] == pytest.approx(np.exp(POINTS.at(np.array([[160.0, 8192, 4096]]))[0]), rel=1e-5)
+    assert found["matrix_early"] == pytest.approx(np.exp(-0.2), rel=1e-5)
+    assert found["vllm_vector"] == 1.0
+    assert composed([None] * len(IMPLEMENTATIONS)) is None
+
+
+@quick_jit
+def answers(model: Amali, gpu, asked: Kernel):
+    return model(asked, gpu), model.nanoseconds(asked, gpu)
+
+
+def test_the_stack_grows_in_proportion_and_adds_up_to_the_time():
+    gpu, asked = load_gpu("h100_sxm"), kernel(Gemm(160, 8192, 4096)).as_arrays()
+    plain, time = answers(Amali(), gpu, asked)
+    corrected, longer = answers(Amali(discrepancy=POINTS.record()), gpu, asked)
+    grown = np.exp(POINTS.at(np.array([[160.0, 8192, 4096]]))[0])
+    assert float(longer / time) == pytest.approx(grown, rel=1e-4)
+    for cause, cycles in plain.stack().items():
+        assert float(corrected.stack()[cause]) == pytest.approx(float(cycles) * grown, rel=1e-4, abs=1e-3), cause
+    assert float(corrected.nanoseconds) == pytest.approx(float(longer), rel=1e-4)
+    assert float(corrected.dram_bytes) == float(plain.dram_bytes)
+
+
+def test_designs_differ_by_the_equations_alone():
+    """More SMs are not other waves of the measured GPU: the ratio of two designs is the equations'."""
+    asked, gpu = kernel(Gemm(160, 8192, 4096)).as_arrays(), load_gpu("h100_sxm")
+    larger = jax.tree.map(lambda x: x, gpu).__class__(**{**vars(gpu), "sm_count": gpu.sm_count * 1.2})
+    for model in (Amali(), Amali(discrepancy=POINTS.record())):
+        ratio = float(answers(model, larger, asked)[1] / answers(model, gpu, asked)[1])
+        plain = float(answers(Amali(), larger, asked)[1] / answers(Amali(), gpu, asked)[1])
+        assert ratio == pytest.approx(plain, rel=1e-5)
+
+
+def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
+    path = Path("mine.toml")
+    content = tomllib.loads("\n".join(POINTS.lines()))["discrepancy"]
+    back = read_points(path, "", content)
+    assert back is not None
+    np.testing.assert_allclose(back.shapes, POINTS.shapes)
+    np.testing.assert_allclose(back.weights, POINTS.weights)
+    assert back.sm_count == POINTS.sm_count and read_points(path, "", None) is None
+    wrong = {
+        "points, number 2": content | {"points": [[1, 1, 1, 0.1], [1, 1, 1]]},
+        "give a number from -10": content | {"points": [[1, 1, 1, "x"]]},
+        "sm_count is None": {"points": content["points"]},
+        "'weight' is no key": content | {"weight": 1},
+        "give sm_count and points": {"sm_count": 132, "points": []},
+    }
+    for words, table in wrong.items():
+        with pytest.raises(InputError, match=r"mine\.toml") as error:
+            read_points(path, "implementations.matrix_early.", table)
+        assert words in str(error.value) and "implementations.matrix_early.discrepancy" in str(error.value)
