@@ -1,4 +1,4 @@
-"""Fit of a calibration's discrepancy: what the equations leave of measured products, by a few points of their shapes.
+"""Fit of a calibration's discrepancy: what the equations leave of measured kernels, by a few points of their sizes.
 
 Points are picked one after the other where they explain most (greedily, as orthogonal matching pursuit does), weights
 are a robust ridge regression on all of them, and how many there are is decided by shape families that are left out in
@@ -13,8 +13,7 @@ import numpy as np
 
 from dse.calibrate.stages import StagedFit, errors_after, with_fitted_overhead
 from dse.calibrate.timed import SEEN, TimedRows, best
-from dse.calibrate.timing_fit import model_of
-from dse.timing.discrepancy import Points, features, likeness
+from dse.timing.discrepancy import PRODUCT, SIZES, Points, features, likeness
 
 COUNTS = (16, 32, 64, 96, 128)
 """Points that are tried. More help a little still (an A100's products: 6.1 % with 128, 5.8 with 192), but a file is to
@@ -34,7 +33,7 @@ TOGETHER = 8
 
 FOLDS = 5
 FEWEST_FAMILIES = 10
-FEWEST_ROWS = 100
+FEWEST_ROWS = 200
 """With fewer of either, families left out in turn say too little: the equations stand alone."""
 
 GAIN = 0.02
@@ -48,97 +47,113 @@ JITTER = 1e-6
 
 @dataclass(frozen=True)
 class Measured:
-    """Rows as a discrepancy sees them: ``shapes`` (rows, 3), ``target`` (rows,), the log error to explain, ``share``
-    (rows,) of the time that is the kernel's, and ``fold`` (rows,), which part of the shape families they are in."""
+    """Rows of one kind of implementation as a discrepancy sees them, on GPUs of ``sm_count`` where waves count.
 
-    shapes: np.ndarray
+    ``sizes`` (rows, PROBLEM); ``target`` (rows,), the log error to explain; ``share`` (rows,) of the time that is the
+    kernel's; ``fold`` (rows,), which part of the shape families a row is in.
+    """
+
+    kind: str
+    sm_count: float
+    sizes: np.ndarray
     target: np.ndarray
     share: np.ndarray
     fold: np.ndarray
 
     def rows(self, mask: np.ndarray) -> "Measured":
         """Return the rows of a mask."""
-        return Measured(self.shapes[mask], self.target[mask], self.share[mask], self.fold[mask])
+        return replace(
+            self, sizes=self.sizes[mask], target=self.target[mask], share=self.share[mask], fold=self.fold[mask]
+        )
+
+    def near(self, sizes: np.ndarray) -> np.ndarray:
+        """Return how far a weight of each of some points (points, PROBLEM) shows in each row's time (rows, points)."""
+        ours, theirs = (features(x, self.kind, self.sm_count) for x in (self.sizes, sizes))
+        return self.share[:, None] * likeness(ours, theirs)
+
+    def points(self, sizes: np.ndarray, weights: np.ndarray) -> Points:
+        """Return the discrepancy of these points."""
+        return Points(self.kind, sizes, weights, self.sm_count)
 
 
-def with_discrepancy(fit: StagedFit, rows: TimedRows, out: np.ndarray, fit_overhead: bool = False) -> StagedFit:
-    """Return a fit with what its equations leave of the rows that it may see (not ``out``), as a last stage; as it was,
-    where families left out in turn gain nothing, or where the rows are not of one GPU's plain products.
+def with_discrepancy(
+    fit: StagedFit, rows: TimedRows, out: np.ndarray, kind: str, fit_overhead: bool = False
+) -> StagedFit:
+    """Return a fit with what its equations leave of the rows that it may see (not ``out``), as a last stage.
+
+    As it was, where families left out in turn gain nothing, or are too few; where a ``kind`` of implementation has no
+    discrepancy; and of products on several GPUs, whose waves differ.
     """
-    timed = with_fitted_overhead(rows, fit.values, fit_overhead)
-    shapes = _shapes(rows)
-    mine = ~out & (shapes[:, 0] > 0)
-    sm_counts, families = np.unique(rows.gpus.sm_count), rows.table["family"].astype(str)
-    if len(sm_counts) > 1 or mine.sum() < FEWEST_ROWS or families[mine].nunique() < FEWEST_FAMILIES:
+    sizes, sm_counts = _sizes(rows), np.unique(rows.gpus.sm_count)
+    seen, families = ~out & (sizes[:, 0] > 0), rows.table["family"].astype(str)
+    few = seen.sum() < FEWEST_ROWS or families[seen].nunique() < FEWEST_FAMILIES
+    if kind not in SIZES or few or (SIZES[kind] is PRODUCT and len(sm_counts) > 1):
         return fit
+    timed = with_fitted_overhead(rows, fit.values, fit_overhead)
     measured = rows.table["latency_us"].to_numpy()
     kernel = np.maximum(fit.predicted_us - timed.table["overhead_us"].to_numpy(), SEEN * fit.predicted_us)
     folds = np.array([crc32(b"fold " + name.encode()) % FOLDS for name in families])
-    seen = Measured(shapes, np.log(measured / fit.predicted_us), kernel / fit.predicted_us, folds).rows(mine)
-    sm_count = float(sm_counts[0])
-    count = best_count(seen, sm_count)
+    error = np.log(measured / fit.predicted_us)
+    mine = Measured(kind, float(sm_counts[0]), sizes, error, kernel / fit.predicted_us, folds).rows(seen)
+    count = best_count(mine)
     if not count:
         return fit
-    points = picked(seen, sm_count, (count,))[count]
+    points = picked(mine, (count,))[count]
     for _ in range(ROUNDS):
-        predicted, _ = best(replace(model_of(fit.values), discrepancy=points.record()), timed)
-        still = np.log(measured / predicted)[mine]
-        points = weighed(replace(seen, target=seen.share * points.at(seen.shapes) + still), points)
-    predicted, _ = best(replace(model_of(fit.values), discrepancy=points.record()), timed)
-    stage = errors_after("discrepancy", rows, out, predicted, (), int(mine.sum()))
-    return replace(fit, stages=(*fit.stages, stage), predicted_us=predicted, discrepancy=points)
+        predicted, _ = best(replace(fit, discrepancy=points).model, timed)
+        still = np.log(measured / predicted)[seen]
+        points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points)
+    corrected = replace(fit, discrepancy=points)
+    predicted, _ = best(corrected.model, timed)
+    stage = errors_after("discrepancy", rows, out, predicted, (), int(seen.sum()))
+    return replace(corrected, stages=(*fit.stages, stage), predicted_us=predicted)
 
 
-def _shapes(rows: TimedRows) -> np.ndarray:
-    """The product (rows, 3) that each row's kernels are of, zeros of anything else."""
-    first = rows.kernels
-    return np.stack([np.asarray(x)[rows.starts] for x in (first.m, first.n, first.k)], axis=-1).astype(float)
+def _sizes(rows: TimedRows) -> np.ndarray:
+    """The problem (rows, PROBLEM) that each row's kernels are of."""
+    return np.stack([np.asarray(x)[rows.starts] for x in rows.kernels.problem], axis=-1).astype(float)
 
 
-def best_count(rows: Measured, sm_count: float) -> int:
+def best_count(rows: Measured) -> int:
     """Return how many points predict families left out in turn best; 0 where they are predicted as well without."""
     error = {count: np.zeros(len(rows.target)) for count in (0, *COUNTS)}
     for fold in range(FOLDS):
         out = rows.fold == fold
         left = rows.rows(out)
         error[0][out] = left.target
-        for count, points in picked(rows.rows(~out), sm_count, COUNTS).items():
-            error[count][out] = left.target - left.share * points.at(left.shapes)
+        for count, points in picked(rows.rows(~out), COUNTS).items():
+            error[count][out] = left.target - left.share * points.at(left.sizes)
     mean = {count: float(np.abs(of).mean()) for count, of in error.items()}
     found = min(mean, key=lambda count: mean[count])
     return found if mean[found] < (1 - GAIN) * mean[0] else 0
 
 
-def picked(rows: Measured, sm_count: float, counts: Sequence[int]) -> dict[int, Points]:
-    """Return the discrepancies of so many points each, picked among the rows' shapes; all where they are fewer."""
-    target = np.clip(rows.target, -WIDEST, WIDEST)
-    shapes = np.unique(rows.shapes, axis=0)
-    centers = features(shapes, sm_count)
-    near = rows.share[:, None] * likeness(features(rows.shapes, sm_count), centers)
+def picked(rows: Measured, counts: Sequence[int]) -> dict[int, Points]:
+    """Return the discrepancies of so many points each, picked among the rows' sizes; all where they are fewer."""
+    target, sizes = np.clip(rows.target, -WIDEST, WIDEST), np.unique(rows.sizes, axis=0)
+    near, centers = rows.near(sizes), features(sizes, rows.kind, rows.sm_count)
     left, trust, places, weights = target.copy(), np.ones(len(target)), [], np.zeros(0)
-    found, most = {}, min(max(counts), len(shapes))
+    found, most = {}, min(max(counts), len(sizes))
     for number in range(1, most + 1):
         gain = (near.T @ (trust * left)) ** 2 / ((near**2).T @ trust + RIDGE)
         gain[places] = -1.0
         places.append(int(gain.argmax()))
         if number < 2 * TOGETHER or number % TOGETHER == 0 or number in (*counts, most):
-            part, like = near[:, places], likeness(centers[places], centers[places])
-            weights, left, trust = _robust(part, like, target, left)
+            like = likeness(centers[places], centers[places])
+            weights, left, trust = _robust(near[:, places], like, target, left)
         else:
             column = near[:, places[-1]]
             left = left - column * (column @ (trust * left)) / (column**2 @ trust + RIDGE)
         if number in counts:
-            found[number] = Points(shapes[places], weights, sm_count)
-    return {count: found.get(count) or Points(shapes[places], weights, sm_count) for count in counts}
+            found[number] = rows.points(sizes[places], weights)
+    return {count: found.get(count) or rows.points(sizes[places], weights) for count in counts}
 
 
 def weighed(rows: Measured, points: Points) -> Points:
     """Return the discrepancy of the same points, with weights for these rows."""
-    centers = features(points.shapes, points.sm_count)
-    near = rows.share[:, None] * likeness(features(rows.shapes, points.sm_count), centers)
+    near, centers = rows.near(points.sizes), points.features(points.sizes)
     target = np.clip(rows.target, -WIDEST, WIDEST)
-    start = target - near @ points.weights
-    weights, _, _ = _robust(near, likeness(centers, centers), target, start)
+    weights, _, _ = _robust(near, likeness(centers, centers), target, target - near @ points.weights)
     return points._replace(weights=weights)
 
 

@@ -6,7 +6,7 @@ values, so that what staging costs can be seen.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -27,6 +27,7 @@ from dse.calibrate.timing_fit import (
     parameters,
     priors,
 )
+from dse.timing.amali import Amali
 from dse.timing.discrepancy import Points
 
 SHORTLIST = 16
@@ -90,6 +91,11 @@ class StagedFit:
     predicted_us: np.ndarray
     chosen: Chosen
     discrepancy: Points | None = None
+
+    @property
+    def model(self) -> Amali:
+        """The timing model of the fit, for its own implementation's kernels."""
+        return replace(model_of(self.values), discrepancy=self.discrepancy.record() if self.discrepancy else None)
 
     @property
     def undetermined(self) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     out = np.zeros(len(rows.table), bool) if few else out
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
                      weight=weight)  # fmt: skip
-    fit = with_discrepancy(fit, rows, out, fit_overhead)
+    fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead)
     if report and fit.discrepancy is not None:
         report(fit.stages[-1])
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])

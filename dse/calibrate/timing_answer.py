@@ -17,6 +17,7 @@ from dse.files import write_whole
 from dse.hardware.own_gpus import own_lines
 from dse.hardware.presets import GpuSheet
 from dse.timing.calibration import FORMAT, MATRIX, MODEL
+from dse.timing.discrepancy import SIZES
 from dse.timing.residual import Residual
 from dse.toml_text import literal, pairs
 from dse.workload.implementation import KINDS
@@ -79,7 +80,8 @@ class TimingAnswer:
         points = self.fit.discrepancy
         if points is None:
             return None
-        return {"sm_count": points.sm_count, "points": np.c_[points.shapes, points.weights].tolist()}
+        rows = np.c_[points.sizes[:, : len(SIZES[points.kind])], points.weights].tolist()
+        return {"sm_count": points.sm_count, "points": rows}
 
     def lines(self, place: str = "") -> list[str]:
         """Return the TOML lines of the fit, its tables below ``place``, "" or a table's name and a dot."""

@@ -297,14 +297,13 @@ def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...]
     """Read the fit of one implementation; ``of_all``: name, GPUs and own GPUs of the file."""
     name, gpus, own = of_all
     place = f"implementations.{implementation}." if implementation else ""
-    values = read_parameters(
-        path, place, content.get("parameters"), implementation or content.get("implementation", MATRIX)
-    )
+    of = implementation or content.get("implementation", MATRIX)
+    values = read_parameters(path, place, content.get("parameters"), of)
     rows = enumerate(_list(path, content, "residuals"), 1)
     residuals = tuple(read_residual(path, f"{place}residuals, number {i}", row) for i, row in rows)
     residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
     overheads = _overheads(path, place, _table(path, content, "harnesses"))
-    points = read_points(path, place, content.get("discrepancy"))
+    points = read_points(path, place, of, content.get("discrepancy"))
     model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None)
     return TimingCalibration(name, model, values, gpus, overheads, residuals, own, discrepancy=points)
 

@@ -1,10 +1,10 @@
-"""What the equations leave of a library's measured products: a smooth correction over their shapes.
+"""What the equations leave of a library's measured kernels: a smooth correction over the size of the problem.
 
-A library does not always run its fastest kernel, and which shapes it serves badly no equation says. So a calibration
+A library does not always run its fastest kernel, and which sizes it serves badly no equation says. So a calibration
 may hold the discrepancy of Kennedy and O'Hagan (Bayesian calibration of computer models, 2001): ln(measured /
-predicted) as a Gaussian process over the shape, by a few of its points. Far from every point it is 0, and the equations
-stand alone. It depends on the product and on the GPU that was measured, never on the design: what an attribute changes,
-the equations say.
+predicted) as a Gaussian process over the problem's size, by a few of its points. Far from every point it is 0, and the
+equations stand alone. It depends on the problem and on the GPU that was measured, never on the design: what an
+attribute changes, the equations say.
 """
 
 from collections.abc import Sequence
@@ -18,21 +18,29 @@ from jax import Array
 
 from dse.errors import InputError
 from dse.toml_file import coefficient, refuse_keys
-from dse.workload.implementation import IMPLEMENTATIONS, of_implementation
-from dse.workload.kernel import Kernel, Number
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS, of_implementation
+from dse.workload.kernel import PROBLEM, Kernel, Number
+
+PRODUCT = ("m", "n", "k")
+ATTENTION = ("heads", "queries", "keys", "head_dim", "group")
+SIZES = {"matrix": PRODUCT, "attention_prefill": ATTENTION, "attention_decode": ATTENTION}
+"""Kind of implementation -> what its points say of a problem (``problem`` of :class:`dse.workload.kernel.Kernel`)."""
 
 TILES = ((128, 128), (256, 128), (128, 256))
-"""Rows and columns of the tiles whose last wave tells shapes apart."""
+"""Rows and columns of the tiles whose last wave tells products apart."""
 
 PAIR = 256
-"""Rows of two tiles that share an operand: an unfinished pair tells shapes apart, too."""
+"""Rows of two tiles that share an operand: an unfinished pair tells products apart, too."""
 
-WAVE_WEIGHT, PAIR_WEIGHT = 3.0, 2.0
-"""What a doubling of the last wave's, or pair's, waste counts beside one of the rows. Chosen, as LENGTH was, on fitted
-families of A100 and H100 (experiments/012_timing_calibration)."""
+FEATURES = 4 + len(TILES)
+
+WAVE_WEIGHT, PAIR_WEIGHT, ATTENTION_WEIGHT = 3.0, 2.0, 0.5
+"""What a doubling of the last wave's, or pair's, waste counts beside one of a product's rows, and what one of an
+attention's sizes does. Chosen, as LENGTH was, on fitted families of A100 and H100 (experiments/012_timing_calibration,
+013_attention)."""
 
 LENGTH = 1.5
-"""Doublings over which the correction is much the same."""
+"""Doublings of a product's sizes over which the correction is much the same."""
 
 LARGEST_WEIGHT = 10.0
 """Of a point: no fit comes near."""
@@ -41,68 +49,86 @@ KEYS = ("sm_count", "points")
 
 
 class Points(NamedTuple):
-    """A discrepancy as a file holds it: ``shapes`` (points, 3) of products, m, n and k, ``weights`` (points,) of them,
-    and ``sm_count`` of the GPU whose waves they filled."""
+    """A discrepancy as a file holds it: ``sizes`` (points, PROBLEM) of problems, zeros after the SIZES of its ``kind``
+    of implementation, ``weights`` (points,) of them, and ``sm_count`` of the GPU whose waves they filled."""
 
-    shapes: np.ndarray
+    kind: str
+    sizes: np.ndarray
     weights: np.ndarray
     sm_count: float
 
-    def at(self, shapes: np.ndarray) -> np.ndarray:
-        """Return ln(measured / predicted) that is expected of products (rows, 3)."""
-        return likeness(features(shapes, self.sm_count), features(self.shapes, self.sm_count)) @ self.weights
+    def at(self, sizes: np.ndarray) -> np.ndarray:
+        """Return ln(measured / predicted) (rows,) that is expected of problems (rows, PROBLEM)."""
+        return likeness(self.features(sizes), self.features(self.sizes)) @ self.weights
+
+    def features(self, sizes: np.ndarray) -> np.ndarray:
+        """Return where problems (rows, PROBLEM) lie, (rows, FEATURES)."""
+        return features(sizes, self.kind, self.sm_count)
 
     def record(self) -> "Discrepancy":
         """Return it as a timing model holds it whose every implementation has it."""
-        one = features(self.shapes, self.sm_count), self.weights, np.asarray(self.sm_count, float)
-        return Discrepancy(*(np.broadcast_to(x, (len(IMPLEMENTATIONS), *x.shape)) for x in one))
+        return Discrepancy(*(np.broadcast_to(x, (len(IMPLEMENTATIONS), *x.shape)) for x in _padded(self, 0)))
 
     def lines(self, place: str = "") -> list[str]:
         """Return the TOML lines of its table, which stands below ``place``, "" or a table's name and a dot."""
-        words = (
-            "ln(measured / predicted) that the equations leave, over the product's shape (dse/timing/discrepancy.py)"
-        )
-        lines = [f"[{place}discrepancy] # {words}", f"sm_count = {self.sm_count:g}", "points = [ # m, n, k, weight"]
-        rows = zip(self.shapes.tolist(), self.weights.tolist(), strict=True)
-        return [*lines, *(f"  [{m:.0f}, {n:.0f}, {k:.0f}, {weight:.4g}]," for (m, n, k), weight in rows), "]"]
+        words = "ln(measured / predicted) that the equations leave, over the problem's size (dse/timing/discrepancy.py)"
+        names = SIZES[self.kind]
+        lines = [f"[{place}discrepancy] # {words}", f"sm_count = {self.sm_count:g}"]
+        rows = zip(self.sizes[:, : len(names)].tolist(), self.weights.tolist(), strict=True)
+        points = (f"  [{', '.join(f'{x:.10g}' for x in size)}, {weight:.4g}]," for size, weight in rows)
+        return [*lines, f"points = [ # {', '.join(names)}, weight", *points, "]"]
 
 
 class Discrepancy(eqx.Module):
-    """The same inside a program: ``centers`` (implementations, points, features), ``weights`` (implementations, points)
-    and ``sm_count`` (implementations,), in the order of IMPLEMENTATIONS; without that axis, of one of them."""
+    """The same inside a program: ``centers`` (implementations, points, FEATURES), ``weights`` (implementations,
+    points), ``sm_count`` (implementations,), and ``product`` (implementations,), 1 where problems are products, else
+    attention, in the order of IMPLEMENTATIONS; without that axis, of one of them."""
 
     centers: Array | np.ndarray
     weights: Array | np.ndarray
     sm_count: Array | np.ndarray
+    product: Array | np.ndarray
 
     def of(self, implementation: Number) -> "Discrepancy":
         """Return that of one implementation."""
         return of_implementation(self, implementation)
 
     def factor(self, kernel: Kernel) -> Array:
-        """Return how many times as long as the equations say the kernel takes: 1 where it is no product of the kind."""
-        shape = jnp.stack([jnp.asarray(x, float) for x in (kernel.m, kernel.n, kernel.k)], axis=-1)
-        near = likeness(features(shape, self.sm_count), self.centers)
-        return jnp.where(shape[..., 0] > 0, jnp.exp(near @ self.weights), 1.0)
+        """Return how many times as long as the equations say the kernel takes: 1 where its problem is unknown."""
+        size = jnp.stack([jnp.asarray(x, float) for x in kernel.problem], axis=-1)
+        at = jnp.where(self.product > 0, of_product(size, self.sm_count), of_attention(size))
+        return jnp.where(size[..., 0] > 0, jnp.exp(likeness(at, self.centers) @ self.weights), 1.0)
 
 
-def features(shapes: Any, sm_count: Any) -> Any:
-    """Return where products (..., 3) lie, (..., features), in doublings: the rows, the results, the depth, how much of
-    the last wave of each of TILES is empty, and of the last pair."""
-    xp = shapes.__array_namespace__()
-    m, n, k = (xp.maximum(shapes[..., i], 1.0) for i in range(3))
+def features(sizes: np.ndarray, kind: str, sm_count: float) -> np.ndarray:
+    """Return where problems (rows, PROBLEM) of a kind of implementation lie, (rows, FEATURES), in doublings."""
+    return of_product(sizes, sm_count) if SIZES[kind] is PRODUCT else of_attention(sizes)
+
+
+def of_product(sizes: Any, sm_count: Any) -> Any:
+    """Return where products lie: rows, results, depth, how much of the last wave of each of TILES is empty, and how
+    much of the last pair. (..., PROBLEM) to (..., FEATURES), as :func:`of_attention`."""
+    xp = sizes.__array_namespace__()
+    m, n, k = (xp.maximum(sizes[..., i], 1.0) for i in range(3))
     waves = [xp.ceil(m / rows) * xp.ceil(n / columns) / sm_count for rows, columns in TILES]
     wasted = [WAVE_WEIGHT * xp.log2(xp.ceil(w) / w) for w in waves]
     pair = PAIR_WEIGHT * xp.log2(xp.ceil(m / PAIR) * PAIR / m)
     return xp.stack([xp.log2(m), xp.log2(m) + xp.log2(n), xp.log2(k), *wasted, pair], axis=-1)
 
 
+def of_attention(sizes: Any) -> Any:
+    """Return where attention lies: the five numbers of its size."""
+    xp = sizes.__array_namespace__()
+    logs = [ATTENTION_WEIGHT * xp.log2(xp.maximum(sizes[..., i], 1.0)) for i in range(PROBLEM)]
+    return xp.stack([*logs, *(FEATURES - PROBLEM) * [xp.zeros_like(logs[0])]], axis=-1)
+
+
 def likeness(one: Any, others: Any) -> Any:
-    """Return the covariance (..., points) of shapes (..., features) with points (points, features), 1 of a shape with
-    itself: Matern's of order 3/2."""
+    """Return the covariance (..., points) of problems (..., FEATURES) with points (points, FEATURES), 1 of a problem
+    with itself: Matern's of order 3/2."""
     xp = one.__array_namespace__()
     squares = ((one[..., None, :] - others) ** 2).sum(axis=-1)
-    # The root's slope is infinite at 0, where a shape is a point itself; nothing descends there, but NaN would spread.
+    # The root's slope is infinite at 0, where a problem is a point itself; nothing descends there, but NaN spreads.
     far = xp.sqrt(3.0 * squares + 1e-12) / LENGTH
     return (1.0 + far) * xp.exp(-far)
 
@@ -116,32 +142,37 @@ def composed(points: Sequence[Points | None]) -> Discrepancy | None:
     return Discrepancy(*(np.stack(part) for part in zip(*found, strict=True)))
 
 
-def _padded(points: Points | None, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A discrepancy with points of no weight up to ``count``."""
-    points = points or Points(np.ones((0, 3)), np.zeros(0), 1.0)
-    missing = count - len(points.weights)
-    centers = np.pad(features(points.shapes, points.sm_count), ((0, missing), (0, 0)))
-    return centers, np.pad(points.weights, (0, missing)), np.asarray(points.sm_count, float)
+def _padded(points: Points | None, count: int) -> tuple[np.ndarray, ...]:
+    """The parts of a discrepancy, with points of no weight up to ``count``."""
+    points = points or Points("matrix", np.zeros((0, PROBLEM)), np.zeros(0), 1.0)
+    missing = max(count - len(points.weights), 0)
+    centers = np.pad(points.features(points.sizes), ((0, missing), (0, 0)))
+    product = float(SIZES[points.kind] is PRODUCT)
+    return centers, np.pad(points.weights, (0, missing)), np.asarray(points.sm_count), np.asarray(product)
 
 
-def read_points(path: Path, place: str, content: Any) -> Points | None:
+def read_points(path: Path, place: str, implementation: str, content: Any) -> Points | None:
     """Return the discrepancy of a file's table, None where it has none; ``place`` as for :meth:`Points.lines`.
 
     Raises InputError.
     """
     if content is None:
         return None
-    where = f"{place}discrepancy"
+    where, kind = f"{place}discrepancy", KINDS[implementation]
+    if kind not in SIZES:
+        raise InputError(f"{path}: {where}: {implementation} has none, only matrix products and attention do")
+    names = f"[{', '.join(SIZES[kind])}, weight]"
     if not isinstance(content, dict) or not isinstance(content.get("points"), list) or not content["points"]:
-        raise InputError(f"{path}: {where} is {content!r}; give {' and '.join(KEYS)}, a list of [m, n, k, weight]")
+        raise InputError(f"{path}: {where} is {content!r}; give {' and '.join(KEYS)}, a list of {names}")
     refuse_keys(path, where, content, KEYS)
     rows = []
     for number, row in enumerate(content["points"], 1):
         told = f"{where}.points, number {number}"
-        if not isinstance(row, list) or len(row) != 4:
-            raise InputError(f"{path}: {told} is {row!r}; give [m, n, k, weight]")
-        shape = [coefficient(path, told, x, 1.0, 1e9) for x in row[:3]]
-        rows.append((*shape, coefficient(path, told, row[3], -LARGEST_WEIGHT, LARGEST_WEIGHT)))
+        if not isinstance(row, list) or len(row) != len(SIZES[kind]) + 1:
+            raise InputError(f"{path}: {told} is {row!r}; give {names}")
+        size = [coefficient(path, told, x, 1.0, 1e9) for x in row[:-1]]
+        rows.append((*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, told, row[-1], -LARGEST_WEIGHT,
+                                                                       LARGEST_WEIGHT)))  # fmt: skip
     table = np.array(rows)
     sm_count = coefficient(path, f"{where}.sm_count", content.get("sm_count"), 1.0, 1e4)
-    return Points(table[:, :3], table[:, 3], sm_count)
+    return Points(kind, table[:, :-1], table[:, -1], sm_count)

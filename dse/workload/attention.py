@@ -13,7 +13,7 @@ from dse.workload.dtypes import BITS, element_bytes
 from dse.workload.gemm import VECTOR_BYTES
 from dse.workload.implementation import implementation_index
 from dse.workload.instructions import MatrixInstruction, NoInstructionError, instruction_fma, instructions_for
-from dse.workload.kernel import Interval, Kernel
+from dse.workload.kernel import PROBLEM, Interval, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
 
 SOFTMAX_ALU = 5.0
@@ -263,6 +263,13 @@ def _copies(run: _Run) -> dict[str, float]:
     return {"copies": copies, "copied_bytes": moved, "copied_rows": rows}
 
 
+def _problem(attention: Attention) -> tuple[float, ...]:
+    """Its size where it is plain and in 16 bits, as those are that libraries were measured with."""
+    a = attention
+    plain = not a.window and a.dtype == a.kv and BITS[a.dtype] == 16
+    return (a.batch * a.heads, a.queries, a.keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
+
+
 def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
     attention, instruction, key_blocks = run.attention, run.instruction, lengths.mean
     element = element_bytes(attention.dtype)
@@ -305,6 +312,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         implementation=implementation_index(implementation),
         longest=lengths.ratio,
         longest_first=float(run.library.longest_first),
+        problem=_problem(attention),
         **_copies(run),
     )
 

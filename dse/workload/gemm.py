@@ -21,7 +21,7 @@ from dse.workload.instructions import (
     instruction_fma,
     instructions_for,
 )
-from dse.workload.kernel import Interval, Kernel
+from dse.workload.kernel import PROBLEM, Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
 from dse.workload.operator import FOREVER, Candidate, Operator
 
@@ -261,17 +261,17 @@ def _candidate(
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
         implementation=implementation,
-        **_shape(gemm),
+        problem=_problem(gemm),
         read_share=(gemm.a_bytes + gemm.b_bytes) / (a_read + b_read),
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
     return Candidate(label, kernel)
 
 
-def _shape(gemm: Gemm) -> dict[str, float]:
-    """The product's shape where it is plain and in 16 bits, as those are that libraries were measured with."""
+def _problem(gemm: Gemm) -> tuple[float, ...]:
+    """The product's size where it is plain and in 16 bits, as those are that libraries were measured with."""
     plain = gemm.batch == 1 and gemm.filled == 1 and gemm.a == gemm.b == gemm.compute and BITS[gemm.compute] == 16
-    return {"m": gemm.m, "n": gemm.n, "k": gemm.k} if plain else {}
+    return (gemm.m, gemm.n, gemm.k, 0.0, 0.0) if plain else (0.0,) * PROBLEM
 
 
 def _scattered(along_k: bool, row_bytes: float, instruction: MatrixInstruction) -> float:

@@ -16,6 +16,9 @@ Number: TypeAlias = Any
 ANY_NEWER = 99.0
 """A compute capability beyond all that there are."""
 
+PROBLEM = 5
+"""Numbers of a problem's size."""
+
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -81,8 +84,9 @@ class Kernel:
     Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports:
     ``fma`` [FMA], useful multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
 
-    ``m``, ``n`` and ``k`` of a plain product in 16 bits, by which a library's own ways are known
-    (:mod:`dse.timing.discrepancy`); 0 of anything else.
+    ``problem``: the size of what is asked for, by which a library's own ways are known
+    (:mod:`dse.timing.discrepancy`): of a plain product in 16 bits m, n, k; of attention in 16 bits the heads of all
+    requests, queries, keys, head dimension, and query heads that share keys. Zeros of anything else.
 
     ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
     """
@@ -122,9 +126,7 @@ class Kernel:
     link_gpus: Number = 1.0
     fma: Number = 0.0
     fma_lanes: Number = 0.0
-    m: Number = 0.0
-    n: Number = 0.0
-    k: Number = 0.0
+    problem: tuple[Number, ...] = (0.0,) * PROBLEM
     implementation: Number = 0.0
     again_bytes: Number = 0.0
     again_distance: Number = 1.0

@@ -59,9 +59,6 @@ EARLY = {"matrix_early": "a100_sxm_80gb", "matrix_early_hopper": "h100_sxm"}
 MOST_SHARED = 700
 """Rows of a device in the shared fits, fitted and left-out ones each."""
 
-MOST_EARLY = 2500
-"""Rows of a device in the early library's fits: all that may be fitted, since its ways are found row by row."""
-
 FEW = 24
 """Rows of a device that a user may have time to measure."""
 
@@ -261,7 +258,7 @@ def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingA
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
         mine = table.frame[table.frame["device"] == device]
-        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), MOST_EARLY)
+        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), 1000)
         answers[name] = fitted(name, [table], (preset,), rows, implementation=name, start=dict(start))
     return answers
 

@@ -27,6 +27,7 @@ from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
 from dse.timing.calibration import implementation_calibration, shipped_implementations
+from dse.timing.timing import TimingModel
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 
 TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")
@@ -89,16 +90,16 @@ def fitted(name: str, tables: list[OperatorTable], rows: TimedRows) -> TimingAns
     return answer
 
 
-def with_costs(rows: TimedRows, name: str, values: dict[str, float]) -> np.ndarray:
-    """Return the times of rows [us] with the costs of the implementation ``name``."""
+def with_costs(rows: TimedRows, name: str, model: TimingModel) -> np.ndarray:
+    """Return the times of rows [us] as the implementation ``name`` with the costs of ``model``."""
     same = np.full(len(rows.row), implementation_index(name), np.float32)
-    return best(model_of(values), replace(rows, kernels=replace(rows.kernels, implementation=same)))[0]
+    return best(model, replace(rows, kernels=replace(rows.kernels, implementation=same)))[0]
 
 
 def error_of(rows: TimedRows, answer: TimingAnswer, only: np.ndarray | None = None) -> float:
     """Return the error of a fit on other rows [%]."""
     rows = rows if only is None else rows.keep(only)
-    predicted = with_costs(rows, answer.implementation, answer.fit.values)
+    predicted = with_costs(rows, answer.implementation, answer.fit.model)
     return float((100 * np.abs(predicted / rows.table["latency_us"].to_numpy() - 1)).mean())
 
 
@@ -108,13 +109,13 @@ def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str
     found = []
     for one, other in ANOTHER:
         name, mine = f"{one}_{kind}", rows[f"{other}_{kind}"]
-        found.append(errors_of(mine.table, with_costs(mine, name, implementation_calibration(name).values)))
+        found.append(errors_of(mine.table, with_costs(mine, name, implementation_calibration(name).model)))
     mine = rows[f"fa3_{kind}"]
     device = mine.table["device"].astype(str).to_numpy()
     for one in np.unique(device):
         answer = fit_implementation(f"fa3_{kind}", tables, mine.keep(device == one), (DEVICES[one],))
         other = mine.keep(device != one)
-        found.append(errors_of(other.table, with_costs(other, f"fa3_{kind}", answer.fit.values)))
+        found.append(errors_of(other.table, with_costs(other, f"fa3_{kind}", answer.fit.model)))
     return found
 
 
@@ -164,10 +165,10 @@ def few(rows: Mapping[str, TimedRows]) -> None:
         "| rows of | costs of | before |", " | ".join(f"{n} rows" for n in FEW), "|\n" + "|---" * (3 + len(FEW)) + "|"
     )
     for name, other in AFTER_FEW:
-        mine, start = rows[name], implementation_calibration(other).values
+        mine, start = rows[name], implementation_calibration(other)
         out = left_out(mine.table["family"])
-        off = 100 * np.abs(with_costs(mine, name, start) / mine.table["latency_us"].to_numpy() - 1)
-        after = [[after_few(mine, start, name, count, seed) for seed in range(SEEDS)] for count in FEW]
+        off = 100 * np.abs(with_costs(mine, name, start.model) / mine.table["latency_us"].to_numpy() - 1)
+        after = [[after_few(mine, start.values, name, count, seed) for seed in range(SEEDS)] for count in FEW]
         told = (f"{np.mean(errors):.1f} ({min(errors):.1f} to {max(errors):.1f})" for errors in after)
         print(f"| {name} | {other} | {off[out].mean():.1f} |", " | ".join(told), "|", flush=True)
 
@@ -185,7 +186,7 @@ def with_others(rows: TimedRows, name: str, costs: Mapping[str, dict[str, float]
     """Return predicted over measured of an implementation's rows, with the mean costs of the others of its kind."""
     kind = PREFILL if name in PREFILL else DECODE
     others = pooled([costs[other] for other in kind if other != name])
-    return with_costs(rows, name, others) / rows.table["latency_us"].to_numpy()
+    return with_costs(rows, name, model_of(others)) / rows.table["latency_us"].to_numpy()
 
 
 def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dict[str, TimingAnswer]) -> None:

@@ -25,36 +25,37 @@ from dse.timing.discrepancy import Points
 from tests.calibrate.test_timing_fit import DEVICE, timed
 
 SMS = 132.0
+KIND = "matrix"
 NOISE = 0.03
 
 
 def shapes_of(families: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Products (rows, 3) of random families (n, k), each at twelve m, and each row's family."""
+    """Products (rows, PROBLEM) of random families (n, k), each at twelve m, and each row's family."""
     rng = np.random.default_rng(seed)
     sides = np.rint(2.0 ** rng.uniform(10, 13, (families, 2)) / 64) * 64
     rows = [(m, n, k) for n, k in sides for m in (16, 64, 96, 128, 160, 192, 256, 320, 512, 1024, 2048, 4096)]
-    return np.array(rows, float), np.repeat(np.arange(families), 12)
+    return np.pad(np.array(rows, float), ((0, 0), (0, 2))), np.repeat(np.arange(families), 12)
 
 
 def habits(seed: int = 5) -> Points:
     """A library that serves some shapes badly."""
     shapes, _ = shapes_of(12, seed)
     rng = np.random.default_rng(seed)
-    return Points(rng.permutation(shapes)[:12], rng.normal(0.0, 0.3, 12), SMS)
+    return Points(KIND, rng.permutation(shapes)[:12], rng.normal(0.0, 0.3, 12), SMS)
 
 
 def measured(truth: Points | None, families: int = 50, seed: int = 1, share: float = 1.0) -> Measured:
     shapes, family = shapes_of(families, seed)
     noise = NOISE * np.random.default_rng(seed).standard_normal(len(shapes))
     target = share * truth.at(shapes) + noise if truth else noise
-    return Measured(shapes, target, np.full(len(shapes), share), family % FOLDS)
+    return Measured(KIND, SMS, shapes, target, np.full(len(shapes), share), family % FOLDS)
 
 
 def test_a_known_discrepancy_is_found_on_families_that_were_not_seen():
     truth, rows = habits(), measured(habits())
-    count = best_count(rows, SMS)
+    count = best_count(rows)
     assert count
-    points = picked(rows, SMS, (count,))[count]
+    points = picked(rows, (count,))[count]
     shapes, _ = shapes_of(30, seed=2)
     before, after = np.abs(truth.at(shapes)), np.abs(truth.at(shapes) - points.at(shapes))
     assert before.mean() > 2.0 * NOISE
@@ -62,12 +63,12 @@ def test_a_known_discrepancy_is_found_on_families_that_were_not_seen():
 
 
 def test_noise_alone_has_none():
-    assert [best_count(measured(None, seed=seed), SMS) for seed in range(4)] == [0, 0, 0, 0]
+    assert [best_count(measured(None, seed=seed)) for seed in range(4)] == [0, 0, 0, 0]
 
 
 def test_what_an_overhead_hides_is_found_all_the_same():
     """Where half the time is the kernel's, half its log error shows."""
-    whole, half = (picked(measured(habits(), share=share), SMS, (64,))[64] for share in (1.0, 0.5))
+    whole, half = (picked(measured(habits(), share=share), (64,))[64] for share in (1.0, 0.5))
     shapes, _ = shapes_of(30, seed=2)
     assert np.corrcoef(whole.at(shapes), half.at(shapes))[0, 1] > 0.9
     assert np.std(half.at(shapes)) == pytest.approx(np.std(whole.at(shapes)), rel=0.25)
@@ -77,21 +78,21 @@ def test_a_few_wild_rows_move_little():
     rows = measured(habits())
     wild = rows.target.copy()
     wild[::40] += 3 * WIDEST
-    tame, moved = (picked(replace(rows, target=t), SMS, (64,))[64] for t in (rows.target, wild))
+    tame, moved = (picked(replace(rows, target=t), (64,))[64] for t in (rows.target, wild))
     shapes, _ = shapes_of(30, seed=2)
     assert np.abs(tame.at(shapes) - moved.at(shapes)).mean() < 0.02
 
 
 def test_weights_for_other_rows_keep_the_points():
-    rows, points = measured(habits()), picked(measured(habits()), SMS, (32,))[32]
+    rows, points = measured(habits()), picked(measured(habits()), (32,))[32]
     again = weighed(replace(rows, target=np.zeros_like(rows.target)), points)
-    np.testing.assert_array_equal(again.shapes, points.shapes)
-    assert np.abs(again.at(rows.shapes)).max() < 1e-9
+    np.testing.assert_array_equal(again.sizes, points.sizes)
+    assert np.abs(again.at(rows.sizes)).max() < 1e-9
 
 
 def products(families: int) -> pd.DataFrame:
     shapes, _ = shapes_of(families, seed=3)
-    table = pd.DataFrame(shapes, columns=["m", "n", "k"]).assign(op="gemm", dtype="bf16", device=DEVICE)
+    table = pd.DataFrame(shapes[:, :3], columns=["m", "n", "k"]).assign(op="gemm", dtype="bf16", device=DEVICE)
     return table.assign(source="aiconfigurator", latency_us=1.0).reindex(columns=["source", *OPERATOR_COLUMNS])
 
 
@@ -109,7 +110,7 @@ def test_a_fit_ends_with_what_its_equations_leave():
     """Measurements of AMALI with a library's habits: they are found, and told as the last stage."""
     rows, plain = fitted(products(40))
     us, out = rows.table["latency_us"].to_numpy(), left_out(rows.table["family"])
-    fit = with_discrepancy(plain, rows, out)
+    fit = with_discrepancy(plain, rows, out, KIND)
     assert fit.discrepancy is not None
     (stage,) = fit.stages
     before = 100 * np.abs(plain.predicted_us[out] / us[out] - 1).mean()
@@ -121,4 +122,4 @@ def test_a_fit_ends_with_what_its_equations_leave():
 
 def test_few_rows_leave_the_equations_alone():
     rows, plain = fitted(products(FEWEST_FAMILIES - 1))
-    assert with_discrepancy(plain, rows, np.zeros(len(rows.table), bool)) is plain
+    assert with_discrepancy(plain, rows, np.zeros(len(rows.table), bool), KIND) is plain

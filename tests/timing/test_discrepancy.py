@@ -1,6 +1,7 @@
 """What a calibration's equations leave of a library's products: by shape, for one implementation, never by design."""
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -10,13 +11,20 @@ import pytest
 from dse.errors import InputError
 from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
-from dse.timing.discrepancy import Points, composed, features, likeness, read_points
+from dse.timing.discrepancy import Points, composed, likeness, read_points
+from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import PROBLEM, Kernel
 from tests.programs import quick_jit
 
-POINTS = Points(np.array([[160.0, 8192, 4096], [4096, 4096, 4096]]), np.array([0.4, -0.05]), 132.0)
+
+def sizes(*products: tuple[float, float, float]) -> np.ndarray:
+    """Products (rows, PROBLEM)."""
+    return np.pad(np.array(products, float), ((0, 0), (0, PROBLEM - 3)))
+
+
+POINTS = Points("matrix", sizes((160, 8192, 4096), (4096, 4096, 4096)), np.array([0.4, -0.05]), 132.0)
 
 
 def kernel(gemm: Gemm) -> Kernel:
@@ -29,7 +37,7 @@ def factor(points: Points, gemm: Gemm) -> float:
 
 
 def test_a_point_counts_its_weight_and_far_shapes_nothing():
-    apart = Points(POINTS.shapes, np.array([0.4, 0.0]), 132.0)
+    apart = POINTS._replace(weights=np.array([0.4, 0.0]))
     assert factor(apart, Gemm(160, 8192, 4096)) == pytest.approx(np.exp(0.4), rel=1e-5)
     assert 1.05 < factor(apart, Gemm(168, 8192, 4096)) < np.exp(0.4)
     assert factor(apart, Gemm(16384, 512, 128)) == pytest.approx(1.0, abs=1e-3)
@@ -37,16 +45,16 @@ def test_a_point_counts_its_weight_and_far_shapes_nothing():
 
 def test_the_next_wave_is_another_shape():
     """132 tiles of 128 x 128 fill 132 SMs, one more row of tiles starts the next wave."""
-    full, over, one = (features(np.array([[float(m), 12 * 128.0, 4096.0]]), 132.0) for m in (1408, 1409, 1407))
+    full, over, one = (POINTS.features(sizes((m, 12 * 128, 4096))) for m in (1408, 1409, 1407))
     assert likeness(full, one)[0, 0] > 0.95
     assert likeness(full, over)[0, 0] < 0.3
 
 
 def test_a_program_says_what_the_file_says():
     rng = np.random.default_rng(0)
-    shapes = np.rint(2.0 ** rng.uniform((4, 7, 7), (13, 14, 14), (200, 3)))
-    found = [factor(POINTS, Gemm(*shape)) for shape in shapes]
-    np.testing.assert_allclose(np.log(found), POINTS.at(shapes), atol=2e-5)
+    asked = np.rint(2.0 ** rng.uniform((4, 7, 7), (13, 14, 14), (200, 3)))
+    found = [factor(POINTS, Gemm(*size)) for size in asked]
+    np.testing.assert_allclose(np.log(found), POINTS.at(sizes(*asked)), atol=2e-5)
 
 
 @pytest.mark.parametrize(
@@ -59,16 +67,37 @@ def test_what_no_such_product_was_measured_of_is_left_alone(gemm):
 
 
 def test_each_implementation_has_its_own_or_none():
-    other = Points(POINTS.shapes[:1], np.array([-0.2]), 108.0)
+    other = Points("matrix", POINTS.sizes[:1], np.array([-0.2]), 108.0)
     by_name = {"matrix": POINTS, "matrix_early": other}
     record = composed([by_name.get(name) for name in IMPLEMENTATIONS])
     assert record is not None
     asked = kernel(Gemm(160, 8192, 4096)).as_arrays()
     found = {name: float(record.of(implementation_index(name)).factor(asked)) for name in IMPLEMENTATIONS}
-    assert found["matrix"] == pytest.approx(np.exp(POINTS.at(np.array([[160.0, 8192, 4096]]))[0]), rel=1e-5)
+    assert found["matrix"] == pytest.approx(np.exp(POINTS.at(sizes((160, 8192, 4096)))[0]), rel=1e-5)
     assert found["matrix_early"] == pytest.approx(np.exp(-0.2), rel=1e-5)
     assert found["vllm_vector"] == 1.0
     assert composed([None] * len(IMPLEMENTATIONS)) is None
+
+
+def test_attention_is_known_by_its_own_sizes():
+    asked = Attention(4, 32, 8, 128, 1, 4096)
+    points = Points("attention_decode", np.array([[128.0, 1, 4096, 128, 4]]), np.array([0.3]), 132.0)
+    of = dict.fromkeys(("fa3_decode", "fa2_decode"), points)
+    record = composed([of.get(name) for name in IMPLEMENTATIONS])
+    assert record is not None
+
+    def found(attention: Attention) -> float:
+        asked = attention_operator("a", attention, (9.0, 9.0)).candidates[0].kernel
+        return float(record.of(asked.implementation).factor(asked.as_arrays()))
+
+    assert found(asked) == pytest.approx(np.exp(0.3), rel=1e-5)
+    expected = np.exp(points.at(np.array([[256.0, 1, 8192, 128, 4]]))[0])
+    assert found(replace(asked, batch=8, keys=8192)) == pytest.approx(expected, rel=1e-5) and 1.05 < expected < 1.3
+    assert found(replace(asked, window=1024)) == found(replace(asked, kv="fp8")) == 1.0
+    assert points.lines()[2:4] == ["points = [ # heads, queries, keys, head_dim, group, weight",
+                                   "  [128, 1, 4096, 128, 4, 0.3],"]  # fmt: skip
+    with pytest.raises(InputError, match="only matrix products and attention"):
+        read_points(Path("mine.toml"), "", "vllm_vector", {"sm_count": 1})
 
 
 @quick_jit
@@ -80,7 +109,7 @@ def test_the_stack_grows_in_proportion_and_adds_up_to_the_time():
     gpu, asked = load_gpu("h100_sxm"), kernel(Gemm(160, 8192, 4096)).as_arrays()
     plain, time = answers(Amali(), gpu, asked)
     corrected, longer = answers(Amali(discrepancy=POINTS.record()), gpu, asked)
-    grown = np.exp(POINTS.at(np.array([[160.0, 8192, 4096]]))[0])
+    grown = np.exp(POINTS.at(sizes((160, 8192, 4096)))[0])
     assert float(longer / time) == pytest.approx(grown, rel=1e-4)
     for cause, cycles in plain.stack().items():
         assert float(corrected.stack()[cause]) == pytest.approx(float(cycles) * grown, rel=1e-4, abs=1e-3), cause
@@ -101,11 +130,11 @@ def test_designs_differ_by_the_equations_alone():
 def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
     path = Path("mine.toml")
     content = tomllib.loads("\n".join(POINTS.lines()))["discrepancy"]
-    back = read_points(path, "", content)
+    back = read_points(path, "", "matrix", content)
     assert back is not None
-    np.testing.assert_allclose(back.shapes, POINTS.shapes)
+    np.testing.assert_allclose(back.sizes, POINTS.sizes)
     np.testing.assert_allclose(back.weights, POINTS.weights)
-    assert back.sm_count == POINTS.sm_count and read_points(path, "", None) is None
+    assert back.sm_count == POINTS.sm_count and read_points(path, "", "matrix", None) is None
     wrong = {
         "points, number 2": content | {"points": [[1, 1, 1, 0.1], [1, 1, 1]]},
         "give a number from -10": content | {"points": [[1, 1, 1, "x"]]},
@@ -115,5 +144,5 @@ def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
     }
     for words, table in wrong.items():
         with pytest.raises(InputError, match=r"mine\.toml") as error:
-            read_points(path, "implementations.matrix_early.", table)
+            read_points(path, "implementations.matrix_early.", "matrix_early", table)
         assert words in str(error.value) and "implementations.matrix_early.discrepancy" in str(error.value)
