@@ -145,7 +145,7 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
         about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
         chosen = rows.shortlist(model_of(_named(still, about)), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
-        result = told("polish", set(order), int((~out).sum()), _named(moved, about))
+        result = told("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
         if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved

@@ -59,6 +59,10 @@ EARLY = {"matrix_early": "a100_sxm_80gb", "matrix_early_hopper": "h100_sxm"}
 MOST_SHARED = 700
 """Rows of a device in the shared fits, fitted and left-out ones each."""
 
+EARLY_PARAMETERS, EARLY_ROWS = 1000, 2500
+"""Rows of a device that the early library's parameters are fitted to, and those that its discrepancy is: all there are,
+since it tells shapes apart that parameters cannot."""
+
 FEW = 24
 """Rows of a device that a user may have time to measure."""
 
@@ -258,8 +262,11 @@ def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingA
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
         mine = table.frame[table.frame["device"] == device]
-        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), 1000)
-        answers[name] = fitted(name, [table], (preset,), rows, implementation=name, start=dict(start))
+        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), EARLY_ROWS)
+        of_parameters = np.cumsum(~left_out(rows.table["family"])) <= EARLY_PARAMETERS
+        answers[name] = fitted(
+            name, [table], (preset,), rows, implementation=name, start=dict(start), weight=of_parameters * 1.0
+        )
     return answers
 
 
