@@ -85,14 +85,13 @@ def with_discrepancy(
     discrepancy; and of products on several GPUs, whose waves differ.
     """
     sizes, sm_counts = _sizes(rows), np.unique(rows.gpus.sm_count)
-    seen, families = ~out & (sizes[:, 0] > 0), rows.table["family"].astype(str)
-    few = seen.sum() < FEWEST_ROWS or families[seen].nunique() < FEWEST_FAMILIES
-    if kind not in SIZES or few or (SIZES[kind] is PRODUCT and len(sm_counts) > 1):
+    seen = ~out & (sizes[:, 0] > 0)
+    if kind not in SIZES or too_few(rows, out) or (SIZES[kind] is PRODUCT and len(sm_counts) > 1):
         return fit
     timed = with_fitted_overhead(rows, fit.values, fit_overhead)
     measured = rows.table["latency_us"].to_numpy()
     kernel = np.maximum(fit.predicted_us - timed.table["overhead_us"].to_numpy(), SEEN * fit.predicted_us)
-    folds = np.array([crc32(b"fold " + name.encode()) % FOLDS for name in families])
+    folds = np.array([crc32(b"fold " + str(name).encode()) % FOLDS for name in rows.table["family"]])
     error = np.log(measured / fit.predicted_us)
     mine = Measured(kind, float(sm_counts[0]), sizes, error, kernel / fit.predicted_us, folds).rows(seen)
     count = best_count(mine)
@@ -107,6 +106,12 @@ def with_discrepancy(
     predicted, _ = best(corrected.model, timed)
     stage = errors_after("discrepancy", rows, out, predicted, (), int(seen.sum()))
     return replace(corrected, stages=(*fit.stages, stage), predicted_us=predicted)
+
+
+def too_few(rows: TimedRows, out: np.ndarray) -> bool:
+    """Whether the rows that a fit may see, or their shape families, are too few for a discrepancy of their own."""
+    seen = ~out & (_sizes(rows)[:, 0] > 0)
+    return bool(seen.sum() < FEWEST_ROWS or rows.table["family"][seen].nunique() < FEWEST_FAMILIES)
 
 
 def _sizes(rows: TimedRows) -> np.ndarray:

@@ -95,7 +95,7 @@ class StagedFit:
     @property
     def model(self) -> Amali:
         """The timing model of the fit, for its own implementation's kernels."""
-        return replace(model_of(self.values), discrepancy=self.discrepancy.record() if self.discrepancy else None)
+        return with_points(self.values, self.discrepancy)
 
     @property
     def undetermined(self) -> tuple[str, ...]:
@@ -110,12 +110,13 @@ class StagedFit:
 
 def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
                report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
-               start: dict[str, float] | None = None, weight: np.ndarray | None = None) -> StagedFit:  # fmt: skip
+               start: dict[str, float] | None = None, weight: np.ndarray | None = None,
+               held: Points | None = None) -> StagedFit:  # fmt: skip
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
     ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
-    ``weight`` (rows,): what each row counts; None: all alike.
+    ``weight`` (rows,): what each row counts; None: all alike. ``held``: a discrepancy that applies all along.
     """
     weight = np.ones(len(out)) if weight is None else weight
     count, size = SHORTLISTS.get(kind, SHORTLIST), BATCH.get(kind, ATTENTION_BATCH)
@@ -123,8 +124,11 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
     order = [name for name in stage_of if fit_overhead or name != "overhead_us"]
     prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
+    def model(z: np.ndarray, prior: Priors) -> Amali:
+        return with_points(_named(z, prior), held)
+
     def told(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
-        predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
+        predicted, _ = best(with_points(values, held), with_fitted_overhead(rows, values, fit_overhead))
         return errors_after(name, rows, out, predicted, tuple(n for n in NAMES if n in free), fitted)
 
     def add(result: StageResult) -> None:
@@ -138,19 +142,24 @@ def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
         weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight
         if (weights > 0).sum() < FEWEST:
             continue
-        chosen = rows.shortlist(model_of(_named(z, prior)), count)
+        chosen = rows.shortlist(model(z, prior), count)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
         add(told(stage, free, int((weights > 0).sum()), _named(z, prior)))
     for again in range(POLISHES if (~out).sum() >= MANY else 1):
         about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
-        chosen = rows.shortlist(model_of(_named(still, about)), count)
+        chosen = rows.shortlist(model(still, about), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
         result = told("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
         if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved
         add(result)
-    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size)
+    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size, held)
+
+
+def with_points(values: dict[str, float], points: Points | None) -> Amali:
+    """Return the timing model of fitted values and a discrepancy."""
+    return replace(model_of(values), discrepancy=points.record() if points else None)
 
 
 def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
@@ -178,10 +187,11 @@ def errors_after(name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndar
 
 
 def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
-              fit_overhead: bool, results: tuple[StageResult, ...], size: int) -> StagedFit:  # fmt: skip
+              fit_overhead: bool, results: tuple[StageResult, ...], size: int, held: Points | None
+              ) -> StagedFit:  # fmt: skip
     values = _named(z, prior)
-    predicted, _ = best(model_of(values), with_fitted_overhead(rows, values, fit_overhead))
-    chosen = rows.shortlist(model_of(values), SHORTLIST)
+    predicted, _ = best(with_points(values, held), with_fitted_overhead(rows, values, fit_overhead))
+    chosen = rows.shortlist(with_points(values, held), SHORTLIST)
     told = known(z, set(order), prior, fit_rows(chosen, weights, fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
@@ -189,4 +199,5 @@ def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors
         told,
         predicted,
         chosen,
+        held,
     )

@@ -19,6 +19,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.skipped import Skipped
+from dse.timing.discrepancy import Discrepancy
 from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
 from dse.workload.harness import Harness, harness_of
@@ -83,7 +84,7 @@ class TimedRows:
         first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
         slower = slowdowns(model, first, self.gpus, self.table["launches"].to_numpy(), self.table["run_us"].to_numpy())
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
-        return Chosen(self.table, self.gpus, kernels, places, slower)
+        return Chosen(self.table, self.gpus, kernels, places, slower, _off(model, first))
 
     def shortlist(self, model: TimingModel, count: int) -> "Chosen":
         """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
@@ -102,7 +103,8 @@ class Chosen:
     """Rows with equally many candidates each: ``kernels`` (rows, n), which stand at ``places`` (rows, n) of the set.
 
     ``slower`` (rows,): how many times as long the first of each takes in the board's power limit
-    (:func:`dse.calibrate.held.slowdowns`).
+    (:func:`dse.calibrate.held.slowdowns`). ``off`` (rows,): how many times as long as the equations say, by the model's
+    discrepancy.
     """
 
     table: pd.DataFrame
@@ -110,6 +112,20 @@ class Chosen:
     kernels: Kernel
     places: np.ndarray
     slower: np.ndarray
+    off: np.ndarray
+
+
+def _off(model: TimingModel, kernels: Kernel) -> np.ndarray:
+    """Return the factor (rows,) of a model's discrepancy, which all candidates of a row share."""
+    discrepancy = getattr(model, "discrepancy", None)
+    if discrepancy is None:
+        return np.ones(len(kernels.ctas))
+    return np.asarray(_factors(discrepancy, kernels))
+
+
+@quick_filter_jit
+def _factors(discrepancy: Discrepancy, kernels: Kernel) -> jax.Array:
+    return jax.vmap(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel))(kernels)
 
 
 def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:

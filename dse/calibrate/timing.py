@@ -6,7 +6,7 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.discrepancy_fit import with_discrepancy
+from dse.calibrate.discrepancy_fit import too_few, with_discrepancy
 from dse.calibrate.far_rows import far_rows
 from dse.calibrate.measured import OperatorTable
 from dse.calibrate.residuals import errors_of, seen
@@ -50,17 +50,18 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
     ``weight`` (rows,): what each row counts, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
-    none: it leaves out no row.
+    none: it leaves out no row. Its discrepancy is kept where there are too few rows for another.
     """
     if len(rows.table) < FEWEST:
         raise InputError(f"calibrate timing: {len(rows.table)} rows of {implementation}; a fit needs {FEWEST}")
     out = left_out(rows.table["family"])
     few = near is not None and (len(rows.table) < ENOUGH or out.all() or not out.any())
     out = np.zeros(len(rows.table), bool) if few else out
+    held = near.discrepancy if near is not None and too_few(rows, out) else None
     fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
-                     weight=weight)  # fmt: skip
+                     weight=weight, held=held)  # fmt: skip
     fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead)
-    if report and fit.discrepancy is not None:
+    if report and fit.discrepancy is not held:
         report(fit.stages[-1])
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])
     overheads = rows.table.groupby("harness")["overhead_us"].mean().to_dict()

@@ -126,8 +126,8 @@ class FitRows(NamedTuple):
     """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
 
     ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
-    numbers of shape families; ``shadow`` [us] of :func:`dse.calibrate.timed.harnessed`; ``slower`` [1] of
-    :class:`dse.calibrate.timed.Chosen`, held until candidates are drawn anew.
+    numbers of shape families; ``shadow`` [us] of :func:`dse.calibrate.timed.harnessed`; ``slower`` [1], what
+    power limit and discrepancy of :class:`dse.calibrate.timed.Chosen` cost, held until candidates are drawn anew.
     """
 
     kernels: Kernel
@@ -155,7 +155,7 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool, size: int 
     kernels, gpus = jax.tree.map(lambda x: jnp.asarray(x)[place], (chosen.kernels, chosen.gpus))
     family = np.unique(table["family"], return_inverse=True)[1]
     free = jnp.full(len(place), float(fit_overhead))
-    slower = jnp.asarray(chosen.slower[place], float)
+    slower = jnp.asarray((chosen.slower * chosen.off)[place], float)
     return FitRows(kernels, gpus, us, overhead, jnp.asarray(weight, float), free, jnp.asarray(family), shadow, slower)
 
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE
+from dse.numerics import INFEASIBLE, safe_div
 from dse.timing.discrepancy import Discrepancy
 from dse.timing.interval import (
     Cycles,
@@ -85,8 +85,7 @@ class Amali(TimingModel):
 
     def _generated(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """The timing of a generated kernel, with the coefficients of its implementation."""
-        gpu = self.sustained.derated(gpu)
-        clock = kernel_clock(kernel, gpu)
+        gpu, clock = self.sustained.derated(gpu), kernel_clock(kernel, gpu)
         mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
@@ -95,7 +94,15 @@ class Amali(TimingModel):
             divergence=jnp.maximum(stalls.issue - fair, 0.0), after=after,
             interconnect=link_cycles(kernel, gpu, clock), feasible=grid.fits * supported(kernel, gpu),
         )  # fmt: skip
-        return timing if self.discrepancy is None else timing.stretched(self.discrepancy.factor(kernel))
+        return timing.stretched(self._off(kernel, gpu, clock, mem, timing.cycles))
+
+    def _off(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array | float:
+        """How many times as long as Eq. (16) says a kernel takes, by the discrepancy: within the data sheet's peaks."""
+        if self.discrepancy is None:
+            return 1.0
+        rate = tensor_rate(kernel, gpu) * gpu.subcores_per_sm * gpu.sm_count / self.sustained.tensor  # not derated
+        least = jnp.maximum(mem.moved / gpu.dram_bandwidth_gbs * clock, safe_div(kernel.fma, rate))
+        return jnp.maximum(self.discrepancy.factor(kernel), jnp.minimum(least / cycles, 1.0))
 
     def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
         """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""
@@ -114,7 +121,7 @@ class Amali(TimingModel):
         executed = executed + self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
         cycles = executed + after + self._launch(kernel, clock, executed)
         cycles = cycles + self._copied(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
-        cycles = cycles if self.discrepancy is None else cycles * self.discrepancy.factor(kernel)
+        cycles = cycles * self._off(kernel, gpu, clock, mem, cycles)
         runs = grid.fits * supported(kernel, gpu) > 0
         return jnp.where(runs, cycles / clock, INFEASIBLE)
 
@@ -187,17 +194,10 @@ class Amali(TimingModel):
             stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
         designs = designs_shape(gpu)
         timing = self._timing(
-            kernel,
-            gpu,
-            clock,
-            seen.memory,
-            _with_drain(stalls, at.lone),
-            seen.l2_bytes,
+            kernel, gpu, clock, seen.memory, _with_drain(stalls, at.lone), seen.l2_bytes,
             divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
-            after=jnp.zeros(()),
-            interconnect=jnp.zeros(()),
-            feasible=grid.fits * has_tensor_types(kernel, gpu),
-        )
+            after=jnp.zeros(()), interconnect=jnp.zeros(()), feasible=grid.fits * has_tensor_types(kernel, gpu),
+        )  # fmt: skip
         return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing), at.exact
 
     def _timing(

@@ -79,7 +79,7 @@ class TimingCalibration:
     own: tuple[GpuSheet, ...] = ()
     like: str = ""
     fits: Mapping[str, "TimingCalibration"] = field(default_factory=dict)
-    discrepancy: Points | None = None
+    discrepancy: Points | None = field(default=None, compare=False)  # the model's own is compared
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""

@@ -91,7 +91,7 @@ class Timing(eqx.Module):
         """Time of the launch [us]."""
         return self.nanoseconds / KILO
 
-    def stretched(self, factor: Array) -> "Timing":
+    def stretched(self, factor: Array | float) -> "Timing":
         """Return the same stack at ``factor`` times the total."""
         causes = {cause: cycles * factor for cause, cycles in self.stack().items()}
         return replace(self, **causes, hidden=self.hidden * factor, beside=self.beside * factor)

@@ -26,7 +26,7 @@ from dse.calibrate.timing_answer import TimingAnswer
 from dse.calibrate.timing_fit import model_of
 from dse.hardware.presets import load_sheet
 from dse.skipped import Skipped
-from dse.timing.calibration import implementation_calibration, shipped_implementations
+from dse.timing.calibration import TimingCalibration, implementation_calibration, shipped_implementations
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 
@@ -150,12 +150,12 @@ def powered(rows: pd.DataFrame) -> None:
         print(f"{op}: {best_us:.1f} us; fitted families {error[~out].mean():.1f} %, left out {error[out].mean():.1f}")
 
 
-def after_few(rows: TimedRows, start: Mapping[str, float], name: str, count: int, seed: int) -> float:
+def after_few(rows: TimedRows, start: TimingCalibration, name: str, count: int, seed: int) -> float:
     """Return the error [%] on left-out families of a fit to ``count`` rows of the others, from the costs ``start``."""
     out = left_out(rows.table["family"])
     unused = np.ones(len(out), bool)
     unused[np.random.default_rng(seed).choice(np.flatnonzero(~out), count, replace=False)] = False
-    fit = staged_fit(rows, unused, kind=KINDS[name], start=dict(start))
+    fit = staged_fit(rows, unused, kind=KINDS[name], start=start.values, held=start.discrepancy)
     return float(100 * np.abs(fit.predicted_us / rows.table["latency_us"].to_numpy() - 1)[out].mean())
 
 
@@ -168,7 +168,7 @@ def few(rows: Mapping[str, TimedRows]) -> None:
         mine, start = rows[name], implementation_calibration(other)
         out = left_out(mine.table["family"])
         off = 100 * np.abs(with_costs(mine, name, start.model) / mine.table["latency_us"].to_numpy() - 1)
-        after = [[after_few(mine, start.values, name, count, seed) for seed in range(SEEDS)] for count in FEW]
+        after = [[after_few(mine, start, name, count, seed) for seed in range(SEEDS)] for count in FEW]
         told = (f"{np.mean(errors):.1f} ({min(errors):.1f} to {max(errors):.1f})" for errors in after)
         print(f"| {name} | {other} | {off[out].mean():.1f} |", " | ".join(told), "|", flush=True)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.calibrate import timing
 from dse.calibrate.discrepancy_fit import (
     FEWEST_FAMILIES,
     FOLDS,
@@ -17,10 +18,11 @@ from dse.calibrate.discrepancy_fit import (
     with_discrepancy,
 )
 from dse.calibrate.measured import OPERATOR_COLUMNS
-from dse.calibrate.stages import StagedFit
+from dse.calibrate.stages import StagedFit, staged_fit, with_points
 from dse.calibrate.timed import TimedRows, best
 from dse.calibrate.timing import left_out
 from dse.calibrate.timing_fit import Known, model_of, prior_values
+from dse.timing.calibration import implementation_calibration
 from dse.timing.discrepancy import Points
 from tests.calibrate.test_timing_fit import DEVICE, timed
 
@@ -123,3 +125,36 @@ def test_a_fit_ends_with_what_its_equations_leave():
 def test_few_rows_leave_the_equations_alone():
     rows, plain = fitted(products(FEWEST_FAMILIES - 1))
     assert with_discrepancy(plain, rows, np.zeros(len(rows.table), bool), KIND) is plain
+
+
+def test_a_fit_to_few_rows_keeps_the_discrepancy_that_it_starts_from(monkeypatch):
+    near = replace(implementation_calibration("matrix_early"), discrepancy=habits())
+    for families, kept in ((3, near.discrepancy), (40, None)):
+        rows, plain = fitted(products(families))
+        asked = {}
+
+        def fit(rows, out, *_, plain=plain, asked=asked, **options) -> StagedFit:
+            asked.update(options)
+            return replace(plain, discrepancy=options["held"])
+
+        monkeypatch.setattr(timing, "staged_fit", fit)
+        answer = timing.fit_timed("mine", [], ("h100_sxm",), rows, near=near)
+        assert asked["held"] is kept
+        assert answer.fit.discrepancy is not None and (answer.fit.discrepancy is kept) == (kept is not None)
+        assert "[discrepancy]" in "\n".join(answer.lines())
+
+
+@pytest.mark.slow
+def test_few_rows_with_the_discrepancy_of_before_say_what_changed():
+    """Where memory is slower than it was, 24 rows tell, and what the library serves badly is not forgotten."""
+    rows, plain = fitted(products(30))
+    truth = with_points(plain.values | {"dram": 0.8 * plain.values["dram"]}, habits())
+    us = best(truth, rows)[0] * np.exp(NOISE * np.random.default_rng(1).standard_normal(len(rows.table)))
+    rows = replace(rows, table=rows.table.assign(latency_us=us))
+    unused = np.ones(len(us), bool)
+    unused[np.random.default_rng(0).choice(len(us), 24, replace=False)] = False
+    off = {}
+    for held in (None, habits()):
+        fit = staged_fit(rows, unused, start=plain.values, held=held)
+        off[held is not None] = 100 * np.abs(fit.predicted_us / us - 1)[unused].mean()
+    assert off[True] < 4.0 and 2.0 * off[True] < off[False], off

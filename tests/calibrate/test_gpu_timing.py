@@ -11,10 +11,10 @@ import pytest
 from dse.calibrate import gpu_timing
 from dse.calibrate.gpu_timing import calibrate_timing
 from dse.calibrate.measured import OPERATOR_COLUMNS
-from dse.calibrate.stages import StagedFit, StageResult
+from dse.calibrate.stages import StagedFit, StageResult, with_points
 from dse.calibrate.timed import TimedRows, best, blocks, joined
 from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
-from dse.calibrate.timing_fit import Known, model_of, parameters
+from dse.calibrate.timing_fit import Known, parameters
 from dse.cli import run_command
 from dse.errors import InputError
 from dse.hardware.presets import load_sheet
@@ -255,13 +255,16 @@ def test_names_that_nothing_has_are_told_with_the_nearest(asked, tmp_path):
 
 @pytest.mark.slow
 def test_a_kernel_of_other_costs_is_recovered_and_predicted(tmp_path, capsys):
-    """Decodes as a model with a dearer CTA and less DRAM bandwidth predicts them, with 3 % noise."""
-    shipped = implementation_calibration("fa2_decode").values
+    """Decodes as the shipped model with a dearer CTA and less DRAM bandwidth predicts them, with 3 % noise."""
+    before = implementation_calibration("fa2_decode")
+    shipped = before.values
     truth = shipped | {"cta": 1.5 * shipped["cta"], "dram": 0.75 * shipped["dram"]}
     path = table(tmp_path / "t.csv", decodes(300))
     frame = pd.read_csv(path)
     rows = joined(list(blocks(frame, {GPU: load_sheet(GPU)}, None, Skipped())))
-    us = best(model_of(truth), rows)[0] * np.exp(0.03 * np.random.default_rng(1).standard_normal(len(frame)))
+    us = best(with_points(truth, before.discrepancy), rows)[0] * np.exp(
+        0.03 * np.random.default_rng(1).standard_normal(len(frame))
+    )
     frame.assign(latency_us=us).to_csv(path, index=False)
     out = tmp_path / "mine.toml"
     assert run_command(["calibrate", "timing", GPU, str(path), "-o", str(out), "--json"]) == 0
