@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from dse.calibrate.stages import StagedFit, errors_after, with_fitted_overhead
+from dse.calibrate.stages import DISCREPANCY, StagedFit, errors_after, with_fitted_overhead
 from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.timing.discrepancy import PRODUCT, SIZES, Points, features, likeness
 
@@ -104,7 +104,7 @@ def with_discrepancy(
         points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points)
     corrected = replace(fit, discrepancy=points)
     predicted, _ = best(corrected.model, timed)
-    stage = errors_after("discrepancy", rows, out, predicted, (), int(seen.sum()))
+    stage = errors_after(DISCREPANCY, rows, out, predicted, (), int(seen.sum()))
     return replace(corrected, stages=(*fit.stages, stage), predicted_us=predicted)
 
 

@@ -44,6 +44,9 @@ FEWEST = 20
 """A stage with fewer rows is left out."""
 
 
+DISCREPANCY = "discrepancy"
+"""Name of the stage that :mod:`dse.calibrate.discrepancy_fit` adds."""
+
 POLISHES, GAIN = 8, 0.02
 """Polishes at most, each with candidates drawn anew and priors about the last; one that takes less than this share
 off the fitted rows' error is not kept, and ends them."""

@@ -12,7 +12,7 @@ INTERCONNECT = "interconnect"
 """The cause that messages between GPUs are booked under."""
 
 NO_ENGINE = (
-    "no engine: the GPU's own work; measured runs of whole networks are 24 to 43 % away from that, nearly all slower "
+    "no engine: the GPU's own work; measured runs of whole networks are 24 to 44 % away from that, nearly all slower "
     "(engine=NAME adds what a serving engine's host does: 'dse show engines')"
 )
 """Of runs without an engine: experiments/019_whole_networks."""

@@ -11,8 +11,10 @@ from rich.table import Table
 from dse.calibrate.coefficients import Coefficient
 from dse.calibrate.engine_answer import EngineAnswer
 from dse.calibrate.power_answer import Answer
+from dse.calibrate.stages import DISCREPANCY
 from dse.calibrate.timing_answer import GpuTimingAnswer, TimingAnswer
 from dse.report.terminal_parts import plain_table, print_notes, say
+from dse.timing.discrepancy import SIZES, Points
 from dse.units import signed
 
 
@@ -38,6 +40,9 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
         console.print()
         console.print(_parameters(fit.coefficients()))
         console.print()
+        if fit.fit.discrepancy is not None:
+            say(console, _discrepancy(fit.fit.discrepancy, fit.fit.stages[-1].name == DISCREPANCY), "italic")
+            console.print()
         if fit.rows_left_out:
             console.print(_residuals(fit))
         else:
@@ -132,6 +137,12 @@ def _parameters(rows: list[dict[str, Any]]) -> Table:
         table.add_row(row["name"], row["stage"], *numbers, f"{100 * row['data_share']:.0f}", words,
                       style="dim" if words else None)  # fmt: skip
     return table
+
+
+def _discrepancy(points: Points, fitted: bool) -> str:
+    kept = "" if fitted else ", as in the calibration that the fit started from"
+    over = ", ".join(SIZES[points.kind])
+    return f"discrepancy: {len(points.weights)} points over {over} say what the parameters leave{kept}"
 
 
 def _residuals(answer: TimingAnswer) -> Table:
