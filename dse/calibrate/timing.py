@@ -48,7 +48,7 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
     ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
-    ``weight`` (rows,): what each row counts, all alike without it.
+    ``weight`` (rows,): what each row counts in the parameters' fit, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
     none: it leaves out no row. Its discrepancy is kept where there are too few rows for another.
     """
