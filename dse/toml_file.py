@@ -54,7 +54,7 @@ def refuse_keys(path: Path, what: str, table: dict[str, Any], known: Iterable[st
 def coefficient(path: Path, key: str, value: Any, low: float = 0.0, high: float = LARGEST) -> float:
     """Return a coefficient of a calibration; raises InputError at anything but a number from ``low`` to ``high``."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not low * (1 - ROUNDED) <= value <= high * (1 + ROUNDED):
+    if not number or not low - abs(low) * ROUNDED <= value <= high + abs(high) * ROUNDED:
         raise InputError(f"{path}: {key} is {value!r}; give a number from {low:g} to {high:g}")
     return float(value)
 

@@ -49,6 +49,11 @@ their activations, and take the costs of those in 16 bits."""
 FEW = "{} is fitted to {} rows: with fewer than {} it may be worse than before"
 KEPT = "no products of a tuned library, the usual runs', to fit: theirs stay those of the calibration {}"
 
+FORGOTTEN = (
+    "the shipped calibration {} knows which products the library serves badly (its discrepancy); this fit does not: it "
+    "takes 200 rows and ten shape families to learn, or they gained nothing by it"
+)
+
 Report = Callable[[str, StageResult], None]
 """Told each stage's implementation and result."""
 
@@ -75,8 +80,11 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
     like = calibration_of(sheet)
     notes = [doubt for fit in fits for doubt in fit.doubts] + _assumed(rows, sheet)
     notes += [FEW.format(f.implementation, f.rows, SAFE) for f in fits if f.rows + f.rows_left_out < SAFE]
-    if all(fit.implementation != MATRIX for fit in fits):
+    products = next((fit for fit in fits if fit.implementation == MATRIX), None)
+    if products is None:
         notes.append(KEPT.format(like))
+    elif products.fit.discrepancy is None and load_timing_calibration(like).discrepancy is not None:
+        notes.append(FORGOTTEN.format(like))
     own = own_gpus([sheet])
     return GpuTimingAnswer(sheet.name, (sheet.name,), tuple(read), fits, like, counts, own, tuple(notes))
 

@@ -22,6 +22,9 @@ TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roof
 CALIBRATED = "amali"
 """The one that can be calibrated."""
 
+CALIBRATES = ("launch", "sustained", "discrepancy", "calibrated_on", "errors")
+"""What a calibration says of it; all else are switches."""
+
 
 def default_model(sheets: Sequence[GpuSheet], workload: str | Workload) -> Amali:
     """Return AMALI with the shipped calibration of the GPUs (:func:`dse.timing.calibration.calibration_of`); for a
@@ -69,8 +72,7 @@ def _calibrated(spec: Any, name: str, with_launch: bool, where: str, folder: Pat
         raise InputError(f"{where}: calibration = {spec!r} is not accepted; give the name of a calibration or a path")
     path = folder / spec if spec.endswith(".toml") else spec
     model = load_timing_calibration(path, f"{where}: calibration").model
-    return {"launch": model.launch, "sustained": model.sustained, "calibrated_on": model.calibrated_on,
-            "errors": model.errors}  # fmt: skip
+    return {name: getattr(model, name) for name in CALIBRATES}
 
 
 def _launch(spec: Any, where: str) -> LaunchLatency:

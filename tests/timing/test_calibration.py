@@ -1,7 +1,22 @@
 """Which shipped calibration times a GPU, and what is said where that is not its own."""
 
+from dataclasses import replace
+
+import equinox as eqx
+import numpy as np
+import pytest
+
+from dse import run
 from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
-from dse.timing.calibration import SHARED, calibration_of, load_timing_calibration, passed_over
+from dse.timing.amali import Amali
+from dse.timing.calibration import (
+    SHARED,
+    calibration_of,
+    load_timing_calibration,
+    passed_over,
+    shipped_calibrations,
+)
+from dse.timing.models import timing_model
 
 H100, A100, L4 = (preset_sheet(name) for name in ("h100_sxm", "a100_sxm_80gb", "l4"))
 
@@ -56,3 +71,23 @@ def test_a_calibration_of_one_gpu_says_nothing_of_the_errors_on_another():
         "aiconfigurator",
     )  # a library's, whoever fits GPUs
     assert own.said_of(A100).residual(*prefill) == own.residual(*prefill) is not None
+
+
+@pytest.mark.parametrize("name", sorted(shipped_calibrations()))
+def test_a_model_by_the_name_of_its_calibration_is_the_whole_of_it(name):
+    """As ``--calibration`` and a space's ``timing`` have it: nothing that a file holds is lost on the way."""
+    loaded = load_timing_calibration(name).model
+    asked = timing_model({"model": "amali", "calibration": name}, "--timing")
+    assert eqx.tree_equal(asked, loaded)
+    assert isinstance(asked, Amali) and asked.discrepancy is not None
+
+
+def test_a_run_by_the_name_of_a_calibration_takes_as_long_as_by_default():
+    default, named = (
+        run("h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048", model).kernels["time_ms"]
+        for model in (None, timing_model({"model": "amali", "calibration": "h100_sxm"}, "--timing"))
+    )
+    bare = replace(load_timing_calibration("h100_sxm").model, discrepancy=None)
+    without = run("h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048", bare).kernels["time_ms"]
+    assert default.tolist() == named.tolist()
+    assert (np.abs(np.log(without / default)) > 0.01).any()

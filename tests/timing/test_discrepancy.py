@@ -146,3 +146,8 @@ def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
         with pytest.raises(InputError, match=r"mine\.toml") as error:
             read_points(path, "implementations.matrix_early.", "matrix_early", table)
         assert words in str(error.value) and "implementations.matrix_early.discrepancy" in str(error.value)
+
+
+def test_the_ends_of_a_weights_range_are_in_it():
+    found = read_points(Path("x"), "", "matrix", {"sm_count": 132, "points": [[1, 1, 1, -10], [2, 2, 2, 10.0]]})
+    assert found is not None and found.weights.tolist() == [-10.0, 10.0]
