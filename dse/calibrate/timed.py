@@ -19,7 +19,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.skipped import Skipped
-from dse.timing.discrepancy import Discrepancy
+from dse.timing.discrepancy import factors
 from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
 from dse.workload.harness import Harness, harness_of
@@ -120,12 +120,7 @@ def _off(model: TimingModel, kernels: Kernel) -> np.ndarray:
     discrepancy = getattr(model, "discrepancy", None)
     if discrepancy is None:
         return np.ones(len(kernels.ctas))
-    return np.asarray(_factors(discrepancy, kernels))
-
-
-@quick_filter_jit
-def _factors(discrepancy: Discrepancy, kernels: Kernel) -> jax.Array:
-    return jax.vmap(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel))(kernels)
+    return np.asarray(factors(discrepancy, kernels))
 
 
 def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:

@@ -19,7 +19,7 @@ from dse.power.cap import NO_LOWER
 from dse.power.models import PowerChoice
 from dse.search.slopes import NUMERIC, Elasticities, along, along_kernels, elasticities, phase_slopes
 from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
-from dse.sweep.candidates import float_type
+from dse.sweep.candidates import float_type, told
 from dse.sweep.few import DESIGNS, Fastest, chosen_kernels
 from dse.sweep.launches import OPERATORS, Launches, on_designs, on_trace, settled_on_designs
 from dse.sweep.phases import chores
@@ -65,9 +65,9 @@ class Neighbourhood:
     """
 
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
-        self.workload = workload
-        self._model, self._power = model, power
-        self._fastest = None if workload.traced else Fastest(model, workload)
+        self._model, self.workload = told(model, workload)
+        self._power = power
+        self._fastest = None if workload.traced else Fastest(self._model, self.workload)
         self._on_traces = jax.jit(self._traced, compiler_options=quick_to_compile())
         self._along_traces = jax.jit(partial(along, self._traced), compiler_options=derivatives_quick_to_compile())
 

@@ -36,6 +36,15 @@ class Models(NamedTuple):
     power: PowerChoice
 
 
+def told(model: TimingModel, workload: Workload) -> tuple[TimingModel, Workload]:
+    """Return a model and a workload with the same times, in which what the model knows of a kernel on any GPU stands in
+    the kernels, not in the program of every design."""
+    if workload.traced:
+        return model, workload
+    model, kernels = model.told(workload.kernels)
+    return model, workload.with_kernels(kernels)
+
+
 def float_type() -> type:
     """Return the float type of a batch: 32 bits, unless JAX is set to 64."""
     return np.float64 if jax.config.jax_enable_x64 else np.float32  # pyright: ignore[reportAttributeAccessIssue]

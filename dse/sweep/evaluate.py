@@ -24,7 +24,7 @@ from dse.space.designs import baseline
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, workload_metrics
 from dse.space.space import Space
-from dse.sweep.candidates import Models, float_type, judge_workload
+from dse.sweep.candidates import Models, float_type, judge_workload, told
 from dse.sweep.few import DESIGNS, OnFew, are_few
 from dse.sweep.phases import PhaseResult, chores, phase_result, workload_columns
 from dse.sweep.reasons import Reasons
@@ -92,7 +92,8 @@ class Evaluator:
         self.space = space
         self._reasons = reasons
         self._base = space.base.numbers()
-        self._models = Models(space.model, space.power)
+        pairs = [told(space.model, workload) for workload in space.workloads]
+        self._judged = [(Models(model, space.power), workload) for model, workload in pairs]
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
         block = min(TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK, chunk)
@@ -101,7 +102,7 @@ class Evaluator:
         if are_few(asked, space.workloads):
             self.devices = self.devices[:1]
             self.chunk = _even(space.size, block, DESIGNS)
-            self._program: Program = _SharedPrograms(self._base, self._models, space.workloads, self.results)
+            self._program: Program = _SharedPrograms(self._base, self._judged, self.results)
         else:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
@@ -182,8 +183,8 @@ class Evaluator:
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
         phases, runs = [], []
-        for workload in self.space.workloads:
-            timing, power, can_run = judge_workload(self._models, workload, gpus, axes, count, simplified=simplified)
+        for models, workload in self._judged:
+            timing, power, can_run = judge_workload(models, workload, gpus, axes, count, simplified=simplified)
             repeats = {p.name: chores(workload, p.name, timing.clock_ghz.shape[1]) for p in workload.phases}
             phases.append(
                 {name: phase_result(self.space.power, run, timing, power, gpus) for name, run in repeats.items()}
@@ -260,10 +261,10 @@ class _SharedPrograms:
     rows = DESIGNS
 
     def __init__(
-        self, base: Mapping[str, float], models: Models, workloads: Sequence[Workload], results: Callable[..., Any]
+        self, base: Mapping[str, float], judged: Sequence[tuple[Models, Workload]], results: Callable[..., Any]
     ) -> None:
         self._base, self._results = base, results
-        self._workloads = [OnFew(models, workload) for workload in workloads]
+        self._workloads = [OnFew(models, workload) for models, workload in judged]
         self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
 
     def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:

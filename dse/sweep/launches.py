@@ -20,7 +20,7 @@ from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
-from dse.sweep.candidates import EQUAL, judge_kernel
+from dse.sweep.candidates import EQUAL, judge_kernel, told
 from dse.sweep.phases import Chores, chores
 from dse.timing.occupancy import waves
 from dse.timing.timing import Timing, TimingModel
@@ -59,6 +59,7 @@ def judge_candidates(model: TimingModel, power: BoardPower, workload: Workload, 
         with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
             found = [jax.jit(partial(on_trace, model, power, trace))(gpu) for trace in workload.traces]
         return jax.tree.map(lambda *values: np.stack(values), *found)
+    model, workload = told(model, workload)
     found = _on_kernels(model.anonymous(), power, filled_up(workload.kernels), gpu)
     return jax.tree.map(lambda x: np.asarray(x)[: len(workload.kernels.ctas)], found)
 

@@ -10,11 +10,12 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import INFEASIBLE, safe_div
-from dse.timing.discrepancy import Discrepancy
+from dse.timing.discrepancy import Discrepancy, factors
 from dse.timing.interval import (
     Cycles,
     Hiding,
@@ -48,7 +49,7 @@ class Amali(TimingModel):
     """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
 
     ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), and
-    ``discrepancy``: what these leave of a library's products, by the calibration named ``calibrated_on``; its
+    ``discrepancy``: what these leave of a library's kernels, by the calibration named ``calibrated_on``; its
     ``errors`` on what it was not fitted on are the model's uncertainty.
     ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit). ``tensor_latency_measured``: L_TC =
     max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's unit. ``launch_overlapped``: the grid's
@@ -96,13 +97,22 @@ class Amali(TimingModel):
         )  # fmt: skip
         return timing.stretched(self._off(kernel, gpu, clock, mem, timing.cycles))
 
-    def _off(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array | float:
+    def _off(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array:
         """How many times as long as Eq. (16) says a kernel takes, by the discrepancy: within the data sheet's peaks."""
-        if self.discrepancy is None:
-            return 1.0
+        factor = jnp.asarray(kernel.stretch)
+        if self.discrepancy is not None:
+            factor = factor * self.discrepancy.factor(kernel)
         rate = tensor_rate(kernel, gpu) * gpu.subcores_per_sm * gpu.sm_count / self.sustained.tensor  # not derated
         least = jnp.maximum(mem.moved / gpu.dram_bandwidth_gbs * clock, safe_div(kernel.fma, rate))
-        return jnp.maximum(self.discrepancy.factor(kernel), jnp.minimum(least / cycles, 1.0))
+        # A choice, so that nothing of it is left in a program that knows the factor to be 1 (dse/sweep/sides.py).
+        return jnp.where(factor < 1.0, jnp.maximum(factor, jnp.minimum(least / cycles, 1.0)), factor)
+
+    def told(self, kernels: Kernel) -> tuple["Amali", Kernel]:
+        """Return the model without its discrepancy, which the kernels hold."""
+        if self.discrepancy is None:
+            return self, kernels
+        stretch = kernels.stretch * np.asarray(factors(self.discrepancy, kernels))
+        return replace(self, discrepancy=None), replace(kernels, stretch=stretch)
 
     def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
         """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""

@@ -67,7 +67,7 @@ class TimingCalibration:
 
     ``own``: GPUs of the fit that are no presets. ``like``: the shipped calibration whose matrix products it has, "" for
     its own. ``fits``: fits of other implementations in the same file, by implementation. ``discrepancy``: what the
-    equations leave of its products.
+    equations leave of its rows.
     """
 
     name: str

@@ -15,7 +15,8 @@ from dse.workload.operator import Operator, fastest
 def timings_on(gpu: Gpu, kernels: Kernel, model: TimingModel) -> Timing:
     """Return the timing of each kernel on one GPU, NumPy arrays (kernels,); one program serves all GPUs."""
     kernels, gpu = jax.tree.map(lambda x: np.asarray(x, float), (kernels, gpu))
-    timing = _timings_on(model.anonymous(), filled_up(kernels), gpu)
+    model, told = model.told(kernels)
+    timing = _timings_on(model.anonymous(), filled_up(told), gpu)
     return jax.tree.map(lambda x: np.asarray(x)[: len(kernels.ctas)], timing)
 
 

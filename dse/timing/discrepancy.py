@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.compiling import quick_filter_jit
 from dse.errors import InputError
 from dse.toml_file import coefficient, refuse_keys
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, of_implementation
@@ -98,6 +100,12 @@ class Discrepancy(eqx.Module):
         size = jnp.stack([jnp.asarray(x, float) for x in kernel.problem], axis=-1)
         at = jnp.where(self.product > 0, of_product(size, self.sm_count), of_attention(size))
         return jnp.where(size[..., 0] > 0, jnp.exp(likeness(at, self.centers) @ self.weights), 1.0)
+
+
+@quick_filter_jit
+def factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
+    """Return the factor of each kernel (kernels,), by its own implementation."""
+    return jax.vmap(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel))(kernels)
 
 
 def features(sizes: np.ndarray, kind: str, sm_count: float) -> np.ndarray:

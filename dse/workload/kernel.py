@@ -89,6 +89,8 @@ class Kernel:
     requests, queries, keys, head dimension, and query heads that share keys. Zeros of anything else.
 
     ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
+    ``stretch``: how many times as long as a model's equations say a kernel takes, by what measurements of its problem
+    left of them (:meth:`dse.timing.timing.TimingModel.told`).
     """
 
     start: Interval
@@ -139,6 +141,7 @@ class Kernel:
     unless_warpgroup_kib: Number = 0.0
     unless_kib: Number = 0.0
     read_share: Number = 1.0
+    stretch: Number = 1.0
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

@@ -1,7 +1,7 @@
 """A workload: the operators that run, what they need of a GPU's memory, and what they produce."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import jax
@@ -59,6 +59,12 @@ class Workload:
     def kernels(self) -> Kernel:
         """Every candidate of every operator, in order, as one batched record of shape (candidates,); not of traces."""
         return Kernel.stack([c.kernel for o in self.operators for c in o.candidates])
+
+    def with_kernels(self, kernels: Kernel) -> "Workload":
+        """Return the workload with another record of its candidates, of the same shape; its operators stay."""
+        other = replace(self)
+        vars(other)["kernels"] = kernels
+        return other
 
     @property
     def traced(self) -> bool:

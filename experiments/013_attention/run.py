@@ -105,17 +105,17 @@ def error_of(rows: TimedRows, answer: TimingAnswer, only: np.ndarray | None = No
 
 def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str) -> list[pd.DataFrame]:
     """Return rows of a ``kind`` (prefill, decode) with errors on a GPU that their costs have not seen: FlashAttention 3
-    from each of its GPUs to the other, FlashAttention 2 between two generations."""
+    from each of its GPUs to the other, FlashAttention 2 between two generations. Without discrepancies, as ``shared``."""
     found = []
     for one, other in ANOTHER:
         name, mine = f"{one}_{kind}", rows[f"{other}_{kind}"]
-        found.append(errors_of(mine.table, with_costs(mine, name, implementation_calibration(name).model)))
+        found.append(errors_of(mine.table, with_costs(mine, name, model_of(implementation_calibration(name).values))))
     mine = rows[f"fa3_{kind}"]
     device = mine.table["device"].astype(str).to_numpy()
     for one in np.unique(device):
         answer = fit_implementation(f"fa3_{kind}", tables, mine.keep(device == one), (DEVICES[one],))
         other = mine.keep(device != one)
-        found.append(errors_of(other.table, with_costs(other, f"fa3_{kind}", answer.fit.model)))
+        found.append(errors_of(other.table, with_costs(other, f"fa3_{kind}", model_of(answer.fit.values))))
     return found
 
 
