@@ -15,21 +15,22 @@ from dse.calibrate.stages import DISCREPANCY, StagedFit, errors_after, with_fitt
 from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.timing.discrepancy import PRODUCT, SIZES, Points, features, likeness
 
-COUNTS = (16, 32, 64, 96, 128)
-"""Points that are tried. More help a little still (an A100's products: 6.1 % with 128, 5.8 with 192), but a file is to
-be read."""
+COUNTS = (16, 32, 64, 128, 256)
+"""Points that are tried. All rows as points predict families left out in turn no better by more than 0.1 points."""
 
-RIDGE = 0.3
-"""Variance of a row's noise over the discrepancy's; it and ROBUST were chosen on fitted families of A100 and H100."""
+RIDGES = (0.12, 0.5)
+"""Variances of a row's noise over the discrepancy's that are tried; chosen, as ROBUST was, with the weights of sizes
+(:mod:`dse.timing.discrepancy`)."""
 
-ROBUST = 0.05
+ROBUST = 0.03
 """Log error beyond which a row counts by its distance, not by its square."""
 
 WIDEST = 0.6
 """Log error beyond which a row tells no more."""
 
 TOGETHER = 8
-"""Points after which the weights of all are solved for anew; until as many are picked, after each."""
+"""Points after which the weights of all are solved for anew, or an eighth of all where that is more; until twice as
+many are picked, after each."""
 
 FOLDS = 5
 FEWEST_FAMILIES = 10
@@ -94,14 +95,15 @@ def with_discrepancy(
     folds = np.array([crc32(b"fold " + str(name).encode()) % FOLDS for name in rows.table["family"]])
     error = np.log(measured / fit.predicted_us)
     mine = Measured(kind, float(sm_counts[0]), sizes, error, kernel / fit.predicted_us, folds).rows(seen)
-    count = best_count(mine)
-    if not count:
+    choice = best_choice(mine)
+    if choice is None:
         return fit
-    points = picked(mine, (count,))[count]
+    count, ridge = choice
+    points = picked(mine, (count,), ridge)[count]
     for _ in range(ROUNDS):
         predicted, _ = best(replace(fit, discrepancy=points).model, timed)
         still = np.log(measured / predicted)[seen]
-        points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points)
+        points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points, ridge)
     corrected = replace(fit, discrepancy=points)
     predicted, _ = best(corrected.model, timed)
     stage = errors_after(DISCREPANCY, rows, out, predicted, (), int(seen.sum()))
@@ -119,56 +121,58 @@ def _sizes(rows: TimedRows) -> np.ndarray:
     return np.stack([np.asarray(x)[rows.starts] for x in rows.kernels.problem], axis=-1).astype(float)
 
 
-def best_count(rows: Measured) -> int:
-    """Return how many points predict families left out in turn best; 0 where they are predicted as well without."""
-    error = {count: np.zeros(len(rows.target)) for count in (0, *COUNTS)}
+def best_choice(rows: Measured) -> tuple[int, float] | None:
+    """Return how many points, and which of RIDGES, predict families left out in turn best; None where they are
+    predicted as well without."""
+    error = {(count, ridge): np.zeros(len(rows.target)) for ridge in RIDGES for count in COUNTS}
     for fold in range(FOLDS):
         out = rows.fold == fold
         left = rows.rows(out)
-        error[0][out] = left.target
-        for count, points in picked(rows.rows(~out), COUNTS).items():
-            error[count][out] = left.target - left.share * points.at(left.sizes)
-    mean = {count: float(np.abs(of).mean()) for count, of in error.items()}
-    found = min(mean, key=lambda count: mean[count])
-    return found if mean[found] < (1 - GAIN) * mean[0] else 0
+        for ridge in RIDGES:
+            for count, points in picked(rows.rows(~out), COUNTS, ridge).items():
+                error[count, ridge][out] = left.target - left.share * points.at(left.sizes)
+    mean = {choice: float(np.abs(of).mean()) for choice, of in error.items()}
+    found = min(mean, key=lambda choice: mean[choice])
+    return found if mean[found] < (1 - GAIN) * float(np.abs(rows.target).mean()) else None
 
 
-def picked(rows: Measured, counts: Sequence[int]) -> dict[int, Points]:
+def picked(rows: Measured, counts: Sequence[int], ridge: float) -> dict[int, Points]:
     """Return the discrepancies of so many points each, picked among the rows' sizes; all where they are fewer."""
     target, sizes = np.clip(rows.target, -WIDEST, WIDEST), np.unique(rows.sizes, axis=0)
     near, centers = rows.near(sizes), features(sizes, rows.kind, rows.sm_count)
+    squares = near**2
     left, trust, places, weights = target.copy(), np.ones(len(target)), [], np.zeros(0)
     found, most = {}, min(max(counts), len(sizes))
     for number in range(1, most + 1):
-        gain = (near.T @ (trust * left)) ** 2 / ((near**2).T @ trust + RIDGE)
+        gain = (near.T @ (trust * left)) ** 2 / (squares.T @ trust + ridge)
         gain[places] = -1.0
         places.append(int(gain.argmax()))
-        if number < 2 * TOGETHER or number % TOGETHER == 0 or number in (*counts, most):
+        if number < 2 * TOGETHER or number % max(TOGETHER, number // 8) == 0 or number in (*counts, most):
             like = likeness(centers[places], centers[places])
-            weights, left, trust = _robust(near[:, places], like, target, left)
+            weights, left, trust = _robust(near[:, places], like, target, left, ridge)
         else:
             column = near[:, places[-1]]
-            left = left - column * (column @ (trust * left)) / (column**2 @ trust + RIDGE)
+            left = left - column * (column @ (trust * left)) / (column**2 @ trust + ridge)
         if number in counts:
             found[number] = rows.points(sizes[places], weights)
     return {count: found.get(count) or rows.points(sizes[places], weights) for count in counts}
 
 
-def weighed(rows: Measured, points: Points) -> Points:
+def weighed(rows: Measured, points: Points, ridge: float) -> Points:
     """Return the discrepancy of the same points, with weights for these rows."""
     near, centers = rows.near(points.sizes), points.features(points.sizes)
     target = np.clip(rows.target, -WIDEST, WIDEST)
-    weights, _, _ = _robust(near, likeness(centers, centers), target, target - near @ points.weights)
+    weights, _, _ = _robust(near, likeness(centers, centers), target, target - near @ points.weights, ridge)
     return points._replace(weights=weights)
 
 
-def _robust(near: np.ndarray, like: np.ndarray, target: np.ndarray, left: np.ndarray
+def _robust(near: np.ndarray, like: np.ndarray, target: np.ndarray, left: np.ndarray, ridge: float
             ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Return weights of the least ROBUST errors and RIDGE prior, what they leave of ``target``, and each row's trust.
+    """Return weights of the least ROBUST errors and ``ridge`` prior, what they leave of ``target``, each row's trust.
 
     ``left``: what the weights of before leave, by which rows are trusted at first.
     """
-    prior = RIDGE * (like + JITTER * np.eye(len(like)))
+    prior = ridge * (like + JITTER * np.eye(len(like)))
     weights, trust = np.zeros(len(like)), np.ones(len(target))
     for _ in range(3):
         trust = ROBUST / np.sqrt(left**2 + ROBUST**2)

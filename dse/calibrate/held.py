@@ -46,15 +46,17 @@ HELD = "power_limit"
 """Part of a measured time that the board's power limit adds, beside the causes of a kernel at the asked clock."""
 
 
-def slowdowns(model: TimingModel, kernels: Kernel, gpus: Gpu, launches: np.ndarray, run_us: np.ndarray) -> np.ndarray:
+def slowdowns(
+    model: TimingModel, kernels: Kernel, gpus: Gpu, launches: np.ndarray, run_us: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
     """Return how many times as long as at the requested clock each row's kernel takes; all of shape (rows,).
 
     ``launches``: back-to-back launches of a reading, inf where it runs until the board has settled; ``run_us``: how
-    long they take together at least [us].
+    long they take together at least [us]; ``drawn``: mean watts of a reading over those of its own kernel [1].
     """
     count, found = len(launches), []
     for start in range(0, count, BLOCK):
-        part = jax.tree.map(lambda x, s=start: _filled(x[s : s + BLOCK]), (kernels, gpus, launches, run_us))
+        part = jax.tree.map(lambda x, s=start: _filled(x[s : s + BLOCK]), (kernels, gpus, launches, run_us, drawn))
         found.append(np.asarray(_slowdowns(model.anonymous(), _board(), *part)))
     return np.concatenate(found)[:count] if found else np.ones(0)
 
@@ -96,22 +98,23 @@ def _board() -> BoardPower:
 
 @quick_filter_jit
 def _slowdowns(
-    model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array
+    model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array, drawn: Array
 ) -> Array:
-    def of(kernel: Kernel, gpu: Gpu, launches: Array, run_us: Array) -> Array:
-        timing = model(kernel, gpu)
-        settled = board.sustained(kernel, timing, gpu).timing
+    def of(kernel: Kernel, gpu: Gpu, launches: Array, run_us: Array, drawn: Array) -> Array:
+        timing, limit = model(kernel, gpu), board.limit(gpu) / drawn
+        settled = board.sustained(kernel, timing, gpu, limit).timing
         busy = jnp.maximum(launches * timing.microseconds, run_us)
-        shown = jnp.maximum(1.0 - _reached_us(board, kernel, timing, gpu) / jnp.maximum(busy, 1e-3), 0.0)
+        reached = _reached_us(board, kernel, timing, gpu, drawn)
+        shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
         slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
         return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
 
-    return jax.vmap(of)(kernels, gpus, launches, run_us)
+    return jax.vmap(of)(kernels, gpus, launches, run_us, drawn)
 
 
-def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu) -> Array:
+def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu, drawn: Array) -> Array:
     """When the mean of the watts reaches the limit, from rest [us]."""
-    watts, limit = board.uncapped(activity(kernel, timing, gpu), gpu).watts, board.limit(gpu)
+    watts, limit = drawn * board.uncapped(activity(kernel, timing, gpu), gpu).watts, board.limit(gpu)
     excess = jnp.maximum(watts - limit, EXCESS * limit)
     rest = board.idle(timing.clock_ghz, gpu).watts
     return GOVERNOR_US * jnp.log(jnp.maximum((watts - rest) / excess, 1.0))

@@ -22,13 +22,13 @@ from dse.skipped import Skipped
 from dse.timing.discrepancy import factors
 from dse.timing.timing import Timing, TimingModel
 from dse.units import GIGA
-from dse.workload.harness import Harness, harness_of
+from dse.workload.harness import Harness, as_measured, harness_of
 from dse.workload.kernel import Kernel
 from dse.workload.measured_operator import family, operator
 from dse.workload.measured_row import ALL_REDUCE, reduction_of
 from dse.workload.measured_vector import VECTOR
 from dse.workload.operator import fastest
-from dse.workload.profiled_layer import reading_us
+from dse.workload.profiled_layer import OWN, Reading, reading
 from dse.workload.quantised import quantises
 from dse.workload.target import Target
 
@@ -54,9 +54,9 @@ def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches`` and ``run_us``
-    of its readings, and the data sheet's ``compute_us`` and ``memory_us`` [us]; ``gpus`` (rows,) are at the clock that
-    the measurement asks for.
+    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches``, ``run_us`` and
+    ``drawn`` of its readings (:func:`dse.calibrate.held.slowdowns`), and the data sheet's ``compute_us`` and
+    ``memory_us`` [us]; ``gpus`` (rows,) are as they were measured (:func:`dse.workload.harness.as_measured`).
     """
 
     table: pd.DataFrame
@@ -82,7 +82,8 @@ class TimedRows:
     def take(self, places: np.ndarray, model: TimingModel) -> "Chosen":
         """Return the candidates at ``places`` (rows, n), the first of each row the one that ``model`` finds fastest."""
         first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
-        slower = slowdowns(model, first, self.gpus, self.table["launches"].to_numpy(), self.table["run_us"].to_numpy())
+        readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn"))
+        slower = slowdowns(model, first, self.gpus, *readings)
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
         return Chosen(self.table, self.gpus, kernels, places, slower, _off(model, first))
 
@@ -200,8 +201,8 @@ def joined(parts: list[TimedRows]) -> TimedRows:
     )
 
 
-Records = dict[tuple[str, str], Any]
-"""(device, clock of a way of measuring) -> the GPU at that clock, in plain numbers."""
+Records = dict[tuple[str, str, str], Any]
+"""(device, source, clock of a way of measuring) -> the GPU as it was measured, in plain numbers."""
 
 
 def _block(
@@ -212,7 +213,7 @@ def _block(
     hosts = {device: preset_of(sheets[device]) for device in frame["device"].astype(str).unique()}
     for i, row in enumerate(frame.itertuples()):
         sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
-        candidates, busy_us, reason = _candidates(row, sheet, way)
+        candidates, before, reason = _candidates(row, sheet, way)
         if reason:
             skipped[reason] += 1
             continue
@@ -221,16 +222,17 @@ def _block(
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
         columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way, hosts[str(row.device)]),
-                        way.back_to_back(row), busy_us, arithmetic, memory))  # fmt: skip
-        key = (str(row.device), way.clock)
+                        way.back_to_back(row), *before, arithmetic, memory))  # fmt: skip
+        source = str(getattr(row, "source", ""))
+        key = (str(row.device), source, way.clock)
         if key not in records:
-            records[key] = jax.tree.map(float, way.clocked(sheet.record(), sheet.name))
+            records[key] = jax.tree.map(float, as_measured(sheet.record(), sheet.name, source, way))
         gpus.append(records[key])
         groups.append(candidates)
     if not kept:
         return None
-    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "compute_us",
-             "memory_us"]  # fmt: skip
+    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "drawn",
+             "compute_us", "memory_us"]  # fmt: skip
     table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(
@@ -242,21 +244,22 @@ def _block(
     )
 
 
-def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, float, str]:
-    """The kernels of a row and how long its reading keeps the board busy [us], or why it has none on this GPU."""
+def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, Reading, str]:
+    """The kernels of a row and what goes before its reading, or why it has none on this GPU."""
     numbers = sheet.numbers()
     tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
     if tensor_type and row.dtype not in sheet.tensor_types():
-        return (), 0.0, f"{sheet.title} has no tensor cores for {row.dtype}"
+        return (), OWN, f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        busy_us = max(harness.busy_us(row), reading_us(row, harness, numbers))
+        before = reading(row, harness, numbers)
+        before = before._replace(busy_us=max(harness.busy_us(row), before.busy_us))
         on = Target.of([numbers], harness.library)
         found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
     except InputError as error:
-        return (), 0.0, f"{row.op}: {error}"
+        return (), OWN, f"{row.op}: {error}"
     kernel = found.candidates[0].kernel
     assert isinstance(kernel, Kernel)
     read = kernel.read_share * (kernel.cold_bytes + kernel.warm_bytes)
     if read + kernel.write_bytes > numbers["dram_gb"] * GIGA:
-        return (), 0.0, f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
-    return found.candidates, busy_us, ""
+        return (), OWN, f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
+    return found.candidates, before, ""

@@ -26,7 +26,7 @@ from dse.hardware.presets import GpuSheet
 from dse.tables import read_table
 from dse.timing.amali import Amali
 from dse.workload.dtypes import element_bytes
-from dse.workload.harness import harness_of
+from dse.workload.harness import as_measured, harness_of
 from dse.workload.implementation import KINDS
 from dse.workload.kernel import Kernel
 from dse.workload.measured_vector import distances_of, keys_of, vector_family
@@ -126,7 +126,9 @@ def _problem(
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
     pairs = {(str(r.device), str(r.source)) for r in rows}
-    record = {(d, s): jax.tree.map(float, harness_of(s).clocked(sheets[d].record(), sheets[d].name)) for d, s in pairs}
+    record = {
+        (d, s): jax.tree.map(float, as_measured(sheets[d].record(), sheets[d].name, s, harness_of(s))) for d, s in pairs
+    }
     return Problem(
         VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),  # pyright: ignore[reportArgumentType]
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
@@ -220,7 +222,8 @@ def _slowdowns(
     rows = [(harness_of(str(row.source)), row) for row in frame.itertuples()]
     launches = np.array([way.back_to_back(row) for way, row in rows], float)
     run_us = np.array([way.busy_us(row) for way, row in rows], float)
-    return slowdowns(_model(shares, shape[2]), built(problem, counts), problem.gpus, launches, run_us)
+    model, kernels, drawn = _model(shares, shape[2]), built(problem, counts), np.ones(len(rows))
+    return slowdowns(model, kernels, problem.gpus, launches, run_us, drawn)
 
 
 def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str, ...]]) -> Array:

@@ -247,7 +247,7 @@ class Amali(TimingModel):
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
-            dram_bytes=mem.moved,
+            dram_bytes=mem.moved + self._copied_bytes(kernel),
             hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
             beside=jnp.where(dram_bandwidth > 0, beside, 0.0) + copied,
         )
@@ -384,6 +384,12 @@ class Amali(TimingModel):
             return jnp.zeros(())
         rows = self.sustained.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
         return rows + self.sustained.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
+
+    def _copied_bytes(self, kernel: Kernel | TracedKernel) -> Array:
+        """Those of these bytes that reach DRAM: no more than take its time."""
+        if not isinstance(kernel, Kernel):
+            return jnp.zeros(())
+        return jnp.minimum(self.sustained.copied, 1.0) * jnp.asarray(kernel.copied_bytes)
 
 
 def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:

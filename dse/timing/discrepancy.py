@@ -36,13 +36,13 @@ PAIR = 256
 
 FEATURES = 4 + len(TILES)
 
-WAVE_WEIGHT, PAIR_WEIGHT, ATTENTION_WEIGHT = 3.0, 2.0, 0.5
-"""What a doubling of the last wave's, or pair's, waste counts beside one of a product's rows, and what one of an
-attention's sizes does. Chosen, as LENGTH was, on fitted families of A100 and H100 (experiments/012_timing_calibration,
-013_attention)."""
+PRODUCT_WEIGHTS, WAVE_WEIGHT, PAIR_WEIGHT = (0.27, 0.5, 0.63), 0.7, 0.67
+"""How far apart, in lengths of the covariance, a doubling puts two products: of their rows, their results and their
+depth; of the waste of a last wave; of that of the last pair. Chosen by families left out in turn among the fitted ones
+of A100, H100 and H200 and two libraries (experiments/012_timing_calibration)."""
 
-LENGTH = 1.5
-"""Doublings of a product's sizes over which the correction is much the same."""
+ATTENTION_WEIGHTS = (0.37, 0.6, 0.6, 0.95, 0.27)
+"""The same of attention's sizes, in the order of ATTENTION (experiments/013_attention)."""
 
 LARGEST_WEIGHT = 10.0
 """Of a point: no fit comes near."""
@@ -109,25 +109,26 @@ def factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
 
 
 def features(sizes: np.ndarray, kind: str, sm_count: float) -> np.ndarray:
-    """Return where problems (rows, PROBLEM) of a kind of implementation lie, (rows, FEATURES), in doublings."""
+    """Return where problems (rows, PROBLEM) of a kind of implementation lie, (rows, FEATURES)."""
     return of_product(sizes, sm_count) if SIZES[kind] is PRODUCT else of_attention(sizes)
 
 
 def of_product(sizes: Any, sm_count: Any) -> Any:
     """Return where products lie: rows, results, depth, how much of the last wave of each of TILES is empty, and how
-    much of the last pair. (..., PROBLEM) to (..., FEATURES), as :func:`of_attention`."""
+    much of the last pair. (..., PROBLEM) to (..., FEATURES), in lengths of the covariance, as :func:`of_attention`."""
     xp = sizes.__array_namespace__()
     m, n, k = (xp.maximum(sizes[..., i], 1.0) for i in range(3))
     waves = [xp.ceil(m / rows) * xp.ceil(n / columns) / sm_count for rows, columns in TILES]
     wasted = [WAVE_WEIGHT * xp.log2(xp.ceil(w) / w) for w in waves]
     pair = PAIR_WEIGHT * xp.log2(xp.ceil(m / PAIR) * PAIR / m)
-    return xp.stack([xp.log2(m), xp.log2(m) + xp.log2(n), xp.log2(k), *wasted, pair], axis=-1)
+    logs = xp.log2(m), xp.log2(m) + xp.log2(n), xp.log2(k)
+    return xp.stack([*(w * x for w, x in zip(PRODUCT_WEIGHTS, logs, strict=True)), *wasted, pair], axis=-1)
 
 
 def of_attention(sizes: Any) -> Any:
     """Return where attention lies: the five numbers of its size."""
     xp = sizes.__array_namespace__()
-    logs = [ATTENTION_WEIGHT * xp.log2(xp.maximum(sizes[..., i], 1.0)) for i in range(PROBLEM)]
+    logs = [w * xp.log2(xp.maximum(sizes[..., i], 1.0)) for i, w in enumerate(ATTENTION_WEIGHTS)]
     return xp.stack([*logs, *(FEATURES - PROBLEM) * [xp.zeros_like(logs[0])]], axis=-1)
 
 
@@ -137,7 +138,7 @@ def likeness(one: Any, others: Any) -> Any:
     xp = one.__array_namespace__()
     squares = ((one[..., None, :] - others) ** 2).sum(axis=-1)
     # The root's slope is infinite at 0, where a problem is a point itself; nothing descends there, but NaN spreads.
-    far = xp.sqrt(3.0 * squares + 1e-12) / LENGTH
+    far = xp.sqrt(3.0 * squares + 1e-12)
     return (1.0 + far) * xp.exp(-far)
 
 

@@ -29,7 +29,8 @@ class Harness:
     them; ``clock`` that is asked for: "boost", at which short runs stand, or "sheet", the sheet's for long ones;
     ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
     products ``product_launches`` where those differ; ``layers`` [1] of the row's network run up to a product's reading,
-    in place of its launches where the network is known; ``powered_loop``: a row with watts was timed in the long loop
+    in place of its launches where the network is known, each launched by the host in ``layer_host_us`` [us];
+    ``powered_loop``: a row with watts was timed in the long loop
     that they were read in; ``library`` whose kernels were measured; ``source``: where the facts come from; ``fitted``:
     the overhead is fitted; ``vector``: implementations of the vector kernels that were measured (of several, where
     nobody knows which, the fastest); ``quantises``: how the activations of products in 8 bits are quantised in the time
@@ -52,12 +53,13 @@ class Harness:
     quantises: str = ""
     product_launches: float | None = None
     layers: float = 0.0
+    layer_host_us: float = 0.0
     powered_loop: bool = False
     large_tile_age: float = 1.0
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
-        settled, 0 where the layers of a network do (:func:`dse.workload.profiled_layer.reading_us`)."""
+        settled, 0 where the layers of a network do (:func:`dse.workload.profiled_layer.reading`)."""
         if self.powered_loop and getattr(row, "power_w", 0.0) > 0:
             return inf
         if self.layered(row):
@@ -112,6 +114,24 @@ def harnesses() -> dict[str, Harness]:
     return {name: _harness(name, rows) for name, rows in facts.items()}
 
 
+@cache
+def measured_boards() -> dict[tuple[str, str], dict[str, float]]:
+    """Return (source, preset) -> attributes of the boards that a source measured, where the preset has others."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in read_table("calibration/measured_boards.csv"):
+        found.setdefault((row["measured_by"], row["preset"]), {})[row["attribute"]] = float(row["value"])
+    return found
+
+
+def as_measured(gpu: Gpu, preset: str, source: str, way: Harness) -> Gpu:
+    """Return a GPU as the rows of a ``source`` met it: its own board, at the clock that its way of measuring asks for.
+
+    ``preset``: name of the GPU's sheet.
+    """
+    own = {name: jnp.asarray(value) for name, value in measured_boards().get((source, preset), {}).items()}
+    return replace(way.clocked(gpu, preset), **own)
+
+
 def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
     return Harness(
         name=name,
@@ -130,6 +150,7 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
         powered_loop="powered_loop" in rows and rows["powered_loop"]["value"] == "1",
         product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
         layers=float(rows["layers"]["value"]) if "layers" in rows else 0.0,
+        layer_host_us=float(rows["layer_host_us"]["value"]) if "layer_host_us" in rows else 0.0,
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
     )
 

@@ -104,8 +104,9 @@ def error_of(rows: TimedRows, answer: TimingAnswer, only: np.ndarray | None = No
 
 
 def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str) -> list[pd.DataFrame]:
-    """Return rows of a ``kind`` (prefill, decode) with errors on a GPU that their costs have not seen: FlashAttention 3
-    from each of its GPUs to the other, FlashAttention 2 between two generations. Without discrepancies, as ``shared``."""
+    """Return rows of a ``kind`` (prefill, decode) with errors on a GPU that their costs have not seen, without
+    discrepancies, as ``shared``: FlashAttention 3 from each of its GPUs to the other, FlashAttention 2 between two
+    generations."""
     found = []
     for one, other in ANOTHER:
         name, mine = f"{one}_{kind}", rows[f"{other}_{kind}"]

@@ -10,9 +10,10 @@ from dse.calibrate import timing
 from dse.calibrate.discrepancy_fit import (
     FEWEST_FAMILIES,
     FOLDS,
+    RIDGES,
     WIDEST,
     Measured,
-    best_count,
+    best_choice,
     picked,
     weighed,
     with_discrepancy,
@@ -29,6 +30,7 @@ from tests.calibrate.test_timing_fit import DEVICE, timed
 SMS = 132.0
 KIND = "matrix"
 NOISE = 0.03
+RIDGE = RIDGES[0]
 
 
 def shapes_of(families: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -55,9 +57,10 @@ def measured(truth: Points | None, families: int = 50, seed: int = 1, share: flo
 
 def test_a_known_discrepancy_is_found_on_families_that_were_not_seen():
     truth, rows = habits(), measured(habits())
-    count = best_count(rows)
-    assert count
-    points = picked(rows, (count,))[count]
+    choice = best_choice(rows)
+    assert choice is not None
+    count, ridge = choice
+    points = picked(rows, (count,), ridge)[count]
     shapes, _ = shapes_of(30, seed=2)
     before, after = np.abs(truth.at(shapes)), np.abs(truth.at(shapes) - points.at(shapes))
     assert before.mean() > 2.0 * NOISE
@@ -65,12 +68,12 @@ def test_a_known_discrepancy_is_found_on_families_that_were_not_seen():
 
 
 def test_noise_alone_has_none():
-    assert [best_count(measured(None, seed=seed)) for seed in range(4)] == [0, 0, 0, 0]
+    assert [best_choice(measured(None, seed=seed)) for seed in range(4)] == 4 * [None]
 
 
 def test_what_an_overhead_hides_is_found_all_the_same():
     """Where half the time is the kernel's, half its log error shows."""
-    whole, half = (picked(measured(habits(), share=share), (64,))[64] for share in (1.0, 0.5))
+    whole, half = (picked(measured(habits(), share=share), (64,), RIDGE)[64] for share in (1.0, 0.5))
     shapes, _ = shapes_of(30, seed=2)
     assert np.corrcoef(whole.at(shapes), half.at(shapes))[0, 1] > 0.9
     assert np.std(half.at(shapes)) == pytest.approx(np.std(whole.at(shapes)), rel=0.25)
@@ -80,14 +83,14 @@ def test_a_few_wild_rows_move_little():
     rows = measured(habits())
     wild = rows.target.copy()
     wild[::40] += 3 * WIDEST
-    tame, moved = (picked(replace(rows, target=t), (64,))[64] for t in (rows.target, wild))
+    tame, moved = (picked(replace(rows, target=t), (64,), RIDGE)[64] for t in (rows.target, wild))
     shapes, _ = shapes_of(30, seed=2)
     assert np.abs(tame.at(shapes) - moved.at(shapes)).mean() < 0.02
 
 
 def test_weights_for_other_rows_keep_the_points():
-    rows, points = measured(habits()), picked(measured(habits()), (32,))[32]
-    again = weighed(replace(rows, target=np.zeros_like(rows.target)), points)
+    rows, points = measured(habits()), picked(measured(habits()), (32,), RIDGE)[32]
+    again = weighed(replace(rows, target=np.zeros_like(rows.target)), points, RIDGE)
     np.testing.assert_array_equal(again.sizes, points.sizes)
     assert np.abs(again.at(rows.sizes)).max() < 1e-9
 

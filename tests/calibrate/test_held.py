@@ -25,10 +25,12 @@ def chosen(preset: str, dtype: str = "fp16", source: str = "neusight", **shape: 
     return model, best(model, rows)[1]
 
 
-def slower(preset: str, launches: float, run_us: float = 0.0, dtype: str = "fp16", **shape: float) -> float:
+def slower(
+    preset: str, launches: float, run_us: float = 0.0, dtype: str = "fp16", drawn: float = 1.0, **shape: float
+) -> float:
     model, one = chosen(preset, dtype, **shape)
     kernels = jax.tree.map(lambda x: np.asarray(x)[:, 0], one.kernels)
-    return float(slowdowns(model, kernels, one.gpus, np.array([launches]), np.array([run_us]))[0])
+    return float(slowdowns(model, kernels, one.gpus, *(np.array([x]) for x in (launches, run_us, drawn)))[0])
 
 
 def test_a_t4_at_its_70_watts():
@@ -52,6 +54,20 @@ def test_a_run_that_ends_before_the_mean_reaches_the_limit_is_not_held():
     assert slower("t4", 0.0, 0.99 * reached, **small) == 1.0
     assert slower("t4", 0.0, 3 * reached, **small) == pytest.approx(1 + (whole - 1) * 2 / 3, rel=1e-4)
     assert 1 < slower("t4", 10.0) < slower("t4", 25.0) < slower("t4", np.inf)
+
+
+def test_a_reading_that_draws_less_than_its_kernel_is_held_less_and_later():
+    settled = [slower("h100_sxm", np.inf, drawn=drawn) for drawn in (1.0, 0.9, 0.5)]
+    assert settled[0] > settled[1] > settled[2] == 1.0
+    run_us = 2 * reached_us("h100_sxm")
+    whole, part = ((slower("h100_sxm", 0.0, run_us, drawn=d) - 1) / (settled[i] - 1) for i, d in enumerate((1.0, 0.9)))
+    assert whole > part > 0
+
+
+def test_vidurs_a100s_are_pcie_boards():
+    """By its documentation; whoever measures an A100 of another source has its preset's 400 W."""
+    watts = [float(chosen("a100_sxm_80gb", source=source)[1].gpus.tdp_w[0]) for source in ("vidur", "neusight")]
+    assert watts == [300, 400]
 
 
 def test_the_mean_reaches_the_limit_the_later_the_less_is_too_much():
