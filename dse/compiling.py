@@ -87,10 +87,16 @@ def filled_length(count: int, least: int) -> int:
     return max(1 << (count - 1).bit_length(), least)
 
 
+def pool_of(count: int) -> ThreadPoolExecutor:
+    """Return threads that compute in the floats of the one that asks: JAX holds their width for each thread."""
+    wide = jax.config.jax_enable_x64  # pyright: ignore[reportAttributeAccessIssue]
+    return ThreadPoolExecutor(count, initializer=lambda: jax.enable_x64(wide).__enter__())
+
+
 @contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
     """Threads that compile side by side. Whoever interrupts does not wait for them: a compilation cannot be stopped."""
-    pool = ThreadPoolExecutor(count)
+    pool = pool_of(count)
     try:
         yield pool
     finally:

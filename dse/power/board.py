@@ -124,7 +124,18 @@ class BoardPower(PowerModel):
         return Uncertainty(off["low"], off["high"], MEASURED, MEASURED_GPUS, anywhere=True)
 
     def with_values(self, values: Mapping[str, Array]) -> "BoardPower":
-        """Return the model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``."""
+        """Return the model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``.
+
+        Clock and tensor rates of single tables (``clock_...``) stay as they are: no fit moves them apart. Raises
+        KeyError for a name that is no coefficient.
+        """
+        unknown = (
+            values.keys()
+            - self.__dataclass_fields__.keys()
+            - {f"{table}_{key}" for table, keys in PER_TABLE.items() for key in keys()}
+        )
+        if unknown:
+            raise KeyError(f"no coefficient of the board's power: {', '.join(sorted(unknown))}")
         changed = {name: value for name, value in values.items() if name in self.__dataclass_fields__}
         if "tensor_bf16" in values:
             changed["tensor"] = self.tensor * values["tensor_bf16"] / self.tensor[TENSOR_DTYPES.index("bf16")]

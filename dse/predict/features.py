@@ -72,5 +72,6 @@ def operand_bytes(kernel: Kernel) -> Array:
 def _result(kernel: Kernel) -> tuple[Array, Array]:
     """Bytes of the result and their reuse distance [B], without the partial sums of a split."""
     whole = jnp.asarray(kernel.result_bytes)
-    distance = jnp.where(jnp.asarray(kernel.launches) > 1, kernel.warm_distance, kernel.write_distance)
+    own = jnp.asarray(kernel.result_distance)
+    distance = jnp.where(own > 0, own, kernel.write_distance)
     return jnp.where(whole > 0, whole, kernel.write_bytes), distance

@@ -7,7 +7,6 @@ import warnings
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -42,12 +41,11 @@ class Forest(eqx.Module):
         logs = jnp.log(jnp.asarray(x) + TINY)
         trees = jnp.arange(self.feature.shape[0])
 
-        def step(_: Any, node: Array) -> Array:
+        node = jnp.zeros(len(trees), dtype=int)
+        for _ in range(self.depth):  # no loop of JAX's, which a sweep's program would have to take apart
             goes_left = logs[self.feature[trees, node]] <= self.threshold[trees, node]
-            return jnp.where(goes_left, self.left[trees, node], self.right[trees, node])
-
-        leaves = jax.lax.fori_loop(0, self.depth, step, jnp.zeros(len(trees), dtype=int))
-        return jnp.exp(jnp.mean(self.value[trees, leaves]))
+            node = jnp.where(goes_left, self.left[trees, node], self.right[trees, node])
+        return jnp.exp(jnp.mean(self.value[trees, node]))
 
 
 class Perceptron(eqx.Module):

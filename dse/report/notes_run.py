@@ -3,6 +3,7 @@
 from dse.hardware.memory_pins import pins_note
 from dse.report.words import joined
 from dse.sweep.run import RunResult
+from dse.sweep.trust import CALIBRATED
 from dse.timing.amali import Amali
 from dse.uncertainty import SHARE
 from dse.workload.engine import fitted_elsewhere
@@ -63,12 +64,20 @@ def extrapolation(result: RunResult) -> str:
     return f"beyond the GPUs that were measured, and so extrapolated: {said}" if said else ""
 
 
+def _uncovered(result: RunResult) -> str:
+    """Why no metric has an interval although the calibration has, "" where it has none."""
+    others = sorted({name for o in result.workload.operators for name in o.operands} - CALIBRATED)
+    if result.model.uncertainty is None or not others:
+        return ""
+    return f"no intervals: they were found on products in {joined(sorted(CALIBRATED))}, not in {joined(others, 'or')}"
+
+
 def interval_notes(result: RunResult) -> list[str]:
     """Return what the intervals beside the metrics stand for, and what they leave out."""
     trusts = [result.trust(name) for name in result.metrics]
     sources = [part for trust in trusts if trust.uncertainty for part in trust.uncertainty.source.split("; ")]
     if not sources:
-        return []
+        return list(filter(None, [_uncovered(result)]))
     lines = [
         f"{100 * SHARE:.0f} % of measured values lie so far from the predicted ({'; '.join(dict.fromkeys(sources))})"
     ]

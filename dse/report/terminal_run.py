@@ -24,7 +24,7 @@ def print_run(result: RunResult, console: Console) -> None:
         trust = result.trust(name)
         said = ", ".join(filter(None, (trust.word, trust.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
-        console.print(f"  {RUN_LABELS.get(name, name):30s} {value:10,.4g} {unit:8s} [dim]{said}[/]".rstrip())
+        console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{said}[/]".rstrip())
     for line in run_notes(result):
         say(console, line, "dim")
     for phase in result.workload.phases:
@@ -35,6 +35,11 @@ def print_run(result: RunResult, console: Console) -> None:
         console.print(_watts(phase.name, result.watts[phase.name]))
         console.print()
         console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
+
+
+def _figure(value: float) -> str:
+    """Four digits, and the whole number where it has more."""
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:,.4g}"
 
 
 def _stack(phase: str, stack: dict[str, float]) -> Table:

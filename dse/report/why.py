@@ -5,14 +5,14 @@ The models are run again for these few designs, by the programs of ``dse explain
 
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from dse.compiling import threads
+from dse.compiling import pool_of, threads
 from dse.hardware.presets import GpuSheet, changed
 from dse.report.findings import chosen_designs
 from dse.search.explain import covered
@@ -53,7 +53,7 @@ class Programs:
 
     def __init__(self, space: Space) -> None:
         self._space = space
-        self._thread = ThreadPoolExecutor(1)
+        self._thread = pool_of(1)
         self._made: Future[list[Neighbourhood]] | None = None
 
     def begin(self) -> None:

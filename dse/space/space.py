@@ -15,7 +15,7 @@ import numpy as np
 
 import dse
 from dse.errors import InputError, accepted
-from dse.hardware.cost import YIELD_MODELS
+from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
 from dse.hardware.schema import attribute, gpu_schema
 from dse.power.models import PowerChoice, power_choice
@@ -86,7 +86,7 @@ class Space:
             "base": self.base.numbers(),
             "model": fingerprint(self.model),
             "power": [fingerprint(self.power.model), self.power.limit],
-            "yield_model": self.yield_model,
+            "cost": fingerprint(DieCost.from_table(self.yield_model)),
             "workloads": [
                 [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators], *_served(w)]
                 for w in self.workloads

@@ -1,9 +1,10 @@
 """Portions on this machine: two threads a device, since one program keeps a core or a GPU busy for most of its time."""
 
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from threading import Event, Lock
 
+from dse.compiling import pool_of
 from dse.sweep.portion import Portion, PortionResult, SpaceEvaluator
 
 THREADS = 2
@@ -28,7 +29,7 @@ def on_this_machine(
 
     count = THREADS * len(evaluator.devices)
     running: set[Future[PortionResult]] = set()
-    with ThreadPoolExecutor(count) as pool:
+    with pool_of(count) as pool:
         try:
             for portion in todo:
                 running.add(pool.submit(evaluator.portion, portion, keep_all, tick))

@@ -103,17 +103,18 @@ def run(
     gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
     model: str | TimingModel | None = None,
-    power: PowerChoice | None = None,
+    power: str | PowerChoice | None = None,
 ) -> RunResult:
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
-    ``model``: a timing model or its name, :func:`dse.timing.models.default_model` of the GPU by default; the board's
-    power for ``power``. A workload that is given by its text runs the kernels of the library that the model was fitted
-    with; a record those that it was made with (:func:`dse.workload.parse.load_workload`).
+    ``model``: a timing model or its name, :func:`dse.timing.models.default_model` of the GPU by default; ``power``: a
+    choice of a power model, or its name, "board" by default. A workload that is given by its text runs the kernels of
+    the library that the model was fitted with; a record those that it was made with
+    (:func:`dse.workload.parse.load_workload`).
     """
     sheet = sheet_of(gpu)
     model = model_of(model, workload, sheet)
-    power = power or power_choice("board", "power")
+    power = power if isinstance(power, PowerChoice) else power_choice(power or "board", "power")
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)

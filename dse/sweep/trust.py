@@ -44,6 +44,9 @@ DENSE_ALONE = "dense products alone; those of experts uncalibrated"
 
 DENSE_KERNELS_ALONE = "dense kernels alone; communication and products of experts uncalibrated"
 
+DENSE_RUNS = "runs of dense networks alone; experts uncalibrated"
+"""The same under an engine: no measured run was of a network of experts."""
+
 LEADING = ("sm_count", "tensor_fma_bf16", "boost_clock_mhz", "l2_mib", "dram_bandwidth_gbs")
 """Attributes by which one design is held against the GPUs that were measured."""
 
@@ -138,9 +141,9 @@ def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]
         return ""
     alone = [operator for w in workloads if w.engine is None for operator in w.operators]
     messages, experts = any(o.kind in MESSAGES for o in alone), any(o.name.startswith(EXPERT) for o in alone)
-    return {(True, False): KERNELS_ALONE, (False, True): DENSE_ALONE, (True, True): DENSE_KERNELS_ALONE}.get(
-        (messages, experts), ""
-    )
+    scope = {(True, False): KERNELS_ALONE, (False, True): DENSE_ALONE, (True, True): DENSE_KERNELS_ALONE}
+    served = any(o.name.startswith(EXPERT) for w in workloads if w.engine is not None for o in w.operators)
+    return scope.get((messages, experts), DENSE_RUNS if served else "")
 
 
 def _by_metric(

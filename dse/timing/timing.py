@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Self
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -134,7 +134,12 @@ class TimingModel(eqx.Module):
 
     def anonymous(self) -> Self:
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
-        return jax.tree.map(lambda x: np.asarray(x, float), self)
+
+        def number(x: Any) -> np.ndarray:
+            whole = eqx.is_array_like(x) and not np.isscalar(x) and jnp.issubdtype(x.dtype, jnp.integer)
+            return np.asarray(x) if whole else np.asarray(x, float)  # places in a table stay whole numbers
+
+        return jax.tree.map(number, self)
 
     @property
     def calibration(self) -> str:

@@ -63,7 +63,7 @@ def traced_workload(
         title = f"{kernel.number} {kernel.header.name}"
         operators.append(Operator(title, "trace", (Candidate(f"warp {warp}", record),), shape=shape))
     title = name or Path(path).name
-    description = f"{len(operators)} traced kernels of {directory.path.name}"
+    description = f"{len(operators)} traced kernel{'s' * (len(operators) != 1)} of {directory.path.name}"
     return Workload(title, description, tuple(operators), (Phase("kernel"),))
 
 

@@ -150,16 +150,27 @@ def _intervals() -> dict[tuple[str, str], tuple[float, float]]:
     return {(row["engine"], row["op"]): (float(row["low"]), float(row["high"])) for row in rows}
 
 
+STANDS_FOR = {
+    "llm_decode_step_avg": ("llm_decode_step_avg", "serving_tpot", "llm_e2e"),
+    "llm_prefill": ("llm_prefill", "model_inf"),
+}
+"""Kind of run -> the kinds whose errors are its own, the nearest first: a server's tokens are decode steps, of which
+whole runs mostly are, and a forward pass is a prefill."""
+
+
 def interval_of(engine: Engine, op: str) -> tuple[float, float]:
     """Return the ends of the log errors that 80 % of an engine's runs have, of one kind (``llm_prefill`` ...).
 
-    Those of all its runs where that kind of a shipped engine was not measured; the widest of its own and of an engine
-    that nobody has measured where no such run judged the fit of one of a TOML.
+    The widest of its own and of an engine that nobody has measured where that kind was not measured, or did not judge
+    the fit of an engine's TOML.
     """
     own = (engine.low, engine.high)
-    if not engine.like:
-        return _intervals().get((engine.name, op), own)
-    return own if _judged(engine, op) else unmeasured(*own)
+    if not _judged(engine, op):
+        return unmeasured(*own)
+    if engine.like:
+        return own
+    kinds = (_intervals().get((engine.name, kind)) for kind in STANDS_FOR.get(op, (op,)))
+    return next(filter(None, kinds), own)
 
 
 def unmeasured(low: float, high: float) -> tuple[float, float]:
@@ -170,8 +181,11 @@ def unmeasured(low: float, high: float) -> tuple[float, float]:
 
 def runs_of(engine: Engine, op: str) -> str:
     """Return of what runs the interval of a kind of run is (:func:`interval_of`)."""
-    if not engine.like or _judged(engine, op):
+    if _judged(engine, op):
         return f"runs of {engine.title}"
+    if not engine.like:
+        kinds = ", ".join(sorted(kind for name, kind in _intervals() if name == engine.name))
+        return f"runs of engines that nobody has measured and of {engine.title}: measured by {kinds}, not by {op}"
     kinds = ", ".join(engine.fitted.judged_by or ())
     why = f"judged by {kinds} alone, not by {op}" if kinds else "too few of its own were left out of the fit"
     return f"runs of engines that nobody has measured and of {engine.title}: {why}"
@@ -179,6 +193,8 @@ def runs_of(engine: Engine, op: str) -> str:
 
 def _judged(engine: Engine, op: str) -> bool:
     """Whether runs of a kind judged the fit of an engine, or its file does not say."""
+    if not engine.like:
+        return engine.name == SHARED or any((engine.name, kind) in _intervals() for kind in STANDS_FOR.get(op, (op,)))
     return engine.fitted.judged_by is None or op in engine.fitted.judged_by
 
 

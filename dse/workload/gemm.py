@@ -250,6 +250,7 @@ def _candidate(
         warm_distance=gemm.a_distance,
         write_bytes=gemm.out_bytes + partial_bytes,
         result_bytes=gemm.out_bytes,
+        result_distance=gemm.out_distance,
         write_distance=gemm.out_distance if split == 1 else min(gemm.out_distance, 2 * partial_bytes + gemm.out_bytes),
         a_bytes=a_read,
         b_bytes=b_read,

@@ -51,7 +51,7 @@ class NoInstructionError(InputError):
         """Return the sentence that names the GPUs and the types that they have."""
         have = {sheet.title: ", ".join(["fp32", *_tensor_types(sheet)]) for sheet in sheets}
         can = "; ".join(f"{title} can in {types}" for title, types in have.items())
-        return f"{self.operator} computes in {self.dtype}, in which {' and '.join(have)} cannot; {can}"
+        return f"{self.operator} computes in {self.dtype}, in which no kernels of {' or '.join(have)} are known; {can}"
 
 
 CUDA_CORE = MatrixInstruction("ffma", 0.0, {"fp32": 32.0}, stages=2)

@@ -70,7 +70,8 @@ class Kernel:
     and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
     after ``reread_distance`` [B] touched in between. ``read_share`` [1] of what is so counted as read really passes:
     where an access is slower than a stream, its bytes count for the time they take. ``result_bytes`` [B] of those
-    written are the result, the rest partial sums (0: all of them are).
+    written are the result, the rest partial sums (0: all of them are), which is read after ``result_distance`` [B]
+    (0: after ``write_distance``).
     ``l2_bytes`` [B] pass between the L2 and the SMs. ``again_bytes`` [B] are read again by the CTA that read them,
     after ``again_distance`` [B] of its own; ``serial_waits`` counts latencies of global memory that pass once in a
     launch, whatever its waves.
@@ -115,6 +116,7 @@ class Kernel:
     warm_distance: Number = 1.0
     write_bytes: Number = 0.0
     result_bytes: Number = 0.0
+    result_distance: Number = 0.0
     write_distance: Number = 1.0
     a_bytes: Number = 0.0
     b_bytes: Number = 0.0

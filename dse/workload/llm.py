@@ -99,9 +99,9 @@ def _describe(network: Network, serving: Serving) -> str:
     types = p.weights if p.weights == p.activations == p.kv else f"{p.weights} weights, {p.activations}, {p.kv} KV"
     gpus = f" on {serving.gpus} GPUs" if serving.gpus > 1 else ""
     what = {
-        "prefill": f"prefill of {serving.prompt} tokens",
+        "prefill": f"prefill of {serving.prompt} token{'s' * (serving.prompt != 1)}",
         "decode": f"decode at {serving.context:g} tokens of context",
-        "generate": f"{serving.prompt} prompt and {serving.output} output tokens",
+        "generate": f"{serving.prompt} prompt and {serving.output} output token{'s' * (serving.output != 1)}",
     }[serving.phase]
     engine = f" under {serving.engine.title}" if serving.engine else ""
     return f"{network.title}, {what}, batch {serving.batch}, {types}{gpus}{engine}"

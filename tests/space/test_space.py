@@ -225,7 +225,9 @@ def test_what_some_designs_can_have_is_accepted(number: int, small: dict[str, An
 
 def test_a_data_type_that_the_base_lacks_is_told_with_its_types(small: dict[str, Any]) -> None:
     small |= {"base": "v100_sxm2_32gb", "axes": {"sm_count": [80, 96]}, "links": {}}
-    with pytest.raises(InputError, match=r"^here: \[workloads\] prefill: .*bf16, in which .* can in fp32, fp16$"):
+    with pytest.raises(
+        InputError, match=r"^here: \[workloads\] prefill: .*bf16, in which no kernels of .* can in fp32, fp16$"
+    ):
         space_from_mapping(small, "here", "small")
 
 

@@ -126,7 +126,17 @@ def test_the_interval_of_a_fitted_engine_is_said_of_the_runs_that_judged_it():
     assert interval_of(few, "llm_e2e") == unknown
     assert runs_of(few, "llm_e2e").endswith("too few of its own were left out of the fit")
     assert interval_of(engine, "llm_e2e") == (engine.low, engine.high)  # its file does not say
-    assert runs_of(engines()["vllm_2024"], "llm_prefill") == f"runs of {engines()['vllm_2024'].title}"
+
+
+def test_a_kind_of_run_that_no_measurement_of_a_shipped_engine_was_of_has_the_wider_interval():
+    shared, whole, served = (engines()[name] for name in (SHARED, "vllm_2024", "vllm_0_12"))
+    assert runs_of(whole, "llm_e2e") == runs_of(whole, "llm_decode_step_avg") == f"runs of {whole.title}"
+    assert interval_of(whole, "llm_decode_step_avg") == interval_of(whole, "llm_e2e")  # nearly all of whose time it is
+    assert interval_of(served, "llm_decode_step_avg") == interval_of(served, "serving_tpot")
+    low, high = interval_of(served, "llm_prefill")
+    assert low <= min(shared.low, served.low) and high >= max(shared.high, served.high)
+    assert runs_of(served, "llm_prefill").endswith(f"of {served.title}: measured by serving_tpot, not by llm_prefill")
+    assert interval_of(shared, "llm_prefill")[0] >= shared.low  # the shared engine is for all
 
 
 def test_a_gpu_and_a_calibration_that_an_engine_was_not_fitted_with_are_told():
