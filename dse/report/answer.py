@@ -82,6 +82,12 @@ def caveats(result: SweepResult) -> list[str]:
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
     notes += [*_rates_elsewhere(result.space, varied), *_fast_pins(result), *_several_dies(result)]
+    clocks = sorted(varied & {"boost_clock_mhz", "tensor_clock_mhz"})
+    if clocks and "l2_clock_mhz" not in varied and result.space.power.limit:
+        notes.append(
+            f"{joined(clocks)} moves but l2_clock_mhz does not; where the power limit lowers a clock, the L2's falls "
+            "by the same share: link l2_clock_mhz, or a higher clock that no board holds makes the L2 slow."
+        )
     notes += _unpublished_die(result.space)
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += idle_note(result)
@@ -110,7 +116,7 @@ def _fitted(result: SweepResult) -> str:
 def _experts(result: SweepResult) -> str:
     """What small products of experts lose beside a whole library's: 5.7 % of Qwen3-30B-A3B's decode, 1.2 on 188 SMs."""
     experts = any(o.name.startswith(EXPERT) for w in result.space.workloads for o in w.operators)
-    return ", and a decode of 128 experts on 20 SMs 6 % faster" if experts else ""
+    return ", and decodes of many experts (128 on 20 SMs) up to 6 % faster" if experts else ""
 
 
 def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:

@@ -7,7 +7,15 @@ from dse.report.words import joined, label
 from dse.space.metrics import named_metric
 from dse.space.space import Objective, Space
 from dse.sweep.result import SweepResult
-from dse.sweep.trust import ON_POWER, Trust, beyond, objective_trust, power_uncertainty, time_uncertainty
+from dse.sweep.trust import (
+    ON_POWER,
+    WITHOUT_EXPERTS,
+    Trust,
+    beyond,
+    objective_trust,
+    power_uncertainty,
+    time_uncertainty,
+)
 from dse.uncertainty import SHARE
 
 SHARED_ERRORS = (
@@ -64,6 +72,8 @@ def trust_notes(result: SweepResult) -> list[str]:
 
 def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
     """What of the front and of the chosen designs the interval cannot tell from the baseline."""
+    if trust.scope in WITHOUT_EXPERTS:
+        return "; since it leaves out the products of experts, it tells no designs apart"
     same = like_baseline(result, objective, trust)
     if not same.any():
         return ""

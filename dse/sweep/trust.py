@@ -47,6 +47,9 @@ DENSE_KERNELS_ALONE = "dense kernels alone; communication and products of expert
 DENSE_RUNS = "runs of dense networks alone; experts uncalibrated"
 """The same under an engine: no measured run was of a network of experts."""
 
+WITHOUT_EXPERTS = (DENSE_ALONE, DENSE_KERNELS_ALONE, DENSE_RUNS)
+"""Scopes that leave out what most of the time of such a network is."""
+
 LEADING = ("sm_count", "tensor_fma_bf16", "boost_clock_mhz", "l2_mib", "dram_bandwidth_gbs")
 """Attributes by which one design is held against the GPUs that were measured."""
 
