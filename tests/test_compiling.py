@@ -57,3 +57,10 @@ def test_whoever_interrupts_does_not_wait_for_a_compilation():
     assert not made.done()
     done.set()
     made.result(60)
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_threads_compute_in_the_floats_of_the_one_that_asks(wide):
+    """JAX holds the width for each thread."""
+    with jax.enable_x64(wide), threads(1) as pool:
+        assert pool.submit(lambda: jnp.ones(1) + 1e-9).result().dtype == (np.float64 if wide else np.float32)

@@ -18,14 +18,16 @@ import numpy as np
 from jax import Array
 
 from dse.compiling import quick_filter_jit
-from dse.errors import InputError
+from dse.errors import InputError, accepted
 from dse.toml_file import coefficient, refuse_keys
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, of_implementation
 from dse.workload.kernel import PROBLEM, Kernel, Number
+from dse.workload.vector import vector_ops
 
 PRODUCT = ("m", "n", "k")
 ATTENTION = ("heads", "queries", "keys", "head_dim", "group")
-SIZES = {"matrix": PRODUCT, "attention_prefill": ATTENTION, "attention_decode": ATTENTION}
+VECTOR = ("operator", "rows", "columns", "bytes")
+SIZES = {"matrix": PRODUCT, "attention_prefill": ATTENTION, "attention_decode": ATTENTION, "vector": VECTOR}
 """Kind of implementation -> what its points say of a problem (``problem`` of :class:`dse.workload.kernel.Kernel`)."""
 
 TILES = ((128, 128), (256, 128), (128, 256))
@@ -43,6 +45,13 @@ of A100, H100 and H200 and two libraries (experiments/012_timing_calibration).""
 
 ATTENTION_WEIGHTS = (0.37, 0.6, 0.6, 0.95, 0.27)
 """The same of attention's sizes, in the order of ATTENTION (experiments/013_attention)."""
+
+VECTOR_WEIGHT, APART = 0.8, 10.0
+"""The same of a vector kernel's rows and columns (experiments/014_vector_kernels); and how far apart operators are, or
+types of another size: one says nothing of another."""
+
+PLACES = (PRODUCT, ATTENTION, VECTOR)
+"""What problems may be, in the order of ``Discrepancy.place``."""
 
 LARGEST_WEIGHT = 10.0
 """Of a point: no fit comes near."""
@@ -77,19 +86,19 @@ class Points(NamedTuple):
         names = SIZES[self.kind]
         lines = [f"[{place}discrepancy] # {words}", f"sm_count = {self.sm_count:g}"]
         rows = zip(self.sizes[:, : len(names)].tolist(), self.weights.tolist(), strict=True)
-        points = (f"  [{', '.join(f'{x:.10g}' for x in size)}, {weight:.4g}]," for size, weight in rows)
+        points = (f"  [{', '.join(_written(names, size))}, {weight:.4g}]," for size, weight in rows)
         return [*lines, f"points = [ # {', '.join(names)}, weight", *points, "]"]
 
 
 class Discrepancy(eqx.Module):
     """The same inside a program: ``centers`` (implementations, points, FEATURES), ``weights`` (implementations,
-    points), ``sm_count`` (implementations,), and ``product`` (implementations,), 1 where problems are products, else
-    attention, in the order of IMPLEMENTATIONS; without that axis, of one of them."""
+    points), ``sm_count`` (implementations,), and ``place`` (implementations,) in PLACES of what problems are, in the
+    order of IMPLEMENTATIONS; without that axis, of one of them."""
 
     centers: Array | np.ndarray
     weights: Array | np.ndarray
     sm_count: Array | np.ndarray
-    product: Array | np.ndarray
+    place: Array | np.ndarray
 
     def of(self, implementation: Number) -> "Discrepancy":
         """Return that of one implementation."""
@@ -98,7 +107,8 @@ class Discrepancy(eqx.Module):
     def factor(self, kernel: Kernel) -> Array:
         """Return how many times as long as the equations say the kernel takes: 1 where its problem is unknown."""
         size = jnp.stack([jnp.asarray(x, float) for x in kernel.problem], axis=-1)
-        at = jnp.where(self.product > 0, of_product(size, self.sm_count), of_attention(size))
+        at = jnp.where(self.place > PLACES.index(PRODUCT), of_attention(size), of_product(size, self.sm_count))
+        at = jnp.where(self.place > PLACES.index(ATTENTION), of_vector(size), at)
         return jnp.where(size[..., 0] > 0, jnp.exp(likeness(at, self.centers) @ self.weights), 1.0)
 
 
@@ -110,7 +120,9 @@ def factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
 
 def features(sizes: np.ndarray, kind: str, sm_count: float) -> np.ndarray:
     """Return where problems (rows, PROBLEM) of a kind of implementation lie, (rows, FEATURES)."""
-    return of_product(sizes, sm_count) if SIZES[kind] is PRODUCT else of_attention(sizes)
+    if SIZES[kind] is PRODUCT:
+        return of_product(sizes, sm_count)
+    return of_attention(sizes) if SIZES[kind] is ATTENTION else of_vector(sizes)
 
 
 def of_product(sizes: Any, sm_count: Any) -> Any:
@@ -130,6 +142,14 @@ def of_attention(sizes: Any) -> Any:
     xp = sizes.__array_namespace__()
     logs = [w * xp.log2(xp.maximum(sizes[..., i], 1.0)) for i, w in enumerate(ATTENTION_WEIGHTS)]
     return xp.stack([*logs, *(FEATURES - PROBLEM) * [xp.zeros_like(logs[0])]], axis=-1)
+
+
+def of_vector(sizes: Any) -> Any:
+    """Return where vector kernels lie: operator, rows, columns and size of an element."""
+    xp = sizes.__array_namespace__()
+    rows, columns, element = (xp.log2(xp.maximum(sizes[..., i], 1.0)) for i in (1, 2, 3))
+    found = APART * sizes[..., 0], VECTOR_WEIGHT * rows, VECTOR_WEIGHT * columns, APART * element
+    return xp.stack([*found, *(FEATURES - len(found)) * [xp.zeros_like(rows)]], axis=-1)
 
 
 def likeness(one: Any, others: Any) -> Any:
@@ -156,8 +176,8 @@ def _padded(points: Points | None, count: int) -> tuple[np.ndarray, ...]:
     points = points or Points("matrix", np.zeros((0, PROBLEM)), np.zeros(0), 1.0)
     missing = max(count - len(points.weights), 0)
     centers = np.pad(points.features(points.sizes), ((0, missing), (0, 0)))
-    product = float(SIZES[points.kind] is PRODUCT)
-    return centers, np.pad(points.weights, (0, missing)), np.asarray(points.sm_count), np.asarray(product)
+    place = float(PLACES.index(SIZES[points.kind]))
+    return centers, np.pad(points.weights, (0, missing)), np.asarray(points.sm_count), np.asarray(place)
 
 
 def read_points(path: Path, place: str, implementation: str, content: Any) -> Points | None:
@@ -169,7 +189,7 @@ def read_points(path: Path, place: str, implementation: str, content: Any) -> Po
         return None
     where, kind = f"{place}discrepancy", KINDS[implementation]
     if kind not in SIZES:
-        raise InputError(f"{path}: {where}: {implementation} has none, only matrix products and attention do")
+        raise InputError(f"{path}: {where}: {implementation} has none; products in 16 bits, attention and vectors do")
     names = f"[{', '.join(SIZES[kind])}, weight]"
     if not isinstance(content, dict) or not isinstance(content.get("points"), list) or not content["points"]:
         raise InputError(f"{path}: {where} is {content!r}; give {' and '.join(KEYS)}, a list of {names}")
@@ -179,9 +199,27 @@ def read_points(path: Path, place: str, implementation: str, content: Any) -> Po
         told = f"{where}.points, number {number}"
         if not isinstance(row, list) or len(row) != len(SIZES[kind]) + 1:
             raise InputError(f"{path}: {told} is {row!r}; give {names}")
-        size = [coefficient(path, told, x, 1.0, 1e9) for x in row[:-1]]
+        if SIZES[kind] is VECTOR:
+            row = [_operator(path, told, row[0]), *row[1:]]
+        size = [coefficient(path, told, x, 0.0 if SIZES[kind] is VECTOR else 1.0, 1e9) for x in row[:-1]]
         rows.append((*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, told, row[-1], -LARGEST_WEIGHT,
                                                                        LARGEST_WEIGHT)))  # fmt: skip
     table = np.array(rows)
     sm_count = coefficient(path, f"{where}.sm_count", content.get("sm_count"), 1.0, 1e4)
     return Points(kind, table[:, :-1], table[:, -1], sm_count)
+
+
+def _operator(path: Path, told: str, name: Any) -> float:
+    """The number of a vector operator that a file names."""
+    if not isinstance(name, str) or name not in vector_ops():
+        raise InputError(f"{path}: {told}: no vector operator is called {name!r}; {accepted(str(name), vector_ops())}")
+    return vector_ops()[name].number
+
+
+def _written(names: Sequence[str], size: Sequence[float]) -> list[str]:
+    """The numbers of a problem as a file holds them, an operator by its name."""
+    numbers = [f"{x:.10g}" for x in size]
+    if names is VECTOR:
+        named = next(name for name, op in vector_ops().items() if op.number == size[0])
+        numbers[0] = f'"{named}"'
+    return numbers

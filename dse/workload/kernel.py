@@ -87,7 +87,8 @@ class Kernel:
 
     ``problem``: the size of what is asked for, by which a library's own ways are known
     (:mod:`dse.timing.discrepancy`): of a plain product in 16 bits m, n, k; of attention in 16 bits the heads of all
-    requests, queries, keys, head dimension, and query heads that share keys. Zeros of anything else.
+    requests, queries, keys, head dimension, and query heads that share keys; of a vector kernel the number of its
+    operator, rows, columns and bytes of an element. Zeros of anything else.
 
     ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
     ``stretch``: how many times as long as a model's equations say a kernel takes, by what measurements of its problem

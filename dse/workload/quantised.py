@@ -26,7 +26,9 @@ class Pass:
 
         By token, the row stays on the SM between the reduction and the scaling: it passes twice, but not from memory.
         """
-        what = replace(vector_ops()[QUANTISE], reductions=float(self.reductions), writes=float(self.writes))
+        what = vector_ops()[QUANTISE]
+        if (self.reductions, self.writes) != (what.reductions, what.writes):
+            what = replace(what, reductions=float(self.reductions), writes=float(self.writes), number=0.0)
         both = self.reductions and self.writes
         counts = counts_of("quantise", QUANTISE)
         counts = replace(counts, passes=2.0, rereads=0.0) if both else counts

@@ -40,7 +40,8 @@ class VectorOp:
     """What an operator does to an element of its result: arrays read and written, arithmetic, reductions over a row.
 
     ``reads`` and ``writes`` [1] arrays of the result's size; ``fp32`` and ``sfu`` [instruction/element];
-    ``reductions`` [1] over a row; ``out``: type of the result, "" where it is the inputs'.
+    ``reductions`` [1] over a row; ``out``: type of the result, "" where it is the inputs'; ``number`` of the operator,
+    counted from 1 in their table.
     """
 
     op: str
@@ -50,6 +51,7 @@ class VectorOp:
     sfu: float
     reductions: float
     out: str
+    number: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,10 +90,10 @@ FITTED_COUNTS = ("instructions", "math", "passes", "waits", "alu_waits", "serial
 @cache
 def vector_ops() -> dict[str, VectorOp]:
     """Return what every vector operator does, by name."""
-    numbers = [f.name for f in fields(VectorOp) if f.name not in ("op", "out")]
+    numbers = [f.name for f in fields(VectorOp) if f.name not in ("op", "out", "number")]
     return {
-        row["op"]: VectorOp(op=row["op"], out=row["out"], **{n: float(row[n]) for n in numbers})
-        for row in read_table("calibration/vector_ops.csv")
+        row["op"]: VectorOp(op=row["op"], out=row["out"], number=number, **{n: float(row[n]) for n in numbers})
+        for number, row in enumerate(read_table("calibration/vector_ops.csv"), 1)
     }
 
 
@@ -168,8 +170,9 @@ def vector_operator(
     the others (0: it is not). Raises InputError where the library has no such kernel.
     """
     what = vector_ops()[op]
-    what = replace(what, reads=what.reads if inputs is None else inputs)
-    what = replace(what, writes=what.writes if outputs is None else outputs)
+    reads, writes = what.reads if inputs is None else inputs, what.writes if outputs is None else outputs
+    if (reads, writes) != (what.reads, what.writes):
+        what = replace(what, reads=reads, writes=writes, number=0.0)  # another operator, which nobody measured
     element = element_bytes(dtype), element_bytes(out_dtype or what.out or dtype)
     counts_of(implementation, op)  # refuses what the library does not have
     distances = (input_distance, out_distance, residual_distance)
@@ -240,6 +243,7 @@ def vector_kernel(
         write_distance=distance[1],
         l2_bytes=elements * (read * counts.passes + write),
         implementation=implementation,
+        problem=(what.number, rows, cols, element[0], 0.0),
     )
 
 

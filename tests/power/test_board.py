@@ -212,3 +212,8 @@ def test_the_uncertainty_is_stated():
     assert found["rows"] > 200
     assert 0 < found["q50"] < found["q68"] < found["q80"] < found["q90"] < found["q95"] < 1
     assert MODEL.calibration != "uncalibrated"
+
+
+def test_a_name_that_is_no_coefficient_is_refused():
+    with pytest.raises(KeyError, match="tensor_bf17"):
+        MODEL.with_values({"tensor_bf17": jnp.ones(())})

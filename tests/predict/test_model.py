@@ -13,6 +13,7 @@ from dse.predict.model import KINDS, Predicted, kernel_kind, type_of
 from dse.predict.predictors import PREDICTORS, FittedPredictor, Rows, fit
 from dse.report.answer import caveats
 from dse.space.space import space_from_mapping
+from dse.sweep import evaluate
 from dse.sweep.run import run
 from dse.sweep.sweep import sweep
 from dse.timing.amali import Amali
@@ -107,6 +108,18 @@ def test_a_workload_runs_by_it():
     assert result.metrics["tbt_ms"][0] > plain.metrics["tbt_ms"][0]
 
 
+def test_a_forest_runs_and_is_swept(monkeypatch):
+    """Its places in tables are whole numbers, and its steps no loop that a sweep's own program cannot take apart."""
+    model = predicted("forest", True, Roofline())
+    learned, plain = (run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", m) for m in (model, Roofline()))
+    assert learned.metrics["tbt_ms"][0] > plain.metrics["tbt_ms"][0]
+    decode = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
+    space = replace(space_from_mapping(SMALL | decode, "small", "small"), model=model)
+    shared = sweep(space).points(["prefill.ttft_ms"]).to_numpy()
+    monkeypatch.setattr(evaluate, "are_few", lambda *_: False)
+    np.testing.assert_allclose(sweep(space).points(["prefill.ttft_ms"]).to_numpy(), shared, rtol=1e-5)
+
+
 def test_demands_by_hand():
     gemm = Gemm(4096, 4096, 4096)
     kernel = next(c.kernel for c in OPERATORS[0].candidates if "split" not in c.label)
@@ -129,8 +142,17 @@ def test_what_a_split_product_writes_is_its_result(gemm):
     place = tuple(DEMANDS).index("written")
     dram = (1.98 if gemm.compute == "fp32" else 1.83) / (3350 * 0.899)  # cycles a byte, at the clock of the lanes
     for candidate in candidates:
-        far = replace(candidate.kernel, write_distance=1e15, warm_distance=1e15)
+        far = replace(candidate.kernel, write_distance=1e15, result_distance=0.0)
         assert float(demands(far, H100)[place]) == pytest.approx(gemm.out_bytes * dram, rel=1e-3), candidate.label
+
+
+def test_a_result_that_no_cache_keeps_is_written_by_every_candidate():
+    """Whatever became of the input: a split product's partial sums hide neither."""
+    gemm = Gemm(8, 4096, 4096, a_distance=2e6, out_distance=1e10)
+    place = tuple(DEMANDS).index("written")
+    written = {c.label: float(demands(c.kernel, H100)[place]) for c in gemm_operator("g", gemm, (9.0, 9.0)).candidates}
+    assert any("split" in label for label in written) and min(written.values()) > 0
+    assert np.ptp(list(written.values())) < 1e-3 * max(written.values())
 
 
 @pytest.mark.parametrize("kind", [0, 1, 2])

@@ -1,12 +1,14 @@
 """Space files: what they mean, and a sentence for every way to get them wrong."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from dse.errors import InputError
+from dse.hardware.cost import DieCost
 from dse.space import designs
 from dse.space.shipped import shipped_spaces
 from dse.space.space import load_space, space_from_mapping
@@ -174,6 +176,13 @@ def test_the_digest_covers_what_a_file_holds(small: dict[str, Any], tmp_path) ->
         small["objectives"] = [{"value": "list.time_ms", "goal": "min"}]
         digests.append(space_from_mapping(small, "here", "small", tmp_path).digest)
     assert digests[0] != digests[1]
+
+
+def test_the_digest_covers_what_a_die_costs(small: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = space_from_mapping(small, "here", "small").digest
+    dearer = replace(DieCost.from_table(), wafer_usd=2 * DieCost.from_table().wafer_usd)
+    monkeypatch.setattr(DieCost, "from_table", lambda *_: dearer)
+    assert space_from_mapping(small, "here", "small").digest != before
 
 
 def test_the_digest_covers_every_number_of_a_calibration(small: dict[str, Any], tmp_path) -> None:

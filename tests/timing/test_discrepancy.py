@@ -16,6 +16,7 @@ from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
+from dse.workload.vector import vector_operator, vector_ops
 from tests.programs import quick_jit
 
 
@@ -96,8 +97,30 @@ def test_attention_is_known_by_its_own_sizes():
     assert found(replace(asked, window=1024)) == found(replace(asked, kv="fp8")) == 1.0
     assert points.lines()[2:4] == ["points = [ # heads, queries, keys, head_dim, group, weight",
                                    "  [128, 1, 4096, 128, 4, 0.3],"]  # fmt: skip
-    with pytest.raises(InputError, match="only matrix products and attention"):
-        read_points(Path("mine.toml"), "", "vllm_vector", {"sm_count": 1})
+    with pytest.raises(InputError, match="matrix_simt has none; products in 16 bits, attention and vectors do"):
+        read_points(Path("mine.toml"), "", "matrix_simt", {"sm_count": 1})
+
+
+def test_a_vector_kernel_is_known_by_its_operator():
+    add = vector_ops()["add"].number
+    points = Points("vector", np.array([[add, 4096.0, 8192, 2, 0]]), np.array([0.3]), 108.0)
+    record = composed([points if name == "vllm_vector" else None for name in IMPLEMENTATIONS])
+    assert record is not None
+
+    def found(op: str, rows: float, dtype: str = "fp16", **options) -> float:
+        asked = vector_operator("v", op, rows, 8192.0, dtype, **options).candidates[0].kernel
+        return float(record.of(asked.implementation).factor(asked.as_arrays()))
+
+    assert found("add", 4096) == pytest.approx(np.exp(0.3), rel=1e-5)
+    assert 1.05 < found("add", 8192) < np.exp(0.3)
+    for other in (found("gelu", 4096), found("add", 4096, "fp32"), found("add", 2.0**20)):
+        assert other == pytest.approx(1.0, abs=2e-3)
+    assert found("add", 4096, inputs=3.0) == 1.0  # reads another array: nobody measured that
+    assert points.lines()[3] == '  ["add", 4096, 8192, 2, 0.3],'
+    back = read_points(Path("mine.toml"), "", "vllm_vector", tomllib.loads("\n".join(points.lines()))["discrepancy"])
+    assert back is not None and back.sizes.tolist() == points.sizes.tolist()
+    with pytest.raises(InputError, match="no vector operator is called 'ad'; did you mean 'add'"):
+        read_points(Path("mine.toml"), "", "vllm_vector", {"sm_count": 1, "points": [["ad", 1, 1, 2, 0.1]]})
 
 
 @quick_jit
