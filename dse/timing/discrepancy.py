@@ -53,8 +53,8 @@ types of another size: one says nothing of another."""
 PLACES = (PRODUCT, ATTENTION, VECTOR)
 """What problems may be, in the order of ``Discrepancy.place``."""
 
-LARGEST_WEIGHT = 10.0
-"""Of a point: no fit comes near."""
+LARGEST_WEIGHT = 100.0
+"""Of a point: no fit comes near. Two points that lie close together may have large weights of opposite signs."""
 
 KEYS = ("sm_count", "points")
 
@@ -86,7 +86,7 @@ class Points(NamedTuple):
         names = SIZES[self.kind]
         lines = [f"[{place}discrepancy] # {words}", f"sm_count = {self.sm_count:g}"]
         rows = zip(self.sizes[:, : len(names)].tolist(), self.weights.tolist(), strict=True)
-        points = (f"  [{', '.join(_written(names, size))}, {weight:.4g}]," for size, weight in rows)
+        points = (f"  [{', '.join(_written(names, size))}, {weight:.4f}]," for size, weight in rows)
         return [*lines, f"points = [ # {', '.join(names)}, weight", *points, "]"]
 
 

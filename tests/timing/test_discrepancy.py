@@ -96,7 +96,7 @@ def test_attention_is_known_by_its_own_sizes():
     assert found(replace(asked, batch=8, keys=8192)) == pytest.approx(expected, rel=1e-5) and 1.05 < expected < 1.3
     assert found(replace(asked, window=1024)) == found(replace(asked, kv="fp8")) == 1.0
     assert points.lines()[2:4] == ["points = [ # heads, queries, keys, head_dim, group, weight",
-                                   "  [128, 1, 4096, 128, 4, 0.3],"]  # fmt: skip
+                                   "  [128, 1, 4096, 128, 4, 0.3000],"]  # fmt: skip
     with pytest.raises(InputError, match="matrix_simt has none; products in 16 bits, attention and vectors do"):
         read_points(Path("mine.toml"), "", "matrix_simt", {"sm_count": 1})
 
@@ -116,7 +116,7 @@ def test_a_vector_kernel_is_known_by_its_operator():
     for other in (found("gelu", 4096), found("add", 4096, "fp32"), found("add", 2.0**20)):
         assert other == pytest.approx(1.0, abs=2e-3)
     assert found("add", 4096, inputs=3.0) == 1.0  # reads another array: nobody measured that
-    assert points.lines()[3] == '  ["add", 4096, 8192, 2, 0.3],'
+    assert points.lines()[3] == '  ["add", 4096, 8192, 2, 0.3000],'
     back = read_points(Path("mine.toml"), "", "vllm_vector", tomllib.loads("\n".join(points.lines()))["discrepancy"])
     assert back is not None and back.sizes.tolist() == points.sizes.tolist()
     with pytest.raises(InputError, match="no vector operator is called 'ad'; did you mean 'add'"):
@@ -185,7 +185,7 @@ def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
     assert back.sm_count == POINTS.sm_count and read_points(path, "", "matrix", None) is None
     wrong = {
         "points, number 2": content | {"points": [[1, 1, 1, 0.1], [1, 1, 1]]},
-        "give a number from -10": content | {"points": [[1, 1, 1, "x"]]},
+        "give a number from -100": content | {"points": [[1, 1, 1, "x"]]},
         "sm_count is None": {"points": content["points"]},
         "'weight' is no key": content | {"weight": 1},
         "give sm_count and points": {"sm_count": 132, "points": []},
