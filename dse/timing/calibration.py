@@ -262,8 +262,7 @@ def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, na
     used = [others.get(implementation, own) for implementation in IMPLEMENTATIONS]
     model = jax.tree.map(lambda *x: np.array(x, float), *(calibrated_model(one.values, name) for one in used))
     # Of an implementation without a fit of its own nothing was measured that the products' discrepancy could tell.
-    # A GPU that nobody has measured has the equations alone: what a library does is its own on each GPU, and sweeps,
-    # which choose among libraries' kernels for every design, take five times as long with it.
+    # A GPU that nobody has measured has the equations alone: what a library does is its own on each GPU.
     measured = own.name != SHARED
     known = [one.discrepancy if measured and (one is not own or i == MATRIX) else None
              for i, one in zip(IMPLEMENTATIONS, used, strict=True)]  # fmt: skip

@@ -184,17 +184,23 @@ def runs_of(engine: Engine, op: str) -> str:
     if _judged(engine, op):
         return f"runs of {engine.title}"
     if not engine.like:
-        kinds = ", ".join(sorted(kind for name, kind in _intervals() if name == engine.name))
+        kinds = ", ".join(sorted(_measured(engine)))
         return f"runs of engines that nobody has measured and of {engine.title}: measured by {kinds}, not by {op}"
     kinds = ", ".join(engine.fitted.judged_by or ())
     why = f"judged by {kinds} alone, not by {op}" if kinds else "too few of its own were left out of the fit"
     return f"runs of engines that nobody has measured and of {engine.title}: {why}"
 
 
+def _measured(engine: Engine) -> set[str]:
+    """The kinds of runs whose errors are kept of an engine that is shipped; none of one for any engine."""
+    return {kind for name, kind in _intervals() if name == engine.name}
+
+
 def _judged(engine: Engine, op: str) -> bool:
     """Whether runs of a kind judged the fit of an engine, or its file does not say."""
     if not engine.like:
-        return engine.name == SHARED or any((engine.name, kind) in _intervals() for kind in STANDS_FOR.get(op, (op,)))
+        mine = _measured(engine)
+        return not mine or not mine.isdisjoint(STANDS_FOR.get(op, (op,)))
     return engine.fitted.judged_by is None or op in engine.fitted.judged_by
 
 
