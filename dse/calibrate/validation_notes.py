@@ -16,6 +16,7 @@ from dse.errors import InputError
 from dse.tables import read_table
 from dse.timing.calibration import MATRIX
 from dse.workload.engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
+from dse.workload.harness import measured_boards
 from dse.workload.measured_row import notes_of
 from dse.workload.network import network_of
 from dse.workload.quantised import WAYS
@@ -55,7 +56,7 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     """Whose calibration was taken, and what it was not fitted to."""
     device = found.device
     calibration = f"calibration {found.calibration}" if used.calibration else found.calibration
-    notes = [f"{device}: {found.gpu}, {found.model}, {calibration}"]
+    notes = [f"{device}: {found.gpu}, {found.model}, {calibration}", *_notes_of_boards(rows, device, used.sheet.name)]
     if used.calibration is None:
         return notes
     part = rows[~rows["op"].isin(RUNS)]
@@ -70,6 +71,14 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     if found.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine
         notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     return notes
+
+
+def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:
+    """Which rows were measured on other boards than their table says."""
+    sources = sorted(set(rows["source"].astype(str))) if "source" in rows else []
+    own = {source: measured_boards().get((source, preset), {}) for source in sources}
+    told = {source: ", ".join(f"{k} = {v:g}" for k, v in numbers.items()) for source, numbers in own.items() if numbers}
+    return [f"{device}: rows of {source} are of boards with {s}, by its documentation" for source, s in told.items()]
 
 
 def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:

@@ -105,7 +105,8 @@ class Mdm(TimingModel):
 
 
 def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:
-    """Full waves, then the rest, of the SM with the most CTAs; all its active SMs compete throughout."""
+    """Full waves, then the rest, of the SM with the most CTAs; as many SMs compete throughout as the CTAs in flight
+    would fill (a departure: all active SMs, spec section 6.7, would count the CTAs of unevenly filled ones twice)."""
     full = grid.full_ctas / jnp.maximum(grid.resident, 1.0)
     rest = jnp.where(grid.rest > 0, 1.0, 0.0)
     return [_Wave(grid.resident * warps, full, grid.full), _Wave(grid.rest * warps, full, rest)]

@@ -259,3 +259,12 @@ def test_refusals(table, tmp_path):
     assert run_command(["validate", str(none)]) == 2
     assert run_command(["validate", str(table), "--quantity", "power", "--gpu", "h100_sxm"]) == 2
     assert run_command(["validate", str(table), "--quantity", "time", "--time", "model"]) == 2
+
+
+@pytest.mark.parametrize(("source", "told"), [("vidur", True), ("aiconfigurator", False)])
+def test_boards_that_are_not_what_their_table_says_are_told(tmp_path, source, told):
+    row = {"source": source, "group": "", "device": "A100-SXM4-80GB", "op": "gemm", "dtype": "fp16", "latency_us": 90.0}
+    path = tmp_path / "t.csv"
+    pd.DataFrame([row | {"m": 512, "n": 4096, "k": 4096}]).to_csv(path, index=False)
+    note = "A100-SXM4-80GB: rows of vidur are of boards with tdp_w = 300, by its documentation"
+    assert (note in validate_time(path).document["notes"]) == told
