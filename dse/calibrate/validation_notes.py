@@ -75,7 +75,7 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
 
 def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:
     """Which rows were measured on other boards than their table says."""
-    sources = sorted(set(rows["source"].astype(str))) if "source" in rows else []
+    sources = sorted(set(rows["source"].dropna().astype(str))) if "source" in rows else []
     own = {source: measured_boards().get((source, preset), {}) for source in sources}
     told = {source: ", ".join(f"{k} = {v:g}" for k, v in numbers.items()) for source, numbers in own.items() if numbers}
     return [f"{device}: rows of {source} are of boards with {s}, by its documentation" for source, s in told.items()]
