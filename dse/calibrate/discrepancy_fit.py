@@ -16,7 +16,8 @@ from dse.calibrate.timed import SEEN, TimedRows, best
 from dse.timing.discrepancy import PRODUCT, SIZES, Points, features, likeness
 
 COUNTS = (16, 32, 64, 128, 256)
-"""Points that are tried. All rows as points predict families left out in turn no better by more than 0.1 points."""
+"""Points that are tried. All rows as points take another 0.1 to 0.3 off families left out in turn, but a file is to be
+read."""
 
 RIDGES = (0.12, 0.5)
 """Variances of a row's noise over the discrepancy's that are tried; chosen, as ROBUST was, with the weights of sizes

@@ -61,7 +61,7 @@ KEYS = ("sm_count", "points")
 
 class Points(NamedTuple):
     """A discrepancy as a file holds it: ``sizes`` (points, PROBLEM) of problems, zeros after the SIZES of its ``kind``
-    of implementation, ``weights`` (points,) of them, and ``sm_count`` of the GPU whose waves they filled."""
+    of implementation, ``weights`` (points,) of them, and ``sm_count`` of the GPU whose waves products filled."""
 
     kind: str
     sizes: np.ndarray
