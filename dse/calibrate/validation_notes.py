@@ -78,7 +78,7 @@ def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:
     sources = sorted(set(rows["source"].dropna().astype(str))) if "source" in rows else []
     own = {source: measured_boards().get((source, preset), {}) for source in sources}
     told = {source: ", ".join(f"{k} = {v:g}" for k, v in numbers.items()) for source, numbers in own.items() if numbers}
-    return [f"{device}: rows of {source} are of boards with {s}, by its documentation" for source, s in told.items()]
+    return [f"{device}: rows of {source} are timed as of boards with {s}, not as named" for source, s in told.items()]
 
 
 def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:

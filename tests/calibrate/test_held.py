@@ -65,7 +65,7 @@ def test_a_reading_that_draws_less_than_its_kernel_is_held_less_and_later():
 
 
 def test_vidurs_a100s_are_pcie_boards():
-    """By its documentation; whoever measures an A100 of another source has its preset's 400 W."""
+    """As its documentation and its times suggest; whoever measures an A100 of another source has its preset's 400 W."""
     watts = [float(chosen("a100_sxm_80gb", source=source)[1].gpus.tdp_w[0]) for source in ("vidur", "neusight")]
     assert watts == [300, 400]
 

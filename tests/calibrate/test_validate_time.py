@@ -266,5 +266,5 @@ def test_boards_that_are_not_what_their_table_says_are_told(tmp_path, source, to
     row = {"source": source, "group": "", "device": "A100-SXM4-80GB", "op": "gemm", "dtype": "fp16", "latency_us": 90.0}
     path = tmp_path / "t.csv"
     pd.DataFrame([row | {"m": 512, "n": 4096, "k": 4096}]).to_csv(path, index=False)
-    note = "A100-SXM4-80GB: rows of vidur are of boards with tdp_w = 300, by its documentation"
+    note = "A100-SXM4-80GB: rows of vidur are timed as of boards with tdp_w = 300, not as named"
     assert (note in validate_time(path).document["notes"]) == told
