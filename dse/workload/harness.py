@@ -30,12 +30,12 @@ class Harness:
     ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
     products ``product_launches`` where those differ; ``layers`` [1] of the row's network run up to a product's reading,
     in place of its launches where the network is known, each launched by the host in ``layer_host_us`` [us];
-    ``powered_loop``: a row with watts was timed in the long loop
-    that they were read in; ``library`` whose kernels were measured; ``source``: where the facts come from; ``fitted``:
-    the overhead is fitted; ``vector``: implementations of the vector kernels that were measured (of several, where
-    nobody knows which, the fastest); ``quantises``: how the activations of products in 8 bits are quantised in the time
-    of the product, "" where they are not (:data:`dse.workload.quantised.WAYS`); ``large_tile_age`` [1] by which results
-    seem to be older where a product of large tiles wrote them.
+    ``powered_loop``: a row with watts was timed in the long loop that they were read in; ``library`` whose kernels were
+    measured; ``source``: where the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of
+    the vector kernels that were measured (of several, where nobody knows which, the fastest); ``quantises``: how the
+    activations of products in 8 bits are quantised in the time of the product, "" where they are not
+    (:data:`dse.workload.quantised.WAYS`); ``large_tile_age`` [1] by which results seem to be older where a product of
+    large tiles wrote them.
     """
 
     name: str

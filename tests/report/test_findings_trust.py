@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from dse.report.findings_trust import SHARED_ERRORS, like_baseline, trust_notes, with_interval
+from dse.report.findings_trust import SHARED_ERRORS, _like, like_baseline, trust_notes, with_interval
+from dse.sweep.trust import DENSE_ALONE, Trust
+from dse.uncertainty import Uncertainty
 from tests.sweep.test_trust import Measured
 
 
@@ -53,3 +55,8 @@ def test_the_document_holds_the_intervals(result):
     intervals = result.summary()["intervals"]
     assert intervals["prefill.ttft_ms"] is None
     assert intervals["die_mm2"]["share"] == 0.8 and intervals["die_mm2"]["low"] < 1 < intervals["die_mm2"]["high"]
+
+
+def test_an_interval_that_leaves_out_experts_tells_no_designs_apart(result):
+    trust = Trust(Uncertainty(0.9, 1.1, "made up", ("h100_sxm",)), scope=DENSE_ALONE)
+    assert "tells no designs apart" in _like(result, result.space.objectives[0], trust)

@@ -11,6 +11,7 @@ import pytest
 from dse.errors import InputError
 from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.timing.discrepancy import Points, composed, likeness, read_points
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
@@ -199,3 +200,26 @@ def test_a_file_holds_it_and_is_refused_by_what_is_wrong():
 def test_the_ends_of_a_weights_range_are_in_it():
     found = read_points(Path("x"), "", "matrix", {"sm_count": 132, "points": [[1, 1, 1, -10], [2, 2, 2, 10.0]]})
     assert found is not None and found.weights.tolist() == [-10.0, 10.0]
+
+
+def test_only_what_was_measured_has_one_and_a_gpu_that_nobody_measured_has_none():
+    assert load_timing_calibration("shared").model.discrepancy is None
+    found = load_timing_calibration("v100_sxm2_16gb").model.discrepancy  # its own products gain nothing by one
+    assert found is not None
+    most = dict(zip(IMPLEMENTATIONS, np.abs(found.weights).max(axis=1), strict=True))
+    assert most["matrix"] == most["matrix_simt"] == 0 and most["fa2_decode"] > 0 and most["quantise"] > 0
+    ours = load_timing_calibration("h100_sxm").model.discrepancy
+    assert np.abs(ours.weights[IMPLEMENTATIONS.index("matrix")]).max() > 0
+    assert np.abs(ours.weights[IMPLEMENTATIONS.index("matrix_simt")]).max() == 0
+
+
+def test_copied_operands_pass_the_dram_too():
+    operator = attention_operator("a", Attention(64, 64, 8, 128, 1, 512), (8.0, 8.0))
+    asked = next(c.kernel for c in operator.candidates if c.kernel.copied_bytes > 0)
+    model, gpu = Amali(), load_gpu("a100_sxm_80gb")
+    with_copies, without = (
+        answers(model, gpu, replace(asked, copied_bytes=size).as_arrays())[0] for size in (asked.copied_bytes, 0.0)
+    )
+    share = min(float(model.sustained.copied), 1.0)
+    moved = float(with_copies.dram_bytes) - float(without.dram_bytes)
+    assert moved == pytest.approx(share * asked.copied_bytes, rel=1e-3) and moved > 0
