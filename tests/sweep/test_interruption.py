@@ -22,6 +22,7 @@ import pytest
 from dse.errors import InputError
 from dse.space.space import Space, space_from_mapping
 from dse.sweep import evaluate, unfinished
+from dse.sweep.fold import Fold
 from dse.sweep.portion import PortionResult, SpaceEvaluator, portions
 from dse.sweep.store import alone_in, results_in, writing
 from dse.sweep.sweep import sweep
@@ -123,18 +124,25 @@ class StoppedError(Exception):
 
 @pytest.fixture
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that sweeps ``tmp_path / "out"`` and stops after a few portions."""
+    """Return a function that sweeps ``tmp_path / "out"`` and stops when so many portions are on disk.
 
-    def interrupt(keep: str = "all", size: int = SIZE, after: int = 5, **changes: Any) -> Path:
-        seen = []
+    Counted where portions are saved, in one thread: how many were evaluated by then depends on the machine.
+    """
+    save = Unfinished.save
 
-        def progress(count: int) -> None:
-            seen.append(count)
-            if len(seen) > after:
+    def interrupt(keep: str = "all", size: int = SIZE, after: int = 4, **changes: Any) -> Path:
+        saved = []
+
+        def stopping(self: Unfinished, evaluated: PortionResult, fold: Fold) -> None:
+            if len(saved) == after:
                 raise StoppedError
+            save(self, evaluated, fold)
+            saved.append(evaluated.portion.number)
 
-        with pytest.raises(StoppedError):
-            sweep(trivial(size, tmp_path, **changes), tmp_path / "out", progress, keep=keep)
+        with monkeypatch.context() as patch, pytest.raises(StoppedError):
+            patch.setattr(Unfinished, "save", stopping)
+            sweep(trivial(size, tmp_path, **changes), tmp_path / "out", keep=keep)
+        assert len(counted(tmp_path / "out")) == after
         return tmp_path / "out"
 
     return interrupt
@@ -148,6 +156,18 @@ def test_a_stopped_sweep_is_not_overwritten_unasked(interrupted, tmp_path: Path)
     found = sweep(trivial(SIZE, tmp_path), out, resume=True)
     assert found.n == len(found.points()) == SIZE
     assert any("went on after" in note for note in found.notes)
+
+
+def test_a_sweep_ends_with_what_its_progress_raises(tmp_path: Path) -> None:
+    """Told from the threads that evaluate: it comes out where the sweep was called, and what is there can go on."""
+
+    def progress(count: int) -> None:
+        if count:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        sweep(trivial(SIZE, tmp_path), tmp_path / "out", progress)
+    assert sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True).n == SIZE
 
 
 def test_files_of_others_stay(tmp_path: Path) -> None:
