@@ -56,7 +56,7 @@ def test_a_line_as_markdown(board):
     [
         ("012_timing_calibration", "run.py", ("load", "transfer", "GRAPHS", "OTHERS", "MOST_SHARED")),
         ("012_timing_calibration", "others.py", ("layer",)),
-        ("012_timing_calibration", "coverage.py", ("inside", "never_fitted", "share", "LEAST")),
+        ("012_timing_calibration", "interval_coverage.py", ("inside", "never_fitted", "by_folds", "share", "LEAST")),
         ("013_attention", "run.py", ("with_others", "PREFILL", "DECODE", "TABLES", "DEVICES")),
         ("014_vector_kernels", "run.py", ("rows_of", "unseen", "SOURCES")),
     ],

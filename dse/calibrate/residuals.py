@@ -30,7 +30,7 @@ cases (Weibull's plotting positions: of n + 1 gaps a tenth lies beyond each)."""
 
 LEAST_OF_REGIME = 50
 """Rows that a regime of its own must rest on; with fewer, all regimes together serve. Chosen by halves of the left-out
-families (experiments/README.md)."""
+families."""
 
 
 LEAST_SHARE = 0.25

@@ -1,8 +1,9 @@
 """How many measured rows lie within the intervals called 80 %, by operator and by group.
 
-Run with ``python experiments/012_timing_calibration/coverage.py FOLDER`` (four minutes on two cores); FOLDER holds the
-measured tables. Prints the table of ``experiments/README.md``: rows of left-out families within the shipped intervals;
-the same with quantiles of half of these families, counted on the other half; and all rows, most of them fitted.
+Run with ``python experiments/012_timing_calibration/interval_coverage.py FOLDER`` (four minutes on two cores); FOLDER
+holds the measured tables. Prints the table of ``experiments/README.md``: rows of left-out families within the shipped
+intervals, which are made of these very rows; the same by folds, each family held to the interval that the others make;
+and all rows, most of them fitted.
 """
 
 import argparse
@@ -17,6 +18,9 @@ from dse.calibrate.group_errors import interval_of
 from dse.calibrate.judged import judged_rows
 from dse.calibrate.residuals import KIND, seen
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
+
+FOLDS = 10
+"""Parts that left-out families are dealt to: a tenth of them, as new ones, is held to the quantiles of the rest."""
 
 LEAST = 30
 """Rows of a group that its share is told of."""
@@ -33,15 +37,25 @@ def inside(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> np
     return found
 
 
-def by_halves(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> pd.DataFrame:
-    """Return left-out rows, each with ``inside`` by quantiles of the families in the other half."""
-    half = np.array([(crc32(f"half {name}".encode()) >> 8) % 2 for name in rows["family"]])
-    parts = []
-    for side in (0, 1):
-        told = seen(rows[half == side], (), ())
+def folds(rows: pd.DataFrame) -> np.ndarray:
+    """Return the fold of each row: the families of each KIND dealt in turn, in the order of a checksum."""
+    found = np.zeros(len(rows), int)
+    for at in rows.groupby(KIND).indices.values():
+        family = rows["family"].to_numpy()[at]
+        names = sorted(set(family), key=lambda name: crc32(f"fold {name}".encode()))
+        place = {name: number % FOLDS for number, name in enumerate(names)}
+        found[at] = [place[name] for name in family]
+    return found
+
+
+def by_folds(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> pd.DataFrame:
+    """Return left-out rows, each with ``inside`` by quantiles of the families in the other folds."""
+    fold, parts = folds(rows), []
+    for number in range(FOLDS):
+        told = seen(rows[fold != number], (), ())
         others = {gpu: replace(c, residuals=told) for gpu, c in calibrations.items()}
-        rest = rows[half != side]
-        parts.append(rest.assign(inside=inside(rest, others)))
+        held = rows[fold == number]
+        parts.append(held.assign(inside=inside(held, others)))
     return pd.concat(parts)
 
 
@@ -74,11 +88,11 @@ def show(rows: pd.DataFrame) -> None:
     calibrations = {str(g): load_timing_calibration(calibration_for(str(g))) for g in rows["gpu"].unique()}
     rows = rows.assign(inside=inside(rows, calibrations))
     out = rows[never_fitted(rows, calibrations)]
-    halves = by_halves(out, calibrations)
+    dealt = by_folds(out, calibrations)
     for columns in (["table", "op", "dtype"], ["op", "dtype"]):
-        table = share(out, columns).join(share(halves, columns)["within"].rename("by halves"), how="left")
+        table = share(out, columns).join(share(dealt, columns)["within"].rename("by folds"), how="left")
         print(table.join(share(rows, columns)["within"].rename("all rows")).round(1).to_string())
-    for name, part in (("left out", out), ("by halves", halves), ("all rows", rows)):
+    for name, part in (("left out", out), ("by folds", dealt), ("all rows", rows)):
         for columns in (["op", "dtype"], ["table", "gpu", "op", "dtype"], ["table", "gpu", "op", "dtype", "where"]):
             found = share(part, columns)
             found = found[found["rows"] >= LEAST]
