@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from dse.hardware.presets import GpuSheet
-from dse.timing.memory import link_gbs
+from dse.timing.links import link_gbs
 from dse.workload.kernel import Kernel
 from dse.workload.measured_row import ALL_REDUCE
 from dse.workload.operator import Operator

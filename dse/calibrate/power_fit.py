@@ -178,8 +178,10 @@ def _ranges(names: tuple[str, ...], variant: str) -> Ranges:
 
 
 def ordered_energies(variant: str) -> dict[str, float]:
-    """Return the published energy of an operation [pJ] of every component that has one counter, as the orderings compare
-    them: an integer operation by half, since its energy alone holds the register file's double clock."""
+    """Return the published energy of an operation [pJ] of every component of one counter, as orderings compare it.
+
+    An integer operation by half: its energy alone holds the register file's double clock.
+    """
     energy = np.asarray(AccelWattch.variant(COEFFICIENTS_OF[variant]).energy_pj)
     found = {part: float(energy[rows[0]]) for part, rows in part_counters().items() if len(rows) == 1}
     return found | {"INTP": found["INTP"] / 2}

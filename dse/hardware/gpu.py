@@ -78,6 +78,7 @@ class Gpu(eqx.Module):
     nvlink_gpus: Array
     nvlink_latency_us: Array
     pcie_gbs: Array
+    pcie_latency_us: Array
     tdp_w: Array
 
     @classmethod

@@ -50,14 +50,17 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
     table = plain_table(
         escape(device), ("operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "noise", "80 %")
     )
+    named = ""
     for g in groups:
+        name = f"{g['op']} {g['dtype']}"
         covered = "-" if g["interval_80_coverage"] is None else f"{g['interval_80_coverage']:.0f}"
         noise = "-" if g["noise_floor"] is None else f"{g['noise_floor']:.1f}"
         errors = ("-" if g[key] is None else f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
         table.add_row(
-            f"{g['op']} {g['dtype']}", REGIMES[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
+            "" if name == named else name, REGIMES[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
             f"{g['bias']:.2f}", *errors, noise, covered, style="bold" if g["regime"] == "all" else None,
         )  # fmt: skip
+        named = name
     return table
 
 

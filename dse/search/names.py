@@ -67,6 +67,7 @@ ATTRIBUTE_WORDS = {
     "nvlink_gpus": "GPUs joined by NVLink",
     "nvlink_latency_us": "NVLink latency",
     "pcie_gbs": "PCIe bandwidth",
+    "pcie_latency_us": "PCIe latency",
     "tdp_w": "power limit",
 }
 """Attribute -> what there is more or less of."""

@@ -30,7 +30,8 @@ from dse.timing.interval import (
     resident_warps,
 )
 from dse.timing.launch import LaunchLatency
-from dse.timing.memory import MemoryPath, link_cycles, memory
+from dse.timing.links import link_cycles
+from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.schedule import rounds
 from dse.timing.scoreboard import Lone

@@ -15,7 +15,8 @@ from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div, safe_div
 from dse.timing.contention import PHI
 from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, add_up, own_stalls
-from dse.timing.memory import MemoryPath, link_cycles, memory
+from dse.timing.links import link_cycles
+from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock

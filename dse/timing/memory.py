@@ -99,16 +99,3 @@ def memory_terms(
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
         moved=dram_bytes,
     )
-
-
-def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
-    """Return the cycles that messages between GPUs take: latency of each, and bytes over :func:`link_gbs`."""
-    latency_ns = jnp.asarray(kernel.link_messages) * gpu.nvlink_latency_us * 1e3
-    return (latency_ns + jnp.asarray(kernel.link_bytes) / link_gbs(kernel, gpu)) * clock_ghz  # GB/s = B/ns
-
-
-def link_gbs(kernel: Kernel, gpu: Gpu) -> Array:
-    """Return the bandwidth between the GPUs of a kernel [GB/s]: NVLink's, or PCIe's where NVLink does not join them all
-    (below 1 MB/s there is no link, so that cycles stay finite in 32 bits)."""
-    joined = (gpu.nvlink_gbs >= 1e-3) & (jnp.asarray(kernel.link_gpus) <= gpu.nvlink_gpus)
-    return jnp.where(joined, jnp.maximum(gpu.nvlink_gbs, 1e-3), gpu.pcie_gbs)

@@ -7,7 +7,8 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.launch import LaunchLatency
-from dse.timing.memory import MemoryPath, link_cycles, memory
+from dse.timing.links import link_cycles
+from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock

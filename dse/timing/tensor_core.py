@@ -6,6 +6,7 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import safe_div
+from dse.timing.links import reachable
 from dse.workload.instructions import TCGEN05, WGMMA
 from dse.workload.kernel import Kernel
 
@@ -40,7 +41,8 @@ def class_rate(index: Array, warpgroup: Array, gpu: Gpu) -> Array:
 
 
 def supported(kernel: Kernel, gpu: Gpu) -> Array:
-    """Return 1 where the GPU has the kernel's instructions: compute capability, class, and a rate for the data type."""
+    """Return 1 where the GPU has the kernel's instructions (compute capability, class, a rate for the data type) and
+    the links that its messages take."""
     tensor = jnp.asarray(kernel.uses_tensor) > 0
     has_type = jnp.logical_or(jnp.logical_not(tensor), tensor_rate(kernel, gpu) > 0)
     has_class = jnp.asarray(kernel.warpgroup) <= gpu.warpgroup_mma
@@ -48,7 +50,8 @@ def supported(kernel: Kernel, gpu: Gpu) -> Array:
     has_capability = (jnp.asarray(kernel.compute_capability) <= capability) & (capability < kernel.capability_end)
     has_cluster = jnp.asarray(kernel.cluster) <= gpu.cluster_size
     chosen = ~_replaced(kernel, gpu)
-    return jnp.where(has_type & has_class & has_capability & has_cluster & chosen, 1.0, 0.0)
+    can_run = has_type & has_class & has_capability & has_cluster & reachable(kernel, gpu)
+    return jnp.where(can_run & chosen, 1.0, 0.0)
 
 
 def _replaced(kernel: Kernel, gpu: Gpu) -> Array:

@@ -1,5 +1,6 @@
 """All-reduce between the GPUs of a tensor-parallel group, by latency and bandwidth of NVLink or PCIe."""
 
+from dataclasses import replace
 from math import ceil
 
 from dse.workload.kernel import Interval, Kernel
@@ -10,15 +11,20 @@ CTA_BYTES = 256 * 16
 
 
 def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
-    """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs that reach each other directly (an NVSwitch, a bridge of
-    two, or PCIe).
+    """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs.
 
-    Candidates: one-shot (every GPU sends everything to every other: one message time, (p-1) sizes) and two-shot
-    (reduce-scatter, then all-gather: two message times, 2 (p-1)/p sizes).
+    Candidates where all reach each other directly (an NVSwitch, a bridge, two on PCIe): one-shot (every GPU sends
+    everything to every other: one message time, p-1 sizes) and two-shot (reduce-scatter, then all-gather: two message
+    times, 2 (p-1)/p sizes). Of more than two, anywhere: a ring (two-shot by neighbours: 2 (p-1) message times).
     """
-    one_shot = _kernel(size, (gpus - 1.0) * size, 1.0, gpus)
-    two_shot = _kernel(size, 2.0 * (gpus - 1.0) / gpus * size, 2.0, gpus)
-    candidates = (Candidate("one-shot", one_shot), Candidate("two-shot", two_shot))
+    scattered = 2.0 * (gpus - 1.0) / gpus * size
+    candidates = (
+        Candidate("one-shot", _kernel(size, (gpus - 1.0) * size, 1.0, gpus)),
+        Candidate("two-shot", _kernel(size, scattered, 2.0, gpus)),
+    )
+    if gpus > 2:
+        around = replace(_kernel(size, scattered, 2.0 * (gpus - 1.0), gpus), link_ring=1.0)
+        candidates += (Candidate("ring", around),)
     return Operator(name, "all_reduce", candidates, repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
 
 

@@ -82,8 +82,9 @@ class Kernel:
     after this one, which move ``copied_bytes`` [B] in
     ``copied_rows``, a CTA each (of a full size).
 
-    Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages``. For rooflines and reports:
-    ``fma`` [FMA], useful multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
+    Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages`` one after the other, to all
+    others at once or (``link_ring`` 1) to its neighbour. For rooflines and reports: ``fma`` [FMA], useful
+    multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
 
     ``problem``: the size of what is asked for, by which a library's own ways are known
     (:mod:`dse.timing.discrepancy`): of a plain product in 16 bits m, n, k; of attention in 16 bits the heads of all
@@ -129,6 +130,7 @@ class Kernel:
     link_bytes: Number = 0.0
     link_messages: Number = 0.0
     link_gpus: Number = 1.0
+    link_ring: Number = 0.0
     fma: Number = 0.0
     fma_lanes: Number = 0.0
     problem: tuple[Number, ...] = (0.0,) * PROBLEM

@@ -77,7 +77,7 @@ def test_published_coefficients_keep_the_orderings_that_are_imposed(variant):
 
 
 def test_an_integer_operation_is_compared_by_half():
-    """The authors' programme pinned FP32's energy of HW to half of an integer's (spec: a clock ratio of 2 in INT_ACC)."""
+    """The authors' programme pinned FP32's energy of HW to half of an integer's (a clock ratio of 2 in INT_ACC)."""
     energy = ordered_energies("hw")
     assert energy["FPUP"] == pytest.approx(energy["INTP"], rel=1e-3)
 
