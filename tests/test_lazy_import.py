@@ -23,6 +23,10 @@ def test_importing_the_package_imports_nothing_heavy():
     assert heavy_after("import dse") == []
 
 
+def test_a_folder_that_is_a_function_imports_nothing_heavy_before_it_is_called_or_looked_at():
+    assert heavy_after("import dse; callable(dse.sweep); callable(dse.search); dir(dse.sweep)") == []
+
+
 def test_listing_the_names_imports_nothing_heavy():
     assert heavy_after("import dse; dir(dse); dse.__version__") == []
 

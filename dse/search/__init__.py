@@ -5,16 +5,7 @@ The folder and the public function ``dse.search`` share a name, so this module c
 """
 
 import sys
-from types import ModuleType
-from typing import Any
 
+from dse.callable_folder import CallableFolder
 
-class _CallableModule(ModuleType):
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run :func:`dse.search.search.search`."""
-        from dse.search.search import search
-
-        return search(*args, **kwargs)
-
-
-sys.modules[__name__].__class__ = _CallableModule
+sys.modules[__name__].__class__ = CallableFolder
