@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "InputError": "dse.errors",
     "Gpu": "dse.hardware.gpu",
     "load_gpu": "dse.hardware.presets",
     "DieArea": "dse.hardware.area",
@@ -18,10 +19,16 @@ _HOME = {
     "Timing": "dse.timing.timing",
     "Amali": "dse.timing.amali",
     "Roofline": "dse.timing.roofline",
+    "Space": "dse.space.space",
     "load_space": "dse.space.space",
     "run": "dse.sweep.run",
+    "RunResult": "dse.sweep.run",
+    "SweepResult": "dse.sweep.result",
+    "SearchResult": "dse.search.search",
     "explain": "dse.search.explain",
+    "Explanation": "dse.search.explain",
     "compare": "dse.search.compare",
+    "Comparison": "dse.search.compare",
     "pareto_mask": "dse.sweep.pareto",
 }
 
@@ -31,14 +38,21 @@ _CALLABLE_FOLDERS = {"search", "sweep"}
 __all__ = [*sorted({*_HOME, *_CALLABLE_FOLDERS}), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
+    from dse.errors import InputError as InputError
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
+    from dse.search.compare import Comparison as Comparison
     from dse.search.compare import compare as compare
+    from dse.search.explain import Explanation as Explanation
     from dse.search.explain import explain as explain
+    from dse.search.search import SearchResult as SearchResult
     from dse.search.search import search as search
+    from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space
     from dse.sweep.pareto import pareto_mask as pareto_mask
+    from dse.sweep.result import SweepResult as SweepResult
+    from dse.sweep.run import RunResult as RunResult
     from dse.sweep.run import run as run
     from dse.sweep.sweep import sweep as sweep
     from dse.timing.amali import Amali as Amali

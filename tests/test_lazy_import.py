@@ -48,6 +48,22 @@ def test_a_name_loads_on_first_use():
     assert set(dir(dse)) == set(dse.__all__)
 
 
+PUBLIC = {
+    "Amali", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel", "Roofline", "RunResult",
+    "SearchResult", "Space", "SweepResult", "Timing", "Workload", "__version__", "compare", "explain", "load_gpu",
+    "load_space", "load_workload", "pareto_mask", "run", "search", "sweep",
+}  # fmt: skip
+
+
+def test_what_functions_take_return_and_raise_is_public_beside_them():
+    assert set(dse.__all__) == PUBLIC
+    assert all(getattr(dse, name).__name__.endswith(name) for name in PUBLIC - {"__version__"})
+
+
+def test_the_error_to_catch_loads_without_the_models():
+    assert heavy_after("from dse import InputError") == []
+
+
 @pytest.mark.parametrize("name", [pytest.param("search", marks=pytest.mark.slow), "sweep"])
 def test_a_folder_that_shares_its_name_with_a_function_is_called_as_it(name):
     code = f"""
