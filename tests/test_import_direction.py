@@ -9,6 +9,7 @@ PACKAGE = Path(__file__).parents[1] / "dse"
 ORDER = ("base", "hardware", "workload", "timing", "power", "scaling", "predict", "calibrate", "measure", "space",
          "sweep", "search", "report", "cli")  # fmt: skip
 BASE = {
+    "brief",
     "callable_folder",
     "compiling",
     "csv_table",

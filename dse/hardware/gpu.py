@@ -4,7 +4,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dse.brief import brief
 from dse.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
+
+SHOWN = ("sm_count", "boost_clock_mhz", "tensor_fma_bf16", "l2_mib", "dram_gb", "dram_bandwidth_gbs", "tdp_w")
+"""Attributes by which a GPU is told at a glance, the units in their names."""
 
 
 class Gpu(eqx.Module):
@@ -80,6 +84,9 @@ class Gpu(eqx.Module):
     pcie_gbs: Array
     pcie_latency_us: Array
     tdp_w: Array
+
+    def __repr__(self) -> str:
+        return brief(self, {name: getattr(self, name) for name in SHOWN})
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, float]) -> "Gpu":

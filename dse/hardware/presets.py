@@ -45,6 +45,10 @@ class GpuSheet:
     entries: dict[str, Entry]
     base: str = ""
 
+    def __repr__(self) -> str:
+        of = f", from {self.base}" if self.base else ""
+        return f"GpuSheet({self.name!r}: {self.title}{of}, {len(self.entries)} attributes)"
+
     def numbers(self) -> dict[str, float]:
         """Return attribute -> number."""
         return {name: entry.number for name, entry in self.entries.items()}

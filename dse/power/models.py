@@ -19,6 +19,9 @@ class PowerChoice:
     model: BoardPower
     limit: bool = True
 
+    def __repr__(self) -> str:
+        return f"PowerChoice(BoardPower, calibration={self.model.calibration!r}, limit={self.limit})"
+
 
 def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
     """Return what ``spec`` says: a model's name, or a table with ``model``, ``limit`` and ``calibration``.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from dse.brief import block, some_of, with_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
@@ -46,6 +47,12 @@ class Comparison:
     stack: pd.DataFrame
     kernels: pd.DataFrame
     swaps: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return block(self, *some_of(self.sentences()))
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.metrics)
 
     def sentences(self) -> list[str]:
         """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""

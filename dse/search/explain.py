@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from dse.brief import block, some_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_choice
@@ -66,6 +67,10 @@ class Explanation:
     moves: pd.DataFrame
     roofline: pd.DataFrame
     left_out: dict[str, str]
+
+    def __repr__(self) -> str:
+        what = f"{self.run.workload.description} on {self.run.gpu.title}"
+        return block(self, what, *some_of(self.sentences()))
 
     @cached_property
     def metrics(self) -> list[str]:

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dse.brief import block, with_table
 from dse.errors import InputError
 from dse.search.batch import BatchModel, EvaluatedDesigns
 from dse.search.gradient import Refinement
@@ -86,6 +87,14 @@ class SearchResult:
     knees: np.ndarray
     history: list[tuple[int, float, int, float]] = field(repr=False)
     refinement: Refinement | None = None
+
+    def __repr__(self) -> str:
+        of = f"of {self.result.space.size:,} designs, {self.seconds:.3g} s, hypervolume {self.hypervolume:.4g}"
+        found = repr(self.result).replace("\n", "\n  ")
+        return block(self, f"sampler {self.sampler}, seed {self.seed}: {self.evaluations:,} evaluations {of}", found)
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.result.shown)
 
     @property
     def rate(self) -> float:

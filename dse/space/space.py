@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 import dse
+from dse.brief import block
 from dse.errors import InputError, accepted
 from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
@@ -73,6 +74,17 @@ class Space:
     content: dict[str, Any] = field(repr=False)
     folder: Path = Path()
 
+    def __repr__(self) -> str:
+        asked = ", ".join(f"{'min' if o.sign > 0 else 'max'} {o.name} [{o.unit}]" for o in self.objectives)
+        return block(
+            self,
+            f"{self.name!r}: {self.size:,} designs around {self.base.title}",
+            f"axes: {', '.join(f'{axis.name} ({len(axis)} values)' for axis in self.axes)}",
+            f"workloads: {', '.join(f'{w.name} ({w.description})' for w in self.workloads)}",
+            f"objectives: {asked}; {len(self.constraints)} constraints",
+            f"timing model {type(self.model).__name__}, calibration {self.model.calibration}",
+        )
+
     @cached_property
     def size(self) -> int:
         """Designs in the grid."""
@@ -128,7 +140,7 @@ def fingerprint(record: Any) -> str:
     digest = hashlib.sha256()
     for leaf in jax.tree.leaves(eqx.filter(record, eqx.is_array_like)):
         digest.update(np.asarray(leaf, float).tobytes())
-    return f"{record!r} {digest.hexdigest()[:16]}"
+    return f"{eqx.tree_pformat(record)} {digest.hexdigest()[:16]}"  # whole: a repr leaves out what tells two apart
 
 
 def _served(workload: Workload) -> list[Any]:

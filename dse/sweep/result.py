@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from dse.brief import block, with_table
 from dse.errors import InputError
 from dse.space.space import Space
 from dse.sweep.store import reading
@@ -51,6 +52,24 @@ class SweepResult:
     keep: str = "all"
     top: pd.DataFrame = field(default_factory=pd.DataFrame)
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{self.n:,} designs, {self.n_feasible:,} feasible, {len(self.front):,} on the front"
+        return block(self, f"{self.space.name!r}: {counts}", *([self._spans()] if len(self.front) else []))
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.shown)
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The front by its axes and objectives alone, which a notebook shows."""
+        names = [*(axis.name for axis in self.space.axes), *(o.name for o in self.space.objectives)]
+        return self.front[list(dict.fromkeys(names))]
+
+    def _spans(self) -> str:
+        """From where to where each objective goes on the front."""
+        columns = [(o.name, self.front[o.name], o.unit) for o in self.space.objectives]
+        return ", ".join(f"{name} {seen.min():.4g} to {seen.max():.4g} {unit}".rstrip() for name, seen, unit in columns)
 
     def pareto(self) -> pd.DataFrame:
         """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.brief import block, with_table
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -49,6 +50,17 @@ class RunResult:
     watts: dict[str, dict[str, float]]
     metrics: dict[str, tuple[float, str]]
     waits: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return block(
+            self,
+            f"{self.workload.description} on {self.gpu.title}",
+            ", ".join(f"{name}={value:.4g}" for name, (value, _) in self.metrics.items()),
+            f"{len(self.kernels)} kernels; timing model {type(self.model).__name__}, calibration {self.calibration}",
+        )
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.kernels)
 
     @property
     def calibration(self) -> str:

@@ -4,7 +4,7 @@ C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import equinox as eqx
@@ -39,7 +39,7 @@ from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.timing.traced import Segmented, View, Warp, designs_shape, has_tensor_types, timed, trace_clock, view, warp
-from dse.uncertainty import Uncertainty
+from dse.uncertainty import SHARE, Uncertainty
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED, Library
 from dse.workload.segments import COMPUTE, GLOBAL, SHARED
@@ -74,6 +74,16 @@ class Amali(TimingModel):
     single_warp_literal: bool = eqx.field(default=False, static=True)
     with_launch: bool = eqx.field(default=True, static=True)
     with_divergence: bool = eqx.field(default=True, static=True)
+
+    def __repr__(self) -> str:
+        if not self.calibrated_on:
+            return super().__repr__()
+        told = [f"calibrated_on={self.calibrated_on!r}"]
+        if (known := self.errors) is not None:
+            told += [f"{100 * SHARE:.0f} % of times within {known.low:.3g} to {known.high:.3g} times what it says"]
+        switches = [(f.name, getattr(self, f.name)) for f in fields(self) if isinstance(f.default, bool)]
+        told += [f"{name}={value}" for name, value in switches if value != getattr(Amali, name)]
+        return f"Amali({', '.join(told)})"
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars)."""

@@ -9,7 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
+from dse.brief import brief
 from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -70,6 +72,13 @@ class Timing(eqx.Module):
     dram_bytes: Array
     hidden: Array | float = 0.0
     beside: Array | float = 0.0
+
+    def __repr__(self) -> str:
+        numbers, causes = {name: getattr(self, name) for name in ("clock_ghz", "feasible", "dram_bytes")}, self.stack()
+        if all(eqx.is_array(x) and not isinstance(x, Tracer) for x in (*causes.values(), self.clock_ghz)):
+            causes = {cause: cycles for cause, cycles in causes.items() if np.any(cycles)}
+            numbers = {"microseconds": self.microseconds} | numbers | {"cycles": self.cycles}
+        return brief(self, numbers | causes)
 
     def stack(self) -> dict[str, Array]:
         """Return the cycles by cause, in the order of CAUSES."""

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dse.brief import brief
 from dse.hardware.peak import TENSOR_DTYPES
 
 Number: TypeAlias = Any
@@ -46,6 +47,10 @@ class Interval:
     alu_waits: Number = 0.0
     sfu_waits: Number = 0.0
     tensor_waits: Number = 0.0
+
+
+SHOWN = ("ctas", "warps", "registers", "shared_kib", "fma", "cold_bytes", "warm_bytes", "write_bytes", "l2_bytes")
+"""Fields by which a kernel is told at a glance."""
 
 
 @jax.tree_util.register_dataclass
@@ -147,6 +152,9 @@ class Kernel:
     unless_kib: Number = 0.0
     read_share: Number = 1.0
     stretch: Number = 1.0
+
+    def __repr__(self) -> str:
+        return brief(self, {name: getattr(self, name) for name in SHOWN})
 
     @property
     def intervals(self) -> tuple[Interval, Interval, Interval]:

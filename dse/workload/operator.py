@@ -36,6 +36,10 @@ class Operator:
     shape: str = ""
     operands: frozenset[str] = frozenset()
 
+    def __repr__(self) -> str:
+        what = ", ".join(filter(None, (self.kind, self.shape, self.phase)))
+        return f"Operator({self.name!r}: {what}, repeats={self.repeats:g}, candidates={len(self.candidates)})"
+
     def tensor_types(self) -> set[str]:
         """Return the data types of the tensor instructions that its candidates use."""
         return set().union(*(candidate.kernel.tensor_types for candidate in self.candidates))

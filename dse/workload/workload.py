@@ -7,6 +7,8 @@ from functools import cached_property
 import jax
 import numpy as np
 
+from dse.brief import block
+from dse.units import GIGA
 from dse.workload.engine import Engine, Host
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
@@ -54,6 +56,13 @@ class Workload:
     tokens: float = 0.0
     engine: Engine | None = None
     caution: str = field(default="", repr=False)
+
+    def __repr__(self) -> str:
+        kernels = sum(len(operator.candidates) for operator in self.operators)
+        phases = ", ".join(phase.name for phase in self.phases)
+        held = f"{self.memory.total / GIGA:.4g} GB" + (f" on each of {self.gpus} GPUs" if self.gpus > 1 else "")
+        many = f"{phases}: {len(self.operators)} operators, {kernels} candidate kernels, {held}"
+        return block(self, f"{self.name!r}: {self.description}", many)
 
     @cached_property
     def kernels(self) -> Kernel:

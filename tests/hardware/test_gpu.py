@@ -50,3 +50,10 @@ def test_tensor_rates_stand_in_the_order_of_the_data_types():
 def test_the_tensor_clock_never_exceeds_the_boost_clock():
     numbers = preset_sheet("h100_sxm").numbers() | {"boost_clock_mhz": 1000.0}
     assert float(Gpu.from_numbers(numbers).tensor_clock_ghz) == pytest.approx(1.0)
+
+
+def test_a_gpu_is_shown_by_what_tells_it_apart_alone_and_in_a_batch():
+    gpu = load_gpu("h100_sxm")
+    assert repr(gpu).startswith("Gpu(sm_count=132, boost_clock_mhz=1980, tensor_fma_bf16=512, l2_mib=50, ")
+    batch = repr(jax.tree.map(lambda x: jnp.stack([x, x]), gpu))
+    assert "sm_count=f32[2]" in batch and "\n" not in batch

@@ -174,3 +174,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path):
     (tmp_path / "bad.toml").write_text("sm_count = = 3")
     with pytest.raises(InputError, match="not valid TOML"):
         load_sheet(tmp_path / "bad.toml")
+
+
+def test_a_sheet_is_shown_in_a_line():
+    assert repr(preset_sheet("h100_sxm")) == f"GpuSheet('h100_sxm': H100 SXM5 80GB, {len(gpu_schema())} attributes)"
+    mine = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 96}, "here", "mine")
+    assert repr(mine).startswith("GpuSheet('mine': H100 SXM5 80GB, changed, from h100_sxm, ")

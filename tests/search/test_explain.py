@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from dse.brief import MOST
 from dse.cli import run_command
 from dse.hardware.presets import changed, preset_sheet
 from dse.hardware.schema import gpu_schema
@@ -157,6 +158,13 @@ def test_the_roofline_holds_every_kernel_below_its_roof(found: Explanation) -> N
     np.testing.assert_allclose(placed["tflops"][placed["operator"] >= 0].astype(float), rows["tflops"], rtol=1e-6)
 
 
+def test_an_explanation_is_shown_by_its_first_sentences(found: Explanation) -> None:
+    first, *rest, last = repr(found).splitlines()
+    assert first == f"Explanation({found.run.workload.description} on H100 SXM5 80GB"
+    assert [line.strip() for line in rest] == found.sentences()[:MOST]
+    assert last == f"  ... {len(found.sentences()) - MOST} more of sentences())"
+
+
 def test_the_document_is_finite_and_the_text_is_plain(found: Explanation) -> None:
     document = json.loads(json.dumps(found.document(), allow_nan=False))
     assert document["sentences"] == found.sentences()
@@ -238,6 +246,7 @@ def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     model = load_timing_calibration("shared").model
     found = side_by_side("h100", "a100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model)
     document = found.document()
+    assert repr(found).startswith(f"Comparison({found.sentences()[0]}\n") and "tbt_ms" in found._repr_html_()
     metrics = {row["metric"]: row for row in document["metrics"]}
     low, high = (end / metrics["tbt_ms"]["ratio"] for end in metrics["tbt_ms"]["ratio_80"])
     alone = document["first"]["metrics"]["tbt_ms"]

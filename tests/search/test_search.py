@@ -268,6 +268,15 @@ def test_more_evaluations_go_on_from_the_storage(space, compiled_once, tmp_path)
     assert second.hypervolume >= first.hypervolume
 
 
+def test_a_search_is_shown_by_its_evaluations_and_its_front(space, compiled_once):
+    found = search(space, evaluations=20)
+    first, second, third = repr(found).splitlines()
+    assert first.startswith(f"SearchResult(sampler local, seed 0: 20 evaluations of {space.size:,} designs, ")
+    assert second == f"  {str(found.result).splitlines()[0]}"
+    assert third.endswith("mm2))")
+    assert "<th>decode.tbt_ms</th>" in found._repr_html_()
+
+
 def test_seconds_end_a_search(space, compiled_once):
     found = search(space, seconds=0.5, sampler="random")
     assert 0.5 <= found.seconds < 5

@@ -11,8 +11,8 @@ from dse.errors import InputError
 from dse.hardware.cost import DieCost
 from dse.space import designs
 from dse.space.shipped import shipped_spaces
-from dse.space.space import load_space, space_from_mapping
-from dse.timing.calibration import shipped_calibrations
+from dse.space.space import fingerprint, load_space, space_from_mapping
+from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 
 
 def test_grid_runs_through_the_last_axis_first(small: dict[str, Any]) -> None:
@@ -257,3 +257,18 @@ def test_a_grid_too_large_to_look_through_is_not_judged(small: dict[str, Any]) -
     }
     small["links"]["l2_mib"] = "-boost_clock_mhz - l2_clock_mhz"
     assert space_from_mapping(small, "here", "small").size > 1e9
+
+
+def test_a_space_is_shown_by_what_it_asks(small: dict[str, Any]) -> None:
+    shown = repr(space_from_mapping(small, "here", "small"))
+    assert shown.startswith("Space('small': 45 designs around H100 SXM5 80GB\n")
+    assert "axes: tensor_fma_bf16 (3 values), sm_count (5 values)" in shown
+    assert "min decode.tbt_ms [ms], min die_mm2 [mm2]; 0 constraints" in shown
+    assert len(shown.splitlines()) == 5
+
+
+def test_the_digest_covers_more_than_a_model_shows() -> None:
+    model = load_timing_calibration("h100_sxm").model
+    other = replace(model, errors=replace(model.errors, source="elsewhere"))
+    assert repr(other) == repr(model)
+    assert fingerprint(other) != fingerprint(model)

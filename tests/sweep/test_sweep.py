@@ -357,3 +357,22 @@ def test_what_is_no_workload_or_model_is_refused(answer: Any, workload: Any, mod
 def test_what_is_no_folder_is_refused(quick: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=r"^out = 5 is not accepted; give the path of a folder"):
         sweep(space_from_mapping(quick, "here", "small"), out=5)  # pyright: ignore[reportArgumentType]
+
+
+def test_a_sweep_is_shown_by_its_counts_and_its_front(result: SweepResult) -> None:
+    low, high = result.front["die_mm2"].min(), result.front["die_mm2"].max()
+    first, second = repr(result).splitlines()
+    assert first == f"SweepResult('small': 45 designs, 45 feasible, {len(result.front)} on the front"
+    assert f"die_mm2 {low:.4g} to {high:.4g} mm2)" in second
+    html = result._repr_html_()
+    assert "<th>sm_count</th>" in html and "<th>decode.tbt_ms</th>" in html and "power_w" not in html
+
+
+def test_a_run_is_shown_by_its_metrics() -> None:
+    found = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
+    shown = repr(found)
+    assert shown.startswith("RunResult(GPT-2 XL, decode at 512 tokens of context, batch 8, bf16 on H100 SXM5 80GB\n")
+    assert f"tbt_ms={found.metrics['tbt_ms'][0]:.4g}, " in shown
+    assert f"{len(found.kernels)} kernels; timing model Roofline, calibration uncalibrated)" in shown
+    assert len(repr(found.power)) < 120
+    assert "bound_by" in found._repr_html_()

@@ -1,11 +1,15 @@
 """Kernels checked by hand, and each switch of the model."""
 
+from dataclasses import replace
+
+import jax
 import pytest
 
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.amali import Amali
+from dse.timing.calibration import load_timing_calibration
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.vector import counts_of, vector_operator
@@ -140,3 +144,23 @@ def test_a_partly_filled_wave_shows_as_divergence():
     odd = single(gemm_operator("g", Gemm(128 * 109, 128, 4096)), "hmma_16816 128x128")
     assert cycles(kernel=even)["divergence"] == pytest.approx(0, abs=1)
     assert cycles(kernel=odd)["divergence"] > 0.4 * cycles(kernel=odd)["selected"]
+
+
+def test_a_calibrated_model_is_shown_by_its_calibration_and_switches():
+    model = load_timing_calibration("h100_sxm").model
+    assert repr(model).startswith(
+        "Amali(calibrated_on='h100_sxm', 80 % of times within 0.94 to 1.06 times what it says)"
+    )
+    assert repr(replace(model, with_launch=False)).endswith(", with_launch=False)")
+
+
+def test_a_timing_is_shown_by_its_time_and_the_causes_that_cost_something():
+    gpu = load_gpu(A100)
+    timing = Amali()(GEMM, gpu)
+    assert repr(timing).startswith(
+        f"Timing(microseconds={float(timing.microseconds):.6g}, clock_ghz=1.41, feasible=1, "
+    )
+    assert "interconnect" not in repr(timing) and "selected=" in repr(timing)
+    shown = []
+    jax.make_jaxpr(lambda gpu: shown.append(repr(Amali()(GEMM, gpu))) or gpu)(gpu)
+    assert shown[0].startswith("Timing(clock_ghz=f32[], ")

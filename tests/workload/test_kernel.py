@@ -39,3 +39,11 @@ def test_as_arrays_keeps_the_numbers():
     leaves = zip(jax.tree.leaves(kernel), jax.tree.leaves(kernel.as_arrays()), strict=True)
     assert all(float(a) == pytest.approx(float(b)) for a, b in leaves)
     assert TENSOR_DTYPES[int(kernel.tensor_dtype)] == "bf16"
+
+
+def test_a_kernel_is_shown_in_a_line_alone_and_in_a_batch():
+    operator = gemm_operator("gemm", Gemm(64, 64, 64))
+    kernel = operator.candidates[0].kernel
+    assert f"fma={64**3}, " in repr(kernel) and "\n" not in repr(kernel)
+    assert "ctas=f64[2](numpy), " in repr(Kernel.stack([kernel, kernel]))
+    assert repr(operator).startswith("Operator('gemm': gemm, ")

@@ -225,3 +225,10 @@ def test_results_of_a_csv_have_the_type_of_measured_rows(tmp_path):
         row = SimpleNamespace(m=8192, n=8192, k=64, dtype=dtype, batch=1, notes="")
         assert operator.candidates[0].kernel.result_bytes == 8192 * 8192 * size
         assert product_of(row, lambda *sizes: sizes).out_bytes == 8192 * 8192 * size
+
+
+def test_a_workload_is_shown_by_what_it_runs_and_needs():
+    workload = load_workload("llama3_8b:phase=decode,batch=32,tp=2")
+    first, second = repr(workload).splitlines()
+    assert first == f"Workload('{workload.name}': {workload.description}"
+    assert second.startswith(f"  decode: {len(workload.operators)} operators, ") and "GB on each of 2 GPUs)" in second
