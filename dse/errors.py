@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import Any
 
 
 class DseError(Exception):
@@ -23,3 +24,30 @@ def accepted(name: str, candidates: Iterable[str], most: int = 12) -> str:
         return f"did you mean {' or '.join(repr(n) for n in near)}?"
     shown = ", ".join(names[:most])
     return f"accepted are: {shown}" + (f", ... ({len(names)} in all)" if len(names) > most else "")
+
+
+LONGEST = 80
+"""Most characters of a value that an error sentence repeats."""
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error sentence repeats it: its repr in one line, cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def expect(name: str, value: Any, kinds: Any, remedy: str) -> None:
+    """Raise InputError where the argument ``name`` is of none of ``kinds`` (as isinstance takes them).
+
+    ``remedy`` says what would be accepted, as "give the path of a folder".
+    """
+    if not isinstance(value, kinds):
+        raise InputError(f"{name} = {shown(value)} is not accepted; {remedy}")
+
+
+def expect_one_of(name: str, value: Any, candidates: Iterable[str]) -> None:
+    """Raise InputError where the argument ``name`` is none of the names that are accepted."""
+    names = list(candidates)
+    expect(name, value, str, accepted("", names))
+    if value not in names:
+        raise InputError(f"{name} = {value!r} is not accepted; {accepted(value, names)}")

@@ -1,10 +1,15 @@
 """The record of what a GPU is: every attribute an array, so that one GPU and a million GPUs are the same class."""
 
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
 from dse.brief import brief
+from dse.errors import InputError, accepted, expect
 from dse.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
 
 SHOWN = ("sm_count", "boost_clock_mhz", "tensor_fma_bf16", "l2_mib", "dram_gb", "dram_bandwidth_gbs", "tdp_w")
@@ -89,8 +94,18 @@ class Gpu(eqx.Module):
         return brief(self, {name: getattr(self, name) for name in SHOWN})
 
     @classmethod
-    def from_numbers(cls, numbers: dict[str, float]) -> "Gpu":
-        """Return the record of plain numbers (choices already encoded), in JAX's default float type."""
+    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Gpu":
+        """Return the record of plain numbers (choices already encoded), in JAX's default float type.
+
+        Raises InputError where an attribute is missing or there is none of a name.
+        """
+        expect("numbers", numbers, Mapping, "give the number of every attribute by its name")
+        names = [f.name for f in fields(cls)]
+        for name in numbers:
+            if name not in names:
+                raise InputError(f"numbers: {name!r} is not an attribute of a GPU; {accepted(str(name), names)}")
+        if missing := [name for name in names if name not in numbers]:
+            raise InputError(f"numbers: {', '.join(missing[:3])} missing ({len(missing)} in all); give every attribute")
         return cls(**{name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
 
     @property

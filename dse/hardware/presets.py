@@ -1,5 +1,6 @@
 """GPU sheets: every attribute of a GPU with its source, from the shipped tables or from a user's TOML."""
 
+import os
 import re
 from dataclasses import dataclass, replace
 from functools import cache
@@ -7,7 +8,7 @@ from math import isclose, isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.errors import InputError, accepted
+from dse.errors import InputError, accepted, expect, shown
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 from dse.tables import read_table
@@ -205,6 +206,7 @@ def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
 
     ``where`` opens the sentence about a name that means no GPU.
     """
+    expect(where, name_or_path, (str, os.PathLike), "give the name of a GPU, as 'h100_sxm', or the path of a GPU TOML")
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return gpu_from_mapping(read_toml(path), str(path), path.stem)
@@ -225,7 +227,7 @@ def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet
     if isinstance(gpu, str | Path):
         return load_sheet(gpu, where)
     if not all(hasattr(gpu, name) for name in gpu_schema()):
-        raise InputError(f"{where}: {type(gpu).__name__} is no GPU; give a name, a path, or the record of one")
+        raise InputError(f"{where} = {shown(gpu)} is not accepted; give a name, a path, or the record of a GPU")
     numbers = {name: _of_record(attr, getattr(gpu, name), where) for name, attr in gpu_schema().items()}
     entries = {name: Entry(gpu_schema()[name], value, "a record", "user") for name, value in numbers.items()}
     sheet = _consistent(GpuSheet("record", "GPU of a record", entries), {}, where)
@@ -247,8 +249,8 @@ def _of_record(attr: Attribute, value: Any, where: str) -> float:
     slack = ROUNDING * max(abs(attr.low), abs(attr.high))
     within = attr.low - slack <= number <= attr.high + slack  # not nan
     if not within or ((attr.choices or attr.type == "bool") and number != int(number)):
-        shown = repr(value) if isnan(number) else f"{number:g}"
-        raise InputError(f"{where}: {attr.name} = {shown} is not accepted; give {attr.record_text}")
+        text = shown(value) if isnan(number) else f"{number:g}"
+        raise InputError(f"{where}: {attr.name} = {text} is not accepted; give {attr.record_text}")
     return number
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, accepted
+from dse.errors import InputError, accepted, shown
 from dse.power.board import BoardPower
 from dse.power.calibration import calibrated_board
 
@@ -35,10 +35,15 @@ def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
     )
     known = {"model": str, "limit": bool, "calibration": str}
     if not isinstance(table, dict) or any(not isinstance(v, known.get(k, ())) for k, v in table.items()):
-        raise InputError(f"{where}: {spec!r} is not accepted; {form}")
+        raise InputError(f"{where}: {shown(spec)} is not accepted; {form}")
     name = table.get("model", "board")
     if name not in POWER_MODELS:
         raise InputError(f"{where}: no power model is called {name!r}; {accepted(name, POWER_MODELS)}")
     calibration = table.get("calibration")
     model = POWER_MODELS[name]() if calibration is None else calibrated_board(folder / calibration)
     return PowerChoice(model, bool(table.get("limit", True)))
+
+
+def power_of(power: str | PowerChoice | None) -> PowerChoice:
+    """Return a choice of a power model: as given, by its name, or the board's; raises InputError where it is none."""
+    return power if isinstance(power, PowerChoice) else power_choice("board" if power is None else power, "power")

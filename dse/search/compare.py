@@ -10,7 +10,7 @@ import pandas as pd
 from dse.brief import block, some_of, with_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.power.models import PowerChoice, power_choice
+from dse.power.models import PowerChoice, power_of
 from dse.search.explain import Explanation, explained, load_for, records
 from dse.search.moved import SMALLEST, by_effect
 from dse.search.names import METRIC_WORDS, after_number, percent, words
@@ -96,7 +96,7 @@ def compare(
     against: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
     model: str | TimingModel | None = None,
-    power: PowerChoice | None = None,
+    power: str | PowerChoice | None = None,
 ) -> Comparison:
     """Return a design and another one side by side (names, paths or records); InputError where one cannot run.
 
@@ -107,7 +107,7 @@ def compare(
     differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
     swapped = {name: numbers[0] | {name: numbers[1][name]} for name in differ}
     model = model_of(model, workload, *sheets)
-    power = power or power_choice("board", "power")
+    power = power_of(power)
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped.values(), model.library)
     runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
     near = Neighbourhood(loaded, model, power)

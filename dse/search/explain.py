@@ -17,7 +17,7 @@ import pandas as pd
 from dse.brief import block, some_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.power.models import PowerChoice, power_choice
+from dse.power.models import PowerChoice, power_of
 from dse.search.moved import SMALLEST, Trial, moved_table, sentence
 from dse.search.moves import Move, moves, quantities
 from dse.search.names import words
@@ -104,7 +104,7 @@ def explain(
     gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
     model: str | TimingModel | None = None,
-    power: PowerChoice | None = None,
+    power: str | PowerChoice | None = None,
 ) -> Explanation:
     """Return the explanation of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
@@ -113,7 +113,7 @@ def explain(
     sheet = sheet_of(gpu)
     model = model_of(model, workload, sheet)
     loaded = workload if isinstance(workload, Workload) else load_for([sheet], workload, library=model.library)
-    return explained(sheet, loaded, model, power or power_choice("board", "power"))
+    return explained(sheet, loaded, model, power_of(power))
 
 
 def load_for(

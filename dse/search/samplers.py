@@ -2,7 +2,7 @@
 
 import importlib.util
 
-from dse.errors import InputError, accepted
+from dse.errors import InputError, accepted, expect
 from dse.search.generations import LOCAL, GenerationStudy, generation_sizes
 from dse.search.optuna_side import CHOICES, open_storage
 from dse.search.trials import DesignStudy
@@ -15,6 +15,7 @@ Searching = GenerationStudy | DesignStudy
 
 def check_sampler(name: str) -> None:
     """Refuse a sampler that does not exist or cannot run here; raises InputError."""
+    expect("sampler", name, str, accepted("", SAMPLERS))
     if name not in SAMPLERS:
         raise InputError(f"--sampler {name!r} is not known; {accepted(name, SAMPLERS)}")
     if name == "gp" and importlib.util.find_spec("torch") is None:

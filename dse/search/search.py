@@ -15,14 +15,14 @@ import pandas as pd
 import pyarrow as pa
 
 from dse.brief import block, with_table
-from dse.errors import InputError
+from dse.errors import InputError, expect, shown
 from dse.search.batch import BatchModel, EvaluatedDesigns
 from dse.search.gradient import Refinement
 from dse.search.gradient import refine as refine_front
 from dse.search.pareto import knees
 from dse.search.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
-from dse.space.space import Space, load_space
+from dse.space.space import Space, space_of
 from dse.sweep.pareto import REFERENCE
 from dse.sweep.record import write_record
 from dse.sweep.result import SweepResult
@@ -144,11 +144,14 @@ def search(
     check_sampler(sampler)
     evaluations, seconds = _budget(evaluations, seconds)
     seed = _whole("seed", seed, 0)
-    space = space if isinstance(space, Space) else load_space(space)
+    space = space_of(space)
+    expect("storage", storage, str | None, "give journal:PATH, grpc://host:port or an SQL URL")
+    expect("refine", refine, bool, "give True or False")
+    expect("progress", progress, Callable | None, "give a function that takes evaluations, members and hypervolume")
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)
     with _into(out, space.name) as folder:
-        url = storage or (f"journal:{folder / 'search.journal'}" if folder else None)
+        url = f"journal:{folder / 'search.journal'}" if storage is None and folder else storage
         study = make_study(space, url, sampler, seed, evaluations or MOST)
         if folder is not None:
             discard_record(folder)
@@ -180,15 +183,15 @@ def _into(out: str | Path | None, name: str) -> Iterator[Path | None]:
 
 
 def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:
-    if seconds is not None and not (isinstance(seconds, Real) and 0 < seconds < 1e9):
-        raise InputError(f"--seconds {seconds!r} is not accepted; give a number above 0")
+    if seconds is not None and (isinstance(seconds, bool) or not (isinstance(seconds, Real) and 0 < seconds < 1e9)):
+        raise InputError(f"--seconds {shown(seconds)} is not accepted; give a number above 0")
     return None if evaluations is None else _whole("evaluations", evaluations, 1), seconds
 
 
 def _whole(option: str, value: Any, least: int) -> int:
     """Return the value of an option as a whole number; raises InputError where it is none, or below ``least``."""
-    if not isinstance(value, Integral) or value < least:
-        raise InputError(f"--{option} {value!r} is not accepted; give a whole number of at least {least}")
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"--{option} {shown(value)} is not accepted; give a whole number of at least {least}")
     return int(value)
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import numpy as np
 
 import dse
 from dse.brief import block
-from dse.errors import InputError, accepted
+from dse.errors import InputError, accepted, expect
 from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
 from dse.hardware.schema import attribute, gpu_schema
@@ -156,8 +157,15 @@ _KEYS = {
 
 def load_space(path: str | Path) -> Space:
     """Return the space of a TOML file, or the shipped one of a name; InputError names file, key, value and remedy."""
+    expect("space", path, (str, os.PathLike), "give the path of a space TOML, or the name of a shipped space")
     path = find_space(str(path))
     return space_from_mapping(read_toml(path), str(path), path.stem, path.parent)
+
+
+def space_of(space: Space | str | Path) -> Space:
+    """Return a space as it is, or that of :func:`load_space`; raises InputError."""
+    expect("space", space, (Space, str, os.PathLike), "give a path, the name of a shipped space, or a loaded space")
+    return space if isinstance(space, Space) else load_space(space)
 
 
 def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: Path = Path()) -> Space:

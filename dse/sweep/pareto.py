@@ -1,25 +1,37 @@
 """Pareto fronts: the non-dominated designs of a set, exact, with ties kept; a front's box, and what lies far apart."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import moocore
 import numpy as np
 
+from dse.errors import InputError, shown
 from dse.loops import njit
 
 
 def pareto_mask(costs: np.ndarray) -> np.ndarray:
     """Return which rows of ``costs`` (shape (designs, objectives), all to be minimised) no other row dominates.
 
-    A row dominates another when it is nowhere worse and somewhere better; equal rows are all kept. Raises ValueError
-    on NaN, which would silently remove valid rows, and on infinity.
+    A row dominates another when it is nowhere worse and somewhere better; equal rows are all kept. Raises InputError
+    on what is no such array, and ValueError on NaN, which would silently remove valid rows, and on infinity.
     """
-    costs = np.ascontiguousarray(costs, dtype=np.float64)
+    costs = _as_costs(costs)
     if not np.isfinite(costs).all():
         raise ValueError("costs hold NaN or infinity; leave infeasible designs out")
     if len(costs) == 0:
         return np.zeros(0, dtype=bool)
     return np.asarray(moocore.is_nondominated(costs, keep_weakly=True))
+
+
+def _as_costs(costs: Any) -> np.ndarray:
+    try:
+        found = np.ascontiguousarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.zeros(())
+    if found.ndim != 2 and found.shape != (0,):
+        raise InputError(f"costs = {shown(costs)} is not accepted; give an array of shape (designs, objectives)")
+    return found
 
 
 KILLERS = 16

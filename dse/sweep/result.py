@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.brief import block, with_table
-from dse.errors import InputError
+from dse.errors import InputError, expect, expect_one_of
 from dse.space.space import Space
 from dse.sweep.store import reading
 from dse.sweep.trust import objective_trust
@@ -78,15 +78,19 @@ class SweepResult:
     def points(self, columns: list[str] | None = None) -> pd.DataFrame:
         """Return every design (or only ``columns`` of each), a row a design in grid order.
 
-        Raises InputError where they were not kept.
+        Raises InputError where they were not kept, or have no such column.
         """
         if self.keep == "front":
             raise InputError(f"{self.space.name}: only the front was kept; sweep with --keep all for every design")
+        expect("columns", columns, list | tuple | pd.Index | None, "give a list of names, as ['die_mm2']")
+        columns = None if columns is None else list(columns)
         if self.table is not None:
+            _refuse_unknown(columns, self.table.schema)
             return (self.table.select(columns) if columns else self.table).to_pandas()
         assert self.folder is not None
         path = self.folder / "points.parquet"
         with reading(path, "sweep or search again"):
+            _refuse_unknown(columns, pq.read_schema(path))
             return pq.read_table(path, columns=columns).to_pandas()
 
     @property
@@ -124,6 +128,11 @@ class SweepResult:
                  "source": "; ".join(filter(None, (u.source, trust.scope)))}
             for name, trust in found.items()
         }  # fmt: skip
+
+
+def _refuse_unknown(columns: list[str] | None, schema: pa.Schema) -> None:
+    for name in columns or ():
+        expect_one_of("column", name, schema.names)
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from dse.brief import block, with_table
-from dse.errors import InputError
+from dse.errors import InputError, expect, expect_one_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.cap import NO_LOWER, SLOWEST
-from dse.power.models import PowerChoice, power_choice
+from dse.power.models import PowerChoice, power_of
 from dse.power.sequence import LaunchSequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.sweep.launches import Launches, Settled, chosen_of, judge_candidates, settle
@@ -68,14 +68,19 @@ class RunResult:
         return self.model.calibration
 
     def stack(self, phase: str) -> dict[str, float]:
-        """Return the stack of a phase [ms], causes that cost nothing left out."""
+        """Return the stack of a phase [ms], causes that cost nothing left out; InputError where it is none of them."""
+        expect_one_of("phase", phase, [p.name for p in self.workload.phases])
         rows = self.kernels[self.kernels["phase"] == phase]
         sums = {cause: float(rows[f"{cause}_ms"].sum()) for cause in CAUSES}
         sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
         return {cause: value for cause, value in sums.items() if value > 0}
 
     def trust(self, metric: str) -> Trust:
-        """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error."""
+        """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error.
+
+        Raises InputError where ``metric`` is none of ``metrics``.
+        """
+        expect_one_of("metric", metric, self.metrics)
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
         return run_trust(metric, self.workload, self.model, self.power.model, self.gpu, most)
 
@@ -126,7 +131,7 @@ def run(
     """
     sheet = sheet_of(gpu)
     model = model_of(model, workload, sheet)
-    power = power if isinstance(power, PowerChoice) else power_choice(power or "board", "power")
+    power = power_of(power)
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)
@@ -152,14 +157,11 @@ def run(
 def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:
     """Return the timing model for GPUs: as given, by its name, or by default; InputError where it or the workload is
     none."""
-    if not isinstance(workload, str | Path | Workload):
-        raise InputError(f"workload = {workload!r} is not accepted; {FORMS}, or a loaded workload")
+    expect("workload", workload, str | Path | Workload, f"{FORMS}, or a loaded workload")
     if isinstance(model, str):
         return timing_model(model, "model")
-    if model is not None and not isinstance(model, TimingModel):
-        raise InputError(
-            f"model = {model!r} is not accepted; give one of {', '.join(TIMING_MODELS)}, or a model as dse.Amali()"
-        )
+    remedy = f"give one of {', '.join(TIMING_MODELS)}, or a model as dse.Amali()"
+    expect("model", model, TimingModel | None, remedy)
     return model or default_model(sheets, workload)
 
 

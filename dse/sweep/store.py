@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dse.errors import InputError
+from dse.errors import InputError, expect
 from dse.files import PARTIAL, write_bytes
 from dse.space.space import Space
 
@@ -52,8 +52,7 @@ def results_in(out: str | Path) -> Iterator[Path]:
 
 def _folder(out: str | Path) -> Path:
     """``out`` as a path; raises InputError where it is none."""
-    if not isinstance(out, str | os.PathLike):
-        raise InputError(f"out = {out!r} is not accepted; give the path of a folder")
+    expect("out", out, (str, os.PathLike), "give the path of a folder")
     return Path(out)
 
 

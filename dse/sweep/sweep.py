@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from dse.errors import InputError
+from dse.errors import InputError, expect
 from dse.space import designs
-from dse.space.space import Space, load_space
+from dse.space.space import Space, space_of
 from dse.sweep.estimate import BYTES_PER_CELL, ON_DISK_LIMIT
 from dse.sweep.evaluate import result_columns
 from dse.sweep.fold import Fold
@@ -63,7 +63,9 @@ def sweep(
     or a cluster object of Dask's. The result does not depend on any of resume, cluster, threads and devices.
     Raises InputError.
     """
-    space = space if isinstance(space, Space) else load_space(space)
+    space = space_of(space)
+    expect("progress", progress, Callable | None, "give a function that takes the number of designs done")
+    expect("resume", resume, bool, "give True or False")
     keep = _kept(space, keep, out is not None)
     if cluster is not None:
         from dse.sweep.cluster import check_cluster
@@ -82,6 +84,7 @@ def sweep(
 
 def _kept(space: Space, keep: str | None, on_disk: bool) -> str:
     """Return what is kept of a space's designs; raises InputError where all are wanted and do not fit."""
+    expect("keep", keep, str | None, f"give {' or '.join(KEEP)}")
     if keep not in (None, *KEEP):
         raise InputError(f"--keep {keep} is not accepted; give {' or '.join(KEEP)}")
     limit = ON_DISK_LIMIT if on_disk else IN_MEMORY_LIMIT

@@ -37,7 +37,7 @@ from dse.timing.schedule import rounds
 from dse.timing.scoreboard import Lone
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
-from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
 from dse.timing.traced import Segmented, View, Warp, designs_shape, has_tensor_types, timed, trace_clock, view, warp
 from dse.uncertainty import SHARE, Uncertainty
 from dse.workload.kernel import Interval, Kernel
@@ -86,7 +86,8 @@ class Amali(TimingModel):
         return f"Amali({', '.join(told)})"
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        """Return the cycles by cause of one kernel on one GPU (scalars); InputError where they are no records."""
+        expect_records(kernel, gpu)
         return self._of(kernel.implementation)._generated(kernel, gpu)
 
     def _of(self, implementation: Any) -> "Amali":

@@ -11,7 +11,7 @@ from dse.timing.links import link_cycles
 from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
-from dse.timing.timing import Timing, TimingModel, kernel_clock
+from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
 from dse.timing.traced import designs_shape, has_tensor_types, trace_clock, view
 from dse.workload.kernel import Kernel
 from dse.workload.traced import TracedKernel
@@ -27,7 +27,8 @@ class Roofline(TimingModel):
     launch: LaunchLatency = eqx.field(default_factory=LaunchLatency)
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of one kernel on one GPU (scalars)."""
+        """Return the cycles by cause of one kernel on one GPU (scalars); InputError where they are no records."""
+        expect_records(kernel, gpu)
         clock = kernel_clock(kernel, gpu)
         mem = memory(kernel, gpu, clock, latency_is_total=False)
         tensor = tensor_rate(kernel, gpu) * gpu.subcores_per_sm

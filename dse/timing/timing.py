@@ -12,7 +12,7 @@ from jax import Array
 from jax.core import Tracer
 
 from dse.brief import brief
-from dse.errors import InputError
+from dse.errors import InputError, expect
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.numerics import INFEASIBLE
@@ -164,6 +164,12 @@ class TimingModel(eqx.Module):
     def uncertainty(self) -> Uncertainty | None:
         """How far off a time may be; None where no calibration says so."""
         return None
+
+
+def expect_records(kernel: Any, gpu: Any) -> None:
+    """Raise InputError where a model is not called with the records of a kernel and a GPU."""
+    expect("kernel", kernel, Kernel, "give the record of a kernel; dse.run times a workload")
+    expect("gpu", gpu, Gpu, "give a record, as load_gpu('h100_sxm')")
 
 
 def kernel_clock(kernel: Kernel, gpu: Gpu) -> Array:

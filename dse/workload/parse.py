@@ -1,13 +1,14 @@
 """Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
 
 import csv
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from dse.csv_table import refuse_capitals, refuse_separators
-from dse.errors import InputError, accepted
+from dse.errors import InputError, accepted, expect
 from dse.hardware.presets import GpuSheet
 from dse.toml_file import read_toml
 from dse.workload.attention_library import attention_libraries
@@ -55,6 +56,9 @@ def load_workload(
     candidates to GPUs that matter; ``gpus`` are those that are named where none of them computes in a data type. Raises
     InputError naming what is wrong and what would be accepted.
     """
+    expect("workload", text, (str, os.PathLike), FORMS)
+    expect("target", target, Target | None, "give a dse.workload.target.Target, or leave it out for every GPU")
+    expect("name", name, str | None, "give a text")
     text = str(text)
     try:
         return _checked(_loaded(text, target), name)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.presets import load_gpu, preset_sheet
@@ -57,3 +58,16 @@ def test_a_gpu_is_shown_by_what_tells_it_apart_alone_and_in_a_batch():
     assert repr(gpu).startswith("Gpu(sm_count=132, boost_clock_mhz=1980, tensor_fma_bf16=512, l2_mib=50, ")
     batch = repr(jax.tree.map(lambda x: jnp.stack([x, x]), gpu))
     assert "sm_count=f32[2]" in batch and "\n" not in batch
+
+
+@pytest.mark.parametrize(
+    ("numbers", "sentence"),
+    [
+        (5, "numbers = 5 is not accepted; give the number of every attribute"),
+        ({"sm_coun": 132}, "numbers: 'sm_coun' is not an attribute of a GPU; did you mean 'sm_count'"),
+        ({"sm_count": 132}, "numbers: compute_capability, .* missing"),
+    ],
+)
+def test_numbers_that_make_no_gpu_are_refused(numbers, sentence):
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        Gpu.from_numbers(numbers)

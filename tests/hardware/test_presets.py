@@ -86,7 +86,7 @@ def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
     for name, (value, sentence) in wrong.items():
         with pytest.raises(InputError, match=sentence):
             sheet_of(replace(load_gpu("h100_sxm"), **{name: value}))
-    with pytest.raises(InputError, match="GPU: int is no GPU; give a name"):
+    with pytest.raises(InputError, match=r"^GPU = 3 is not accepted; give a name, a path"):
         sheet_of(3)  # pyright: ignore[reportArgumentType]
 
 
@@ -180,3 +180,11 @@ def test_a_sheet_is_shown_in_a_line():
     assert repr(preset_sheet("h100_sxm")) == f"GpuSheet('h100_sxm': H100 SXM5 80GB, {len(gpu_schema())} attributes)"
     mine = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 96}, "here", "mine")
     assert repr(mine).startswith("GpuSheet('mine': H100 SXM5 80GB, changed, from h100_sxm, ")
+
+
+@pytest.mark.parametrize("value", [None, 5, b"h100_sxm", ["h100_sxm"]])
+def test_what_is_neither_a_name_nor_a_path_is_refused(value):
+    with pytest.raises(
+        InputError, match=r"^GPU = .* is not accepted; give the name of a GPU, as 'h100_sxm', or the path"
+    ):
+        load_gpu(value)

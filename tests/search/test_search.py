@@ -331,11 +331,19 @@ def test_bad_input_is_a_sentence(small, write_space, tmp_path, capsys, arguments
         ({"seconds": "a"}, "--seconds 'a' is not accepted; give a number above 0"),
         ({"seconds": float("nan")}, "--seconds nan is not accepted"),
         ({"out": 5}, "out = 5 is not accepted; give the path of a folder"),
+        ({"seed": True}, "--seed True is not accepted; give a whole number of at least 0"),
+        ({"seed": -1}, "--seed -1 is not accepted; give a whole number of at least 0"),
+        ({"space": 7}, "space = 7 is not accepted; give a path, the name of a shipped space, or a loaded space"),
+        ({"sampler": 5}, "sampler = 5 is not accepted; accepted are: gp, local, "),
+        ({"storage": 5}, "storage = 5 is not accepted; give journal:PATH"),
+        ({"storage": ""}, "--storage '' is not a storage; give journal:PATH"),
+        ({"refine": "yes"}, "refine = 'yes' is not accepted; give True or False"),
+        ({"progress": "yes"}, "progress = 'yes' is not accepted; give a function"),
     ],
 )
 def test_options_of_another_type_are_refused(space, option, sentence):
     with pytest.raises(InputError, match=f"^{sentence}"):
-        search(space, **{"evaluations": 20} | option)
+        search(**{"space": space, "evaluations": 20} | option)
 
 
 def test_a_file_that_is_no_journal_is_refused_and_left_alone(small, write_space, tmp_path, capsys):

@@ -272,3 +272,9 @@ def test_the_digest_covers_more_than_a_model_shows() -> None:
     other = replace(model, errors=replace(model.errors, source="elsewhere"))
     assert repr(other) == repr(model)
     assert fingerprint(other) != fingerprint(model)
+
+
+@pytest.mark.parametrize("value", [None, 3, b"edge_75w"])
+def test_what_is_neither_a_name_nor_a_path_of_a_space_is_refused(value: Any) -> None:
+    with pytest.raises(InputError, match=r"^space = .* is not accepted; give the path of a space TOML, or the name"):
+        load_space(value)

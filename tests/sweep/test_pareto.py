@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from dse.errors import InputError
 from dse.sweep.pareto import FrontBuilder, pareto_mask, spread
 
 
@@ -85,3 +86,11 @@ def test_spread_does_not_depend_on_how_a_goal_is_written() -> None:
 def test_spread_names_no_row_twice() -> None:
     assert spread(np.ones((5, 1)), 3).tolist() == [0, 1, 2]
     assert len(set(spread(np.repeat(np.eye(2), 30, axis=0), 20).tolist())) == 20
+
+
+@pytest.mark.parametrize("costs", [None, "front", [1.0, 2.0], np.zeros((2, 2, 2)), [[1.0], [1.0, 2.0]]])
+def test_what_is_no_table_of_numbers_is_refused(costs):
+    with pytest.raises(
+        InputError, match=r"^costs = .* is not accepted; give an array of shape \(designs, objectives\)"
+    ):
+        pareto_mask(costs)

@@ -1,11 +1,13 @@
 """The sweep as a whole: every design, the front, the files, and why a design cannot be had."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -376,3 +378,43 @@ def test_a_run_is_shown_by_its_metrics() -> None:
     assert f"{len(found.kernels)} kernels; timing model Roofline, calibration uncalibrated)" in shown
     assert len(repr(found.power)) < 120
     assert "bound_by" in found._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"space": 7}, "space = 7 is not accepted; give a path, the name of a shipped space, or a loaded space"),
+        ({"keep": 3}, "keep = 3 is not accepted; give all or front"),
+        ({"progress": "yes"}, "progress = 'yes' is not accepted; give a function"),
+        ({"resume": "yes"}, "resume = 'yes' is not accepted; give True or False"),
+    ],
+)
+def test_options_of_another_type_are_refused(quick: dict[str, Any], option: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        sweep(**{"space": space_from_mapping(quick, "here", "small")} | option)
+
+
+@pytest.mark.parametrize("kept", ["in memory", "in a folder"])
+def test_columns_that_are_not_there_are_refused(result: SweepResult, kept: str) -> None:
+    points = (replace(result, table=pa.Table.from_pandas(result.points())) if kept == "in memory" else result).points
+    assert list(points(pd.Index(["die_mm2"]))) == list(points(["die_mm2"])) == ["die_mm2"]  # pyright: ignore
+    with pytest.raises(InputError, match=r"^columns = 'die_mm2' is not accepted; give a list of names"):
+        points("die_mm2")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"^column = 'die_mm3' is not accepted; did you mean 'die_mm2'"):
+        points(["die_mm3"])
+
+
+def test_phases_and_metrics_that_a_run_has_not_are_refused() -> None:
+    found = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
+    with pytest.raises(InputError, match=r"^phase = 'prefill' is not accepted; accepted are: decode"):
+        found.stack("prefill")
+    with pytest.raises(InputError, match=r"^metric = 'tbt' is not accepted; did you mean 'tbt_ms'"):
+        found.trust("tbt")
+
+
+@pytest.mark.parametrize("answer", [run, explain])
+def test_a_power_model_is_given_by_its_name(answer: Any) -> None:
+    workload = "gpt2_xl:phase=decode,batch=8,context=512"
+    answer("h100_sxm", workload, "roofline", "board")
+    with pytest.raises(InputError, match=r"^power: 5 is not accepted; give power = "):
+        answer("h100_sxm", workload, "roofline", 5)

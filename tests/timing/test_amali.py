@@ -5,11 +5,13 @@ from dataclasses import replace
 import jax
 import pytest
 
+from dse.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
+from dse.timing.roofline import Roofline
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.vector import counts_of, vector_operator
@@ -164,3 +166,11 @@ def test_a_timing_is_shown_by_its_time_and_the_causes_that_cost_something():
     shown = []
     jax.make_jaxpr(lambda gpu: shown.append(repr(Amali()(GEMM, gpu))) or gpu)(gpu)
     assert shown[0].startswith("Timing(clock_ghz=f32[], ")
+
+
+@pytest.mark.parametrize("model", [Amali(), Roofline()])
+def test_what_is_no_record_is_not_timed(model):
+    with pytest.raises(InputError, match=r"^kernel = 'gemm' is not accepted; give the record of a kernel"):
+        model("gemm", load_gpu(A100))
+    with pytest.raises(InputError, match=r"^gpu = 'a100_sxm_80gb' is not accepted; give a record"):
+        model(GEMM, A100)

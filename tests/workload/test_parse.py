@@ -232,3 +232,17 @@ def test_a_workload_is_shown_by_what_it_runs_and_needs():
     first, second = repr(workload).splitlines()
     assert first == f"Workload('{workload.name}': {workload.description}"
     assert second.startswith(f"  decode: {len(workload.operators)} operators, ") and "GB on each of 2 GPUs)" in second
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((5,), "workload = 5 is not accepted; give a network with its settings"),
+        ((None,), "workload = None is not accepted"),
+        (("gpt2_xl", "h100_sxm"), "target = 'h100_sxm' is not accepted; give a dse.workload.target.Target"),
+        (("gpt2_xl", None, 5), "name = 5 is not accepted; give a text"),
+    ],
+)
+def test_arguments_of_another_type_are_refused(arguments, sentence):
+    with pytest.raises(InputError, match=f"^{sentence}"):
+        load_workload(*arguments)
