@@ -55,4 +55,4 @@ def _culprit(workload: Workload, judged: Judged, design: int, metric: str, promi
 
 
 def _label(workload: Workload, k: int, candidate: int) -> str:
-    return workload.operators[k].candidates[candidate - workload.slices[k].start].label
+    return workload.candidate(k, candidate).label

@@ -73,9 +73,11 @@ class Neighbourhood:
 
     def prepare(self, gpu: Mapping[str, float]) -> None:
         """Compile what :meth:`evaluate` and :meth:`elasticities` need, side by side."""
-        first = np.array([part.start for part in self.workload.slices])
         with threads(2) as pool:
-            parts = [pool.submit(self.evaluate, [gpu]), pool.submit(self.elasticities, gpu, NUMERIC[:1], first)]
+            parts = [
+                pool.submit(self.evaluate, [gpu]),
+                pool.submit(self.elasticities, gpu, NUMERIC[:1], self.workload.starts),
+            ]
             for part in parts:
                 part.result()
 

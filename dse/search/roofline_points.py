@@ -45,7 +45,7 @@ def roofline_points(sheet: GpuSheet, workload: Workload, judged: Judged) -> pd.D
 def _counts(sheet: GpuSheet, workload: Workload, k: int, judged: Judged) -> dict[str, Any]:
     """FLOP, bytes and seconds of all repeats of an operator, and the seconds that its FLOP would take at the peak."""
     operator = workload.operators[k]
-    kernel = operator.candidates[int(judged.chosen[0, k]) - workload.slices[k].start].kernel
+    kernel = workload.candidate(k, int(judged.chosen[0, k])).kernel
     unit, dtype = _unit(kernel)
     flop = 2.0 * float(kernel.fma) * operator.repeats
     return {

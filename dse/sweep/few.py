@@ -59,7 +59,7 @@ class Fastest:
     def __init__(self, model: TimingModel, workload: Workload) -> None:
         self._model, self._count = model.anonymous(), workload.candidate_count
         self._kernels = filled_up(workload.kernels, CANDIDATES)
-        self._starts = np.array([part.start for part in workload.slices])
+        self._starts = workload.starts
 
     def __call__(self, gpus: Gpu) -> tuple[np.ndarray, np.ndarray]:
         times = np.asarray(_times(self._model, self._kernels, gpus))[:, : self._count]

@@ -235,7 +235,7 @@ def _row(
         "kernel": operator.name,
         "class": operator.kind,
         "shape": operator.shape,
-        "implementation": operator.candidates[best[k] - workload.slices[k].start].label,
+        "implementation": workload.candidate(k, best[k]).label,
         "repeats": operator.repeats,
         "cycles": float(held.cycles),
         "time_us": total,

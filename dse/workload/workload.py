@@ -11,7 +11,7 @@ from dse.brief import block
 from dse.units import GIGA
 from dse.workload.engine import Engine, Host
 from dse.workload.kernel import Kernel
-from dse.workload.operator import Operator
+from dse.workload.operator import Candidate, Operator
 from dse.workload.traced import TracedKernel
 
 
@@ -99,6 +99,15 @@ class Workload:
         """Where each operator's candidates stand in ``kernels``."""
         ends = np.cumsum([len(o.candidates) for o in self.operators]).tolist()
         return tuple(slice(a, b) for a, b in zip([0, *ends[:-1]], ends, strict=True))
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each operator's candidates begin in ``kernels``, (operators,)."""
+        return np.array([part.start for part in self.slices])
+
+    def candidate(self, operator: int, place: int) -> Candidate:
+        """Return the candidate of an operator that stands at ``place`` in ``kernels``."""
+        return self.operators[operator].candidates[place - self.slices[operator].start]
 
     def phase_repeats(self, phase: str) -> np.ndarray:
         """How often each operator runs in one run of ``phase``; 0 for operators of other phases."""
