@@ -148,7 +148,10 @@ UNROLLED = 96
 
 
 def _fastest(times: Array, first: float) -> tuple[Array, Array]:
-    """Return the number of the fastest row, counted from ``first``, and its time."""
+    """Return the number of the fastest row, counted from ``first``, and its time.
+
+    :func:`dse.workload.operator.fastest` inside a program, of one operator whose candidates are rows.
+    """
     if len(times) > UNROLLED:
         best = jnp.min(times, axis=0)
         number = first + jnp.arange(len(times), dtype=times.dtype)[:, None]
@@ -208,8 +211,7 @@ def _picked(workload: Workload, chosen: Array) -> Kernel:
     Gathering a field costs as much as ten terms of a model, so what the candidates of an operator share is not
     gathered, (operators,), nor what all kernels share, ().
     """
-    starts = np.array([part.start for part in workload.slices])
-    starts = np.pad(starts, (0, chosen.shape[1] - len(starts)), mode="edge")
+    starts = np.pad(workload.starts, (0, chosen.shape[1] - len(workload.operators)), mode="edge")
 
     def pick(values: np.ndarray) -> Any:
         values = np.asarray(values, float_type())

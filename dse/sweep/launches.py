@@ -22,10 +22,10 @@ from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.sweep.candidates import EQUAL, judge_kernel, told
 from dse.sweep.phases import Chores, chores
+from dse.timing.chosen import fastest_of
 from dse.timing.occupancy import waves
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
-from dse.workload.operator import fastest
 from dse.workload.traced import TracedKernel
 from dse.workload.workload import Workload
 
@@ -97,9 +97,7 @@ def _grid(kernel: Kernel | TracedKernel, gpu: Gpu) -> tuple[Array, Array]:
 def chosen_of(workload: Workload, candidates: Launches) -> np.ndarray:
     """Return the candidate that runs fastest of each operator, counted through the workload, as a sweep chooses; the
     operator's first where none runs."""
-    timing = candidates.timing
-    time = np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf)
-    return fastest(time, np.array([part.start for part in workload.slices]), EQUAL)
+    return fastest_of(candidates.timing, workload.starts, EQUAL)
 
 
 def settle(power: PowerChoice, workload: Workload, phase: str, chosen: Launches, gpu: Gpu) -> Settled:

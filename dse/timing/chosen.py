@@ -32,6 +32,11 @@ def fastest_kernels(model: TimingModel, operators: Sequence[Operator], gpu: Gpu)
     """
     kernels = Kernel.stack([candidate.kernel for operator in operators for candidate in operator.candidates])
     timing = timings_on(gpu, kernels, model)
-    time = np.where(timing.feasible > 0, timing.microseconds, np.inf)
-    best = fastest(time, np.cumsum([0, *(len(operator.candidates) for operator in operators[:-1])]))
+    best = fastest_of(timing, np.cumsum([0, *(len(operator.candidates) for operator in operators[:-1])]))
     return jax.tree.map(lambda x: np.asarray(x)[best], (kernels, timing))
+
+
+def fastest_of(timing: Timing, starts: np.ndarray, equal: float = 0.0) -> np.ndarray:
+    """Return where each operator's fastest candidate stands (:func:`dse.workload.operator.fastest`); one that cannot
+    run is never faster than one that can."""
+    return fastest(np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf), starts, equal)

@@ -5,6 +5,7 @@ import pytest
 
 from dse.numerics import INFEASIBLE
 from dse.sweep.candidates import EQUAL, UNROLLED, _fastest
+from dse.workload.operator import fastest
 
 
 @pytest.mark.parametrize("rows", [3, UNROLLED, UNROLLED + 1, 300])
@@ -16,4 +17,5 @@ def test_the_first_of_equals_is_chosen(rows):
     place, best = (np.asarray(x) for x in _fastest(times, 10.0))
     np.testing.assert_array_equal(best, times.min(axis=0))
     np.testing.assert_array_equal(place, 10 + np.argmax(times <= times.min(axis=0) * (1 + EQUAL), axis=0))
+    np.testing.assert_array_equal(place, 10 + fastest(times.T, np.array([0]), EQUAL)[:, 0])
     assert (place[:5] < 10 + rows - 1).all()
