@@ -210,14 +210,6 @@ def booked(opcode: str) -> tuple[str, bool]:
     return row
 
 
-def simulated_pipeline(thread_instructions: ArrayLike, cycles: ArrayLike, sm_count: ArrayLike) -> Array:
-    """Return the event PIPE_A of a simulation [SM cycle at duty 1]: duty is capped as AccelWattch's code caps it."""
-    value = constants()
-    sm_cycles = jnp.asarray(cycles) * sm_count
-    width = value["pipeline_threads_per_cycle"]
-    return jnp.minimum(safe_div(thread_instructions, sm_cycles * width), value["pipeline_duty_cap"]) * sm_cycles
-
-
 @cache
 def _opcodes() -> dict[str, tuple[str, bool]]:
     return {row["opcode"]: (row["counter"], row["memory"] == "1") for row in read_table(OPCODES)}

@@ -15,7 +15,6 @@ from dse.power.counters import (
     hw_counts,
     hybrid_counts,
     nsight_columns,
-    simulated_pipeline,
 )
 from dse.tables import read_table
 from tests.power.launches import launch
@@ -126,8 +125,3 @@ def test_an_unknown_opcode_is_refused():
 
 def test_opcodes_are_booked_under_counters_that_exist():
     assert {row["counter"] for row in read_table("power/accelwattch_opcodes.csv")} - {""} <= set(COUNTERS)
-
-
-def test_simulated_duty_is_capped():
-    assert float(simulated_pipeline(128.0 * 80 * 1000, 1000, 80)) == pytest.approx(0.5 * 80 * 1000)
-    assert float(simulated_pipeline(256.0 * 80 * 1000, 1000, 80)) == pytest.approx(0.8 * 80 * 1000)
