@@ -1,4 +1,4 @@
-"""What AccelWattch charges for: events of a kernel launch, from Nsight counters, SASS instructions or a mix of both.
+"""What AccelWattch charges for: events of a kernel launch, from Nsight counters and SASS instructions.
 
 The table ``data/power/accelwattch_energies.csv`` lists every counter with the part of the GPU it belongs to, what one
 access is, and the Nsight metrics it is read from; ``data/power/accelwattch_opcodes.csv`` books SASS opcodes.
@@ -27,9 +27,6 @@ OPCODES = "power/accelwattch_opcodes.csv"
 
 COUNTERS: tuple[str, ...] = tuple(row["counter"] for row in read_table(ENERGIES))
 """AccelWattch's counters, in the order of ``AccelWattchActivity.counts``."""
-
-HYBRID_SIMULATED = ("L2_RH", "L2_RM", "L2_WH", "L2_WM", "NOC_A")
-"""The counters that the published HYBRID numbers take from the simulator; its others are those of HW."""
 
 _PIPES = tuple(f"sm__pipe_{pipe}_cycles_active.sum" for pipe in ("alu", "fma", "fp64", "shared", "tensor"))
 _ELAPSED = "sm__cycles_elapsed.sum"
@@ -167,20 +164,6 @@ def hw_activity(
         idle_sms=columns["Num_Idle_SMs"],
         sm_count=sm_count,
     )
-
-
-def hybrid_counts(
-    hardware: Mapping[str, ArrayLike],
-    simulated: Mapping[str, ArrayLike],
-    from_simulation: Iterable[str] = HYBRID_SIMULATED,
-) -> dict[str, ArrayLike]:
-    """Return events by counter, those of ``from_simulation`` from the simulator and the others from the hardware.
-
-    Raises InputError naming a counter that the simulation does not give.
-    """
-    chosen = list(from_simulation)
-    _require(simulated, chosen, "simulated counters")
-    return dict(hardware) | {name: simulated[name] for name in chosen}
 
 
 def executed(instructions: Iterable[tuple[str, float, float]]) -> Executed:

@@ -1,4 +1,4 @@
-"""Counters: from Nsight metrics, from SASS instructions, from both."""
+"""Counters: from Nsight metrics and from SASS instructions."""
 
 import numpy as np
 import pytest
@@ -6,14 +6,12 @@ import pytest
 from dse.errors import InputError
 from dse.power.counters import (
     COUNTERS,
-    HYBRID_SIMULATED,
     AccelWattchActivity,
     booked,
     class_counters,
     executed,
     hw_activity,
     hw_counts,
-    hybrid_counts,
     nsight_columns,
 )
 from dse.tables import read_table
@@ -88,15 +86,6 @@ def test_hardware_activity():
     assert float(activity.idle_sms) == pytest.approx(4.0) and float(activity.cycles) == 1000
     with pytest.raises(InputError, match="L1_RH"):
         hw_counts({}, 80)
-
-
-def test_hybrid_takes_l2_and_noc_from_the_simulator():
-    hardware = {"L2_RH": 1.0, "MEM_RD": 2.0, "NOC_A": 3.0}
-    mixed = hybrid_counts(hardware, dict.fromkeys(HYBRID_SIMULATED, 9.0))
-    assert mixed == {"MEM_RD": 2.0} | dict.fromkeys(HYBRID_SIMULATED, 9.0)
-    assert hybrid_counts(hardware, {"MEM_RD": 5.0}, ["MEM_RD"]) == hardware | {"MEM_RD": 5.0}
-    with pytest.raises(InputError, match="L2_WH"):
-        hybrid_counts(hardware, {"L2_RH": 1.0})
 
 
 @pytest.mark.parametrize(
