@@ -201,11 +201,6 @@ def half_warp_lanes(lanes: ArrayLike) -> Array:
     return jnp.where(y <= HALF_WARP, linear_lanes(y), (HALF_WARP - 1) / 2 + (y - HALF_WARP - 1) / 2)
 
 
-def added_lane_power(first_lane_w: ArrayLike, full_warp_w: ArrayLike) -> Array:
-    """P_add of the linear model [W] from the power of one lane and of all 32."""
-    return (jnp.asarray(full_warp_w) - first_lane_w) / ADDED_LANES
-
-
 def idle_sm_power(
     full_w: ArrayLike, partial_w: ArrayLike, active_sms: ArrayLike, constant_w: ArrayLike, sm_count: ArrayLike
 ) -> Array:
