@@ -271,10 +271,15 @@ def python_loop(task: Task) -> float:
     return fastest(lambda: [jax.block_until_ready(one(row)) for row in rows], 2) / LOOP_DESIGNS
 
 
+def from_the_middle(space: Space, count: int) -> designs.Columns:
+    """Return the axes' and links' numbers of ``count`` designs that follow each other, each of shape (designs,)."""
+    return designs.with_links(space, space.at(space.size // 2 + np.arange(count)))
+
+
 def swept(space: Space) -> float:
     """Return designs a second of all of a sweep's evaluation."""
     evaluator = Evaluator(space, Reasons(space))
-    columns = designs.grid(space, space.size // 2, space.size // 2 + evaluator.chunk)
+    columns = from_the_middle(space, evaluator.chunk)
     return CORES * evaluator.chunk / fastest(on_all_cores(evaluator, columns), 3)
 
 
@@ -312,8 +317,7 @@ def main() -> None:
     """Print the figures as a table, or as JSON with --json."""
     shipped = load_space(find_space("h100_tensor_core"))
     space = replace(shipped, model=Amali())
-    grid = designs.grid(space, space.size // 2, space.size // 2 + VMAP_DESIGNS[-1])
-    columns = {name: values.astype(np.float32) for name, values in grid.items()}
+    columns = {name: v.astype(np.float32) for name, v in from_the_middle(space, VMAP_DESIGNS[-1]).items()}
     tasks = [Task(space, workload, columns) for workload in space.workloads]
     each = [rates(task) for task in tasks]
     seconds = {name: sum(r[name] for r in each) for name in each[0]}

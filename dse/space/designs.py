@@ -1,4 +1,4 @@
-"""Designs of a space as columns of numbers: slices of the grid, with its links, and designs around the baseline."""
+"""Designs of a space as columns of numbers: axes with their links, and designs around the baseline."""
 
 from collections.abc import Mapping, Sequence
 from math import gcd
@@ -12,11 +12,6 @@ from dse.space.axis import Axis
 from dse.space.space import Space
 
 Columns = dict[str, np.ndarray]
-
-
-def grid(space: Space, start: int, stop: int) -> Columns:
-    """Return the axes' and links' numbers of designs ``start`` to ``stop`` of the grid, each of shape (designs,)."""
-    return with_links(space, space.columns(start, stop))
 
 
 def with_links(space: Space, axes: Columns) -> Columns:

@@ -112,12 +112,11 @@ class Space:
                 digest.update(array.tobytes())
         return digest.hexdigest()[:16]
 
-    def columns(self, start: int, stop: int) -> dict[str, np.ndarray]:
-        """Return the axes' numbers of designs ``start`` to ``stop``, shape (designs,); the last axis varies fastest."""
-        return self.at(np.arange(start, stop))
-
     def at(self, index: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the axes' numbers of the designs with these numbers, each of shape (designs,)."""
+        """Return the axes' numbers of the designs with these numbers, each of shape (designs,).
+
+        The last axis varies fastest.
+        """
         columns: dict[str, np.ndarray] = {}
         for axis in reversed(self.axes):
             index, digit = np.divmod(index, len(axis))

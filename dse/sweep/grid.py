@@ -18,8 +18,8 @@ Columns = dict[str, np.ndarray]
 class Grid:
     """The grid of a space; the last axis varies fastest.
 
-    What :func:`dse.space.designs.grid` returns, several times faster: axes by repetition instead of division, a link
-    of few axes from a table of all their combinations.
+    What :func:`dse.space.designs.with_links` makes of a range of numbers, several times faster: axes by repetition
+    instead of division, a link of few axes from a table of all their combinations.
     """
 
     def __init__(self, space: Space) -> None:

@@ -18,7 +18,7 @@ from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 def test_grid_runs_through_the_last_axis_first(small: dict[str, Any]) -> None:
     space = space_from_mapping(small, "here", "small")
     assert space.size == 45
-    columns = space.columns(0, 45)
+    columns = space.at(np.arange(45))
     assert columns["dram_bandwidth_gbs"][:4].tolist() == [1675, 3350, 6700, 1675]
     assert columns["sm_count"][:4].tolist() == [96, 96, 96, 108]
     assert columns["tensor_fma_bf16"][[0, 15, 44]].tolist() == [256, 512, 1024]
@@ -27,7 +27,8 @@ def test_grid_runs_through_the_last_axis_first(small: dict[str, Any]) -> None:
 
 def test_links_follow_axes_and_base(small: dict[str, Any]) -> None:
     small["links"] |= {"l2_slices": "base.l2_slices * sm_count / base.sm_count", "l2_clock_mhz": "boost_clock_mhz"}
-    columns = designs.grid(space_from_mapping(small, "here", "small"), 0, 45)
+    space = space_from_mapping(small, "here", "small")
+    columns = designs.with_links(space, space.at(np.arange(45)))
     np.testing.assert_allclose(columns["tensor_fma_fp8"], 2 * columns["tensor_fma_bf16"])
     np.testing.assert_allclose(columns["l2_slices"], np.round(80 * columns["sm_count"] / 132))
     assert (columns["l2_clock_mhz"] == 1980).all()

@@ -115,7 +115,7 @@ def linked(small: dict[str, Any]) -> Space:
 @pytest.mark.parametrize(("start", "stop"), [(0, 45), (7, 8), (3, 31), (44, 45)])
 def test_the_grid_is_the_spaces_grid(small: dict[str, Any], start: int, stop: int) -> None:
     space = linked(small)
-    expected, grid = designs.grid(space, start, stop), Grid(space)
+    expected, grid = designs.with_links(space, space.at(np.arange(start, stop))), Grid(space)
     found = grid.columns(grid.digits(start, stop), stop - start)
     assert list(found) == list(expected)
     for name, values in expected.items():
