@@ -1,7 +1,8 @@
 """Voltage and frequency: what DVFS does to a breakdown of watts, and constant power read off a sweep of clocks.
 
-AccelWattch's, a published reference called from Python (experiments/004_accelwattch, 008_dvfs). What a clock does to a
-design's watts stands in :mod:`dse.power.cap`.
+AccelWattch's, a published reference called from Python: the fit of Eq. (3) by experiments/004_accelwattch and 008_dvfs,
+the scaling by whoever moves a breakdown of :mod:`dse.power.accelwattch` to another clock (PAPERS.md, DVFS). What a
+clock does to a design's watts stands in :mod:`dse.power.cap`.
 """
 
 from typing import Literal, NamedTuple
