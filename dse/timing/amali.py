@@ -5,6 +5,7 @@ C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends
 
 from collections.abc import Callable
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -24,25 +25,25 @@ from dse.timing.interval import (
     Stalls,
     add_up,
     busiest_pipe,
+    hiding_of,
     interval_cycles,
     interval_total,
     own_stalls,
     resident_warps,
+    with_pipelining,
 )
 from dse.timing.launch import LaunchLatency
 from dse.timing.links import link_cycles
 from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
-from dse.timing.schedule import rounds
-from dse.timing.scoreboard import Lone
+from dse.timing.schedule import busiest_sm, rounds
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
 from dse.timing.traced import Segmented, View, Warp, designs_shape, has_tensor_types, timed, trace_clock, view, warp
 from dse.uncertainty import SHARE, Uncertainty
-from dse.workload.kernel import Interval, Kernel
+from dse.workload.kernel import Kernel
 from dse.workload.library import REPRESENTATIVE, TUNED, Library
-from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.traced import TracedKernel
 
 
@@ -154,7 +155,9 @@ class Amali(TimingModel):
         mem = memory(kernel, gpu, clock, self.latency_is_total, self.sustained.kept, self.sustained.streams)
         grid = waves(kernel, gpu)
         uneven = rounds(kernel, gpu, grid, self.sustained.tail)
-        on_sm = self._waves_cycles(kernel, gpu, grid, uneven, mem, of_interval)  # S_I + S_IP on the busiest SM
+        filled = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
+        wave = partial(self._wave, gpu=gpu, mem=mem, of_interval=of_interval)
+        on_sm = busiest_sm(filled, grid, uneven, self.sustained.alone, wave)  # S_I + S_IP
         on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
         drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
         drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
@@ -215,8 +218,9 @@ class Amali(TimingModel):
         if self.with_divergence:
             stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
         designs = designs_shape(gpu)
+        stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (section 10, item 3)
         timing = self._timing(
-            kernel, gpu, clock, seen.memory, _with_drain(stalls, at.lone), seen.l2_bytes,
+            kernel, gpu, clock, seen.memory, stalls, seen.l2_bytes,
             divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
             after=jnp.zeros(()), interconnect=jnp.zeros(()), feasible=grid.fits * has_tensor_types(kernel, gpu),
         )  # fmt: skip
@@ -276,58 +280,28 @@ class Amali(TimingModel):
         hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
         def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
-            stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
-            interval = Interval(
-                repeats=1.0,
-                instructions=counts.instructions,
-                shared_bytes=counts.l1_bytes,
-                load_bytes=counts.load_bytes,
-                store_bytes=counts.store_bytes,
-            )
             mem = seen.memory._replace(dram_share=counts.dram_share)
             return add_up(
                 interval_cycles(
-                    interval, stalls, counts.busiest_pipe, gpu, resident, hiding, mem, jnp.zeros(()),
-                    single_warp_literal=self.single_warp_literal,
+                    counts.interval, Stalls.of(stall, cause), counts.busiest_pipe, gpu, resident, hiding, mem,
+                    jnp.zeros(()), single_warp_literal=self.single_warp_literal,
                 ).scaled(times)
                 for resident, times in residents
             )  # fmt: skip
 
         return at.over_intervals(close)
 
-    def _waves_cycles(
-        self, kernel: Kernel, gpu: Gpu, grid: Waves, uneven: Array, mem: MemoryPath, of_interval: Callable[..., Cycles]
-    ) -> Cycles:
-        """Full waves, then the rest: C = F Cyc(full) + Cyc(rest), section 11.
-
-        CTAs of unequal length, handed out one by one, take ``uneven`` rounds of full SMs instead, and at least as long
-        as the longest of them alone.
-        """
-        kernel = replace(kernel, loop=replace(kernel.loop, repeats=kernel.loop.repeats + self.sustained.filling))
-        listed = jnp.asarray(kernel.longest) > 0
-        in_flight = jnp.where(listed, kernel.ctas / jnp.maximum(uneven, 1e-6), grid.full_ctas)  # a mean over the rounds
-        full = self._wave(kernel, gpu, grid.resident, in_flight, mem, of_interval)
-        last = replace(kernel, loop=_longest(kernel, self.sustained.alone, listed))
-        ctas = jnp.where(listed, 1.0, grid.rest)
-        all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
-        rest = self._wave(last, gpu, ctas, all_ctas, mem, of_interval).scaled(
-            jnp.where(grid.rest > 0, 1.0, listed * 1.0)
-        )
-        full = full.scaled(jnp.where(listed, uneven, grid.full))
-        even = listed & (full.total >= rest.total)
-        return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
-
     def _wave(
-        self, kernel: Kernel, gpu: Gpu, ctas: Array, all_ctas: Array, mem: MemoryPath,
+        self, kernel: Kernel, ctas: Array, all_ctas: Array, *, gpu: Gpu, mem: MemoryPath,
         of_interval: Callable[..., Cycles],
     ) -> Cycles:  # fmt: skip
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
-        latencies = self._latencies(kernel, gpu, rate)
+        latencies = Latencies.on(gpu, self._tensor_latency(kernel, gpu, rate))
         # In CTAs: ``ctas`` where sub-cores share them evenly; where not, one CTA fewer may leave the busiest as it was.
         shared = resident.subcore * gpu.subcores_per_sm / kernel.warps
-        hiding = self._hiding(kernel, latencies, mem)._replace(share=self.sustained.apart(shared))
+        hiding = hiding_of(kernel, latencies, mem)._replace(share=self.sustained.apart(shared))
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
             of_interval(
@@ -335,21 +309,12 @@ class Amali(TimingModel):
                 gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
                 queued=self.sustained.queued,
             ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
-            for interval, pipelined in _with_pipelining(kernel)
+            for interval, pipelined in with_pipelining(kernel)
         )  # fmt: skip
 
-    def _latencies(self, kernel: Kernel, gpu: Gpu, rate: Array) -> Latencies:
-        fma = jnp.asarray(kernel.tensor_instruction_fma)
-        interval = busy_cycles(fma, rate)  # Eq. (26): L_TC = II_TC
-        tensor = jnp.maximum(interval, gpu.mma_latency_cycles) if self.tensor_latency_measured else interval
-        return Latencies(gpu.alu_latency_cycles, gpu.sfu_latency_cycles, tensor, gpu.shared_load_latency_cycles)
-
-    def _hiding(self, kernel: Kernel, latencies: Latencies, mem: MemoryPath) -> Hiding:
-        """p = I/(I+S) and nbar = I/K of the representative warp (section 5)."""
-        issued = jnp.asarray(kernel.per_warp("instructions"))
-        count = sum(interval.repeats for interval in kernel.intervals)
-        stalled = sum(i.repeats * sum(own_stalls(i, latencies, mem, p)) for i, p in _with_pipelining(kernel))
-        return Hiding(issued / (issued + stalled), issued / count)
+    def _tensor_latency(self, kernel: Kernel, gpu: Gpu, rate: Array) -> Array:
+        interval = busy_cycles(jnp.asarray(kernel.tensor_instruction_fma), rate)  # Eq. (26): L_TC = II_TC
+        return jnp.maximum(interval, gpu.mma_latency_cycles) if self.tensor_latency_measured else interval
 
     def _floor(
         self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array, stalls: IntervalCycles
@@ -402,27 +367,3 @@ class Amali(TimingModel):
         if not isinstance(kernel, Kernel):
             return jnp.zeros(())
         return jnp.minimum(self.sustained.copied, 1.0) * jnp.asarray(kernel.copied_bytes)
-
-
-def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:
-    """The loop of the longest CTA where lengths differ: with its own start and end, it takes ``longest`` times the
-    mean; at the pace of a lone CTA."""
-    mean = jnp.asarray(kernel.loop.repeats)
-    repeats = jnp.maximum(kernel.longest * (mean + 1.0) - 1.0, mean) * alone
-    return replace(kernel.loop, repeats=jnp.where(listed, repeats, mean))
-
-
-def _with_drain(stalls: IntervalCycles, at: Lone) -> IntervalCycles:
-    """Add what the last interval takes to finish, once, under what finishes last (section 10, item 3)."""
-    drains = [jnp.where(at.drain_cause == c, at.drain, 0.0) for c in (COMPUTE, SHARED, GLOBAL)]
-    return stalls._replace(
-        wait=stalls.wait + drains[COMPUTE],
-        short_scoreboard=stalls.short_scoreboard + drains[SHARED],
-        long_scoreboard=stalls.long_scoreboard + drains[GLOBAL],
-    )
-
-
-def _with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:
-    """The intervals with whether their loads run ahead: only the loop's can."""
-    zero = jnp.zeros_like(jnp.asarray(kernel.pipelined))
-    return [(kernel.start, zero), (kernel.loop, jnp.asarray(kernel.pipelined)), (kernel.end, zero)]

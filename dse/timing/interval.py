@@ -14,7 +14,8 @@ from dse.numerics import few_ceil_div, safe_div
 from dse.timing.contention import queueing
 from dse.timing.memory import MemoryPath
 from dse.timing.tensor_core import busy_cycles
-from dse.workload.kernel import Interval
+from dse.workload.kernel import Interval, Kernel
+from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 
 
 class Latencies(NamedTuple):
@@ -24,6 +25,11 @@ class Latencies(NamedTuple):
     sfu: Array
     tensor: Array
     shared: Array
+
+    @classmethod
+    def on(cls, gpu: Gpu, tensor: Array) -> "Latencies":
+        """Return those of a GPU, where a tensor instruction takes ``tensor``."""
+        return cls(gpu.alu_latency_cycles, gpu.sfu_latency_cycles, tensor, gpu.shared_load_latency_cycles)
 
 
 class Resident(NamedTuple):
@@ -80,6 +86,14 @@ class IntervalCycles(NamedTuple):
         """With ``cycles`` more of latency."""
         return self._replace(long_scoreboard=self.long_scoreboard + cycles)
 
+    def stalled(self, more: "Stalls") -> "IntervalCycles":
+        """With further stalls that nothing hides."""
+        return self._replace(
+            wait=self.wait + more.compute,
+            short_scoreboard=self.short_scoreboard + more.shared,
+            long_scoreboard=self.long_scoreboard + more.memory,
+        )
+
 
 class IntervalTotal(NamedTuple):
     """Cycles of an interval where nobody asks for the causes of its stalls, all its repeats together [cycle]."""
@@ -123,6 +137,11 @@ class Stalls(NamedTuple):
     shared: Array
     memory: Array
 
+    @classmethod
+    def of(cls, cycles: Array, cause: Array) -> "Stalls":
+        """Return one stall, booked under its cause (COMPUTE, SHARED, GLOBAL)."""
+        return cls(*(jnp.where(cause == c, cycles, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
+
 
 def own_stalls(interval: Interval, latencies: Latencies, memory: MemoryPath, pipelined: Array) -> Stalls:
     """Return the stalls of a lone warp in an interval of a generated kernel.
@@ -138,6 +157,20 @@ def own_stalls(interval: Interval, latencies: Latencies, memory: MemoryPath, pip
     latency = interval.global_waits * memory.amat
     ahead = jnp.maximum(latency - interval.instructions, 0.0)
     return Stalls(compute, shared, jnp.where(pipelined > 0, ahead, latency))
+
+
+def with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:
+    """Return the intervals with whether their loads run ahead: only the loop's can."""
+    zero = jnp.zeros_like(jnp.asarray(kernel.pipelined))
+    return [(kernel.start, zero), (kernel.loop, jnp.asarray(kernel.pipelined)), (kernel.end, zero)]
+
+
+def hiding_of(kernel: Kernel, latencies: Latencies, memory: MemoryPath) -> Hiding:
+    """Return p = I/(I+S) and nbar = I/K of a generated kernel's representative warp (section 5)."""
+    issued = jnp.asarray(kernel.per_warp("instructions"))
+    count = sum(interval.repeats for interval in kernel.intervals)
+    stalled = sum(i.repeats * sum(own_stalls(i, latencies, memory, p)) for i, p in with_pipelining(kernel))
+    return Hiding(issued / (issued + stalled), issued / count)
 
 
 def busiest_pipe(

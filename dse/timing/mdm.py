@@ -14,7 +14,16 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.numerics import ceil_div, safe_div
 from dse.timing.contention import PHI
-from dse.timing.interval import Hiding, IntervalCycles, Latencies, Stalls, add_up, own_stalls
+from dse.timing.interval import (
+    Hiding,
+    IntervalCycles,
+    Latencies,
+    Stalls,
+    add_up,
+    hiding_of,
+    own_stalls,
+    with_pipelining,
+)
 from dse.timing.links import link_cycles
 from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
@@ -22,7 +31,6 @@ from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock
 from dse.timing.traced import Segmented, designs_shape, has_tensor_types, timed, trace_clock, view, warp
 from dse.workload.kernel import Interval, Kernel
-from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.traced import TracedKernel
 
 
@@ -53,14 +61,9 @@ class Mdm(TimingModel):
         clock = kernel_clock(kernel, gpu)
         mem = memory(kernel, gpu, clock, latency_is_total=False)
         grid = waves(kernel, gpu)
-        latencies = Latencies(
-            gpu.alu_latency_cycles, gpu.sfu_latency_cycles, jnp.asarray(FIXED_INTERVAL), gpu.shared_load_latency_cycles
-        )
-        pipelined = (jnp.zeros(()), jnp.asarray(kernel.pipelined), jnp.zeros(()))
-        parts = [(i, own_stalls(i, latencies, mem, p)) for i, p in zip(kernel.intervals, pipelined, strict=True)]
-        issued = jnp.asarray(kernel.per_warp("instructions"))
-        stalled = sum((i.repeats * sum(s) for i, s in parts), jnp.zeros(()))
-        hiding = Hiding(issued / (issued + stalled), issued / sum(i.repeats for i in kernel.intervals))
+        latencies = Latencies.on(gpu, jnp.asarray(FIXED_INTERVAL))
+        parts = [(i, own_stalls(i, latencies, mem, p)) for i, p in with_pipelining(kernel)]
+        hiding = hiding_of(kernel, latencies, mem)
 
         def demand(i: Interval) -> _Demand:
             return _Demand(*map(jnp.asarray, (i.instructions, i.load_bytes, i.store_bytes)))
@@ -90,11 +93,10 @@ class Mdm(TimingModel):
         hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
         def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
-            stalls = Stalls(*(jnp.where(cause == c, stall, 0.0) for c in (COMPUTE, SHARED, GLOBAL)))
             mem = seen.memory._replace(dram_share=counts.dram_share)
             demand = _Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
             return add_up([
-                _interval(demand, stalls, gpu, wave, hiding, mem).scaled(wave.times)
+                _interval(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
                 for wave in _waves(gpu, grid, kernel.warps)
             ])  # fmt: skip
 

@@ -1,11 +1,15 @@
-"""CTAs of unequal length handed out one by one: how much longer than an even share the last of them takes."""
+"""CTAs on the busiest SM: in waves where all are alike, handed out one by one where they are of unequal length."""
+
+from collections.abc import Callable
+from dataclasses import replace
 
 import jax.numpy as jnp
 from jax import Array
 
 from dse.hardware.gpu import Gpu
+from dse.timing.interval import Cycles
 from dse.timing.occupancy import Waves
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import Interval, Kernel
 
 SMEARED_IN_ORDER, SMEARED_LONGEST_FIRST = 10.0, 2.0
 """How soon unequal CTAs no longer end together (fitted to list schedules of causal tiles)."""
@@ -43,3 +47,32 @@ def rounds(kernel: Kernel, gpu: Gpu, grid: Waves, tail: Array | float) -> Array:
     in_waves = grid.full + grid.rest / grid.resident
     whole = makespan(share, in_waves, jnp.asarray(kernel.longest), jnp.asarray(kernel.longest_first))
     return jnp.where(jnp.asarray(kernel.longest) > 0, share + tail * (whole - share), 0.0)
+
+
+def busiest_sm(
+    kernel: Kernel, grid: Waves, uneven: Array, alone: Array | float, wave: Callable[[Kernel, Array, Array], Cycles]
+) -> Cycles:
+    """Return the cycles of the busiest SM: full waves, then the rest, C = F Cyc(full) + Cyc(rest) (section 11).
+
+    ``wave(kernel, ctas, all_ctas)`` returns those of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU.
+    CTAs of unequal length, handed out one by one, take ``uneven`` rounds (:func:`rounds`) of full SMs instead, and at
+    least as long as the longest of them alone; ``alone``: a lone CTA's loop relative to its pipes' time.
+    """
+    listed = jnp.asarray(kernel.longest) > 0
+    in_flight = jnp.where(listed, kernel.ctas / jnp.maximum(uneven, 1e-6), grid.full_ctas)  # a mean over the rounds
+    full = wave(kernel, grid.resident, in_flight)
+    last = replace(kernel, loop=_longest(kernel, alone, listed))
+    ctas = jnp.where(listed, 1.0, grid.rest)
+    all_ctas = jnp.where(listed, 1.0, grid.rest_ctas)  # what others load is in the bytes' time
+    rest = wave(last, ctas, all_ctas).scaled(jnp.where(grid.rest > 0, 1.0, listed * 1.0))
+    full = full.scaled(jnp.where(listed, uneven, grid.full))
+    even = listed & (full.total >= rest.total)
+    return full.scaled(jnp.where(even | ~listed, 1.0, 0.0)) + rest.scaled(jnp.where(even, 0.0, 1.0))
+
+
+def _longest(kernel: Kernel, alone: Array | float, listed: Array) -> Interval:
+    """The loop of the longest CTA where lengths differ: with its own start and end, it takes ``longest`` times the
+    mean; at the pace of a lone CTA."""
+    mean = jnp.asarray(kernel.loop.repeats)
+    repeats = jnp.maximum(kernel.longest * (mean + 1.0) - 1.0, mean) * alone
+    return replace(kernel.loop, repeats=jnp.where(listed, repeats, mean))

@@ -21,6 +21,7 @@ from dse.timing.memory import MemoryPath, memory_terms
 from dse.timing.scoreboard import Lone, lone_warp, walk
 from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
 from dse.timing.timing import Timing
+from dse.workload.kernel import Interval
 from dse.workload.segments import Segments
 from dse.workload.stack_distance import LINE_BYTES, SIZES
 from dse.workload.traced import ROWS, SECTOR_BYTES, TensorClass, TracedKernel
@@ -60,6 +61,17 @@ class Segmented(NamedTuple):
         for pipe in (self.fp32, self.int32, self.sfu, self.fp64):
             most = jnp.maximum(most, pipe)
         return most
+
+    @property
+    def interval(self) -> Interval:
+        """What the interval model asks of an interval; its stalls and dispatch are told apart."""
+        return Interval(
+            repeats=1.0,
+            instructions=self.instructions,
+            shared_bytes=self.l1_bytes,
+            load_bytes=self.load_bytes,
+            store_bytes=self.store_bytes,
+        )
 
     @property
     def dram_share(self) -> Array:
