@@ -16,7 +16,8 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.numerics import INFEASIBLE, safe_div
-from dse.timing.discrepancy import Discrepancy, factors
+from dse.timing.discrepancy import Discrepancy, factors, stretch_of, within_peaks
+from dse.timing.floor import Floored, floored
 from dse.timing.interval import (
     Cycles,
     Hiding,
@@ -108,17 +109,13 @@ class Amali(TimingModel):
             divergence=jnp.maximum(stalls.issue - fair, 0.0), after=after,
             interconnect=link_cycles(kernel, gpu, clock), feasible=grid.fits * supported(kernel, gpu),
         )  # fmt: skip
-        return timing.stretched(self._off(kernel, gpu, clock, mem, timing.cycles))
+        return timing.stretched(self._stretch(kernel, gpu, clock, mem, timing.cycles))
 
-    def _off(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array:
+    def _stretch(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array:
         """How many times as long as Eq. (16) says a kernel takes, by the discrepancy: within the data sheet's peaks."""
-        factor = jnp.asarray(kernel.stretch)
-        if self.discrepancy is not None:
-            factor = factor * self.discrepancy.factor(kernel)
         rate = tensor_rate(kernel, gpu) * gpu.subcores_per_sm * gpu.sm_count / self.sustained.tensor  # not derated
         least = jnp.maximum(mem.moved / gpu.dram_bandwidth_gbs * clock, safe_div(kernel.fma, rate))
-        # A choice, so that nothing of it is left in a program that knows the factor to be 1 (dse/sweep/sides.py).
-        return jnp.where(factor < 1.0, jnp.maximum(factor, jnp.minimum(least / cycles, 1.0)), factor)
+        return within_peaks(stretch_of(self.discrepancy, kernel), least / cycles)
 
     def told(self, kernels: Kernel) -> tuple["Amali", Kernel]:
         """Return the model without its discrepancy, which the kernels hold."""
@@ -134,17 +131,17 @@ class Amali(TimingModel):
         return self._of(kernel.implementation)._total(kernel, gpu)
 
     def _total(self, kernel: Kernel, gpu: Gpu) -> Array:
-        """The causes of :meth:`_generated` together, in :meth:`_floor` too."""
+        """The causes of :meth:`_generated` together, in :meth:`_floored` too."""
         gpu = self.sustained.derated(gpu)
         clock = kernel_clock(kernel, gpu)
         mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_total)
-        dram, l2 = self._bytes_cycles(gpu, mem, jnp.asarray(kernel.l2_bytes))
+        dram, l2 = self.sustained.bytes_cycles(gpu, mem, jnp.asarray(kernel.l2_bytes))
         floor, total = jnp.maximum(dram, l2), stalls.total
         executed = jnp.maximum(total, floor)
         executed = executed + self.sustained.beside(total, floor, mem.dram_writes * mem.dram_byte)
         cycles = executed + after + self._launch(kernel, clock, executed)
-        cycles = cycles + self._copied(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
-        cycles = cycles * self._off(kernel, gpu, clock, mem, cycles)
+        cycles = cycles + self.sustained.copying_cycles(kernel, gpu, mem) + link_cycles(kernel, gpu, clock)
+        cycles = cycles * self._stretch(kernel, gpu, clock, mem, cycles)
         runs = grid.fits * supported(kernel, gpu) > 0
         return jnp.where(runs, cycles / clock, INFEASIBLE)
 
@@ -245,8 +242,8 @@ class Amali(TimingModel):
         ``after`` [cycle]: latency that nothing overlaps.
         """
         worked = jnp.maximum(stalls.total, l2_bytes * mem.l2_byte)  # both follow the clock, the bytes of DRAM do not
-        stalls, dram_bandwidth, l2_bandwidth, beside = self._floor(gpu, mem, l2_bytes, stalls)
-        copied = self._copied(kernel, gpu, mem)
+        stalls, dram_bandwidth, l2_bandwidth, beside = self._floored(stalls, gpu, mem, l2_bytes)
+        copied = self.sustained.copying_cycles(kernel, gpu, mem)
         divergence = divergence if self.with_divergence else jnp.zeros_like(divergence)
         return Timing(
             selected=stalls.issue - divergence,
@@ -263,7 +260,7 @@ class Amali(TimingModel):
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
-            dram_bytes=mem.moved + self._copied_bytes(kernel),
+            dram_bytes=mem.moved + self.sustained.copied_dram_bytes(kernel),
             hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
             beside=jnp.where(dram_bandwidth > 0, beside, 0.0) + copied,
         )
@@ -316,54 +313,19 @@ class Amali(TimingModel):
         interval = busy_cycles(jnp.asarray(kernel.tensor_instruction_fma), rate)  # Eq. (26): L_TC = II_TC
         return jnp.maximum(interval, gpu.mma_latency_cycles) if self.tensor_latency_measured else interval
 
-    def _floor(
-        self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array, stalls: IntervalCycles
-    ) -> tuple[IntervalCycles, Array, Array, Array]:
-        """C >= bytes / bandwidth, of DRAM and of the L2 (item 10), with the stalls that remain visible, and what of the
-        waiting comes on top, since work and bytes overlap imperfectly.
-
-        Where the bytes bind, warps wait for bytes: every other stall happens in that shadow, and mending it would gain
-        nothing, so all but the issue cycles is booked under the bandwidth that binds.
-        """
+    def _floored(self, stalls: IntervalCycles, gpu: Gpu, mem: MemoryPath, l2_bytes: Array) -> Floored:
+        """C >= bytes / bandwidth on the busiest SM."""
         zero = jnp.zeros_like(stalls.issue)
         if not self.roofline_floor:
-            return stalls, zero, zero, zero
-        dram, l2 = self._bytes_cycles(gpu, mem, l2_bytes)
-        floor = jnp.maximum(dram, l2)
-        binds = floor > stalls.total
-        beside = self.sustained.beside(stalls.total, floor, mem.dram_writes * mem.dram_byte)
-        waiting = jnp.where(binds, floor - stalls.issue, 0.0) + beside
-        visible = stalls.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=stalls.issue)
-        return visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting), beside
-
-    def _bytes_cycles(self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array) -> tuple[Array, Array]:
-        """Return the time of the bytes of DRAM and of the L2 [cycle].
-
-        A fitted share of what a GPU sustains may be more than its sheet has; no kernel's bytes are faster than that.
-        """
-        at_sheet = mem.dram_bytes * gpu.dram_sustained_fraction
-        dram = jnp.maximum(mem.dram_bytes + self.sustained.turnaround * mem.dram_writes, at_sheet) * mem.dram_byte
-        return dram, l2_bytes * mem.l2_byte
+            return Floored(stalls, zero, zero, zero)
+        dram, l2 = self.sustained.bytes_cycles(gpu, mem, l2_bytes)
+        beside = self.sustained.beside(stalls.total, jnp.maximum(dram, l2), mem.dram_writes * mem.dram_byte)
+        return floored(stalls, dram, l2, beside)
 
     def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:
         if not self.with_launch:
             return jnp.zeros_like(executed)
         unit = clock_ghz if self.launch_in_ns else 1.0
         grid, launches = self.launch.per_grid(kernel) * unit, self.launch.per_launch(kernel) * unit  # Eq. (27)
-        launches = launches + self.sustained.split * clock_ghz * (jnp.asarray(kernel.launches) - 1.0)
-        if isinstance(kernel, Kernel):
-            launches = launches + self.sustained.copy * clock_ghz * jnp.asarray(kernel.copies)
+        launches = self.sustained.further_kernels(launches, kernel, clock_ghz)
         return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
-
-    def _copied(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: MemoryPath) -> Array:
-        """Cycles of the bytes that kernels beside this one copy."""
-        if not isinstance(kernel, Kernel):
-            return jnp.zeros(())
-        rows = self.sustained.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
-        return rows + self.sustained.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
-
-    def _copied_bytes(self, kernel: Kernel | TracedKernel) -> Array:
-        """Those of these bytes that reach DRAM: no more than take its time."""
-        if not isinstance(kernel, Kernel):
-            return jnp.zeros(())
-        return jnp.minimum(self.sustained.copied, 1.0) * jnp.asarray(kernel.copied_bytes)

@@ -112,6 +112,18 @@ class Discrepancy(eqx.Module):
         return jnp.where(size[..., 0] > 0, jnp.exp(likeness(at, self.centers) @ self.weights), 1.0)
 
 
+def stretch_of(discrepancy: Discrepancy | None, kernel: Kernel) -> Array:
+    """Return how many times as long as the equations say a kernel takes: what it holds itself, and by a discrepancy."""
+    factor = jnp.asarray(kernel.stretch)
+    return factor if discrepancy is None else factor * discrepancy.factor(kernel)
+
+
+def within_peaks(factor: Array, least: Array) -> Array:
+    """Return ``factor`` so that no time is less than the ``least`` that the data sheet's peaks allow, a share of it."""
+    # A choice, so that nothing of it is left in a program that knows the factor to be 1 (dse/sweep/sides.py).
+    return jnp.where(factor < 1.0, jnp.maximum(factor, jnp.minimum(least, 1.0)), factor)
+
+
 @quick_filter_jit
 def factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
     """Return the factor of each kernel (kernels,), by its own implementation."""

@@ -8,8 +8,10 @@ from jax import Array
 
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
+from dse.timing.memory import MemoryPath
 from dse.workload.implementation import of_implementation
-from dse.workload.kernel import Number
+from dse.workload.kernel import Kernel, Number
+from dse.workload.traced import TracedKernel
 
 
 class Sustained(eqx.Module):
@@ -20,7 +22,7 @@ class Sustained(eqx.Module):
     Shares of the record's rates [1]: ``tensor`` of the tensor cores', ``dram`` of what a streaming read sustains,
     ``l2`` of the slices', ``l2_port`` of an SM's port to the L2, ``shared`` of the shared memory's. (A share of
     ``dram`` above 1 says that a microbenchmark fell short of what its GPU gives; no kernel's bytes are faster than the
-    sheet's bandwidth, see :class:`dse.timing.amali.Amali`.)
+    sheet's bandwidth, see :meth:`bytes_cycles`.)
 
     Costs on the SM: ``prologue`` [cycle] until the first product, beyond the latencies of the first loads; ``wave``
     [cycle] between a wave of CTAs and the next; ``epilogue`` [1], the last interval relative to its instructions' time.
@@ -93,6 +95,35 @@ class Sustained(eqx.Module):
     def apart(self, ctas: Array) -> Array:
         """Return the share of an SM's warps that can hide a stall of one of them, where it holds ``ctas`` CTAs."""
         return 1.0 - self.lockstep / jnp.maximum(ctas, 1.0)
+
+    def bytes_cycles(self, gpu: Gpu, mem: MemoryPath, l2_bytes: Array) -> tuple[Array, Array]:
+        """Return the time of the bytes of DRAM and of the L2 [cycle] on a derated GPU.
+
+        A fitted share of what a GPU sustains may be more than its sheet has; no kernel's bytes are faster than that.
+        """
+        at_sheet = mem.dram_bytes * gpu.dram_sustained_fraction
+        dram = jnp.maximum(mem.dram_bytes + self.turnaround * mem.dram_writes, at_sheet) * mem.dram_byte
+        return dram, l2_bytes * mem.l2_byte
+
+    def further_kernels(self, launches: Array, kernel: Kernel | TracedKernel, clock_ghz: Array) -> Array:
+        """Return ``launches`` [cycle] with what the kernels cost that add up partial results and copy operands."""
+        launches = launches + self.split * clock_ghz * (jnp.asarray(kernel.launches) - 1.0)
+        if isinstance(kernel, Kernel):
+            launches = launches + self.copy * clock_ghz * jnp.asarray(kernel.copies)
+        return launches
+
+    def copying_cycles(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: MemoryPath) -> Array:
+        """Return the cycles of the bytes that kernels beside this one copy; a trace holds every kernel itself."""
+        if not isinstance(kernel, Kernel):
+            return jnp.zeros(())
+        rows = self.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
+        return rows + self.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
+
+    def copied_dram_bytes(self, kernel: Kernel | TracedKernel) -> Array:
+        """Return those of these bytes that reach DRAM [B]: no more than take its time."""
+        if not isinstance(kernel, Kernel):
+            return jnp.zeros(())
+        return jnp.minimum(self.copied, 1.0) * jnp.asarray(kernel.copied_bytes)
 
     def beside(self, on_sm: Array, bytes_time: Array, writes: Array) -> Array:
         """Return what bytes add to SM time, or it to them, where the two overlap imperfectly [cycle].

@@ -4,9 +4,22 @@ import jax.numpy as jnp
 import pytest
 
 from dse.hardware.presets import load_gpu
-from dse.timing.interval import Hiding, Latencies, Resident, busiest_pipe, interval_cycles, own_stalls, structural
+from dse.timing.interval import (
+    Hiding,
+    IntervalCycles,
+    Latencies,
+    Resident,
+    Stalls,
+    busiest_pipe,
+    hiding_of,
+    interval_cycles,
+    own_stalls,
+    structural,
+)
 from dse.timing.memory import MemoryPath
+from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Interval
+from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 
 A100 = load_gpu("a100_sxm_80gb")
 LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))
@@ -87,3 +100,26 @@ def test_loads_issued_ahead_stall_only_for_what_the_interval_does_not_cover():
     assert cycles(interval, subcore=4.0, pipelined=1.0, length=100.0)["long_scoreboard"] == 0
     compute, shared, ahead = own_stalls(interval, LATENCIES, MEMORY, jnp.asarray(1.0))
     assert (float(compute), float(shared), float(ahead)) == (0, 0, 150)
+
+
+@pytest.mark.parametrize(
+    ("cause", "name"), [(COMPUTE, "wait"), (SHARED, "short_scoreboard"), (GLOBAL, "long_scoreboard")]
+)
+def test_a_stall_that_nothing_hides_is_booked_under_its_cause(cause, name):
+    nothing = IntervalCycles(*[jnp.zeros(())] * 7)
+    found = nothing.stalled(Stalls.of(jnp.asarray(5.0), jnp.asarray(cause)))
+    assert float(getattr(found, name)) == float(found.total) == 5
+
+
+def test_a_warp_issues_in_its_share_of_issuing_and_stalls():
+    """p = I/(I+S) and nbar = I/K; loads of the loop run ahead, so that only what an iteration leaves of them counts."""
+    kernel = gemm_operator("g", Gemm(4096, 4096, 4096)).candidates[0].kernel.as_arrays()
+    issued, stalled, count = 0.0, 0.0, 0.0
+    for interval, ahead in ((kernel.start, 0.0), (kernel.loop, float(kernel.pipelined)), (kernel.end, 0.0)):
+        own = own_stalls(interval, LATENCIES, MEMORY, jnp.asarray(ahead))
+        stalled += float(interval.repeats * (own.compute + own.shared + own.memory))
+        issued += float(interval.repeats * interval.instructions)
+        count += float(interval.repeats)
+    found = hiding_of(kernel, LATENCIES, MEMORY)
+    assert float(found.probability) == pytest.approx(issued / (issued + stalled))
+    assert float(found.length) == pytest.approx(issued / count)

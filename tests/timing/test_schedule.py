@@ -1,13 +1,17 @@
-"""CTAs of unequal length: the closed form against an exact list schedule."""
+"""CTAs of unequal length: the closed form against an exact list schedule; and the busiest SM's cycles by hand."""
 
 import heapq
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.timing.schedule import makespan
+from dse.timing.interval import IntervalTotal
+from dse.timing.occupancy import Waves
+from dse.timing.schedule import busiest_sm, makespan
+from dse.workload.gemm import Gemm, gemm_operator
 
 
 def list_schedule(durations, slots):
@@ -51,3 +55,28 @@ def test_equal_ctas_run_in_waves():
 def test_it_is_differentiable_everywhere():
     slope = jax.grad(lambda longest: makespan(jnp.asarray(2.3), jnp.asarray(3.0), longest, jnp.asarray(0.0)))
     assert np.isfinite([float(slope(jnp.asarray(x))) for x in (1.0, 1.3, 2.0)]).all()
+
+
+GRID = Waves(*map(jnp.asarray, (3.0, 2.0, 1.0, 200.0, 80.0, 1.0)))  # three waves of two CTAs, then one
+
+
+def on_sm(uneven=0.0, alone=1.0, **facts):
+    """Cycles of the busiest SM where a wave takes as many as its CTAs have iterations together."""
+    kernel = gemm_operator("g", Gemm(4096, 4096, 4096)).candidates[0].kernel.as_arrays()
+    kernel = replace(kernel, loop=replace(kernel.loop, repeats=jnp.asarray(10.0)))
+    kernel = replace(kernel, **{name: jnp.asarray(value) for name, value in facts.items()})
+
+    def wave(kernel, ctas, _):
+        return IntervalTotal(ctas * kernel.loop.repeats, jnp.zeros(()))
+
+    return float(busiest_sm(kernel, GRID, jnp.asarray(uneven), alone, wave).total)
+
+
+def test_the_busiest_sm_runs_full_waves_and_the_rest():
+    assert on_sm() == 3 * 20 + 10
+
+
+def test_unequal_ctas_take_their_rounds_and_at_least_the_longest():
+    assert on_sm(uneven=3.25, longest=1.5) == 3.25 * 20
+    assert on_sm(uneven=0.25, longest=1.5) == 1.5 * 11 - 1
+    assert on_sm(uneven=0.25, longest=1.5, alone=2.0) == 2 * (1.5 * 11 - 1)

@@ -1,5 +1,7 @@
 """Sustained rates and costs: neutral by default, monotone and finite with fitted values."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,7 @@ from dse.errors import InputError
 from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
+from dse.timing.memory import memory
 from dse.timing.models import timing_model
 from dse.timing.sustained import Sustained
 from dse.timing.timing import Timing
@@ -49,6 +52,27 @@ def test_neutral_values_change_nothing_but_fitted_ones_do():
     assert all(jnp.array_equal(a, b) for a, b in zip(jax.tree.leaves(unchanged), jax.tree.leaves(gpu), strict=True))
     assert (cycles(Amali(sustained=FITTED), gpu, batch) > plain).mean() > 0.9
     assert Amali().calibration == "uncalibrated"
+
+
+def test_no_kernels_bytes_are_faster_than_the_sheet():
+    gpu, kernel = load_gpu("h100_sxm"), gemm_operator("g", SHAPES[0]).candidates[0].kernel
+    faster = Sustained(dram=2.0)
+    mem = memory(kernel, faster.derated(gpu), jnp.asarray(1.755), latency_is_total=False)
+    dram, _ = faster.bytes_cycles(faster.derated(gpu), mem, jnp.asarray(0.0))
+    assert float(dram) == pytest.approx(float(mem.dram_bytes) * 1.755 / float(gpu.dram_bandwidth_gbs))
+
+
+def test_kernels_that_copy_operands_cost_their_bytes_and_rows():
+    gpu = load_gpu("h100_sxm")
+    kernel = replace(
+        gemm_operator("g", SHAPES[0]).candidates[0].kernel, copies=2.0, copied_bytes=1e6, copied_rows=660.0
+    )
+    mem = memory(kernel, gpu, jnp.asarray(1.755), latency_is_total=False)
+    costs = Sustained(copied=1.5, copied_row=4.0, copy=100.0, split=1000.0)
+    assert float(costs.copying_cycles(kernel, gpu, mem)) == pytest.approx(660 * 4 / 132 + 1.5e6 * float(mem.dram_byte))
+    assert float(costs.copied_dram_bytes(kernel)) == 1e6
+    further = costs.further_kernels(jnp.zeros(()), replace(kernel, launches=3.0), jnp.asarray(2.0))
+    assert float(further) == pytest.approx(2 * (2 * 1000 + 2 * 100))
 
 
 @pytest.mark.parametrize(
