@@ -10,10 +10,10 @@ from dse.hardware.peak import TENSOR_DTYPES
 from dse.units import KIB
 from dse.workload.attention_library import DEFAULTS, AttentionLibrary, Block, attention_libraries
 from dse.workload.dtypes import BITS, element_bytes
-from dse.workload.gemm import VECTOR_BYTES
 from dse.workload.implementation import implementation_index
 from dse.workload.instructions import MatrixInstruction, NoInstructionError, instruction_fma, instructions_for
 from dse.workload.kernel import PROBLEM, Interval, Kernel
+from dse.workload.main_loop import VECTOR_BYTES
 from dse.workload.operator import FOREVER, Candidate, Operator
 
 SOFTMAX_ALU = 5.0

@@ -1,12 +1,8 @@
-"""Matrix products as kernels: tile, warps, stages and split-K chosen among realistic candidates.
-
-Instruction counts follow from the tile. The parts of a loop iteration are those of CUTLASS main loops: tensor
-instructions, shared-memory fragment loads, global-to-shared copies, address arithmetic and one barrier.
-"""
+"""Matrix products as kernels: tile, warps, stages and split-K chosen among realistic candidates."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from math import ceil
 
 from dse.hardware.peak import TENSOR_DTYPES
@@ -21,12 +17,21 @@ from dse.workload.instructions import (
     instruction_fma,
     instructions_for,
 )
-from dse.workload.kernel import PROBLEM, Interval, Kernel
+from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.library import REPRESENTATIVE, Library
+from dse.workload.main_loop import (
+    START,
+    Tile,
+    Types,
+    epilogue,
+    instruction_columns,
+    l2_bytes,
+    main_loop,
+    registers,
+    sharing_pair,
+    stage_bytes,
+)
 from dse.workload.operator import FOREVER, Candidate, Operator
-
-VECTOR_BYTES = 16 * 32
-"""Bytes a warp moves with one 128-bit load, store or LDSM.x4."""
 
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
@@ -45,9 +50,6 @@ SCATTERED = 2.0
 
 PAGE_BYTES = 4096
 """Rows whose length is a multiple of this are read at full speed all the same (V100: k = 2048 and 4096)."""
-
-START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
-"""What a warp does before its first load: addresses, barriers."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Gemm:
     filled: float = 1.0
 
     @property
+    def types(self) -> Types:
+        """Data types of what is read and of the instructions."""
+        return Types(self.a, self.b, self.compute)
+
+    @property
     def a_bytes(self) -> float:
         """Bytes of A."""
         return self.batch * self.m * self.filled * self.k * element_bytes(self.a)
@@ -100,22 +107,6 @@ class Gemm:
 def blas_result(dtype: str) -> str:
     """Return the type that a library returns a product in: sums of int8 in 32 bits, of other narrow types in 16."""
     return {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(dtype, dtype)
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A CTA's share of a product: rows x columns by ``depth`` elements of k a stage, on ``warps`` warps."""
-
-    rows: int
-    columns: int
-    warps: int
-    depth: int
-    stages: int
-
-    @property
-    def lane_elements(self) -> float:
-        """Results that one lane holds."""
-        return self.rows * self.columns / (32 * self.warps)
 
 
 def gemm_operator(
@@ -194,17 +185,12 @@ def _shares(gemm: Gemm, instruction: MatrixInstruction, tile: Tile) -> bool:
     return instruction.warpgroup and gemm.m > tile.rows and tile.rows * tile.columns >= 128 * 128
 
 
-def _pair(instruction: MatrixInstruction, tile: Tile, cluster: int) -> int:
-    """CTAs whose tensor cores share one copy of the columns' operand: their rows are whole instructions'."""
-    return cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
-
-
 def _pipelines(
     gemm: Gemm, instruction: MatrixInstruction, tile: Tile, cluster: int, library: Library
 ) -> Iterator[Tile]:
     """A tile with its stages, and with fewer for GPUs whose shared memory does not hold them, as libraries count stages
     (CUTLASS StageCountAuto)."""
-    stage_kib = _stage_bytes(gemm, tile, _pair(instruction, tile, cluster)) / KIB
+    stage_kib = stage_bytes(gemm.types, tile, sharing_pair(instruction, tile, cluster)) / KIB
     fewest = int(max(FEWEST_STAGES, min(tile.stages, library.room_kib / stage_kib)))
     return (replace(tile, stages=stages) for stages in range(tile.stages, fewest - 1, -1))
 
@@ -219,20 +205,16 @@ def _candidate(
     # CTAs that fill the last cluster compute on zeros, for which nothing is read: they take an SM's time and no bytes.
     launched = cluster * ceil(m_tiles / cluster) if library.whole_clusters else m_tiles
     ctas = ceil(gemm.batch * launched * n_tiles) * split
-    pair = _pair(instruction, tile, cluster)
-    stage_kib = _stage_bytes(gemm, tile, pair) / KIB
-    loop = _loop(gemm, instruction, tile, iterations, pair)
-    a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
-    b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
-    out_element = 4.0 if split > 1 else element_bytes(gemm.out)
-    partial_bytes = gemm.batch * gemm.m * gemm.filled * gemm.n * 4.0 * split if split > 1 else 0.0
+    pair = sharing_pair(instruction, tile, cluster)
+    stage_kib = stage_bytes(gemm.types, tile, pair) / KIB
+    from_l2 = l2_bytes(gemm.types, tile, working * iterations, cluster)
     kernel = Kernel(
         start=START,
-        loop=loop,
-        end=_epilogue(tile, out_element),
+        loop=main_loop(gemm.types, instruction, tile, iterations, pair),
+        end=epilogue(tile, 4.0 if split > 1 else element_bytes(gemm.out)),
         ctas=ctas,
         warps=tile.warps,
-        registers=_registers(instruction, tile),
+        registers=registers(instruction, tile),
         shared_kib=stage_kib * tile.stages,
         unless_kib=stage_kib * (tile.stages + 1) if tile.stages < instruction.stages else 0.0,
         cluster=cluster,
@@ -242,31 +224,47 @@ def _candidate(
         warpgroup=float(instruction.warpgroup),
         tensor_dtype=TENSOR_DTYPES.index(gemm.compute) if gemm.compute in TENSOR_DTYPES else 0,
         uses_tensor=float(gemm.compute != "fp32"),
-        tensor_instruction_fma=instruction_fma(instruction, gemm.compute, _n_side(tile)),
+        tensor_instruction_fma=instruction_fma(instruction, gemm.compute, instruction_columns(tile)),
         pipelined=1.0,
-        cold_bytes=b_read,
-        cold_distance=gemm.b_distance,
-        warm_bytes=a_read,
-        warm_distance=gemm.a_distance,
-        write_bytes=gemm.out_bytes + partial_bytes,
-        result_bytes=gemm.out_bytes,
-        result_distance=gemm.out_distance,
-        write_distance=gemm.out_distance if split == 1 else min(gemm.out_distance, 2 * partial_bytes + gemm.out_bytes),
-        a_bytes=a_read,
-        b_bytes=b_read,
         m_tiles=m_tiles,
         n_tiles=n_tiles,
         tile_aspect=tile.columns / tile.rows,
-        reread_distance=(gemm.a_bytes + gemm.b_bytes) / max(gemm.batch, 1.0),  # within one product of a batch
-        l2_bytes=_l2_bytes(gemm, tile, working * iterations, cluster) + gemm.out_bytes + 2 * partial_bytes,
+        l2_bytes=from_l2 + gemm.out_bytes + 2 * _partial_bytes(gemm, split),
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
         implementation=implementation,
         problem=_problem(gemm),
-        read_share=(gemm.a_bytes + gemm.b_bytes) / (a_read + b_read),
+        **_traffic(gemm, instruction, split),
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
     return Candidate(label, kernel)
+
+
+def _traffic(gemm: Gemm, instruction: MatrixInstruction, split: int) -> dict[str, float]:
+    """Bytes to and from DRAM, and how long they are kept: B is read cold, A warm, results are written."""
+    a_read = gemm.a_bytes * _scattered(gemm.a_along_k, gemm.k * element_bytes(gemm.a), instruction)
+    b_read = gemm.b_bytes * _scattered(gemm.b_along_k, gemm.k * element_bytes(gemm.b), instruction)
+    partial_bytes = _partial_bytes(gemm, split)
+    again = 2 * partial_bytes + gemm.out_bytes  # partial results are read and written before the next launch's
+    return {
+        "cold_bytes": b_read,
+        "cold_distance": gemm.b_distance,
+        "warm_bytes": a_read,
+        "warm_distance": gemm.a_distance,
+        "write_bytes": gemm.out_bytes + partial_bytes,
+        "write_distance": min(gemm.out_distance, again) if split > 1 else gemm.out_distance,
+        "result_bytes": gemm.out_bytes,
+        "result_distance": gemm.out_distance,
+        "a_bytes": a_read,
+        "b_bytes": b_read,
+        "read_share": (gemm.a_bytes + gemm.b_bytes) / (a_read + b_read),
+        "reread_distance": (gemm.a_bytes + gemm.b_bytes) / max(gemm.batch, 1.0),  # within one product of a batch
+    }
+
+
+def _partial_bytes(gemm: Gemm, split: int) -> float:
+    """Bytes of the partial results that CTAs along k leave for a second kernel to add up."""
+    return gemm.batch * gemm.m * gemm.filled * gemm.n * 4.0 * split if split > 1 else 0.0
 
 
 def _problem(gemm: Gemm) -> tuple[float, ...]:
@@ -280,104 +278,3 @@ def _scattered(along_k: bool, row_bytes: float, instruction: MatrixInstruction) 
     they reach half the bandwidth unless these fill whole pages (measured; why is not known)."""
     slow = along_k and instruction is MMA_884 and row_bytes % PAGE_BYTES != 0
     return SCATTERED if slow else 1.0
-
-
-def _stage_bytes(gemm: Gemm, tile: Tile, pair: int) -> float:
-    """Bytes that a CTA of ``pair`` loads for one stage: its rows, and its part of the columns."""
-    return (tile.rows * element_bytes(gemm.a) + tile.columns / pair * element_bytes(gemm.b)) * tile.depth
-
-
-def _l2_bytes(gemm: Gemm, tile: Tile, cta_iterations: float, cluster: int) -> float:
-    """Bytes the L2 sends: the CTAs of a cluster lie along m and share one read of the columns' operand."""
-    a = tile.rows * element_bytes(gemm.a)
-    b = tile.columns * element_bytes(gemm.b) / cluster
-    return cta_iterations * tile.depth * (a + b)
-
-
-def _registers(instruction: MatrixInstruction, tile: Tile) -> float:
-    """Accumulators and about 48 more a thread; tcgen05 keeps its accumulators in tensor memory."""
-    accumulators = 0.0 if instruction.rows == 128 else tile.lane_elements
-    return min(255.0, accumulators + 48.0)
-
-
-def _loop(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, iterations: int, pair: int) -> Interval:
-    fma = tile.rows * tile.columns * tile.depth / tile.warps
-    load_bytes = _stage_bytes(gemm, tile, pair) / tile.warps
-    widened = _widening_instructions(gemm, tile)
-    if instruction.warpgroup:
-        matrix = fma / instruction_fma(instruction, gemm.compute, _n_side(tile))
-        read = instruction.rows + _n_side(tile) / pair
-        shared_bytes = matrix * read * 32.0 / 4.0  # 32 B of k, shared by four warps
-        copies, shared_loads, waits = 1.0, 0.0, 0.0  # one thread starts a bulk copy; operands pass by the registers
-        int32 = 6.0
-    else:
-        matrix = fma / instruction.fma[gemm.compute]
-        fragment_bytes, shared_loads = _fragments(gemm, tile)
-        copies, waits = load_bytes / VECTOR_BYTES, 1.0
-        # Asynchronous copies fill shared memory from the L2 port; before them every byte was stored from registers.
-        shared_bytes = fragment_bytes + (0.0 if instruction.compute_capability >= 8.0 else load_bytes)
-        int32 = 2.0 * copies + 6.0
-    cuda_core = gemm.compute == "fp32"
-    return Interval(
-        repeats=iterations,
-        instructions=matrix + shared_loads + copies + int32 + widened + 2.0,  # 2: barrier and branch
-        fp32=widened + (matrix if cuda_core else 0.0),
-        int32=int32,
-        tensor_fma=0.0 if cuda_core else fma,
-        shared_bytes=shared_bytes,
-        load_bytes=load_bytes,
-        global_waits=1.0 / (tile.stages - 1),
-        shared_waits=waits,
-        tensor_waits=0.0 if instruction.warpgroup or cuda_core else _chain(gemm, instruction, tile, fma),
-    )
-
-
-def _n_side(tile: Tile) -> int:
-    """Columns of one warpgroup instruction: the tile's, or its rows where operands are swapped."""
-    return min(tile.rows if tile.rows % 64 else tile.columns, 256)
-
-
-def _fragments(gemm: Gemm, tile: Tile) -> tuple[float, float]:
-    """Bytes a warp reads from shared memory for its own sub-tile, and its loads: warps stand two by two, or four
-    abreast when flat.
-
-    On CUDA cores a lane has its own part of the sub-tile, lanes standing four by eight as suits its shape: a load of
-    16 B by every lane is one line of shared memory, which several lanes share.
-    """
-    warp_rows = 1 if tile.rows <= 32 else 2
-    rows, columns = tile.rows / warp_rows, tile.columns / (tile.warps / warp_rows)
-    if gemm.compute == "fp32":
-        loads = min(rows / 4.0 + columns / 8.0, rows / 8.0 + columns / 4.0) * tile.depth / 4.0
-        return loads * 128.0, loads
-    fragment_bytes = (rows + columns) * tile.depth * element_bytes(gemm.compute)
-    return fragment_bytes, fragment_bytes / VECTOR_BYTES
-
-
-def _chain(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, fma: float) -> float:
-    """Tensor latencies that a lone warp waits for: steps of k over the independent accumulators of its sub-tile."""
-    independent = max(1.0, tile.rows * tile.columns / (tile.warps * 128.0))  # one m16n8 accumulator tile each
-    steps = fma / instruction.fma[gemm.compute] / independent
-    return steps / independent
-
-
-def _widening_instructions(gemm: Gemm, tile: Tile) -> float:
-    """ALU instructions a warp spends on widening weights: about 1.5 an element (shift, mask, convert and scale)."""
-    if gemm.b == gemm.compute or BITS[gemm.b] >= BITS[gemm.compute]:
-        return 0.0
-    return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
-
-
-@cache
-def _epilogue(tile: Tile, out_element: float) -> Interval:
-    """Convert the accumulators, pass them through shared memory, store them with 128-bit stores."""
-    elements = tile.lane_elements
-    stores = elements * out_element / 16.0
-    return Interval(
-        repeats=1,
-        instructions=1.5 * elements + 2 * stores + 20.0,
-        fp32=elements,
-        int32=20.0,
-        shared_bytes=2 * elements * 32 * out_element,
-        store_bytes=elements * 32 * out_element,
-        shared_waits=1.0,
-    )
