@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -25,17 +24,14 @@ from dse.space.axis import Axis, make_axis
 from dse.space.data_types import refuse_of_base, refuse_types
 from dse.space.expression import Expression, parse_expression
 from dse.space.impossible import refuse_expression, refuse_links
-from dse.space.links import OF_BASE, variants
+from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.space.shipped import find_space
 from dse.space.target import space_target
-from dse.space.traces import compiled
+from dse.space.workloads import Around, read_workloads
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel, causes_of
-from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
 from dse.toml_file import read_toml
-from dse.workload.parse import load_workload
-from dse.workload.target import Target
 from dse.workload.workload import Workload
 
 MAX_DESIGNS = 10**15
@@ -179,7 +175,7 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     target = space_target(base.numbers(), axes, links)
     model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
     around = Around(base, axes, links, target, folder, model)
-    workloads, weights = _workloads(_table(content, "workloads", where), where, around)
+    workloads, weights = read_workloads(_table(content, "workloads", where), where, around)
     refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     known = _known_names(workloads)
     space = Space(
@@ -275,63 +271,6 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
                 raise InputError(f"{here}: uses {name}, which is linked itself; put that link first, or base.{name}")
         links.append((key, expression))
     return tuple(links)
-
-
-@dataclass(frozen=True)
-class Around:
-    """What a workload may need of the space that it stands in."""
-
-    sheet: GpuSheet
-    axes: tuple[Axis, ...]
-    links: tuple[tuple[str, Expression], ...]
-    target: Target
-    folder: Path
-    model: TimingModel
-
-    @property
-    def base(self) -> dict[str, float]:
-        """The base GPU's attributes as numbers."""
-        return self.sheet.numbers()
-
-    def load(self, use: str, name: str, where: str) -> Workload:
-        """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
-        use = _resolve(use, self.folder)
-        if not is_trace(use):
-            return load_workload(use, self.target, name=name, gpus=[self.sheet])
-        gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
-        return compiled(traced_workload(use, gpus, name), self.model, self.base, self.axes, self.links)
-
-
-def _workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
-    workloads, weights = [], []
-    for key, spec in table.items():
-        here = f"{where}: [workloads] {key}"
-        spec = {"use": spec} if isinstance(spec, str) else spec
-        if not isinstance(spec, dict) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "weight"}:
-            raise InputError(
-                f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight'
-            )
-        weight = spec.get("weight", 1.0)
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < 1e12:
-            raise InputError(f"{here}: weight = {weight!r} is not accepted; give a number of at least 0")
-        if not key.isidentifier() or key in ("base", "total") or key in gpu_schema():
-            raise InputError(f"{here}: {key!r} cannot name a workload; give a plain word such as prefill or decode")
-        try:
-            workloads.append(around.load(spec["use"], key, where))
-        except InputError as error:
-            raise InputError(f"{here}: {error}") from None
-        weights.append(float(weight))
-    return tuple(workloads), tuple(weights)
-
-
-def _resolve(use: str, folder: Path) -> str:
-    """A workload's file or trace directory, and its engine's file, stand relative to the space's folder."""
-    head, colon, settings = use.partition(":")
-    settings = re.sub(r"(?<=engine=)[^,]+\.toml", lambda found: str(folder / found[0].strip()), settings)
-    use = head + colon + settings
-    if not Path(head).is_absolute() and (head.lower().endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
-        return str(folder / use)
-    return use
 
 
 def _known_names(workloads: tuple[Workload, ...]) -> set[str]:

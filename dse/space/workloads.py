@@ -1,0 +1,76 @@
+"""The workloads of a space: each entry of its table as the operators that run on the designs around its base GPU."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from dse.errors import InputError
+from dse.hardware.presets import GpuSheet
+from dse.hardware.schema import gpu_schema
+from dse.space.axis import Axis
+from dse.space.expression import Expression
+from dse.space.links import variants
+from dse.space.traces import compiled
+from dse.timing.timing import TimingModel
+from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
+from dse.workload.parse import load_workload
+from dse.workload.target import Target
+from dse.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class Around:
+    """What a workload may need of the space that it stands in."""
+
+    sheet: GpuSheet
+    axes: tuple[Axis, ...]
+    links: tuple[tuple[str, Expression], ...]
+    target: Target
+    folder: Path
+    model: TimingModel
+
+    @property
+    def base(self) -> dict[str, float]:
+        """The base GPU's attributes as numbers."""
+        return self.sheet.numbers()
+
+    def load(self, use: str, name: str, where: str) -> Workload:
+        """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
+        use = _resolve(use, self.folder)
+        if not is_trace(use):
+            return load_workload(use, self.target, name=name, gpus=[self.sheet])
+        gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
+        return compiled(traced_workload(use, gpus, name), self.model, self.base, self.axes, self.links)
+
+
+def read_workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
+    """Return the workloads of a space's table and their weights; raises InputError naming the entry."""
+    workloads, weights = [], []
+    for key, spec in table.items():
+        here = f"{where}: [workloads] {key}"
+        spec = {"use": spec} if isinstance(spec, str) else spec
+        if not isinstance(spec, dict) or not isinstance(spec.get("use"), str) or set(spec) - {"use", "weight"}:
+            raise InputError(
+                f'{here}: {spec!r} is not accepted; give use = "llama3_8b:phase=decode,batch=32" and weight'
+            )
+        weight = spec.get("weight", 1.0)
+        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < 1e12:
+            raise InputError(f"{here}: weight = {weight!r} is not accepted; give a number of at least 0")
+        if not key.isidentifier() or key in ("base", "total") or key in gpu_schema():
+            raise InputError(f"{here}: {key!r} cannot name a workload; give a plain word such as prefill or decode")
+        try:
+            workloads.append(around.load(spec["use"], key, where))
+        except InputError as error:
+            raise InputError(f"{here}: {error}") from None
+        weights.append(float(weight))
+    return tuple(workloads), tuple(weights)
+
+
+def _resolve(use: str, folder: Path) -> str:
+    """A workload's file or trace directory, and its engine's file, stand relative to the space's folder."""
+    head, colon, settings = use.partition(":")
+    settings = re.sub(r"(?<=engine=)[^,]+\.toml", lambda found: str(folder / found[0].strip()), settings)
+    use = head + colon + settings
+    if not Path(head).is_absolute() and (head.lower().endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
+        return str(folder / use)
+    return use
