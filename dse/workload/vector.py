@@ -206,28 +206,12 @@ def vector_kernel(
     """
     read, write = what.reads * element[0], what.writes * element[1]
     ctas, warps, repeats, padding = _grid(counts, rows, cols, second)
-    lane = counts.vector * padding
     elements = rows * cols
     older = np.where(np.asarray(distance[2]) > 0, elements * element[0], 0.0)
-    share = elements / (ctas * warps * repeats * WARP_SIZE)  # elements that a lane really has, of the ``lane`` it could
-    vectors = share * (read * counts.passes + write) / 16.0
-    loads = WARP_SIZE * share
-    body = Interval(
-        repeats=repeats,
-        instructions=lane * counts.instructions,
-        fp32=lane * counts.instructions * counts.math,
-        int32=vectors,
-        sfu=lane * what.sfu,
-        shared_bytes=loads * (read * counts.passes + write),
-        load_bytes=loads * read * counts.passes,
-        store_bytes=loads * write,
-        global_waits=counts.waits,
-        alu_waits=counts.alu_waits,
-        sfu_waits=np.minimum(what.sfu, 1.0),
-    )
+    share = elements / (ctas * warps * repeats * WARP_SIZE)  # elements that a lane really has, of those it could
     return Kernel(
         start=Interval(),
-        loop=body,
+        loop=_iteration(what, counts, repeats, counts.vector * padding, share, read, write),
         end=_reductions(what, ctas),
         ctas=ctas,
         warps=warps,
@@ -244,6 +228,28 @@ def vector_kernel(
         l2_bytes=elements * (read * counts.passes + write),
         implementation=implementation,
         problem=(what.number, rows, cols, element[0], 0.0),
+    )
+
+
+def _iteration(
+    what: VectorOp, counts: Counts, repeats: Number, lane: Number, share: Number, read: Number, write: Number
+) -> Interval:
+    """One of ``repeats`` of a warp: work for the ``lane`` [element] that each of its lanes could have, bytes ``read``
+    and ``write`` [B/element] for the ``share`` [element] that it has."""
+    vectors = share * (read * counts.passes + write) / 16.0
+    loads = WARP_SIZE * share
+    return Interval(
+        repeats=repeats,
+        instructions=lane * counts.instructions,
+        fp32=lane * counts.instructions * counts.math,
+        int32=vectors,
+        sfu=lane * what.sfu,
+        shared_bytes=loads * (read * counts.passes + write),
+        load_bytes=loads * read * counts.passes,
+        store_bytes=loads * write,
+        global_waits=counts.waits,
+        alu_waits=counts.alu_waits,
+        sfu_waits=np.minimum(what.sfu, 1.0),
     )
 
 
