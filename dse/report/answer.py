@@ -57,22 +57,7 @@ def answer(result: SweepResult) -> list[str]:
 
 def caveats(result: SweepResult) -> list[str]:
     """Return what a reader must know first: calibration, power, axes without effect, a baseline that cannot be had."""
-    notes = []
-    if result.calibration == "uncalibrated":
-        model = type(result.space.model).__name__
-        notes.append(
-            f"Uncalibrated: the timing model {model} has not been fitted to measured times; compare designs, and do "
-            "not take a time for what a machine would show."
-        )
-    else:
-        notes.append(
-            f"Timing model {type(result.space.model).__name__}, calibration {result.calibration}{_fitted(result)}. "
-            "Products run on the fastest of the tiles that win most often; "
-            "'dse run', which tries a whole library's, finds a dense kernel 0.2 % faster in the mean, 15 % at "
-            f"most{_experts(result)}; where several take as long, its energy may be 6 % lower."
-        )
-    notes.append(f"Power: {power_calibration(result.space.power)}.")
-    notes += trust_notes(result)
+    notes = [_of_the_timing(result), f"Power: {power_calibration(result.space.power)}.", *trust_notes(result)]
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
         notes.append(f"No objective covers power: watts are charged {charged}.")
@@ -82,13 +67,7 @@ def caveats(result: SweepResult) -> list[str]:
             "DRAM bandwidth or type moves but dram_bus_bits does not: the die is not charged for another interface."
         )
     notes += [*_rates_elsewhere(result.space, varied), *_fast_pins(result), *_several_dies(result)]
-    clocks = sorted(varied & {"boost_clock_mhz", "tensor_clock_mhz"})
-    if clocks and "l2_clock_mhz" not in varied and result.space.power.limit:
-        notes.append(
-            f"{joined(clocks)} moves but l2_clock_mhz does not; where the power limit lowers a clock, the L2's falls "
-            "by the same share: link l2_clock_mhz, or a higher clock that no board holds makes the L2 slow."
-        )
-    notes += _unpublished_die(result.space)
+    notes += [*_slow_l2(result.space, varied), *_unpublished_die(result.space)]
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += idle_note(result)
     if result.keep == "front":
@@ -100,6 +79,33 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself is infeasible in this space ({base['reason']}).")
     return notes
+
+
+def _of_the_timing(result: SweepResult) -> str:
+    """What the times rest on."""
+    model = type(result.space.model).__name__
+    if result.calibration == "uncalibrated":
+        return (
+            f"Uncalibrated: the timing model {model} has not been fitted to measured times; compare designs, and do "
+            "not take a time for what a machine would show."
+        )
+    return (
+        f"Timing model {model}, calibration {result.calibration}{_fitted(result)}. "
+        "Products run on the fastest of the tiles that win most often; "
+        "'dse run', which tries a whole library's, finds a dense kernel 0.2 % faster in the mean, 15 % at "
+        f"most{_experts(result)}; where several take as long, its energy may be 6 % lower."
+    )
+
+
+def _slow_l2(space: Space, varied: set[str]) -> list[str]:
+    """What a clock that moves without the L2's does under a power limit."""
+    clocks = sorted(varied & {"boost_clock_mhz", "tensor_clock_mhz"})
+    if not clocks or "l2_clock_mhz" in varied or not space.power.limit:
+        return []
+    return [
+        f"{joined(clocks)} moves but l2_clock_mhz does not; where the power limit lowers a clock, the L2's falls "
+        "by the same share: link l2_clock_mhz, or a higher clock that no board holds makes the L2 slow."
+    ]
 
 
 def _fitted(result: SweepResult) -> str:
