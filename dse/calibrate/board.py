@@ -60,10 +60,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     measured = read_operators(path)
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = without_power(frame, unknown)
-    reason = reason.where((reason != "") | ~frame["op"].isin(RUNS), "a run of a whole network: no kernel")
-    short = (reason == "") & (frame["latency_us"] < SETTLED_US)
-    reason = reason.where(~short, f"shorter than {SETTLED_US:g} us: power of what ran before")
+    reason = _why_not(frame, unknown)
     skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:
@@ -79,12 +76,6 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     told(1)
     found, drawn = _fits(rows)
     told(parts - 1)
-    ends = np.percentile(drawn, PERCENTILES, axis=0).tolist()
-    shares = board_fit.data_share(rows, found.values, found.strength)
-    fitted = [
-        Coefficient(name, value, board_fit.units()[name], low, high, share)
-        for name, value, low, high, share in zip(FREE, found.values.tolist(), *ends, shares.tolist(), strict=True)
-    ]
     models = [
         {"name": name, "train": float(train.mean()), "leave_families_out": float(out.mean()),
          "interval": list(mean_interval(out, rows.table["family"].tolist())), "headline": name == "board"}
@@ -96,7 +87,15 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     left_out = _left_out(found, rows.table["family"], on.sheet)
     name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
     return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, found.strength, by, models,
-                  fitted, None, notes, left_out)  # fmt: skip
+                  _coefficients(found, drawn, rows), None, notes, left_out)  # fmt: skip
+
+
+def _why_not(frame: pd.DataFrame, unknown: dict[str, str]) -> pd.Series:
+    """Return why no fit can use a row, "" where one can."""
+    reason = without_power(frame, unknown)
+    reason = reason.where((reason != "") | ~frame["op"].isin(RUNS), "a run of a whole network: no kernel")
+    short = (reason == "") & (frame["latency_us"] < SETTLED_US)
+    return reason.where(~short, f"shorter than {SETTLED_US:g} us: power of what ran before")
 
 
 def _refuse_above_the_limit(path: Path, watts: pd.Series, sheet: GpuSheet) -> None:
@@ -145,6 +144,16 @@ def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> Uncertainty:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
     low, _, high = quantiles(np.log(found.ratios["board"][1]), families)
     return Uncertainty(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
+
+
+def _coefficients(found: _Fit, drawn: np.ndarray, rows: MeasuredLaunches) -> list[Coefficient]:
+    """The fitted coefficients, each with the interval of its draws (draws, coefficients) and the data's share in it."""
+    ends = np.percentile(drawn, PERCENTILES, axis=0).tolist()
+    shares = board_fit.data_share(rows, found.values, found.strength)
+    return [
+        Coefficient(name, value, board_fit.units()[name], low, high, share)
+        for name, value, low, high, share in zip(FREE, found.values.tolist(), *ends, shares.tolist(), strict=True)
+    ]
 
 
 def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:

@@ -1,5 +1,6 @@
 """A timing model against a measured table: errors by device, operator, data type and regime, beside two rooflines."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from dse.errors import InputError
 from dse.skipped import Skipped, counted, why_skipped
 from dse.workload.engine import Engine, find_engine
 from dse.workload.engine import interval_of as interval_of_run
-from dse.workload.harness import find_harness
+from dse.workload.harness import Harness, find_harness
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.measured_operator import none_runs
 from dse.workload.measured_row import ALL_REDUCE, notes_of_masks
@@ -73,11 +74,7 @@ def validate_time(
     _refuse_unused(measured.path, frame, harness, engine)
     reason = uncovered(frame, unknown)
     skipped = measured.skipped + counted(reason)
-    parts = []
-    for device, mine in frame[reason == ""].groupby("device", sort=True):
-        used, whole = models[str(device)], mine["op"].isin(RUNS)
-        parts += [_predicted(block, used) for block in blocks(mine[~whole], {str(device): used.sheet}, way, skipped)]
-        parts += _predicted_runs(mine[whole], used, skipped, served)
+    parts = _predicted_parts(frame[reason == ""], models, way, served, skipped)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
     skipped += counted(none_runs(row, models[str(row.device)].sheet.title) for row in rows[~runs].itertuples())
@@ -107,6 +104,19 @@ def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: 
     if harness and runs.all():
         raise InputError(f"--harness: {path} has only runs of whole networks, which take an engine; leave the option "
                          "out, or give --engine")  # fmt: skip
+
+
+def _predicted_parts(
+    frame: pd.DataFrame, models: Mapping[str, DeviceModel], way: Harness | None, engine: Engine | None, skipped: Skipped
+) -> list[PredictedRows]:
+    """The rows of every device with what is predicted, kernels and whole runs apart; those without count in
+    ``skipped``."""
+    parts = []
+    for device, mine in frame.groupby("device", sort=True):
+        used, whole = models[str(device)], mine["op"].isin(RUNS)
+        parts += [_predicted(block, used) for block in blocks(mine[~whole], {str(device): used.sheet}, way, skipped)]
+        parts += _predicted_runs(mine[whole], used, skipped, engine)
+    return parts
 
 
 def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:

@@ -150,7 +150,6 @@ def calibration_for(gpu: str) -> str:
 def calibration_of(*sheets: GpuSheet) -> str:
     """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's, else SHARED; of several
     GPUs, which are compared by one calibration, SHARED unless they have the same."""
-
     names = {_own(sheet) for sheet in sheets}
     return names.pop() if len(names) == 1 else SHARED
 
