@@ -70,7 +70,7 @@ def board_coefficients(path: Path, content: dict[str, Any]) -> dict[str, float]:
     """Return the board's coefficients in a file's content, every one that is fitted; raises InputError."""
     if content["model"] != BOARD:
         raise InputError(
-            f"{path}: model is {content['model']!r}, whose coefficients are a launch's counters'; give one of "
+            f"{path}: model is {content['model']!r}, whose coefficients price a launch's counters; give one of "
             f"{BOARD!r} (of a table with shapes and power_w)"
         )
     values = read_coefficients(path, content, _allowed())
