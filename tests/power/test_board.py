@@ -19,6 +19,7 @@ from tests.programs import quick_jit
 from tests.timing.designs import drawn_gpu, drawn_kernels, gpu_batch
 
 TABLE = read_table("power/board.csv")
+VALUE = {row["coefficient"]: float(row["value"]) for row in TABLE}
 MODEL = BoardPower.from_table()
 WORK = [name for name in Activity._fields if name not in ("nanoseconds", "clock_ghz", "tensor_dtype", "busy")]
 INDEX = ("process", "dram_type")
@@ -67,19 +68,76 @@ def test_clocked_sms_are_charged_by_their_area_at_one_node():
 
 def test_what_a_component_costs_by_hand():
     """An H200's tensor cores: FMAs a second times the table's energy, at voltage 1 (the node's nominal clock)."""
-    value = {row["coefficient"]: float(row["value"]) for row in TABLE}
     found = MODEL.uncapped(
         counts(tensor_fma=3e14, softmax_fma=0.0, padding_fma=1e14, nanoseconds=1e9, clock_ghz=1.98), gpu()
     )
-    expected = (3e14 + value["padding"] * 1e14) * value["tensor_bf16"] * 1e-12
+    expected = (3e14 + VALUE["padding"] * 1e14) * VALUE["tensor_bf16"] * 1e-12
     assert float(found.tensor) == pytest.approx(expected, rel=1e-5)
     memory = next(row for row in read_table("process/memory_power.csv") if row["dram_type"] == "hbm3e")
     assert float(found.constant) == pytest.approx(
-        value["board"] * float(gpu().tdp_w) / 700 + 141 * float(memory["idle_w_per_gb"]), rel=1e-5
+        VALUE["board"] * float(gpu().tdp_w) / 700 + 141 * float(memory["idle_w_per_gb"]), rel=1e-5
     )
     assert float(MODEL.uncapped(counts(dram_bytes=4e12, nanoseconds=1e9), gpu()).dram) == pytest.approx(
-        4 * (value["dram_path"] + 8 * float(memory["access_pj_per_bit"])), rel=1e-5
+        4 * (VALUE["dram_path"] + 8 * float(memory["access_pj_per_bit"])), rel=1e-5
     )
+
+
+BY_THE_COUNT = {
+    "instruction": "instructions", "register_file": "register_bytes", "int32": "int32", "fp32": "fp32", "sfu": "sfu",
+    "shared_memory": "shared_bytes", "l1": "l1_bytes", "l2": "l2_bytes",
+}  # fmt: skip
+"""Components of the chip and what they pay for, coefficients of the component's name."""
+
+
+def drawn(of=None, **changed):
+    """Watts by component of a second of counts at the H200's nominal clock, where its voltage is 1."""
+    found = MODEL.uncapped(counts(nanoseconds=1e9, clock_ghz=1.98, **changed), of or gpu()).breakdown()
+    return {name: float(value) for name, value in found.items()}
+
+
+def test_what_the_chip_does_costs_the_tables_energy_on_the_gpu_that_the_table_states():
+    found = drawn(**dict.fromkeys([*BY_THE_COUNT.values(), "link_bytes"], 1e12))  # a pJ each is a watt
+    assert {name: found[name] for name in BY_THE_COUNT} == pytest.approx({name: VALUE[name] for name in BY_THE_COUNT})
+    assert found["interconnect"] == pytest.approx(VALUE["link"])
+
+
+def test_a_larger_array_costs_more_by_the_access():
+    """Word and bit lines grow with the side of an array; a slice of the L2 is one, and more slices lengthen none."""
+    grown, plain = 4 ** VALUE["capacity_exponent"], drawn()
+    for change, names in (
+        ({"registers_per_sm": 4 * 65536.0}, ["register_file"]),
+        ({"l1_kib": 4 * 256.0}, ["shared_memory", "l1"]),
+        ({"l2_mib": 4 * float(gpu().l2_mib)}, ["l2"]),
+        ({"l2_mib": 4 * float(gpu().l2_mib), "l2_slices": 4 * float(gpu().l2_slices)}, []),
+    ):
+        found = drawn(gpu(**change))
+        longer = {name: grown if name in names else 1.0 for name in BY_THE_COUNT}
+        assert {name: found[name] / plain[name] for name in longer} == pytest.approx(longer, rel=1e-5), change
+
+
+def test_wires_across_the_die_are_as_long_as_its_side():
+    for design in (gpu(), gpu(sm_count=33.0), gpu(l2_mib=400.0)):
+        side = (sum(map(float, MODEL.area(design).values())) / 814) ** 0.5
+        assert drawn(design, l1_bytes=1e12)["noc"] == pytest.approx(VALUE["noc"] * side, rel=1e-5)
+
+
+def test_a_product_with_probabilities_costs_its_share_of_a_product():
+    products = {"tensor_fma": 0.0, "softmax_fma": 1e14, "padding_fma": 0.0}
+    assert drawn(**products)["tensor"] == pytest.approx(VALUE["softmax"] * VALUE["tensor_bf16"] * 100, rel=1e-5)
+
+
+def test_sms_without_work_draw_their_share_of_the_clock_and_a_die_at_rest_leaks():
+    busy, half, idle = (drawn(busy=share) for share in (1.0, 0.5, 0.0))
+    assert (busy["idle_sm"], idle["pipeline"]) == (0, 0)
+    assert idle["idle_sm"] == pytest.approx(VALUE["idle_sm"] * busy["pipeline"], rel=1e-6)
+    assert half["pipeline"] + half["idle_sm"] == pytest.approx((busy["pipeline"] + idle["idle_sm"]) / 2, rel=1e-6)
+    rest = {name: float(value) for name, value in MODEL.idle(jnp.asarray(1.98), gpu()).breakdown().items()}
+    assert {name for name, value in rest.items() if value > 0} == {"constant", "static", "idle_sm"}
+    assert rest["idle_sm"] == pytest.approx(idle["idle_sm"], rel=1e-6)
+    die = sum(map(float, MODEL.area(gpu()).values()))
+    assert rest["static"] == pytest.approx(VALUE["leak"] * die, rel=1e-5)
+    warm = MODEL.with_values({"temperature": jnp.asarray(65.0 + np.log(2) / VALUE["leak_per_kelvin"])})
+    assert float(warm.idle(jnp.asarray(1.98), gpu()).static) == pytest.approx(2 * rest["static"], rel=1e-5)
 
 
 @pytest.mark.parametrize("name", [*WORK, "busy"])

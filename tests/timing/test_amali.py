@@ -12,8 +12,10 @@ from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.roofline import Roofline
+from dse.timing.sustained import Sustained
 from dse.workload.attention import Attention, attention_operator
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Interval, Kernel
 from dse.workload.vector import counts_of, vector_operator
 from tests.timing.designs import dominant, fastest, single
 
@@ -174,3 +176,120 @@ def test_what_is_no_record_is_not_timed(model):
         model("gemm", load_gpu(A100))
     with pytest.raises(InputError, match=r"^gpu = 'a100_sxm_80gb' is not accepted; give a record"):
         model(GEMM, A100)
+
+
+SMS, CLOCK = 108, 1.41
+"""Of the A100, the clock in GHz."""
+
+
+def made(**fields):
+    """A kernel of nothing but a thousand instructions of four warps on each SM, if ``fields`` do not say otherwise."""
+    parts = {"start": Interval(), "loop": Interval(repeats=10.0, instructions=100.0), "end": Interval()}
+    return Kernel(**(parts | {"ctas": SMS} | fields)).as_arrays()
+
+
+def added(by, cause="total", to=None, **costs):
+    """Cycles of ``cause`` that fields ``by`` of a kernel add to one (``to``, or one without them) of the same costs."""
+    kernel, sustained = to or made(), Sustained(**costs)
+    more, plain = (cycles(kernel=one, sustained=sustained) for one in (replace(kernel, **by), kernel))
+    return more[cause] - plain[cause]
+
+
+def test_only_kernels_after_the_first_pay_what_adding_up_partial_results_costs():
+    assert cycles(kernel=made(), sustained=Sustained(split=1e3)) == cycles(kernel=made())
+    assert added({"launches": 3.0}, "launch", split=1e3) == pytest.approx(2 * (2200 + 1e3 * CLOCK), rel=1e-6)
+
+
+def test_latencies_in_series_pass_once_whatever_the_waves():
+    gpu = load_gpu(A100)
+    in_l2 = float(gpu.l1_latency_cycles + gpu.l2_latency_ns * CLOCK)
+    for ctas in (SMS, 160 * SMS):  # one wave, and ten
+        assert added({"serial_waits": 5.0}, to=made(ctas=ctas, warm_bytes=1.0)) == pytest.approx(5 * in_l2, rel=1e-4)
+    # All loads miss the L2: each waits for DRAM, too.
+    loads = Interval(repeats=10.0, instructions=100.0, load_bytes=1.0)
+    missed = made(loop=loads, cold_bytes=40.0 * SMS, cold_distance=1e15)
+    in_dram = in_l2 + float(gpu.dram_latency_ns) * CLOCK
+    assert added({"serial_waits": 5.0}, to=missed) == pytest.approx(5 * in_dram, rel=1e-4)
+
+
+STREAM = {"cold_bytes": 1e8, "cold_distance": 1e15}
+"""Fields of a kernel that reads 100 MB from DRAM."""
+
+
+def test_what_runs_beside_bytes_of_dram_is_a_part_of_their_time():
+    """Elsewhere it is nothing: all that the clock paces is in the stack (dse/power/cap.py)."""
+    half, work = Sustained(overlap=0.5), cycles(kernel=made(**STREAM), roofline_floor=False)
+    bytes_, shorter = Amali(sustained=half)(made(**STREAM), load_gpu(A100)), work["total"] - work["launch"]
+    longer = float(bytes_.dram_bandwidth + bytes_.selected - bytes_.beside)
+    assert float(bytes_.beside) == pytest.approx(0.5 * shorter**2 / longer, rel=1e-4)
+    assert float(bytes_.hidden) == pytest.approx(shorter, rel=1e-6)
+    in_l2 = Amali(sustained=half)(made(l2_bytes=1e9), load_gpu(A100))
+    assert float(in_l2.l2_bandwidth) > float(in_l2.selected)
+    assert float(in_l2.beside) == float(in_l2.hidden) == 0
+
+
+def test_work_in_the_shadow_of_dram_is_that_of_the_l2_where_it_is_longer():
+    """Its clock is lowered with the SMs'."""
+    gpu = load_gpu(A100)
+    timing = Amali()(made(l2_bytes=1e8, **STREAM), gpu)
+    assert float(timing.hidden) == pytest.approx(1e8 / float(gpu.l2_bytes_per_ns) * CLOCK, rel=1e-5)
+
+
+def test_kernels_that_copy_operands_take_their_launches_rows_and_bytes():
+    gpu = load_gpu(A100)
+    assert added({"copies": 2.0}, copy=1e3) == pytest.approx(2e3 * CLOCK, rel=1e-4)
+    assert added({"copied_rows": 5e3}, copied_row=300.0) == pytest.approx(300 * 5e3 / SMS, rel=1e-4)
+    moved = 1e8 / float(gpu.dram_bytes_per_ns) * CLOCK
+    for share in (0.5, 2.0):
+        assert added({"copied_bytes": 1e8}, "dram_bandwidth", copied=share) == pytest.approx(share * moved, rel=1e-5)
+        timing = Amali(sustained=Sustained(copied=share))(made(copied_bytes=1e8), gpu)
+        assert float(timing.dram_bytes) == min(share, 1.0) * 1e8  # twice the time is not twice the bytes
+        assert float(timing.beside) == pytest.approx(share * moved, rel=1e-5)
+
+
+def test_every_cta_costs_its_sm_and_a_share_of_that_follows_the_bytes():
+    listed = made(ctas=10.0 * SMS, longest=1.0)  # handed out one by one: ten an SM
+    for exposed in (0.0, 0.25, 1.0):
+        costs = Sustained(cta=100.0, exposed=exposed)
+        for kernel, cost in ((listed, 1000), (replace(listed, **STREAM), 1000 * exposed), (made(), 100)):
+            expected = cycles(kernel=kernel)["total"] + cost
+            assert cycles(kernel=kernel, sustained=costs)["total"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_each_further_wave_starts_anew():
+    ten = made(ctas=160.0 * SMS)  # 16 CTAs an SM at a time
+    costs = {"prologue": 500.0, "wave": 70.0}
+    for kernel, starts in ((made(), 500), (ten, 500 + 9 * 70)):
+        found, plain = cycles(kernel=kernel, sustained=Sustained(**costs)), cycles(kernel=kernel)
+        assert found["long_scoreboard"] == pytest.approx(plain["long_scoreboard"] + starts, rel=1e-5)
+
+
+def test_the_epilogue_and_further_iterations_are_those_of_their_own_interval():
+    kernel = made(end=Interval(repeats=1.0, instructions=700.0))
+    plain = cycles(kernel=kernel)["total"]
+    assert cycles(kernel=kernel, sustained=Sustained(epilogue=3.0))["total"] == pytest.approx(plain + 2 * 700, rel=1e-6)
+    assert cycles(kernel=kernel, sustained=Sustained(filling=2.5))["total"] == pytest.approx(plain + 250, rel=1e-6)
+
+
+def test_what_is_written_takes_longer_by_the_turnaround_and_no_bytes_less_than_at_the_sheets_bandwidth():
+    gpu = load_gpu(A100)
+    at_sheet = 1.1e8 / float(gpu.dram_bandwidth_gbs) * CLOCK
+    streamed = at_sheet / float(gpu.dram_sustained_fraction)
+    written = made(**STREAM, write_bytes=1e7, write_distance=1e15)
+
+    def bytes_cycles(**costs):
+        found = cycles(kernel=written, sustained=Sustained(**costs))
+        return found["total"] - found["launch"]
+
+    assert bytes_cycles() == pytest.approx(streamed, rel=2e-3)
+    assert bytes_cycles(turnaround=0.8) - bytes_cycles() == pytest.approx(0.8 * streamed / 11, rel=1e-3)
+    assert bytes_cycles(dram=1.5) == pytest.approx(at_sheet, rel=2e-3)
+
+
+def test_the_longest_cta_alone_ends_a_list_and_goes_at_its_own_pace():
+    """Twice the mean with its own start and end: of 10 iterations between them 21 instead of 11 less the one."""
+    one = made(ctas=SMS, longest=2.0)
+    base = cycles(kernel=made())["total"]
+    for alone in (1.0, 1.5):
+        found = cycles(kernel=one, sustained=Sustained(alone=alone))["total"]
+        assert found == pytest.approx(base + (21 * alone - 10) * 100, rel=1e-5)

@@ -13,6 +13,7 @@ from dse.timing.interval import (
     busiest_pipe,
     hiding_of,
     interval_cycles,
+    interval_total,
     own_stalls,
     structural,
 )
@@ -26,13 +27,16 @@ LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))
 MEMORY = MemoryPath(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0, 0.0, 1e6)))
 
 
-def cycles(interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, **switches):
-    """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing."""
+def cycles(
+    interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, memory=MEMORY, of=interval_cycles,
+    **switches,
+):  # fmt: skip
+    """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing in ``memory``."""
     ahead = jnp.asarray(pipelined)
-    found = interval_cycles(
-        interval, own_stalls(interval, LATENCIES, MEMORY, ahead), busiest_pipe(interval, A100, jnp.asarray(rate)),
+    found = of(
+        interval, own_stalls(interval, LATENCIES, memory, ahead), busiest_pipe(interval, A100, jnp.asarray(rate)),
         A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
-        Hiding(jnp.asarray(probability), jnp.asarray(length)), MEMORY, ahead,
+        Hiding(jnp.asarray(probability), jnp.asarray(length)), memory, ahead,
         **{"single_warp_literal": False} | switches,
     )  # fmt: skip
     return {name: float(value) for name, value in found._asdict().items()}
@@ -70,6 +74,40 @@ def test_the_busiest_math_pipe_bounds_the_interval():
     assert found["math_pipe_throttle"] == 2 * 64 * 8 - 128  # II_TC = 8 cycles on the A100
     integers = cycles(Interval(repeats=1, instructions=100, int32=80), subcore=1.0, length=100.0)
     assert integers["math_pipe_throttle"] == 80 * 2 - 100
+
+
+def test_cuda_cores_and_sfus_sustain_the_same_share_of_their_rate():
+    # A warp of 32 takes 8 cycles on the 4 SFUs of an A100's sub-core, 2 on its 16 other lanes.
+    for units, passes in (({"sfu": 40}, 8), ({"fp32": 40}, 2), ({"int32": 40}, 2)):
+        for share in (1.0, 0.8):
+            found = busiest_pipe(Interval(instructions=40, **units), A100, jnp.asarray(256.0), lanes=share)
+            assert float(found) == pytest.approx(40 * passes / share)
+    tensor = busiest_pipe(Interval(instructions=1, tensor_fma=2048), A100, jnp.asarray(256.0), lanes=0.8)
+    assert float(tensor) == 8  # is not theirs
+
+
+def test_products_and_softmax_that_wait_for_each_other_show_the_shorter_in_part():
+    def busy(fp32, mixed):
+        interval = Interval(instructions=1, tensor_fma=100 * 256, fp32=fp32)
+        return float(busiest_pipe(interval, A100, jnp.asarray(256.0), mixed=mixed))
+
+    assert busy(50, 0.4) == 100 + 0.4 * 100  # equal times: that share of one of them
+    assert busy(25, 0.4) == 100 + 0.4 * 50 * 50 / 100  # half as long: of half, half shows
+    assert busy(100, 0.4) == 200 + 0.4 * 100 * 100 / 200  # whichever is longer
+    assert busy(25, 0.0) == 100
+
+
+def test_a_share_of_the_queueing_shows():
+    memory = MEMORY._replace(l2_byte=jnp.asarray(0.01))
+    queue = 0.5 * 108 * 4 * 300 * 0.01  # four warps on each of 108 SMs, half of them ahead
+    for ahead, hidden in ((0.0, 0.0), (1.0, 20.0)):  # loads issued ahead: the interval's own work covers a part
+        for share in (0.0, 0.5, 1.0):
+            interval = Interval(repeats=1, instructions=20, load_bytes=300.0, global_waits=1)
+            found = cycles(interval, pipelined=ahead, memory=memory, queued=share)
+            assert found["mio_throttle"] == pytest.approx(share * queue, rel=1e-6)
+            assert found["long_scoreboard"] == pytest.approx(500 - hidden, rel=1e-6)
+            whole = cycles(interval, pipelined=ahead, memory=memory, queued=share, of=interval_total)
+            assert sum(whole.values()) == pytest.approx(sum(found.values()), rel=1e-6)
 
 
 def test_the_shared_path_bounds_all_warps_of_the_sm_together():

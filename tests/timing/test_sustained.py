@@ -96,6 +96,35 @@ def test_causes_still_add_up():
     np.testing.assert_allclose(sum(timing.stack().values(), 0.0), timing.cycles, rtol=1e-5)
 
 
+def test_only_warps_of_other_ctas_hide_what_a_cta_in_lockstep_waits_for():
+    found = [float(Sustained(lockstep=0.6).apart(jnp.asarray(ctas))) for ctas in (0.5, 1.0, 2.0, 6.0)]
+    assert found == pytest.approx([0.4, 0.4, 0.7, 0.9])  # of two CTAs' warps half are the waiting one's own
+
+
+def test_results_that_follow_the_work_are_no_longer_than_it():
+    """A share of the results is written when their products are done: as much as the products' own time may hide."""
+    costs = Sustained(write=0.5)
+    for on_sm, writes in ((1000.0, 10.0), (10.0, 1000.0)):
+        assert float(costs.beside(*map(jnp.asarray, (on_sm, 500.0, writes)))) == 0.5 * 10
+
+
+def test_of_work_and_bytes_the_shorter_shows_in_part():
+    """A share of it where both are equal, else less; which is which does not matter."""
+    costs = Sustained(overlap=0.4)
+    for on_sm, bytes_time, shown in ((100.0, 100.0, 40.0), (50.0, 100.0, 10.0), (100.0, 50.0, 10.0)):
+        assert float(costs.beside(*map(jnp.asarray, (on_sm, bytes_time, 0.0)))) == pytest.approx(shown)
+
+
+def test_shares_are_of_the_rate_that_they_name():
+    gpu, shares = load_gpu("h100_sxm"), Sustained(tensor=0.5, dram=0.6, l2=0.7, l2_port=0.8, shared=0.9)
+    derated = shares.derated(gpu)
+    rates = {
+        "tensor_fma_bf16": 1.0, "tensor_cores_per_sm": 0.5, "dram_bytes_per_ns": 0.6, "dram_bandwidth_gbs": 1.0,
+        "l2_bytes_per_ns": 0.7, "l2_port_bytes_per_cycle": 0.8, "l1_bytes_per_cycle": 0.9, "fp32_lanes": 1.0,
+    }  # fmt: skip
+    assert {name: float(getattr(derated, name) / getattr(gpu, name)) for name in rates} == pytest.approx(rates)
+
+
 def test_libraries_differ_in_what_they_offer():
     few, many = (gemm_operator("g", Gemm(96, 4096, 4096), (9.0, 9.0), library=x) for x in (REPRESENTATIVE, TUNED))
     labels = [{c.label for c in o.candidates} for o in (few, many)]
