@@ -1,6 +1,7 @@
 """Gradient refinement: derivatives against finite differences, and what is found against evaluating it again."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -11,10 +12,10 @@ import pytest
 
 from dse.cli import run_command
 from dse.numerics import ceil_div, floor_div, smooth_steps
-from dse.search.batch import BatchModel
+from dse.search.batch import BatchModel, EvaluatedDesigns
 from dse.search.descent import common_descent
 from dse.search.gradient import LEAST_GAIN, OFF_GRID, Refinement, dominates, refine
-from dse.search.smoothed import Smoothed
+from dse.search.smoothed import Coordinates, Slopes, Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from dse.sweep.pareto import Box, pareto_mask
@@ -120,6 +121,71 @@ def test_the_gain_is_the_difference_of_hypervolumes(space, model, front, found):
     assert found.before == pytest.approx(box.hypervolume(before))
     assert found.after == pytest.approx(box.hypervolume(after), rel=1e-6)
     assert found.gain == found.after - found.before > 0
+
+
+class Blind:
+    """Slopes that know nothing of objectives and constraints: descents go anywhere, exact evaluation alone decides."""
+
+    def __init__(self, space: Space, _: Any) -> None:
+        self.coordinates = Coordinates(continuous_axes(space))
+        self.rows = len(space.objectives) + len(space.constraints)
+        self.random = np.random.default_rng(0)
+
+    def __call__(self, places: np.ndarray, _: Any) -> Slopes:
+        slopes = self.random.standard_normal((len(places), 1, places.shape[1]))
+        return Slopes(np.full((len(places), self.rows), -1.0), np.repeat(slopes, self.rows, axis=1))
+
+    def staying(self, _: Any) -> dict[str, np.ndarray]:
+        return {}
+
+
+class Refusing:
+    """A space's model in which nothing between the grid's values can be had where ``refused`` of its columns and
+    results; ``worth`` of costs: what stands there for them. It keeps what it said."""
+
+    def __init__(self, model: BatchModel, refused: Any, worth: Any = lambda costs: costs) -> None:
+        self.model, self.refused, self.worth, self.said = model, refused, worth, []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.model, name)
+
+    def of(self, index: np.ndarray, columns: Any) -> EvaluatedDesigns:
+        found = self.model.of(index, columns)
+        if self.said:  # not the members
+            no = self.refused(found.columns | found.results)
+            costs = np.where(no[:, None], self.worth(found.costs), found.costs)
+            found = replace(found, costs=costs, violation=np.where(no, 1.0, found.violation))
+        self.said.append(found)
+        return found
+
+
+def test_a_step_that_gains_by_breaking_a_constraint_is_not_taken(space, model, front, monkeypatch):
+    """More watts are faster: nothing but the exact evaluation keeps a descent from those of another board."""
+    monkeypatch.setattr("dse.search.gradient.Smoothed", Blind)
+    watts = np.median(again(space, model, front).results["decode.power_w"])
+    refusing = Refusing(model, lambda of: of["decode.power_w"] > watts)
+    table = refine(space, front, refusing).table.to_pandas()
+    origin, first, *_ = refusing.said
+    lanes = np.repeat(origin.costs, len(first.costs) // len(origin.costs), axis=0)
+    assert (dominates(first.costs, lanes) & (first.violation > 0)).any()  # it was there to be taken
+    assert table[OFF_GRID].any()
+    assert (table["decode.power_w"][table[OFF_GRID]] <= watts).all()
+    assert table["feasible"].all()
+
+
+def test_a_step_to_where_nothing_runs_is_not_taken(space, model, front, monkeypatch):
+    """Whatever stands there for its results."""
+    monkeypatch.setattr("dse.search.gradient.Smoothed", Blind)
+    low, high = 1200, 1980
+
+    def between(of: Any) -> np.ndarray:
+        return (of["boost_clock_mhz"] > low) & (of["boost_clock_mhz"] < high)
+
+    refusing = Refusing(model, between, lambda costs: costs - 1e3 * np.abs(costs))
+    table = refine(space, front, refusing).table.to_pandas()
+    assert sum(between(found.columns).sum() for found in refusing.said) > 10
+    assert table[OFF_GRID].any()
+    assert table["boost_clock_mhz"].isin([low, high]).all()
 
 
 @pytest.fixture(scope="module")
