@@ -1,6 +1,7 @@
 """The board's power limit in measured times: none in short runs, the steady clock in long ones, and who feels it."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +11,12 @@ from dse.calibrate.timed import best, blocks
 from dse.calibrate.validate_time import validate_time
 from dse.calibrate.worst_rows import with_limit
 from dse.hardware.presets import load_sheet
+from dse.power.activity import activity
+from dse.power.board import BoardPower
 from dse.skipped import Skipped
 from dse.timing.calibration import calibration_for, load_timing_calibration
 from dse.workload.harness import harnesses, highest_clocks
+from tests.programs import quick_jit
 
 LARGE = {"op": "gemm", "m": 8192.0, "n": 8192.0, "k": 8192.0, "latency_us": 1.0}
 
@@ -74,6 +78,25 @@ def test_the_mean_reaches_the_limit_the_later_the_less_is_too_much():
     """An H100's products draw a fifth too much, a T4's several times what it may."""
     assert 0.1 * GOVERNOR_US < reached_us("t4") < 0.5 * GOVERNOR_US
     assert 1.0 * GOVERNOR_US < reached_us("h100_sxm") < 3 * GOVERNOR_US
+
+
+@quick_jit
+def drawn(model, board, kernel, gpu):
+    """Watts of a kernel if nothing limits them, those that a board is held to, and those at rest."""
+    timing = model(kernel, gpu)
+    watts = board.uncapped(activity(kernel, timing, gpu), gpu).watts
+    return watts, board.limit(gpu), board.idle(timing.clock_ghz, gpu).watts
+
+
+def test_the_mean_climbs_from_what_the_board_draws_at_rest():
+    """tau = G ln((P - P0) / (P - limit)): a board that drew nothing before would be held later."""
+    small = dict.fromkeys("mnk", 2048.0)
+    model, one = chosen("t4", **small)
+    record = jax.tree.map(lambda x: jnp.asarray(x, float).reshape(-1)[0], (one.kernels, one.gpus))
+    watts, limit, rest = map(float, drawn(model.anonymous(), BoardPower.from_table(), *record))
+    assert 0.1 * limit < rest < limit
+    expected = GOVERNOR_US * np.log((watts - rest) / (watts - limit))
+    assert reached_us("t4", **small) == pytest.approx(expected, rel=0.01)
 
 
 def test_a_board_with_watts_to_spare_is_not_held():

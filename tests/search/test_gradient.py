@@ -171,6 +171,9 @@ def test_a_step_that_gains_by_breaking_a_constraint_is_not_taken(space, model, f
     assert table[OFF_GRID].any()
     assert (table["decode.power_w"][table[OFF_GRID]] <= watts).all()
     assert table["feasible"].all()
+    costs = again(space, model, table).costs
+    assert pareto_mask(costs).all()
+    assert all((costs <= member).all(axis=1).any() for member in origin.costs)  # left only for what dominates it
 
 
 def test_a_step_to_where_nothing_runs_is_not_taken(space, model, front, monkeypatch):
