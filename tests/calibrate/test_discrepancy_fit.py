@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate import timing
+from dse.calibrate import discrepancy_fit, timing
 from dse.calibrate.discrepancy_fit import (
     FEWEST_FAMILIES,
     FOLDS,
@@ -123,6 +123,23 @@ def test_a_fit_ends_with_what_its_equations_leave():
     assert stage.left_out is not None and stage.left_out < 0.6 * before
     again, _ = best(replace(model_of(fit.values), discrepancy=fit.discrepancy.record()), rows)
     np.testing.assert_allclose(again, fit.predicted_us, rtol=1e-6)
+
+
+def test_rows_left_out_say_nothing_of_what_the_equations_leave(monkeypatch):
+    monkeypatch.setattr(discrepancy_fit, "COUNTS", (4, 8))
+    monkeypatch.setattr(discrepancy_fit, "RIDGES", RIDGES[:1])
+    rows, plain = fitted(products(30))
+    out, us = left_out(rows.table["family"]), rows.table["latency_us"].to_numpy()
+
+    def found(times: np.ndarray | float) -> Points | None:
+        one = replace(rows, table=rows.table.assign(latency_us=us * times))
+        return with_discrepancy(plain, one, out, KIND).discrepancy
+
+    first, spoilt, moved = (found(times) for times in (1.0, np.where(out, 3.0, 1.0), np.where(out, 1.0, 1.1)))
+    assert first is not None and spoilt is not None and moved is not None
+    np.testing.assert_array_equal(spoilt.sizes, first.sizes)
+    np.testing.assert_array_equal(spoilt.weights, first.weights)
+    assert not np.array_equal(moved.weights, first.weights)
 
 
 def test_few_rows_leave_the_equations_alone():

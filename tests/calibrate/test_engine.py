@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.calibrate import engine, engine_fit
 from dse.calibrate.engine import TWICE, calibrate_engine, judged_interval
 from dse.calibrate.engine_answer import Errors
 from dse.calibrate.engine_fit import Runs, measured_runs
@@ -59,6 +60,25 @@ def test_known_costs_come_back(table, tmp_path, capsys):
     assert mine.title == f"mine, fitted to {document['rows']} runs of {told}"  # its interval is said of these
     assert run_command(["calibrate", "engine", "mine", str(table)]) == 0
     assert "no token of a server" in " ".join(capsys.readouterr().out.split())
+
+
+def test_runs_left_out_move_no_cost(table, monkeypatch):
+    """Of fits that end where their loss says, instead of where it is least: what it sees moves them."""
+    monkeypatch.setattr(engine_fit, "quasi_newton", lambda loss, start: (start + loss(start),))
+    monkeypatch.setattr(engine, "DRAWS", 2)
+    read = read_times(table)
+    runs = Runs(measured_runs(read, Skipped(), LIKE))
+    measured, out = runs.table["latency_us"], runs.table["out"].to_numpy()
+    assert 0 < out.sum() < len(out) / 2
+
+    def found(times):
+        runs.table = runs.table.assign(latency_us=measured * times)
+        return engine._answer("mine", LIKE, (read,), runs, False, Skipped(), ())
+
+    plain, spoilt, moved = (found(times) for times in (1.0, np.where(out, 1.5, 1.0), np.where(out, 1.0, 1.5)))
+    assert spoilt.costs == plain.costs != moved.costs
+    assert spoilt.errors.fitted == plain.errors.fitted
+    assert spoilt.errors.left_out != plain.errors.left_out
 
 
 def test_an_engine_like_that_of_a_file_stands_by_itself(table, tmp_path):

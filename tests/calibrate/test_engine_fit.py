@@ -1,9 +1,10 @@
 """The costs of an engine, from runs whose costs are known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from dse.calibrate.engine_fit import fit_costs
+from dse.calibrate.engine_fit import Runs, fit_costs
 from dse.calibrate.network_rows import Passes
 
 KNOWN = {"launch_us": 20.0, "step_us": 1500.0, "request_us": 60.0, "prompt_us": 800.0, "reduce_us": 12.0, "turn": 0.6}
@@ -41,3 +42,19 @@ def test_what_is_not_free_is_nothing_and_broken_runs_weigh_little():
     assert {name for name, value in found.items() if value == 0} == {"launch_us", "prompt_us", "reduce_us"}
     assert found["step_us"] == pytest.approx(1500.0, rel=0.1)
     assert found["request_us"] == pytest.approx(60.0, rel=0.1)
+
+
+def test_costs_are_those_of_the_runs_that_may_be_seen():
+    passes = drawn(60)
+    table = pd.DataFrame({"engine": "mine", "family": [f"net{i % 12}" for i in range(60)]})
+    exact = np.bincount(passes.row, passes.total_us(KNOWN))
+    runs = Runs([(table.assign(latency_us=exact), passes)])
+    out = runs.table["out"].to_numpy()
+    assert 0 < out.sum() < 40
+    wrong = Runs([(table.assign(latency_us=exact * np.where(out, 3.0, 1.0)), passes)])
+    free = ("launch_us", "step_us")
+    found, spoilt = (one.fit(~out, free, KNOWN) for one in (runs, wrong))
+    assert spoilt == found
+    assert found == pytest.approx(KNOWN, rel=1e-3)
+    assert np.abs(runs.error(out, found)).max() < 1e-3  # of the rows that are asked for, by their own steps
+    np.testing.assert_allclose(wrong.error(out, found), -np.log(3.0), atol=1e-3)

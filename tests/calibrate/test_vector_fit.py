@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.calibrate import vector_fit
 from dse.calibrate.covered import SHAPES
 from dse.calibrate.measured import OPERATOR_COLUMNS, read_times
 from dse.calibrate.overheads import overhead_of
@@ -107,6 +108,22 @@ def test_a_joint_fit_recovers_times_it_made():
     fit = fit_vector(noisy, sheets, "vllm_vector", np.ones(120), steps=300)
     assert np.abs(fit.predicted_us / predicted - 1).mean() < 0.04
     assert fit.counts["silu_and_mul"].keys() == set(FITTED_COUNTS)
+
+
+def test_a_joint_fit_sees_nothing_of_rows_left_out(monkeypatch):
+    """A fit that ends a loss away from where it began, instead of where it is least: what the loss sees moves it."""
+    monkeypatch.setattr(vector_fit, "descend", lambda loss, start, *_: start + loss(start))
+    monkeypatch.setattr(vector_fit, "slowdowns", lambda *args: np.ones(24))
+    frame, weights = rows(count=24), np.where(np.arange(24) % 3, 1.0, 0.0)
+
+    def fitted(us):
+        return fit_vector(frame.assign(latency_us=us), {DEVICE: load_sheet(DEVICE)}, "vllm_vector", weights)
+
+    seen = weights > 0
+    found, spoilt, moved = (fitted(us) for us in (20.0, np.where(seen, 20.0, 30.0), np.where(seen, 30.0, 20.0)))
+    for one in ("sustained", "counts", "floors"):
+        assert getattr(spoilt, one) == getattr(found, one) != getattr(moved, one)
+    np.testing.assert_array_equal(spoilt.predicted_us, found.predicted_us)
 
 
 PUBLISHED = [
