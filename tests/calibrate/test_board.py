@@ -73,8 +73,21 @@ def test_a_fit_sees_nothing_of_rows_that_it_does_not_weigh(not_minimised):
     assert (first[0] != none[0]).all() and (last[1] != none[1]).all()
 
 
+def test_the_other_families_choose_how_strong_the_prior_is(monkeypatch):
+    """Fits of which each strength has its own; one family draws a tenth of the watts, and would choose the weakest."""
+    prior = np.exp([priors()[name][0] for name in FREE])
+    share = dict(zip(board.STRENGTHS, (0.7, 1.0, 1.3), strict=True))
+    monkeypatch.setattr(board_fit, "fit_batch", lambda *args: np.array([share[s] * prior for s in args[-1]]))
+    monkeypatch.setattr(board, "_drawn", lambda *_: None)
+    rows = launches(6)
+    fold, watts = board._folds(rows.table["family"]), watts_of(prior_model(), rows)
+    low = fold == fold[0]
+    found = board._fits(rows._replace(table=rows.table.assign(power_w=np.where(low, 0.1, 1.0) * watts)))[0]
+    assert found.strength == board.STRENGTHS[0]  # all families together: it has its say
+    np.testing.assert_allclose(found.ratios["board"][1][low], 10.0, rtol=1e-5)  # without it, the prior itself
+
+
 def test_what_is_said_of_a_family_left_out_does_not_depend_on_its_own_watts(not_minimised, monkeypatch):
-    """Neither the fit nor the strength of its prior, which the other families choose."""
     monkeypatch.setattr(board, "_drawn", lambda *_: None)
     rows = launches(6)
     measured, fold = rows.table["power_w"].to_numpy(), board._folds(rows.table["family"])

@@ -293,3 +293,12 @@ def test_the_longest_cta_alone_ends_a_list_and_goes_at_its_own_pace():
     for alone in (1.0, 1.5):
         found = cycles(kernel=one, sustained=Sustained(alone=alone))["total"]
         assert found == pytest.approx(base + (21 * alone - 10) * 100, rel=1e-5)
+
+
+def test_a_cta_in_lockstep_is_hidden_by_other_ctas_alone():
+    """Two warps on each sub-core, of 100 instructions and a stall of 50 latencies of 4 cycles, ten times."""
+    loop = Interval(repeats=10.0, instructions=100.0, alu_waits=50.0)
+    one, two = made(warps=8.0, loop=loop), made(ctas=2.0 * SMS, loop=loop)
+    for kernel, lockstep, hidden in ((one, 0.0, 100), (one, 1.0, 0), (two, 0.0, 100), (two, 1.0, 50), (two, 0.4, 80)):
+        found = cycles(kernel=kernel, sustained=Sustained(lockstep=lockstep))
+        assert found["wait"] == pytest.approx(10 * (200 - hidden), rel=1e-5), (lockstep, hidden)

@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.hardware.presets import load_gpu
 from dse.timing.interval import IntervalTotal
-from dse.timing.occupancy import Waves
-from dse.timing.schedule import busiest_sm, makespan
+from dse.timing.occupancy import Waves, waves
+from dse.timing.schedule import busiest_sm, makespan, rounds
 from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.kernel import Interval, Kernel
 
 
 def list_schedule(durations, slots):
@@ -50,6 +52,18 @@ def test_equal_ctas_run_in_waves():
     cases = ((0.6, 1.0), (1.25, 1.5))
     found = [float(makespan(*(jnp.asarray(x) for x in (*case, 1.0, 0.0)))) for case in cases]
     assert found == pytest.approx([1.0, 1.5])
+
+
+def test_a_share_of_the_uneven_end_shows():
+    """Of 250 CTAs that 108 SMs run one at a time, the longest half as long again as the mean."""
+    gpu, alike = load_gpu("a100_sxm_80gb"), Kernel(Interval(), Interval(), Interval(), ctas=250.0, warps=64.0)
+    kernel = replace(alike, longest=1.5)
+    even, whole = 250 / 108, float(makespan(*(jnp.asarray(x) for x in (250 / 108, 3.0, 1.5, 0.0))))
+    assert whole > even + 0.2
+    for tail in (0.0, 0.4, 1.0):
+        found = rounds(kernel.as_arrays(), gpu, waves(kernel.as_arrays(), gpu), tail)
+        assert float(found) == pytest.approx(even + tail * (whole - even), rel=1e-5)
+    assert float(rounds(alike.as_arrays(), gpu, waves(alike.as_arrays(), gpu), 1.0)) == 0  # they run in waves
 
 
 def test_it_is_differentiable_everywhere():
