@@ -164,10 +164,12 @@ def test_a_step_that_gains_by_breaking_a_constraint_is_not_taken(space, model, f
     monkeypatch.setattr("dse.search.gradient.Smoothed", Blind)
     watts = np.median(again(space, model, front).results["decode.power_w"])
     refusing = Refusing(model, lambda of: of["decode.power_w"] > watts)
-    table = refine(space, front, refusing).table.to_pandas()
-    origin, first, *_ = refusing.said
-    lanes = np.repeat(origin.costs, len(first.costs) // len(origin.costs), axis=0)
-    assert (dominates(first.costs, lanes) & (first.violation > 0)).any()  # it was there to be taken
+    found = refine(space, front, refusing)
+    table, (origin, first, *_) = found.table.to_pandas(), refusing.said
+    member = np.repeat(np.arange(len(origin.costs)), len(first.costs) // len(origin.costs))
+    gains = dominates(first.costs, origin.costs[member])
+    assert (gains & (first.violation > 0)).any()  # it was there to be taken
+    assert np.isfinite(found.successors["sm_count"][member[gains & (first.violation == 0)]]).all()  # a gain is kept
     assert table[OFF_GRID].any()
     assert (table["decode.power_w"][table[OFF_GRID]] <= watts).all()
     assert table["feasible"].all()
