@@ -13,6 +13,7 @@ import pytest
 
 import dse
 from dse.cli import run_command
+from dse.cli.app import app, one_line_paragraphs
 from dse.sweep.pareto import pareto_mask
 from dse.workload.engine import find_engine
 
@@ -402,3 +403,29 @@ def test_a_workload_that_cannot_run_is_told_in_a_sentence(capsys: pytest.Capture
     assert "computes in bf16, in which no kernels of Tesla V100 SXM2 32GB are known" in sentence
     sentence = refused(["explain", "p100_pcie_16gb", "gpt2_xl", "--against", "v100_sxm2_32gb"], capsys)
     assert "Tesla P100 PCIe 16GB can in fp32; Tesla V100 SXM2 32GB can in fp32, fp16" in sentence
+
+
+def test_help_wraps_a_paragraph_to_the_terminal_alone():
+    """Where the docstring wraps its lines is nothing to the reader's terminal."""
+    text = """One sentence that
+    goes on.
+
+    Another paragraph.
+
+    Parameters
+    ----------
+    space:
+        Path of a space,
+        or its name.
+    out:
+        Folder.
+    """
+    assert one_line_paragraphs(text).split("\n") == [
+        "One sentence that goes on.", "", "Another paragraph.", "", "Parameters", "----------",
+        "space:", "    Path of a space, or its name.", "out:", "    Folder.",
+    ]  # fmt: skip
+
+
+def test_every_command_s_help_is_wrapped_anew():
+    texts = [app[name].default_command.__doc__ for name in ("sweep", "search", "validate")]
+    assert all(text == one_line_paragraphs(text) for text in texts)

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from inspect import cleandoc
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,6 +40,30 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 Whole = Annotated[int, Parameter(converter=_whole)]
 Json = Annotated[bool, Parameter(name="--json", negative="", help="Print one JSON document on stdout.")]
 Out = Annotated[Path | None, Parameter(name=["-o", "--out"], help="Folder for the results.")]
+
+
+def unwrapped(app: App) -> App:
+    """Return an app whose commands' docstrings have a line a paragraph: help wraps them to the terminal's width."""
+    for name in app:
+        command = app[name]
+        if (function := command.default_command) is not None and function.__module__.startswith("dse."):
+            function.__doc__ = one_line_paragraphs(function.__doc__ or "")
+        unwrapped(command)
+    return app
+
+
+def one_line_paragraphs(text: str) -> str:
+    """Return a docstring in NumPy's style with the lines of each paragraph joined, headings and names left alone."""
+    lines: list[str] = []
+    for line in cleandoc(text).split("\n"):
+        before = lines[-1] if lines else ""
+        indented = line.startswith("    ") and before.startswith("    ")
+        prose = "Parameters" not in lines and before and line and not line.startswith(" ") and line != "Parameters"
+        if indented or prose:
+            lines[-1] = f"{before} {line.strip()}"
+        else:
+            lines.append(line)
+    return "\n".join(lines)
 
 
 def made(path: Path) -> Path:

@@ -38,8 +38,8 @@ def judged(experiment):
 
 @pytest.mark.slow
 def test_held_out_board_power(experiment, judged):
-    """The bars are a median of 12 % and 18 % in the mean; what it must beat too is a constant, the limit and the compact
-    fit, each fitted to the same rows (heads of 512, which no kernel computes, are not among them)."""
+    """The bars are a median of 12 % and 18 % in the mean; it must beat a constant, the limit and the compact fit, each
+    fitted to the same rows, too (heads of 512, which no kernel computes, are not among them)."""
     rows, watts, kinds = judged
     held_out = experiment.judged.scores(rows, watts, kinds["held out"])
     assert held_out["rows"] == 299
