@@ -10,6 +10,9 @@ from dse.toml_text import literal
 TABLE = "own_gpus"
 """Table of a calibration's file that holds them."""
 
+CAPACITY = ("dram_gb",)
+"""Attributes that decide what fits into a GPU, and no time of what runs on it."""
+
 
 def own_gpus(sheets: Iterable[GpuSheet]) -> tuple[GpuSheet, ...]:
     """Return those of the GPUs that are no preset, whatever their names."""
@@ -46,13 +49,15 @@ def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> 
     """Return what a GPU is called among those named, by its numbers; "" where it is none of them.
 
     ``own``: those among them that are no presets. One that is named in a file without its numbers is known by its name.
+    A GPU of another memory capacity is the same one, where none has the very numbers: it runs kernels as fast.
     """
     names = list(names)
     sheets = sheets_of(names, own)
     same = (name for name in names if (alike(sheet, sheets[name]) if name in sheets else name == sheet.name))
-    return next(same, "")
+    return next(same, "") or next((n for n in sheets if alike(sheet, sheets[n], but=CAPACITY)), "")
 
 
 def preset_of(sheet: GpuSheet) -> str:
     """Return the preset that a GPU is by its numbers, whatever it is called; "" where it is none."""
-    return known_as(sheet, sorted(preset_names(), key=lambda name: name != sheet.name), ())
+    own_name_first = sorted(preset_names(), key=lambda name: name != sheet.name)
+    return next((name for name in own_name_first if alike(sheet, preset_sheet(name))), "")

@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isclose, isnan, nan
@@ -254,10 +255,11 @@ def _of_record(attr: Attribute, value: Any, where: str) -> float:
     return number
 
 
-def alike(sheet: GpuSheet, other: GpuSheet) -> bool:
-    """Return whether two GPUs have the same numbers, but for rounding."""
+def alike(sheet: GpuSheet, other: GpuSheet, but: Collection[str] = ()) -> bool:
+    """Return whether two GPUs have the same numbers, but for rounding and the attributes ``but``."""
     theirs = other.numbers()
-    return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in sheet.numbers().items())
+    mine = ((name, value) for name, value in sheet.numbers().items() if name not in but)
+    return all(isclose(value, theirs[name], rel_tol=ROUNDING) for name, value in mine)
 
 
 def load_gpu(name_or_path: str | Path) -> "Gpu":

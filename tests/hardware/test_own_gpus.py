@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from dse.errors import InputError
-from dse.hardware.own_gpus import TABLE, known_as, own_gpus, own_lines, read_own
+from dse.hardware.own_gpus import TABLE, known_as, own_gpus, own_lines, preset_of, read_own
 from dse.hardware.presets import alike, gpu_from_mapping, preset_sheet
 
 H100 = preset_sheet("h100_sxm")
@@ -33,6 +33,16 @@ def test_a_gpu_is_known_by_its_numbers():
     assert known_as(other, names, own) == ""
     assert known_as(FALSE_H200, names, own) == "h200" and known_as(preset_sheet("h200"), names, own) == ""
     assert known_as(preset_sheet("a100_sxm_80gb"), names, own) == "a100_sxm_80gb"
+
+
+def test_another_capacity_is_the_same_gpu_where_none_has_the_very_numbers():
+    small, large = preset_sheet("v100_sxm2_16gb"), preset_sheet("v100_sxm2_32gb")
+    assert known_as(large, ("h200", small.name), ()) == small.name
+    assert known_as(large, (small.name, large.name), ()) == large.name
+    assert (
+        known_as(gpu_from_mapping({"base": "h100_sxm", "dram_gb": 120}, "here", "more"), (H100.name,), ()) == H100.name
+    )
+    assert (preset_of(small), preset_of(large)) == (small.name, large.name)
 
 
 def test_a_file_without_numbers_knows_a_gpu_by_its_name():
