@@ -401,8 +401,8 @@ def test_a_workload_that_cannot_run_is_told_in_a_sentence(capsys: pytest.Capture
     assert "workload '': is empty" in refused(["run", "h100_sxm", ""], capsys)
     sentence = refused(["run", "v100_sxm2_32gb", "llama3_8b:batch=1,dtype=bf16"], capsys)
     assert "computes in bf16, in which no kernels of Tesla V100 SXM2 32GB are known" in sentence
-    sentence = refused(["explain", "p100_pcie_16gb", "gpt2_xl", "--against", "v100_sxm2_32gb"], capsys)
-    assert "Tesla P100 PCIe 16GB can in fp32; Tesla V100 SXM2 32GB can in fp32, fp16" in sentence
+    sentence = refused(["explain", "p100_pcie_16gb", "gpt2_xl", "--against", "quadro_gv100"], capsys)
+    assert "Tesla P100 PCIe 16GB can in fp32; Quadro GV100 can in fp32, fp16" in sentence
 
 
 def test_help_wraps_a_paragraph_to_the_terminal_alone():
