@@ -236,14 +236,17 @@ def test_a_front_beyond_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 MEASURE = (
-    "import resource, sys; from pathlib import Path; from tests.sweep.trivial import trivial; "
+    "import sys; from pathlib import Path; from tests.sweep.trivial import trivial; "
     "from dse.sweep.sweep import sweep; folder = Path(sys.argv[1]); "
     "found = sweep(trivial(int(sys.argv[2]), folder), folder / 'out'); assert found.keep == 'front'; "
-    "print(found.n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)"
+    "status = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines()); "
+    "print(found.n, int(status['VmHWM'].split()[0]) * 1024)"
 )
+"""The kernel's peak of this program alone: ru_maxrss begins with what the process that started it held."""
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read where Linux tells it")
 def test_a_hundred_million_designs_take_bounded_memory(tmp_path: Path) -> None:
     """About a minute and a half on two quiet cores; DSE_TEST_DESIGNS asks for another number of designs."""
     size = int(os.environ.get("DSE_TEST_DESIGNS", "100000000"))
