@@ -355,6 +355,17 @@ def test_a_file_that_is_no_journal_is_refused_and_left_alone(small, write_space,
     assert path.read_text() == "my notes\nmore"
 
 
+def test_a_journal_damaged_in_its_middle_says_in_which_line(tmp_path):
+    path = tmp_path / "search.journal"
+    entry = '{"op_code": 0, "worker_id": "one", "study_name": "two", "directions": [1]}\n'
+    path.write_text(f"{entry}{entry[:20]}\n{entry}")
+    with pytest.raises(
+        InputError, match=r"cannot be opened: line 2 is damaged; keep the lines before it alone, give an"
+    ):
+        open_storage(f"journal:{path}")
+    assert len(path.read_text().splitlines()) == 3
+
+
 def test_the_command_writes_tables_and_a_record(write_space, tmp_path, capsys):
     # One workload and the roofline compile in seconds.
     quick = {"timing": "roofline", "objectives": SMALL["objectives"][1:]}
