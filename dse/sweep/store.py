@@ -58,12 +58,17 @@ def _folder(out: str | Path) -> Path:
 
 def refuse_other_kind(folder: Path, search: bool, name: str) -> None:
     """Raise InputError where a folder holds a search and a sweep is to be written, or the reverse, or results of a
-    space of another ``name``."""
+    space of another ``name``, or nobody knows of which."""
+    path = folder / "run.json"
     try:
-        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
         found, of = "search" in record, record.get("name", name)
+    except FileNotFoundError:
+        return
     except (OSError, ValueError, TypeError, AttributeError):
-        return  # nothing there that a run would go on with
+        raise InputError(
+            f"{path}: cannot be read, nor whose results these are; give -o another folder, or remove it"
+        ) from None
     holds, other = ("search", "sweep") if found else ("sweep", "search")
     if found != search:
         raise InputError(f"{folder}: holds a {holds} (run.json); give -o another folder for the {other}")

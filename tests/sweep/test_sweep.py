@@ -224,6 +224,14 @@ def test_a_folder_of_another_space_is_not_overwritten(quick: dict[str, Any], tmp
         sweep(space_from_mapping(quick, "here", "small"), tmp_path)
 
 
+@pytest.mark.parametrize("content", ["{", "[]", "3"])
+def test_results_that_nobody_knows_of_are_not_overwritten(quick: dict[str, Any], tmp_path: Path, content: str) -> None:
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(InputError, match=r"run\.json: cannot be read, nor whose results these are; give -o another"):
+        sweep(space_from_mapping(quick, "here", "small"), tmp_path)
+    assert (tmp_path / "run.json").read_text() == content
+
+
 def test_nothing_feasible_is_an_answer(quick: dict[str, Any]) -> None:
     quick["constraints"] = ["die_mm2 <= 1"]
     found = sweep(space_from_mapping(quick, "here", "small"))
