@@ -25,8 +25,12 @@ def joined(kernel: Kernel, gpu: Gpu) -> Array:
 
 def reachable(kernel: Kernel, gpu: Gpu) -> Array:
     """Return whether a kernel's GPUs have the links that it sends over: all to all, or around a ring."""
-    gpus = jnp.asarray(kernel.link_gpus)
-    return (gpus <= DIRECT_PCIE) | (jnp.asarray(kernel.link_ring) > 0) | joined(kernel, gpu)
+    return _over_pcie(kernel) | joined(kernel, gpu)
+
+
+def _over_pcie(kernel: Kernel) -> Array:
+    """Whether PCIe serves a kernel's messages: between few, or around a ring."""
+    return (jnp.asarray(kernel.link_gpus) <= DIRECT_PCIE) | (jnp.asarray(kernel.link_ring) > 0)
 
 
 def link_gbs(kernel: Kernel, gpu: Gpu) -> Array:
@@ -36,9 +40,10 @@ def link_gbs(kernel: Kernel, gpu: Gpu) -> Array:
 
 
 def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
-    """Return the cycles that messages between GPUs take: latency of each, and bytes over what the link sustains."""
-    nvlink = joined(kernel, gpu)
-    latency_us = jnp.where(nvlink, gpu.nvlink_latency_us, gpu.pcie_latency_us)
-    sustained = link_gbs(kernel, gpu) * jnp.where(nvlink, 1.0, PCIE_SHARE)  # GB/s = B/ns
-    latency_ns = jnp.asarray(kernel.link_messages) * latency_us * 1e3
-    return (latency_ns + jnp.asarray(kernel.link_bytes) / sustained) * clock_ghz
+    """Return the cycles that messages between GPUs take, over the faster of the links that serve them: latency of each,
+    and bytes over what the link sustains."""
+    messages, sent = jnp.asarray(kernel.link_messages), jnp.asarray(kernel.link_bytes)
+    nvlink_ns = messages * gpu.nvlink_latency_us * 1e3 + sent / jnp.maximum(gpu.nvlink_gbs, LEAST_GBS)  # GB/s = B/ns
+    pcie_ns = messages * gpu.pcie_latency_us * 1e3 + sent / (PCIE_SHARE * gpu.pcie_gbs)
+    by_pcie = ~joined(kernel, gpu) | (_over_pcie(kernel) & (pcie_ns < nvlink_ns))
+    return jnp.where(by_pcie, pcie_ns, nvlink_ns) * clock_ghz

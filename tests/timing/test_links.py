@@ -46,6 +46,20 @@ def test_short_reductions_over_pcie_as_nccl_has_them(gpus, size, measured):
     assert microseconds(kernels(gpus, size)["ring"], "rtx_4090") == pytest.approx(measured, rel=0.1)
 
 
+@pytest.mark.parametrize("gpus", [2, 4])
+def test_a_slower_nvlink_beside_pcie_costs_nothing(gpus):
+    """The faster link of the two is taken; all to all over more than two GPUs there is no choice."""
+    numbers = {"nvlink_gpus": np.float32(8), "nvlink_gbs": np.float32(0)}
+    none = replace(load_gpu("l40s"), **numbers)
+    slow, fast = (replace(none, nvlink_gbs=np.float32(gbs)) for gbs in (5, 100))
+
+    def best(gpu) -> float:
+        able = [kernel for kernel in kernels(gpus).values() if reachable(kernel, gpu)]
+        return min(float(link_cycles(kernel, gpu, np.float32(1.0))) for kernel in able)
+
+    assert best(slow) == best(none) > 2 * best(fast)
+
+
 def test_a_kernel_alone_needs_no_link():
     gpu = replace(load_gpu("l40s"), pcie_gbs=np.float32(1.0))
     alone = replace(kernels(2)["one-shot"], link_gpus=1.0, link_bytes=0.0, link_messages=0.0)
