@@ -48,7 +48,7 @@ ORDERINGS = {
     "FP_DIVP": "FP_MULP", "DP_MULP": "FP_MULP", "FP_SQRTP": "FP_MULP", "FP_LGP": "FP_MULP", "FP_SINP": "FP_MULP",
     "FP_EXP": "FP_MULP", "TENSORP": "FP_MULP", "TEXP": "FP_MULP",
 }  # fmt: skip
-"""Component whose energy an operation is at most the energy of the named one: (left) >= (right), as released."""
+"""Component -> the one whose energy an operation may not be below (:func:`ordered_energies`), as released."""
 
 LOW, HIGH = 1e-3, 1e3
 """Bounds of a multiplier, as in the paper."""

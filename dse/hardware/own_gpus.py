@@ -11,7 +11,7 @@ TABLE = "own_gpus"
 """Table of a calibration's file that holds them."""
 
 CAPACITY = ("dram_gb",)
-"""Attributes that decide what fits into a GPU, and no time of what runs on it."""
+"""Attributes that decide what fits into a GPU, and of its speed only what watts of memory at rest cost at the limit."""
 
 
 def own_gpus(sheets: Iterable[GpuSheet]) -> tuple[GpuSheet, ...]:
@@ -49,7 +49,7 @@ def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> 
     """Return what a GPU is called among those named, by its numbers; "" where it is none of them.
 
     ``own``: those among them that are no presets. One that is named in a file without its numbers is known by its name.
-    A GPU of another memory capacity is the same one, where none has the very numbers: it runs kernels as fast.
+    A GPU of another memory capacity is the same one, where none has the very numbers: its kernels are the same.
     """
     names = list(names)
     sheets = sheets_of(names, own)

@@ -87,7 +87,8 @@ def open_storage(url: str | None) -> BaseStorage:
             storage.get_all_studies()  # what is wrong shows now
             return storage
     except Exception as error:  # drivers raise errors of their own kinds, none of them ours
-        reason = damage(url) if isinstance(error, json.JSONDecodeError) else " ".join(str(error).split())[:300]
+        torn = isinstance(error, json.JSONDecodeError) and url.startswith("journal:")
+        reason = _damage(Path(url.removeprefix("journal:"))) if torn else " ".join(str(error).split())[:300]
         raise InputError(f"--storage {url}: cannot be opened: {reason or type(error).__name__}") from None
     raise InputError(
         f"--storage {url!r} is not a storage; give journal:PATH, sqlite:///PATH, postgresql://user@host/name or "
@@ -141,9 +142,8 @@ def _mend(path: Path) -> None:
         file.truncate(whole)
 
 
-def damage(url: str) -> str:
+def _damage(path: Path) -> str:
     """Return which line of a journal cannot be read, and what can be done."""
-    path = Path(url.removeprefix("journal:"))
     with path.open("rb") as file:
         number = next((number for number, line in enumerate(file, 1) if not _is_journal(line)), 0)
     remedy = "keep the lines before it alone, give another storage, or remove the file to begin anew"

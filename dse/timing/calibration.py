@@ -96,7 +96,7 @@ class TimingCalibration:
         )
 
     def called(self, sheet: GpuSheet) -> str:
-        """Return the name by which the errors of a GPU are kept: a preset's only where it has the preset's numbers."""
+        """Return the name by which the errors of a GPU are kept: a preset's only where it is known as it."""
         changed = f"{sheet.name}, changed" if sheet.name in gpu_index() else sheet.name
         return known_as(sheet, self.gpus, self.own) or preset_of(sheet) or changed
 
@@ -148,8 +148,9 @@ def calibration_for(gpu: str) -> str:
 
 
 def calibration_of(*sheets: GpuSheet) -> str:
-    """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's, else SHARED; of several
-    GPUs, which are compared by one calibration, SHARED unless they have the same."""
+    """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's
+    (:func:`known_as`), else SHARED; of several GPUs, which are compared by one calibration, SHARED unless they have the
+    same."""
     names = {_own(sheet) for sheet in sheets}
     return names.pop() if len(names) == 1 else SHARED
 

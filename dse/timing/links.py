@@ -10,8 +10,8 @@ LEAST_GBS = 1e-3
 """Below this bandwidth [GB/s] there is no NVLink, so that cycles stay finite in 32 bits."""
 
 PCIE_SHARE = 0.75
-"""Share of PCIe's bandwidth that messages get: NCCL counts on 12 of 16 GB/s (PCI_BW of its graph/topo.h). Measured over
-PCIe 5.0 between two GPUs: 0.54 by NCCL, 0.73 by kernels of one's own (flashinfer-ai/flashinfer#5023)."""
+"""Share of PCIe's bandwidth that messages get (assumed): NCCL counts on 12 of the 16 GB/s of PCIe 3.0 x16 (PCI_BW in
+its graph/topo.h)."""
 
 DIRECT_PCIE = 2
 """GPUs that send to all others at once over PCIe: of more, libraries send around a ring (vllm-project/vllm,

@@ -188,16 +188,14 @@ def intervals(rows: pd.DataFrame) -> Iterator[str]:
         shares = coverage.share(rows, columns).join(coverage.share(dealt, columns)["within"].rename("new"))
         for name, count, within, new in shares.itertuples():
             label = name if isinstance(name, str) else " ".join(name)
-            told = (
-                f"{held:.1f} | {within_band(held, count >= coverage.LEAST)}".replace("nan", "")
-                for held in (new, within)
-            )
+            told = (in_band(held, count >= coverage.LEAST) for held in (new, within))
             yield f"| {label} | {count} | {' | '.join(told)} |"
 
 
-def within_band(share: float, enough: bool) -> str:
-    """Return whether a share of rows [%] lies in BAND; of too few rows it says nothing."""
-    return "few rows" if not enough else "met" if BAND[0] <= share <= BAND[1] else "**missed**"
+def in_band(share: float, enough: bool) -> str:
+    """Return two cells: a share of rows [%], and whether it lies in BAND; of too few rows that says nothing."""
+    verdict = "few rows" if not enough else "met" if BAND[0] <= share <= BAND[1] else "**missed**"
+    return f"{'' if np.isnan(share) else f'{share:.1f}'} | {verdict}"
 
 
 def never_products(folder: Path) -> Iterator[tuple[Line, Line]]:

@@ -81,7 +81,7 @@ def test_the_best_of_five_sizes_on_every_card_in_its_power_limit():
 
 
 @pytest.mark.parametrize(("preset", "found", "off"), EACH)
-def test_every_size_on_cards_that_no_fit_has_seen(preset, found, off):
+def test_every_size_on_cards_whose_tensor_cores_no_fit_has_seen(preset, found, off):
     """From products that leave SMs idle to such as the power limit holds, by data sheet and library alone."""
     ratio = tflops(preset, [(n, n, n) for n in SIZES], launches=36) / np.array(found)
     assert np.abs(ratio - 1).mean() < off

@@ -63,31 +63,6 @@ def counted(out: Path) -> set[int]:
     return set(np.load(state)["done"].tolist()) if state.exists() else set()
 
 
-def survives(tmp_path: Path, keep: str, kills: int, size: int, seed: int) -> None:
-    """Kill a sweep so often, let it end, and compare it with one that was left alone."""
-    out, alone, draw = tmp_path / "killed", tmp_path / "alone", random.Random(seed)
-    sweep(trivial(size, tmp_path), alone, keep=keep)
-    total = len(portions(size, CHUNK))
-    again: list[int] = []
-    kept = 0
-    for _ in range(kills):
-        done, begun = counted(out), len(evaluated(out))
-        kill(start(out, keep, size), out, draw.randint(1, 2 * total // kills), draw.uniform(0, 2 * WAIT))
-        again += [number for number in evaluated(out)[begun:] if number in done]
-        kept += len(counted(out) - done)
-    done, begun = counted(out), len(evaluated(out))
-    last = start(out, keep, size)
-    assert last.communicate()[1] == ""
-    assert last.returncode == 0
-    again += [number for number in evaluated(out)[begun:] if number in done]
-    assert again == []
-    assert kept > total / 4
-    assert not (out / "unfinished").exists()
-    assert not list(out.glob("*.partial"))
-    for name in FILES[keep]:
-        assert (out / name).read_bytes() == (alone / name).read_bytes(), name
-
-
 @cache
 def compiled(digest: str, chunk: int) -> dict[str, Any]:
     """Programs that the tests share: compilation takes longer than all else."""
@@ -108,14 +83,30 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_three_kills_change_nothing(tmp_path: Path) -> None:
-    survives(tmp_path, "all", 3, 5 * SIZE, seed=0)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("keep", ["all", "front"])
-def test_twenty_kills_change_nothing(tmp_path: Path, keep: str) -> None:
-    survives(tmp_path, keep, 20, 20 * SIZE, seed=1)
+@pytest.mark.parametrize(("keep", "kills", "size"), [("all", 3, 5), ("all", 20, 20), ("front", 20, 20)])
+def test_kills_change_nothing(tmp_path: Path, keep: str, kills: int, size: int) -> None:
+    """A sweep that is killed so often and then left to end has the bytes of one that was left alone, and evaluates
+    nothing again that it had counted; ``size`` of SIZE."""
+    out, alone, draw = tmp_path / "killed", tmp_path / "alone", random.Random(kills)
+    sweep(trivial(size * SIZE, tmp_path), alone, keep=keep)
+    total = len(portions(size * SIZE, CHUNK))
+    again: list[int] = []
+    kept = 0
+    for kill_it in (*[True] * kills, False):
+        done, begun = counted(out), len(evaluated(out))
+        process = start(out, keep, size * SIZE)
+        if kill_it:
+            kill(process, out, draw.randint(1, 2 * total // kills), draw.uniform(0, 2 * WAIT))
+            kept += len(counted(out) - done)
+        else:
+            assert (process.communicate()[1], process.returncode) == ("", 0)
+        again += [number for number in evaluated(out)[begun:] if number in done]
+    assert again == []
+    assert kept > total / 4
+    assert not (out / "unfinished").exists()
+    assert not list(out.glob("*.partial"))
+    for name in FILES[keep]:
+        assert (out / name).read_bytes() == (alone / name).read_bytes(), name
 
 
 class StoppedError(Exception):
