@@ -20,22 +20,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.traces import write
+from dse.evaluate.space_program import CPU_OPTIONS
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
-from dse.sweep.evaluate import CPU_OPTIONS
 from dse.timing.amali import Amali
-from dse.timing.forms import by_forms
-from dse.timing.gcom import cache_geometry, gcom, resident_ctas
-from dse.timing.gcom_batch import GcomBatch
-from dse.timing.gcom_config import GcomConfig, default_values
 from dse.timing.mdm import Mdm
-from dse.timing.scoreboard import lone_warp
 from dse.timing.timing import TimingModel
-from dse.timing.trace_profile import traced_workload
-from dse.workload.cache_sim import WarpProfile, simulate
-from dse.workload.forms import samples
-from dse.workload.segments import make_segments
-from dse.workload.traced import TracedKernel, with_forms
+from dse.timing.traced.by_latency_forms import by_forms
+from dse.timing.traced.gcom import cache_geometry, gcom, resident_ctas
+from dse.timing.traced.gcom_batch import GcomBatch
+from dse.timing.traced.gcom_config import GcomConfig, default_values
+from dse.timing.traced.scoreboard import lone_warp
+from dse.timing.traced.trace_profile import traced_workload
+from dse.traces.cache_simulation import WarpProfile, simulate
+from dse.traces.latency_forms import samples
+from dse.traces.segments import make_segments
+from dse.traces.traced_kernel import TracedKernel, with_forms
 
 BLOCK, BLOCKS, REPEATS = 2048, 4, 2000
 REGISTERS = 256

@@ -14,13 +14,13 @@ import time
 
 import numpy as np
 
-from dse.compiling import cache_compilations
+from dse.base.compilation import cache_compilations
+from dse.evaluate import shared_programs as few
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.space_program import Evaluator
 from dse.space import designs
 from dse.space.shipped import find_space
 from dse.space.space import load_space
-from dse.sweep import few
-from dse.sweep.evaluate import Evaluator
-from dse.sweep.reasons import Reasons
 
 MAIN = "h100_tensor_core"
 SIZES = (45, 1024, 8192)

@@ -18,11 +18,11 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from dse.compiling import cache_compilations
+from dse.base.compilation import cache_compilations
+from dse.grid.shard import SpaceEvaluator
+from dse.grid.sweep import sweep
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.sweep.portion import SpaceEvaluator
-from dse.sweep.sweep import sweep
 
 SIZES = (10**4, 10**5, 10**6, 10**7)
 LARGEST = 10**8

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import optuna
 
-from dse.compiling import cache_compilations
-from dse.search.batch import BatchModel
-from dse.search.known import grid_of
-from dse.search.pareto import front
-from dse.search.search import search
+from dse.base.compilation import cache_compilations
+from dse.base.pareto_filter import Box, FrontBuilder
+from dse.pareto.batch import BatchModel
+from dse.pareto.fronts import front
+from dse.pareto.search import search
+from dse.pareto.search_state import grid_of
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space, space_from_mapping
-from dse.sweep.pareto import Box, FrontBuilder
 
 SHARE = 0.01
 

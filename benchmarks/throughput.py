@@ -26,14 +26,14 @@ import numpy as np
 from jax import Array
 
 from benchmarks.transcribe import DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
+from dse.base.numerics import INFEASIBLE
+from dse.evaluate.candidates import time_candidates
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.space_program import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE
 from dse.space import designs
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space
-from dse.sweep.candidates import time_candidates
-from dse.sweep.evaluate import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
-from dse.sweep.reasons import Reasons
 from dse.timing.amali import Amali
 from dse.workload.workload import Workload
 

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dse.workload.cache_sim import CacheGeometry, simulate
-from dse.workload.sass import KernelFile, read_directory
-from dse.workload.sass_reader import KernelStream
+from dse.traces.cache_simulation import CacheGeometry, simulate
+from dse.traces.trace_files import KernelFile, read_directory
+from dse.traces.trace_reader import KernelStream
 
 RTX_2060 = CacheGeometry(30, 4, 4, 128, 128, 0, 4, 12, 2, 64, 16, 128, 2)
 WARPS, CTAS = 8, 200

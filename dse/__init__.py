@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "InputError": "dse.errors",
+    "InputError": "dse.base.errors",
     "Gpu": "dse.hardware.gpu",
     "load_gpu": "dse.hardware.presets",
     "DieArea": "dse.hardware.area",
@@ -21,40 +21,39 @@ _HOME = {
     "Roofline": "dse.timing.roofline",
     "Space": "dse.space.space",
     "load_space": "dse.space.space",
-    "run": "dse.sweep.run",
-    "RunResult": "dse.sweep.run",
-    "SweepResult": "dse.sweep.result",
-    "SearchResult": "dse.search.search",
-    "explain": "dse.search.explain",
-    "Explanation": "dse.search.explain",
-    "compare": "dse.search.compare",
-    "Comparison": "dse.search.compare",
-    "pareto_mask": "dse.sweep.pareto",
+    "run": "dse.evaluate.run",
+    "RunResult": "dse.evaluate.run",
+    "SweepResult": "dse.grid.result",
+    "SearchResult": "dse.pareto.search",
+    "search": "dse.pareto.search",
+    "sweep": "dse.grid.sweep",
+    "explain": "dse.explanation.explain",
+    "Explanation": "dse.explanation.explain",
+    "compare": "dse.explanation.compare",
+    "Comparison": "dse.explanation.compare",
+    "pareto_mask": "dse.base.pareto_filter",
 }
 
-_CALLABLE_FOLDERS = {"search", "sweep"}
-"""Public functions that share their name with a folder: the folder's module is callable."""
-
-__all__ = [*sorted({*_HOME, *_CALLABLE_FOLDERS}), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [*sorted(_HOME), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from dse.errors import InputError as InputError
+    from dse.base.errors import InputError as InputError
+    from dse.base.pareto_filter import pareto_mask as pareto_mask
+    from dse.evaluate.run import RunResult as RunResult
+    from dse.evaluate.run import run as run
+    from dse.explanation.compare import Comparison as Comparison
+    from dse.explanation.compare import compare as compare
+    from dse.explanation.explain import Explanation as Explanation
+    from dse.explanation.explain import explain as explain
+    from dse.grid.result import SweepResult as SweepResult
+    from dse.grid.sweep import sweep as sweep
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
-    from dse.search.compare import Comparison as Comparison
-    from dse.search.compare import compare as compare
-    from dse.search.explain import Explanation as Explanation
-    from dse.search.explain import explain as explain
-    from dse.search.search import SearchResult as SearchResult
-    from dse.search.search import search as search
+    from dse.pareto.search import SearchResult as SearchResult
+    from dse.pareto.search import search as search
     from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space
-    from dse.sweep.pareto import pareto_mask as pareto_mask
-    from dse.sweep.result import SweepResult as SweepResult
-    from dse.sweep.run import RunResult as RunResult
-    from dse.sweep.run import run as run
-    from dse.sweep.sweep import sweep as sweep
     from dse.timing.amali import Amali as Amali
     from dse.timing.roofline import Roofline as Roofline
     from dse.timing.timing import Timing as Timing
@@ -64,8 +63,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _CALLABLE_FOLDERS:
-        return import_module(f"dse.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'dse' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

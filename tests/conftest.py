@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     folder = tempfile.mkdtemp(prefix="gpu-dse-tests-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
-    os.environ["XDG_CACHE_HOME"] = folder  # where dse.compiling.cache_compilations keeps them
+    os.environ["XDG_CACHE_HOME"] = folder  # where dse.base.compilation.cache_compilations keeps them
     os.environ["JAX_COMPILATION_CACHE_DIR"] = str(Path(folder) / "gpu-dse" / "compiled")
     os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = str(SHORTEST_COMPILATION)
 

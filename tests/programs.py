@@ -4,7 +4,7 @@ from functools import partial
 
 import jax
 
-from dse.compiling import derivatives_quick_to_compile
+from dse.base.compilation import derivatives_quick_to_compile
 
 quick_jit = partial(jax.jit, compiler_options=derivatives_quick_to_compile())
 """``jax.jit``, sooner compiled and as exact."""

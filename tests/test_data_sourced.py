@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dse.tables import read_table
+from dse.base.package_tables import read_table
 
 DATA = Path(__file__).parents[1] / "dse" / "data"
 TABLES = sorted(str(p.relative_to(DATA)) for p in DATA.rglob("*.csv") if p.name != "sources.csv")

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App, Parameter, Token
 
 from dse import __version__
-from dse.errors import InputError
+from dse.base.errors import InputError
 
 app = App(
     name="dse",

@@ -23,9 +23,9 @@ def check(space: str, /, *, json_: Json = False) -> None:
     space:
         Path of a space TOML, or the name of a shipped one.
     """
-    from dse.report.terminal_show import print_check
+    from dse.grid.estimate import estimate
+    from dse.reports.show.terminal import print_check
     from dse.space.space import load_space
-    from dse.sweep.estimate import estimate
 
     loaded = load_space(space)
     figures = estimate(loaded)
@@ -37,7 +37,7 @@ def check(space: str, /, *, json_: Json = False) -> None:
 
 
 def _say_times(parts: dict[str, float]) -> None:
-    from dse.report.terminal_parts import say
+    from dse.reports.common.terminal_parts import say
 
     compiling, designs, page = parts["compilation"], max(parts["designs"], 1), parts["page"]
     say(Console(), f"Of the time about {compiling:,.0f} s compile (kept for the next time), {designs:,.0f} s "
@@ -95,8 +95,8 @@ def sweep(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
-    from dse.report.answer import caveats
-    from dse.report.why import Programs
+    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.why import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
@@ -118,9 +118,9 @@ def _swept(
 ) -> Any:
     """Sweep under a progress bar, the page's programs beginning beside it, then refine if wanted; Ctrl-C tells how to
     go on."""
-    from dse.compiling import cache_compilations
-    from dse.report.progress import counting, doing
-    from dse.sweep.sweep import sweep as run_sweep
+    from dse.base.compilation import cache_compilations
+    from dse.grid.sweep import sweep as run_sweep
+    from dse.reports.common.progress import counting, doing
 
     cache_compilations()
     try:
@@ -131,7 +131,7 @@ def _swept(
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
     if not refine:
         return result, None
-    from dse.search.refined import refined
+    from dse.pareto.refined import refined
 
     with doing("refining the front between the grid's values: a minute or several to compile", minutes=True):
         return refined(result)
@@ -149,8 +149,8 @@ def _beside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]
 
 
 def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
-    from dse.report.terminal import print_front
-    from dse.report.terminal_scatter import print_scatter
+    from dse.reports.sweep.terminal import print_front
+    from dse.reports.sweep.terminal_scatter import print_scatter
 
     if refinement:
         print(refinement.sentence())
@@ -174,9 +174,9 @@ def _page(found: Any, result: Any, folder: Path, wanted: bool, programs: Any = N
     if not wanted:
         (folder / PAGE).unlink(missing_ok=True)
         return
-    from dse.report.page import write_page
-    from dse.report.progress import doing
-    from dse.report.why import explain_designs
+    from dse.reports.common.progress import doing
+    from dse.reports.sweep.page import write_page
+    from dse.reports.sweep.why import explain_designs
 
     try:
         with doing("looking into the designs of the page"):
@@ -228,9 +228,9 @@ def search(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
-    from dse.report.answer import caveats
-    from dse.report.searched import searched
-    from dse.report.why import Programs
+    from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.searched import searched
+    from dse.reports.sweep.why import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
@@ -247,9 +247,9 @@ def search(
 
 def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     """Search under a progress line, the page's programs beginning beside it."""
-    from dse.compiling import cache_compilations
-    from dse.report.terminal_search import searching
-    from dse.search.search import search as run_search
+    from dse.base.compilation import cache_compilations
+    from dse.pareto.search import search as run_search
+    from dse.reports.sweep.terminal_search import searching
 
     cache_compilations()
     try:
@@ -260,8 +260,8 @@ def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
 
 
 def _print_search(found: Any, folder: Path) -> None:
-    from dse.report.terminal_scatter import print_scatter
-    from dse.report.terminal_search import print_search
+    from dse.reports.sweep.terminal_scatter import print_scatter
+    from dse.reports.sweep.terminal_search import print_search
 
     print_search(found, Console())
     print_scatter(found.result, Console())
@@ -277,8 +277,8 @@ def report(folder: Path, /) -> None:
     folder:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
-    from dse.compiling import cache_compilations
-    from dse.report.searched import Searched, load_page
+    from dse.base.compilation import cache_compilations
+    from dse.reports.sweep.searched import Searched, load_page
 
     cache_compilations()
     found = load_page(folder)

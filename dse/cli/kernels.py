@@ -36,11 +36,11 @@ def run(
     power:
         Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
     """
-    from dse.compiling import cache_compilations
-    from dse.report.notes_run import run_notes
-    from dse.report.progress import doing
-    from dse.report.terminal_run import print_run
-    from dse.sweep.run import run as run_one
+    from dse.base.compilation import cache_compilations
+    from dse.evaluate.run import run as run_one
+    from dse.reports.common.progress import doing
+    from dse.reports.run.notes import run_notes
+    from dse.reports.run.terminal import print_run
 
     cache_compilations()
     model, watts = _timing(timing, calibration, [gpu], workload), _power(power)
@@ -77,9 +77,9 @@ def trace(
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
     """
-    from dse.report.progress import doing
-    from dse.report.terminal_trace import print_gcom, print_trace
-    from dse.sweep.trace import TraceQuestion
+    from dse.evaluate.trace_question import TraceQuestion
+    from dse.reports.common.progress import doing
+    from dse.reports.trace.terminal import print_gcom, print_trace
 
     question = TraceQuestion.of(directory, gpu, timing, representative)
     for note in question.notes:
@@ -128,14 +128,14 @@ def explain(
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
     """
-    from dse.compiling import cache_compilations
+    from dse.base.compilation import cache_compilations
+    from dse.explanation.compare import compare
+    from dse.explanation.explain import explain as explain_one
+    from dse.explanation.shortened import check_top, shortened
     from dse.hardware.presets import load_sheet
-    from dse.report.page_parts import check_writable
-    from dse.report.progress import doing
-    from dse.report.terminal_explain import print_found
-    from dse.search.compare import compare
-    from dse.search.explain import explain as explain_one
-    from dse.search.top import check_top, shortened
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.common.progress import doing
+    from dse.reports.explain.terminal import print_found
 
     check_top(top)
     check_writable(out, gpu, against, workload.partition(":")[0], calibration, power)
@@ -148,7 +148,7 @@ def explain(
             explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
         )
     if out is not None:
-        from dse.report.page_explain import write_explain_page
+        from dse.reports.explain.page import write_explain_page
 
         write_explain_page(found, out, top)
     if json_:

@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
+from dse.base.errors import InputError, accepted
 from dse.cli.app import Json, app, calibrate, made, print_json
-from dse.errors import InputError, accepted
 
 QUANTITIES = ("power", "time")
 """What validate compares."""
@@ -32,12 +32,12 @@ def calibrate_power(
     gpu:
         GPU (name or TOML) that stands for the device of a table of operators; without it the preset of its name.
     """
-    from dse.calibrate.nsight import files_of
-    from dse.calibrate.power import PARTS, calibrate_power
-    from dse.compiling import cache_compilations
-    from dse.report.page_parts import check_writable
-    from dse.report.progress import counting
-    from dse.report.terminal_calibrate import print_power_fit
+    from dse.base.compilation import cache_compilations
+    from dse.calibration.power.answer import PARTS, calibrate_power
+    from dse.measured.nsight_export import files_of
+    from dse.reports.calibrate.terminal import print_power_fit
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.common.progress import counting
 
     cache_compilations()
     check_writable(out, *files_of(table), gpu)
@@ -73,11 +73,11 @@ def calibrate_timing(
         How the rows were measured: aiconfigurator, vidur, llmservingsim, llmcompass, deepbench, neusight, dse_measure,
         dse_measure_warm, dse_measure_cold, nsight_compute or unknown; without it by the column source.
     """
-    from dse.calibrate.gpu_timing import calibrate_timing as fit
-    from dse.calibrate.nsight import files_of
-    from dse.compiling import cache_compilations
-    from dse.report.page_parts import check_writable
-    from dse.report.terminal_calibrate import print_timing_fit
+    from dse.base.compilation import cache_compilations
+    from dse.calibration.timing.gpu_timing import calibrate_timing as fit
+    from dse.measured.nsight_export import files_of
+    from dse.reports.calibrate.terminal import print_timing_fit
+    from dse.reports.common.page_parts import check_writable
 
     cache_compilations()
     check_writable(out, gpu, *(file for table in tables for file in files_of(table)))
@@ -126,12 +126,12 @@ def calibrate_engine(
     calibration:
         Name or path of a timing calibration of the kernels; without it the device's shipped one, else shared.
     """
-    from dse.calibrate.engine import calibrate_engine as fit
-    from dse.calibrate.nsight import files_of
-    from dse.compiling import cache_compilations
-    from dse.report.page_parts import check_writable
-    from dse.report.progress import doing
-    from dse.report.terminal_calibrate import print_engine
+    from dse.base.compilation import cache_compilations
+    from dse.calibration.engine.calibrate import calibrate_engine as fit
+    from dse.measured.nsight_export import files_of
+    from dse.reports.calibrate.terminal import print_engine
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.common.progress import doing
 
     cache_compilations()
     if out and out.suffix != ".toml":
@@ -174,9 +174,9 @@ def measure(
     device:
         Platform of JAX to measure instead of the GPU: cpu, for tests.
     """
-    from dse.measure.measure import measure as measured
-    from dse.measure.measure import plan
-    from dse.report.progress import counting
+    from dse.measurement.measure import measure as measured
+    from dse.measurement.measure import plan
+    from dse.reports.common.progress import counting
 
     try:
         with counting(plan(quick, only), "measuring") as progress:
@@ -228,9 +228,9 @@ def validate(
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
-    from dse.calibrate.measured import has_power
-    from dse.calibrate.validate import OPERATORS
-    from dse.compiling import cache_compilations
+    from dse.base.compilation import cache_compilations
+    from dse.measured.table import has_power
+    from dse.validation.power import OPERATORS
 
     cache_compilations()
     if quantity not in (None, *QUANTITIES):
@@ -244,9 +244,9 @@ def validate(
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
-    from dse.calibrate.validate import validate_power
     from dse.power.calibration import calibrated_board
-    from dse.report.terminal_validate import print_validation
+    from dse.reports.validate.terminal import print_validation
+    from dse.validation.power import validate_power
 
     model = None if calibration is None else calibrated_board(Path(calibration))
     document = validate_power(table, time, model, gpu)
@@ -260,17 +260,17 @@ def _validate_time(
     table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, engine: str | None,
     out: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
-    from dse.calibrate.nsight import files_of
-    from dse.calibrate.validate_time import validate_time
-    from dse.report.page_parts import check_writable
-    from dse.report.progress import doing
-    from dse.report.terminal_validate import print_time_validation
+    from dse.measured.nsight_export import files_of
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.common.progress import doing
+    from dse.reports.validate.terminal import print_time_validation
+    from dse.validation.time import validate_time
 
     check_writable(out, *files_of(table), gpu, calibration, engine)
     with doing(f"predicting the rows of {table.name}"):
         found = validate_time(table, timing, gpu, harness, calibration, engine)
     if out:
-        from dse.report.page_validate import write_validation_page
+        from dse.reports.validate.page import write_validation_page
 
         write_validation_page(found, out)
     if as_json:

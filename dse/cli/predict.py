@@ -37,15 +37,15 @@ def predict(
     predictors:
         Names with commas between, as nnls,forest; by default all.
     """
-    from dse.compiling import cache_compilations
-    from dse.predict.predict import plan
-    from dse.predict.predict import predict as answer_predict
-    from dse.predict.predictors import PREDICTORS
-    from dse.predict.table import read_measured
-    from dse.report.page_parts import check_writable
-    from dse.report.page_predict import write_predict_page
-    from dse.report.progress import counting
-    from dse.report.terminal_predict import print_predict
+    from dse.base.compilation import cache_compilations
+    from dse.prediction.predict import plan
+    from dse.prediction.predict import predict as answer_predict
+    from dse.prediction.predictors import PREDICTORS
+    from dse.prediction.table import read_measured
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.common.progress import counting
+    from dse.reports.predict.page import write_predict_page
+    from dse.reports.predict.terminal import print_predict
 
     cache_compilations()
     check_writable(out, table)

@@ -34,10 +34,10 @@ def scale(
     large:
         Size of the large scale model.
     """
-    from dse.report.findings_scaling import scaling_notes
-    from dse.report.page_parts import check_writable
-    from dse.report.page_scaling import write_scaling_page
-    from dse.report.terminal_scaling import print_scaling
+    from dse.reports.common.page_parts import check_writable
+    from dse.reports.scale.data import scaling_notes
+    from dse.reports.scale.page import write_scaling_page
+    from dse.reports.scale.terminal import print_scaling
     from dse.scaling.scale import scale as answer_scale
 
     page = out or Path(f"scale-{table.stem}.html")

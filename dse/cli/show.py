@@ -8,7 +8,7 @@ from dse.cli.app import Json, show
 @show.command(name="gpus")
 def show_gpus(*, json_: Json = False) -> None:
     """List the GPUs with their names."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_gpus(Console(), json_)
 
@@ -22,7 +22,7 @@ def show_gpu(name: str, /, *, json_: Json = False) -> None:
     name:
         Name of a GPU, any of its aliases, or the path of a GPU TOML.
     """
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_gpu(name, Console(), json_)
 
@@ -30,7 +30,7 @@ def show_gpu(name: str, /, *, json_: Json = False) -> None:
 @show.command(name="schema")
 def show_schema(*, json_: Json = False) -> None:
     """Print the attributes of a GPU: unit, range, default and meaning. Each can be an axis."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_schema(Console(), json_)
 
@@ -38,7 +38,7 @@ def show_schema(*, json_: Json = False) -> None:
 @show.command(name="networks")
 def show_networks(*, json_: Json = False) -> None:
     """List the language models and their shapes."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_networks(Console(), json_)
 
@@ -46,7 +46,7 @@ def show_networks(*, json_: Json = False) -> None:
 @show.command(name="engines")
 def show_engines(*, json_: Json = False) -> None:
     """List the serving engines and what their hosts add to a step: the values of a workload's key engine."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_engines(Console(), json_)
 
@@ -54,7 +54,7 @@ def show_engines(*, json_: Json = False) -> None:
 @show.command(name="spaces")
 def show_spaces(*, json_: Json = False) -> None:
     """List the shipped spaces and their questions."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_spaces(Console(), json_)
 
@@ -62,6 +62,6 @@ def show_spaces(*, json_: Json = False) -> None:
 @show.command(name="metrics")
 def show_metrics(*, json_: Json = False) -> None:
     """Print what objectives and constraints can name beside attributes."""
-    from dse.report import terminal_show
+    from dse.reports.show import terminal as terminal_show
 
     terminal_show.print_metrics(Console(), json_)

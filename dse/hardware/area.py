@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.package_tables import read_table
+from dse.base.uncertainty import SHARE, Uncertainty
 from dse.hardware.gpu import Gpu
 from dse.hardware.process import MemoryTypes, Nodes, value_at
-from dse.tables import read_table
-from dse.uncertainty import SHARE, Uncertainty
 
 COMPONENTS = (
     "sm_control",

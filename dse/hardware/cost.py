@@ -14,10 +14,10 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.process import memory_column, node_column, value_at
-from dse.tables import read_table
 
 MOST_DEFECTS = 24
 """Defects of one die that harvesting looks at: at the largest die of the tables (one defect on average) more are rarer

@@ -8,9 +8,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
-from dse.brief import brief
-from dse.errors import InputError, accepted, expect
-from dse.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
+from dse.base.brief import brief
+from dse.base.errors import InputError, accepted, expect
+from dse.base.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
 
 SHOWN = ("sm_count", "boost_clock_mhz", "tensor_fma_bf16", "l2_mib", "dram_gb", "dram_bandwidth_gbs", "tdp_w")
 """Attributes by which a GPU is told at a glance, the units in their names."""

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from dse.base.package_tables import read_table
+from dse.base.units import BITS_PER_BYTE
 from dse.hardware.process import memory_names
-from dse.tables import read_table
-from dse.units import BITS_PER_BYTE
 
 ROUNDED = 1.02
 """Rate over the fastest of a type that is no more than the rounding of a data sheet (an A100's HBM2: 2.43 Gbit/s)."""

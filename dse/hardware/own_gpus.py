@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.toml_text import literal
 from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, preset_names, preset_sheet
-from dse.toml_text import literal
 
 TABLE = "own_gpus"
 """Table of a calibration's file that holds them."""

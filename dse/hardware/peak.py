@@ -1,11 +1,11 @@
 """Peak rates of a GPU from its attributes, and the check of a preset against its data sheet."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.errors import InputError, accepted
-from dse.tables import read_table
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
 
 VECTOR_DTYPES = ("fp32",)
 TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
@@ -59,17 +59,18 @@ def peak_tflops(numbers: Mapping[str, Any], unit: str, dtype: str) -> Any:
     return numbers["sm_count"] * rate * 2 * clock * 1e-6
 
 
-def peak_checks() -> list[PeakCheck]:
-    """Return the check of every published dense peak in ``data/gpus/peaks.csv``."""
-    from dse.hardware.presets import preset_sheet  # which checks a user's peaks with this module
+def peak_checks(numbers_of: Callable[[str], Mapping[str, float]]) -> list[PeakCheck]:
+    """Return the check of every published dense peak in ``data/gpus/peaks.csv``.
 
+    ``numbers_of``: the attributes of a preset by its name (:func:`dse.hardware.presets.preset_numbers`).
+    """
     return [
         PeakCheck(
             preset=row["preset"],
             unit=row["unit"],
             dtype=row["dtype"],
             sheet=float(row["dense_tflops"]),
-            record=peak_tflops(preset_sheet(row["preset"]).numbers(), row["unit"], row["dtype"]),
+            record=peak_tflops(numbers_of(row["preset"]), row["unit"], row["dtype"]),
             exception=row["exception"],
             source=row["source"],
         )

@@ -2,18 +2,18 @@
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isclose, isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.errors import InputError, accepted, expect, shown
+from dse.base.errors import InputError, accepted, expect, shown
+from dse.base.package_tables import read_table
+from dse.base.toml_file import read_toml
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
-from dse.tables import read_table
-from dse.toml_file import read_toml
 
 if TYPE_CHECKING:
     from dse.hardware.gpu import Gpu
@@ -145,6 +145,11 @@ def _default_entry(attr: Attribute, where: str) -> Entry:
     if attr.default is None:
         raise InputError(f"{where}: {attr.name} is missing; give {attr.range_text} ({attr.description})")
     return Entry(attr, attr.default, attr.source, "default")
+
+
+def preset_numbers(name: str) -> Mapping[str, float]:
+    """Return the attributes of a preset as numbers."""
+    return preset_sheet(name).numbers()
 
 
 def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import DseError, InputError, accepted
-from dse.tables import read_table
+from dse.base.errors import DseError, InputError, accepted
+from dse.base.package_tables import read_table
 
 
 class Nodes(eqx.Module):

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dse.errors import InputError, accepted
-from dse.tables import read_table
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
 
 _CHOICES = {"process": ("process/nodes.csv", "process"), "dram_type": ("process/memory.csv", "dram_type")}
 

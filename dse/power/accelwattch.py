@@ -11,12 +11,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import InputError, accepted
-from dse.numerics import safe_div
+from dse.base.errors import InputError, accepted
+from dse.base.numerics import safe_div
+from dse.base.package_tables import read_table
 from dse.power.counters import COUNTERS, ENERGIES, AccelWattchActivity, constants
 from dse.power.power import COMPONENTS, Power
 from dse.power.static import StaticPower
-from dse.tables import read_table
 
 PICO = 1e-12  # J in a pJ
 

@@ -1,7 +1,7 @@
 """What a kernel launch makes a GPU do: operations and bytes by component, and the time they take.
 
 The counts come from the same record that is timed: a :class:`~dse.workload.kernel.Kernel` that was generated, or a
-:class:`~dse.workload.traced.TracedKernel`.
+:class:`~dse.traces.traced_kernel.TracedKernel`.
 """
 
 from typing import NamedTuple
@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.units import WARP_SIZE
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.timing import Timing
-from dse.timing.traced import trace_l2_bytes
-from dse.units import WARP_SIZE
+from dse.timing.traced.traced_intervals import trace_l2_bytes
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.traced import TracedKernel
 
 OPERAND_BYTES = 16.0
 """Register bytes of a CUDA-core operation of one thread: three operands read and one written, 32 bits each."""

@@ -14,6 +14,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.package_tables import read_table
+from dse.base.uncertainty import Uncertainty
+from dse.base.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
@@ -22,10 +25,7 @@ from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
 from dse.power.cap import OperatingPoint, VoltageLine, sustain
 from dse.power.power import Power, PowerModel
-from dse.tables import read_table
 from dse.timing.timing import Timing
-from dse.uncertainty import Uncertainty
-from dse.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.workload.kernel import Kernel
 
 TABLE = "power/board.csv"

@@ -6,13 +6,13 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
+from dse.base.toml_file import Allowed, check_format, coefficient, coefficient_of, read_toml, refuse_keys
+from dse.base.uncertainty import Uncertainty
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import read_own
 from dse.power.board import FREE, TABLE, BoardPower
-from dse.tables import read_table
-from dse.toml_file import Allowed, check_format, coefficient, coefficient_of, read_toml, refuse_keys
-from dse.uncertainty import Uncertainty
 
 FORMAT = "dse power calibration 2"
 

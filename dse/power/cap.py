@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.numerics import safe_div
+from dse.base.numerics import safe_div
 from dse.power.power import Power
 from dse.timing.timing import Timing
 

@@ -17,10 +17,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import InputError, accepted
-from dse.numerics import safe_div
-from dse.tables import read_table
-from dse.units import GIGA
+from dse.base.errors import InputError, accepted
+from dse.base.numerics import safe_div
+from dse.base.package_tables import read_table
+from dse.base.units import GIGA
 
 ENERGIES = "power/accelwattch_energies.csv"
 OPCODES = "power/accelwattch_opcodes.csv"

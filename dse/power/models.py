@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, accepted, shown
+from dse.base.errors import InputError, accepted, shown
 from dse.power.board import BoardPower
 from dse.power.calibration import calibrated_board
 

@@ -6,9 +6,9 @@ from dataclasses import fields
 import equinox as eqx
 from jax import Array
 
+from dse.base.uncertainty import Uncertainty
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
-from dse.uncertainty import Uncertainty
 from dse.workload.kernel import Kernel
 
 COMPONENTS = {
@@ -76,7 +76,7 @@ class PowerModel(eqx.Module):
 
     @abstractmethod
     def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
-        """Return the watts by component; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+        """Return the watts by component; scalars in, scalars out. Batching is :mod:`dse.evaluate.space_program`'s."""
 
     @property
     def calibration(self) -> str:

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import sums
+from dse.base.units import KILO, NANO
 from dse.hardware.gpu import Gpu
-from dse.numerics import sums
 from dse.power.cap import PACES, at_paces, shadow_between, sustain
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.timing.timing import HOST, Timing
-from dse.units import KILO, NANO
-from dse.workload.engine import Host
+from dse.workload.serving_engine import Host
 
 
 class LaunchSequence(NamedTuple):

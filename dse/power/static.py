@@ -10,10 +10,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import InputError, accepted
-from dse.numerics import safe_div
+from dse.base.errors import InputError, accepted
+from dse.base.numerics import safe_div
+from dse.base.package_tables import read_table
 from dse.power.counters import AccelWattchActivity, constants
-from dse.tables import read_table
 
 CATEGORIES: tuple[str, ...] = tuple(row["category"] for row in read_table("power/accelwattch_static.csv"))
 """The instruction mixes with static watts of their own, in table order; their meaning stands in the table."""

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.errors import InputError, accepted
-from dse.numerics import safe_div
+from dse.base.errors import InputError, accepted
+from dse.base.numerics import safe_div
 from dse.power.power import Power
 
 LEAKING = ("static", "idle_sm")

@@ -6,11 +6,11 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.skipped_rows import Skipped, why_skipped
 from dse.scaling.cliffs import Cliff, find_cliffs, untold_steps
 from dse.scaling.scale_model import METHODS, NOTHING, ScaleModels, falls_to_nothing, interval
 from dse.scaling.table import Benchmark, Sheet, read_scale_table, refuse_twice
-from dse.skipped import Skipped, why_skipped
 
 
 class Point(NamedTuple):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from math import exp, log
 from typing import NamedTuple
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.scaling.cliffs import Cliff
 
 

@@ -5,7 +5,7 @@ from dataclasses import fields
 import equinox as eqx
 import jax.numpy as jnp
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
 

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.units import KILO, WARP_SIZE
+from dse.evaluate.fastest import fastest_kernels, timings_on
 from dse.hardware.gpu import Gpu
 from dse.scaling.shrink import shrink
 from dse.scaling.table import Benchmark
-from dse.timing.chosen import fastest_kernels, timings_on
 from dse.timing.timing import Timing, TimingModel
-from dse.units import KILO, WARP_SIZE
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
 

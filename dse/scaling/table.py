@@ -11,8 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from dse.csv_table import refuse_separators
-from dse.errors import InputError
+from dse.base.csv_table import refuse_separators
+from dse.base.errors import InputError
 
 COLUMNS = {
     "benchmark": ("benchmark", "benchmarkname", "name", "workload"),
@@ -197,7 +197,8 @@ def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:
 
 
 def _refuse_beyond(at: str, cells: Sequence[Any], width: int) -> None:
-    """Refuse what stands beyond the header, as :func:`dse.csv_table.read_csv` does: a comma in a number moves cells."""
+    """Refuse what stands beyond the header, as :func:`dse.base.csv_table.read_csv` does: a comma in a number moves
+    cells."""
     beyond = [cell for cell in cells if _given(cell)]
     if beyond:
         raise InputError(

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.schema import Attribute
 
 MAX_VALUES = 100_000

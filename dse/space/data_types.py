@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.space.links import OF_BASE
 from dse.workload.workload import Workload

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,

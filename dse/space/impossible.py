@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dse.base.units import KILO
 from dse.hardware.schema import gpu_schema
-from dse.units import KILO
 from dse.workload.workload import Workload
 
 PLAIN = re.compile(r"(?:([^\W\d]\w*)\.)?([^\W\d]\w*)")

@@ -4,8 +4,8 @@ import tomllib
 from importlib.resources import files
 from pathlib import Path
 
-from dse.errors import InputError, accepted
-from dse.files import write_whole
+from dse.base.atomic_files import write_whole
+from dse.base.errors import InputError, accepted
 
 
 def shipped_spaces() -> dict[str, Path]:

@@ -14,8 +14,9 @@ import jax
 import numpy as np
 
 import dse
-from dse.brief import block
-from dse.errors import InputError, accepted, expect
+from dse.base.brief import block
+from dse.base.errors import InputError, accepted, expect
+from dse.base.toml_file import read_toml
 from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
 from dse.hardware.schema import attribute, gpu_schema
@@ -31,7 +32,6 @@ from dse.space.target import space_target
 from dse.space.workloads import Around, read_workloads
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel, causes_of
-from dse.toml_file import read_toml
 from dse.workload.workload import Workload
 
 MAX_DESIGNS = 10**15

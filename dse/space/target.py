@@ -7,7 +7,7 @@ from math import inf
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
-from dse.workload.library import REPRESENTATIVE, WARPGROUP_ALONE
+from dse.workload.operators.gemm_library import REPRESENTATIVE, WARPGROUP_ALONE
 from dse.workload.target import Target
 
 WARPGROUP_ROOM = {

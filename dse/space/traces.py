@@ -11,9 +11,9 @@ from dse.hardware.gpu import Gpu
 from dse.space.axis import Axis
 from dse.space.links import Links, with_links
 from dse.timing.timing import TimingModel
-from dse.workload.forms import samples
+from dse.traces.latency_forms import samples
+from dse.traces.traced_kernel import TracedKernel, with_forms
 from dse.workload.operator import Candidate, Operator
-from dse.workload.traced import TracedKernel, with_forms
 from dse.workload.workload import Workload
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
@@ -12,7 +12,7 @@ from dse.space.expression import Expression
 from dse.space.links import variants
 from dse.space.traces import compiled
 from dse.timing.timing import TimingModel
-from dse.timing.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
+from dse.timing.traced.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
 from dse.workload.workload import Workload

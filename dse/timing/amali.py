@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.numerics import INFEASIBLE, safe_div
+from dse.base.uncertainty import SHARE, Uncertainty
 from dse.hardware.gpu import Gpu
-from dse.numerics import INFEASIBLE, safe_div
 from dse.timing.discrepancy import Discrepancy, factors, stretch_of, within_peaks
 from dse.timing.floor import Floored, floored
 from dse.timing.interval import (
@@ -41,11 +42,20 @@ from dse.timing.schedule import busiest_sm, rounds
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
-from dse.timing.traced import Segmented, View, Warp, designs_shape, has_tensor_types, timed, trace_clock, view, warp
-from dse.uncertainty import SHARE, Uncertainty
+from dse.timing.traced.traced_intervals import (
+    Segmented,
+    View,
+    Warp,
+    designs_shape,
+    has_tensor_types,
+    timed,
+    trace_clock,
+    view,
+    warp,
+)
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.library import REPRESENTATIVE, TUNED, Library
-from dse.workload.traced import TracedKernel
+from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED, Library
 
 
 class Amali(TimingModel):

@@ -2,7 +2,7 @@
 
 A GPU's file holds what its matrix products sustain and cost. Every other implementation has a file of its own, fitted
 on several GPUs, whose coefficients and errors join those of whichever GPU is asked for, unless the GPU's file has a fit
-of its own to that implementation (:mod:`dse.calibrate.gpu_timing` writes such).
+of its own to that implementation (:mod:`dse.calibration.timing.gpu_timing` writes such).
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
+from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
+from dse.base.uncertainty import Uncertainty
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import known_as, preset_of, read_own
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
@@ -27,9 +30,6 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.parameters import LAUNCH, read_parameters
 from dse.timing.residual import Residual, read_residual
 from dse.timing.sustained import Sustained
-from dse.toml_file import check_format, coefficient, read_toml, refuse_keys
-from dse.uncertainty import Uncertainty
-from dse.workload.harness import harnesses
 from dse.workload.implementation import IMPLEMENTATIONS
 
 FORMAT = "dse timing calibration 2"
@@ -312,8 +312,14 @@ def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...]
 
 def _overheads(path: Path, place: str, rows: dict[str, Any]) -> dict[str, float]:
     """The overhead [us] that a fit took for each way of measuring: a record, which no prediction reads."""
-    refuse_keys(path, f"{place}harnesses", rows, harnesses())
+    refuse_keys(path, f"{place}harnesses", rows, _protocols())
     return {name: coefficient(path, f"{place}harnesses.{name}", value) for name, value in rows.items()}
+
+
+@cache
+def _protocols() -> tuple[str, ...]:
+    """Return the names of the known protocols of measuring."""
+    return tuple(dict.fromkeys(row["harness"] for row in read_table("calibration/harness.csv")))
 
 
 def _fits(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]]

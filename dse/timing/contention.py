@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
-from dse.numerics import few_ceil_div
+from dse.base.numerics import few_ceil_div
 from dse.timing.memory import MemoryPath
 
 PHI = 0.5

@@ -17,12 +17,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.compiling import quick_filter_jit
-from dse.errors import InputError, accepted
-from dse.toml_file import coefficient, refuse_keys
+from dse.base.compilation import quick_filter_jit
+from dse.base.errors import InputError, accepted
+from dse.base.toml_file import coefficient, refuse_keys
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, of_implementation
 from dse.workload.kernel import PROBLEM, Kernel, Number
-from dse.workload.vector import vector_ops
+from dse.workload.operators.vector import vector_ops
 
 PRODUCT = ("m", "n", "k")
 ATTENTION = ("heads", "queries", "keys", "head_dim", "group")
@@ -120,7 +120,8 @@ def stretch_of(discrepancy: Discrepancy | None, kernel: Kernel) -> Array:
 
 def within_peaks(factor: Array, least: Array) -> Array:
     """Return ``factor`` so that no time is less than the ``least`` that the data sheet's peaks allow, a share of it."""
-    # A choice, so that nothing of it is left in a program that knows the factor to be 1 (dse/sweep/sides.py).
+    # A choice, so that nothing of it is left in a program that knows the factor to be 1
+    # (dse/evaluate/partial_evaluation.py).
     return jnp.where(factor < 1.0, jnp.maximum(factor, jnp.minimum(least, 1.0)), factor)
 
 

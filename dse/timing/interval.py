@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import few_ceil_div, safe_div
 from dse.hardware.gpu import Gpu
-from dse.numerics import few_ceil_div, safe_div
 from dse.timing.contention import queueing
 from dse.timing.memory import MemoryPath
 from dse.timing.tensor_core import busy_cycles
+from dse.traces.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.kernel import Interval, Kernel
-from dse.workload.segments import COMPUTE, GLOBAL, SHARED
 
 
 class Latencies(NamedTuple):

@@ -4,9 +4,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.implementation import of_implementation
 from dse.workload.kernel import Kernel, Number
-from dse.workload.traced import TracedKernel
 
 
 class LaunchLatency(eqx.Module):

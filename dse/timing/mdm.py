@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import ceil_div, safe_div
 from dse.hardware.gpu import Gpu
-from dse.numerics import ceil_div, safe_div
 from dse.timing.contention import PHI
 from dse.timing.interval import (
     Hiding,
@@ -29,9 +29,17 @@ from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock
-from dse.timing.traced import Segmented, designs_shape, has_tensor_types, timed, trace_clock, view, warp
+from dse.timing.traced.traced_intervals import (
+    Segmented,
+    designs_shape,
+    has_tensor_types,
+    timed,
+    trace_clock,
+    view,
+    warp,
+)
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Interval, Kernel
-from dse.workload.traced import TracedKernel
 
 
 class _Wave(NamedTuple):

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
-from dse.numerics import safe_div
 from dse.timing.occupancy import ctas_per_sm
 from dse.workload.kernel import Kernel
 from dse.workload.reuse import dram_bytes, own_rereads

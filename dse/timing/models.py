@@ -5,7 +5,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
 from dse.timing.amali import Amali
 from dse.timing.calibration import calibration_of, load_timing_calibration
@@ -13,7 +13,7 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import TimingModel
-from dse.timing.trace_profile import is_trace
+from dse.timing.traced.trace_profile import is_trace
 from dse.workload.workload import Workload
 
 TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import ceil_div, few_floor_div, floor_div
+from dse.base.units import WARP_SIZE
 from dse.hardware.gpu import Gpu
-from dse.numerics import ceil_div, few_floor_div, floor_div
-from dse.units import WARP_SIZE
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.traced import TracedKernel
 
 UNLIMITED = 1e9
 """CTAs an SM could hold where a resource does not limit them: finite, since batches are compiled with fast-math."""

@@ -4,10 +4,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, accepted
-from dse.tables import read_table
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
+from dse.base.toml_file import Allowed, coefficient_of
 from dse.timing.sustained import Sustained
-from dse.toml_file import Allowed, coefficient_of
 from dse.workload.implementation import KINDS
 
 LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}

@@ -4,13 +4,13 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from dse.errors import InputError, accepted
-from dse.toml_file import refuse_keys
-from dse.toml_text import inline
+from dse.base.errors import InputError, accepted
+from dse.base.toml_file import refuse_keys
+from dse.base.toml_text import inline
 from dse.workload.implementation import KINDS
 
 REGIMES = ("all", "under_10us", "10_to_50us", "memory_above_50us", "compute_above_50us")
-"""Regimes of a predicted time (:mod:`dse.calibrate.regimes`)."""
+"""Regimes of a predicted time (:mod:`dse.measured.regimes`)."""
 
 MOST = 10.0
 """A log error is no larger: a factor of 22,000."""

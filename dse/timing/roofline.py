@@ -12,9 +12,9 @@ from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
-from dse.timing.traced import designs_shape, has_tensor_types, trace_clock, view
+from dse.timing.traced.traced_intervals import designs_shape, has_tensor_types, trace_clock, view
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.traced import TracedKernel
 
 
 class Roofline(TimingModel):

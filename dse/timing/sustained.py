@@ -9,9 +9,9 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
 from dse.timing.memory import MemoryPath
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.implementation import of_implementation
 from dse.workload.kernel import Kernel, Number
-from dse.workload.traced import TracedKernel
 
 
 class Sustained(eqx.Module):

@@ -3,12 +3,12 @@
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
-from dse.numerics import safe_div
 from dse.timing.links import reachable
-from dse.workload.instructions import TCGEN05, WGMMA
 from dse.workload.kernel import Kernel
+from dse.workload.operators.matrix_instructions import TCGEN05, WGMMA
 
 FIXED_INTERVAL = 16.0
 """Initiation interval [cycle] of GCoM's tensor core, whatever the instruction and the GPU (its RTX 2060 file)."""

@@ -11,16 +11,16 @@ import numpy as np
 from jax import Array
 from jax.core import Tracer
 
-from dse.brief import brief
-from dse.errors import InputError, expect
+from dse.base.brief import brief
+from dse.base.errors import InputError, expect
+from dse.base.numerics import INFEASIBLE
+from dse.base.uncertainty import Uncertainty
+from dse.base.units import KILO
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
-from dse.numerics import INFEASIBLE
-from dse.uncertainty import Uncertainty
-from dse.units import KILO
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.library import REPRESENTATIVE, Library
-from dse.workload.traced import TracedKernel
+from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.workload import Workload
 
 CAUSES = {
@@ -116,7 +116,7 @@ class TimingModel(eqx.Module):
 
     @abstractmethod
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.sweep.evaluate`'s."""
+        """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.evaluate.space_program`'s."""
 
     def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
         """Return the time of the launch [ns], INFEASIBLE where the kernel cannot run: all that a choice needs."""
@@ -127,7 +127,7 @@ class TimingModel(eqx.Module):
         """Return the cycles by cause of a traced kernel; fields of ``gpu`` are scalars or of shape (designs,).
 
         Traces are batched inside the model, since the recurrence over instructions wants designs in the minor axis
-        (:mod:`dse.timing.scoreboard`).
+        (:mod:`dse.timing.traced.scoreboard`).
         """
         raise InputError(f"{type(self).__name__.lower()} does not time traces ({kernel.name})")
 

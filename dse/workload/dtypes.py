@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
 
 BITS = {"fp64": 64, "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4, "fp4": 4}
 """Bits an element of each type. 4-bit types also carry a scale: see :func:`element_bytes`."""

@@ -33,7 +33,7 @@ KINDS = {
 """Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
 ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``matrix_simt``: in fp32
 on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static
-quantisation); of an attention library (:mod:`dse.workload.attention_library`) each phase's kernel."""
+quantisation); of an attention library (:mod:`dse.workload.operators.attention_library`) each phase's kernel."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

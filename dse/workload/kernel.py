@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dse.brief import brief
+from dse.base.brief import brief
 from dse.hardware.peak import TENSOR_DTYPES
 
 Number: TypeAlias = Any

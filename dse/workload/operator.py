@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
-from dse.workload.traced import TracedKernel
 
 FOREVER = 1e15
 """Reuse distance [B] of bytes that no cache holds when they are asked for."""

@@ -7,18 +7,18 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from dse.csv_table import refuse_capitals, refuse_separators
-from dse.errors import InputError, accepted, expect
+from dse.base.csv_table import refuse_capitals, refuse_separators
+from dse.base.errors import InputError, accepted, expect
+from dse.base.toml_file import read_toml
 from dse.hardware.presets import GpuSheet
-from dse.toml_file import read_toml
-from dse.workload.attention_library import attention_libraries
 from dse.workload.dtypes import BITS, precision
-from dse.workload.engine import Engine, find_engine
-from dse.workload.gemm import Gemm, blas_result, gemm_operator
-from dse.workload.instructions import WGMMA, NoInstructionError
-from dse.workload.llm import Serving, llm_workload
-from dse.workload.network import beside, load_network, networks, stated_quantisation
+from dse.workload.networks.language_model import Serving, llm_workload
+from dse.workload.networks.network import beside, load_network, networks, stated_quantisation
 from dse.workload.operator import FOREVER, Operator
+from dse.workload.operators.attention_library import attention_libraries
+from dse.workload.operators.gemm import Gemm, blas_result, gemm_operator
+from dse.workload.operators.matrix_instructions import WGMMA, NoInstructionError
+from dse.workload.serving_engine import Engine, find_engine
 from dse.workload.target import Target
 from dse.workload.workload import MemoryFootprint, Phase, Workload
 
@@ -43,7 +43,7 @@ LARGEST = 10_000_000
 """Largest dimension, batch or count that a workload may state."""
 
 MAX_CTAS = 2**23
-"""Largest grid that the 32-bit batch counts exactly (:func:`dse.numerics.floor_div`)."""
+"""Largest grid that the 32-bit batch counts exactly (:func:`dse.base.numerics.floor_div`)."""
 
 
 def load_workload(

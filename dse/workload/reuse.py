@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
-from dse.numerics import safe_div
+from dse.base.numerics import safe_div
 from dse.workload.kernel import Kernel
 
 RETAINED = 0.568

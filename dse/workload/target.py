@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dse.workload.attention_library import AttentionLibrary
-from dse.workload.library import REPRESENTATIVE, Library
+from dse.workload.operators.attention_library import AttentionLibrary
+from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from functools import cached_property
 import jax
 import numpy as np
 
-from dse.brief import block
-from dse.units import GIGA
-from dse.workload.engine import Engine, Host
+from dse.base.brief import block
+from dse.base.units import GIGA
+from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Candidate, Operator
-from dse.workload.traced import TracedKernel
+from dse.workload.serving_engine import Engine, Host
 
 
 @dataclass(frozen=True)

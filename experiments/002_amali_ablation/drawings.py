@@ -11,7 +11,7 @@ from measured import DEVICES, TOKEN_NAMES
 from plotly.subplots import make_subplots
 from shared_traces import IDLE, TRACE_CAUSES
 
-from dse.report.figures import CAUSE_COLOURS, FONT, INK, figure_html, plotly_script
+from dse.reports.common.figures import CAUSE_COLOURS, FONT, INK, figure_html, plotly_script
 from dse.timing.timing import CAUSES
 
 COLOURS = CAUSE_COLOURS | {IDLE: "#E6E6E6"}

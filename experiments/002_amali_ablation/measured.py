@@ -15,14 +15,14 @@ from variants import FULL, VARIANTS
 
 from dse import load_gpu
 from dse.hardware.gpu import Gpu
+from dse.measured.protocol import find_harness
+from dse.measured.row_vector import distances_of, keys_of
 from dse.timing.timing import CAUSES, Timing
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
-from dse.workload.measured_vector import distances_of, keys_of
 from dse.workload.operator import Operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 from dse.workload.target import Target
-from dse.workload.vector import vector_operator
 from dse.workload.workload import Phase, Workload
 
 DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}

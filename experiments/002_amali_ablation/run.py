@@ -13,7 +13,7 @@ import shared_traces
 import tensor
 from variants import VARIANTS
 
-from dse.report.progress import counting
+from dse.reports.common.progress import counting
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[1] / ".." / "shared" / "data"

@@ -11,13 +11,13 @@ import pandas as pd
 from variants import VARIANTS
 
 from dse.hardware.gpu import Gpu
-from dse.timing.gcom import Stack, gcom_trace
-from dse.timing.gcom_config import read_gcom_config
-from dse.timing.gcom_gpu import sheet_of_config
 from dse.timing.timing import CAUSES, Timing
-from dse.timing.trace_profile import traced_workload
-from dse.workload.sass import read_directory
-from dse.workload.traced import TracedKernel
+from dse.timing.traced.gcom import Stack, gcom_trace
+from dse.timing.traced.gcom_config import read_gcom_config
+from dse.timing.traced.gcom_gpu import sheet_of_config
+from dse.timing.traced.trace_profile import traced_workload
+from dse.traces.trace_files import read_directory
+from dse.traces.traced_kernel import TracedKernel
 
 EXACT = "GCoM's program"
 IDLE = "idle"

@@ -12,10 +12,10 @@ import pandas as pd
 from variants import VARIANTS
 
 from dse.hardware.presets import GpuSheet, changed, preset_sheet
-from dse.timing.gcom import gcom_trace
-from dse.timing.gcom_gpu import config_of_sheet
-from dse.timing.trace_profile import traced_workload
-from dse.workload.sass import read_directory
+from dse.timing.traced.gcom import gcom_trace
+from dse.timing.traced.gcom_gpu import config_of_sheet
+from dse.timing.traced.trace_profile import traced_workload
+from dse.traces.trace_files import read_directory
 
 HMMA = {"HMMA.16816.F32": 2048, "HMMA.1688.F32": 1024}
 """Opcode -> FMA a warp instruction; the second needs twice as many for the same product."""

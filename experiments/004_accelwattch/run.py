@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+from dse.base.package_tables import read_table
 from dse.power.accelwattch import AccelWattch, TargetScaling, sheet_columns, superseded_idle_correction
 from dse.power.counters import AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower
 from dse.power.voltage import cubic_power, fit_cubic
-from dse.tables import read_table
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / ".." / "shared" / "data" / "accelwattch"

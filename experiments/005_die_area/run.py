@@ -14,9 +14,9 @@ import pandas as pd
 from scipy.optimize import least_squares
 
 from dse import load_gpu
+from dse.base.package_tables import read_table
 from dse.hardware.area import DieArea
 from dse.hardware.process import densities_at, memory_index, node_index
-from dse.tables import read_table
 
 FITTED = ("sm_control", "fma", "graphics")
 """The coefficients that the dies decide; all others have a source of their own."""

@@ -6,8 +6,9 @@ import pandas as pd
 from judged import arrays, scores
 from rows import masks, pair_rows, power_rows, seen
 
-from dse.calibrate.board_fit import FREE, fit, prior_model, watts_of
-from dse.tables import read_table
+from dse.base.package_tables import read_table
+from dse.calibration.power.board_fit import FREE, fit, prior_model
+from dse.measured.board_watts import watts_of
 
 
 def bootstrap(free: tuple[str, ...], count: int = 40) -> pd.DataFrame:

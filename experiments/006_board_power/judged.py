@@ -7,9 +7,10 @@ import pandas as pd
 from rows import folds, masks, pair_rows, power_rows, seen
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from dse.calibrate.board_fit import FREE, SETTLED_US, fit, predicted, prior_model, watts_of
-from dse.calibrate.fit import descend
-from dse.calibrate.launches import MeasuredLaunches
+from dse.calibration.optimiser import descend
+from dse.calibration.power.board_fit import FREE, fit, prior_model
+from dse.measured.board_watts import SETTLED_US, predicted, watts_of
+from dse.measured.power_rows import MeasuredLaunches
 from dse.power.board import BoardPower
 
 

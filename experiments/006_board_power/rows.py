@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate import launches
-from dse.calibrate.board_fit import SETTLED_US
-from dse.calibrate.launches import MeasuredLaunches
+from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured import power_rows as launches
+from dse.measured.board_watts import SETTLED_US
+from dse.measured.power_rows import MeasuredLaunches
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "measured"
 PAIR_US = 50.0

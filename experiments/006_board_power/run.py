@@ -15,10 +15,11 @@ from identified import bootstrap, profile
 from judged import ape, arrays, baselines, cross_validated, gradient_boosting, interval, scores, slowdowns
 from rows import load_rows, masks, pair_rows, power_rows, seen
 
-from dse.calibrate.board_fit import FREE, SETTLED_US, fit, prior_model, watts_of
-from dse.calibrate.launches import MeasuredLaunches
+from dse.base.package_tables import read_table
+from dse.calibration.power.board_fit import FREE, fit, prior_model
+from dse.measured.board_watts import SETTLED_US, watts_of
+from dse.measured.power_rows import MeasuredLaunches
 from dse.power.board import BoardPower
-from dse.tables import read_table
 
 TABLES = Path(__file__).resolve().parents[2] / "dse" / "data" / "power"
 

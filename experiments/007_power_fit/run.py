@@ -13,10 +13,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dse.calibrate.intervals import PERCENTILES, benchmark_draws
-from dse.calibrate.loss import BEND
-from dse.calibrate.measured import KernelTable, read_kernels
-from dse.calibrate.power_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
+from dse.calibration.bootstrap import PERCENTILES, benchmark_draws
+from dse.calibration.losses import BEND
+from dse.calibration.power.accelwattch_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
+from dse.measured.table import KernelTable, read_kernels
 from dse.power.counters import constants
 
 DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "accelwattch"

@@ -11,11 +11,11 @@ import jax
 import numpy as np
 import plotly.graph_objects as go
 
+from dse.evaluate.run import run
 from dse.hardware.presets import changed, preset_sheet
 from dse.power.models import power_choice
 from dse.power.voltage import fit_cubic
-from dse.sweep.run import run
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.workload import Phase, Workload
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ paper's public repository. Prints the README's tables.
 import argparse
 from pathlib import Path
 
-from dse.report.findings_scaling import error_table, speed_ups
+from dse.reports.scale.data import error_table, speed_ups
 from dse.scaling.scale import ScaleAnswer, scale
 
 PAIRS = ((8, 16), (16, 32), (32, 64), (8, 32), (8, 64))

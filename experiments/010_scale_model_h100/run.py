@@ -14,10 +14,10 @@ from dse.scaling.shrink import refuse_disproportionate, shrink
 from dse.scaling.simulate import chosen_kernel, simulated
 from dse.scaling.table import Benchmark, Sheet
 from dse.timing.timing import TimingModel
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.operator import Operator
-from dse.workload.vector import vector_operator
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 
 TARGET = load_gpu("h100_sxm")
 SIZES = (33, 66, 132)

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from dse.predict.predict import PredictAnswer, predict
-from dse.predict.predictors import PREDICTORS
-from dse.report.findings_predict import baseline_table, ranking
+from dse.prediction.predict import PredictAnswer, predict
+from dse.prediction.predictors import PREDICTORS
+from dse.reports.predict.data import baseline_table, ranking
 
 TABLES = {
     "vidur__gemm.csv": "H100-SXM5-80GB",

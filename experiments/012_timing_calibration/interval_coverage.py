@@ -14,10 +14,10 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.group_errors import interval_of
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.residuals import KIND, seen
+from dse.calibration.judged import judged_rows
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
+from dse.validation.error_quantiles import KIND, seen
+from dse.validation.group_errors import interval_of
 
 FOLDS = 10
 """Parts that left-out families are dealt to: a tenth of them, as new ones, is held to the quantiles of the rest."""

@@ -13,20 +13,20 @@ import jax
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.measured import read_times
-from dse.calibrate.quantised_time import pass_timings
-from dse.calibrate.timed import TimedRows, best, blocks, joined, timings
+from dse.base.skipped_rows import Skipped
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.protocol import find_harness
+from dse.measured.quantisation_passes import BY_TOKEN, LARGEST, STATIC, Pass
+from dse.measured.quantisation_time import pass_timings
+from dse.measured.table import read_times
+from dse.measured.timed_rows import TimedRows, best, blocks, joined, timings
 from dse.timing.calibration import load_timing_calibration
-from dse.workload.collective import all_reduce_operator
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.harness import find_harness
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
-from dse.workload.quantised import BY_TOKEN, LARGEST, STATIC, Pass
-from dse.workload.vector import vector_operator
+from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 
 FP8 = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200"}
 A100, A100_PRESET = "A100-SXM4-80GB", "a100_sxm_80gb"

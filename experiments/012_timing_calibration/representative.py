@@ -12,10 +12,10 @@ import numpy as np
 
 from dse.hardware.presets import changed, load_sheet
 from dse.timing.calibration import load_timing_calibration
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.library import REPRESENTATIVE, TUNED, WARPGROUP_ALONE, Library
 from dse.workload.operator import fastest
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED, WARPGROUP_ALONE, Library
 
 ROWS = (1, 4, 8, 16, 24, 32, 48, 64, 80, 96, 128, 150, 160, 192, 256, 300, 384, 448, 512, 640, 768, 1024, 1500, 2048,
         4096)  # fmt: skip

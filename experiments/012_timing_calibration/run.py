@@ -16,18 +16,17 @@ import numpy as np
 import pandas as pd
 from scipy.optimize import minimize
 
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.regimes import LONG_US
-from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
-from dse.calibrate.residuals import unseen as of_unseen
-from dse.calibrate.stages import StageResult, staged_fit
-from dse.calibrate.timed import TimedRows, best, joined
-from dse.calibrate.timing import drawn_rows, fit_timed, left_out
-from dse.calibrate.timing_answer import TimingAnswer
-from dse.calibrate.timing_fit import model_of
+from dse.base.skipped_rows import Skipped
+from dse.calibration.judged import judged_rows
+from dse.calibration.timing.answer import TimingAnswer
+from dse.calibration.timing.fit import model_of
+from dse.calibration.timing.rows_fit import drawn_rows, fit_timed, left_out
+from dse.calibration.timing.stages import StageResult, staged_fit
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.protocol import find_harness
+from dse.measured.regimes import LONG_US
+from dse.measured.table import OperatorTable, read_times
+from dse.measured.timed_rows import TimedRows, best, joined
 from dse.timing.calibration import (
     implementation_calibration,
     load_timing_calibration,
@@ -35,7 +34,8 @@ from dse.timing.calibration import (
     shipped_implementations,
 )
 from dse.timing.residual import Residual
-from dse.workload.harness import find_harness
+from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import unseen as of_unseen
 
 AICONFIGURATOR = "aiconfigurator__gemm.csv"
 GRAPHS = {

@@ -14,20 +14,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.implementations import fit_implementation, load_implementations
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
-from dse.calibrate.residuals import unseen as of_unseen
-from dse.calibrate.stages import StageResult, staged_fit
-from dse.calibrate.timed import TimedRows, best
-from dse.calibrate.timing import left_out
-from dse.calibrate.timing_answer import TimingAnswer
-from dse.calibrate.timing_fit import model_of
+from dse.base.skipped_rows import Skipped
+from dse.calibration.judged import judged_rows
+from dse.calibration.timing.answer import TimingAnswer
+from dse.calibration.timing.fit import model_of
+from dse.calibration.timing.implementations import fit_implementation, load_implementations
+from dse.calibration.timing.rows_fit import left_out
+from dse.calibration.timing.stages import StageResult, staged_fit
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.table import OperatorTable, read_times
+from dse.measured.timed_rows import TimedRows, best
 from dse.timing.calibration import TimingCalibration, implementation_calibration, shipped_implementations
 from dse.timing.timing import TimingModel
+from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 
 TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")

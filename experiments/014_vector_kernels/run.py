@@ -15,22 +15,22 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse import tables
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.measured import OperatorTable, read_times
-from dse.calibrate.overheads import ANY
-from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
-from dse.calibrate.residuals import unseen as of_unseen
-from dse.calibrate.timed import TimedRows, blocks, joined
-from dse.calibrate.timing import fit_timed, left_out
-from dse.calibrate.timing_answer import TimingAnswer
-from dse.calibrate.vector_fit import VectorFit, fit_vector
+from dse.base import package_tables as tables
+from dse.base.skipped_rows import Skipped
+from dse.calibration.judged import judged_rows
+from dse.calibration.timing.answer import TimingAnswer
+from dse.calibration.timing.rows_fit import fit_timed, left_out
+from dse.calibration.timing.vector_fit import VectorFit, fit_vector
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
-from dse.skipped import Skipped
+from dse.measured.protocol import harness_of
+from dse.measured.protocol_overheads import ANY
+from dse.measured.row_vector import VECTOR, vector_family
+from dse.measured.table import OperatorTable, read_times
+from dse.measured.timed_rows import TimedRows, blocks, joined
 from dse.timing.calibration import implementation_calibration, shipped_implementations
-from dse.workload import vector
-from dse.workload.harness import harness_of
-from dse.workload.measured_vector import VECTOR, vector_family
+from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import unseen as of_unseen
+from dse.workload.operators import vector
 
 SOURCES = {
     "vllm_vector": ("vidur__elementwise_norm.csv",),
@@ -92,7 +92,7 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
 
 
 def _caches() -> tuple:
-    from dse.calibrate import overheads
+    from dse.measured import protocol_overheads as overheads
 
     return (overheads._overheads,)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.measured import read_times
-from dse.calibrate.timed import best, blocks, joined
+from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.table import read_times
+from dse.measured.timed_rows import best, blocks, joined
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 
 TABLES = {

@@ -13,10 +13,10 @@ import pandas as pd
 from scipy.stats import kendalltau, spearmanr
 
 from dse import sweep
-from dse.search.pareto import front
+from dse.base.pareto_filter import Box
+from dse.pareto.fronts import front
 from dse.space.shipped import find_space
 from dse.space.space import Space, space_from_mapping
-from dse.sweep.pareto import Box
 
 QUESTION = "h100_tensor_core"
 

@@ -12,11 +12,11 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.measured import read_times
-from dse.calibrate.regimes import LONG_US, compute_bound
-from dse.calibrate.timed import TimedRows, best, blocks, joined
+from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.regimes import LONG_US, compute_bound
+from dse.measured.table import read_times
+from dse.measured.timed_rows import TimedRows, best, blocks, joined
 from dse.timing.amali import Amali
 from dse.timing.calibration import SHARED, load_timing_calibration
 from dse.timing.timing import TimingModel

@@ -13,20 +13,20 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.implementations import load_implementations
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.measured import read_times
-from dse.calibrate.overheads import ANY
-from dse.calibrate.residuals import errors_of, held_by_others, rewrite, seen
-from dse.calibrate.residuals import unseen as of_unseen
-from dse.calibrate.timed import SEEN, TimedRows, best
-from dse.calibrate.timing import fit_timed, left_out
-from dse.calibrate.timing_answer import TimingAnswer
-from dse.calibrate.timing_fit import model_of, prior_values
+from dse.base.package_tables import read_table
+from dse.base.skipped_rows import Skipped
+from dse.calibration.judged import judged_rows
+from dse.calibration.timing.answer import TimingAnswer
+from dse.calibration.timing.fit import model_of, prior_values
+from dse.calibration.timing.implementations import load_implementations
+from dse.calibration.timing.rows_fit import fit_timed, left_out
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
-from dse.tables import read_table
+from dse.measured.protocol_overheads import ANY
+from dse.measured.table import read_times
+from dse.measured.timed_rows import SEEN, TimedRows, best
 from dse.timing.calibration import implementation_calibration, shipped_implementations
+from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import unseen as of_unseen
 
 NAME = "matrix_simt"
 DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"

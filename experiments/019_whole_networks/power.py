@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from dse.calibrate.device_models import device_models
-from dse.calibrate.measured import read_operators, tensor_parallel
-from dse.calibrate.run_power import run_watts
+from dse.base.skipped_rows import Skipped
+from dse.measured.device_models import device_models
+from dse.measured.network_runs.power import run_watts
+from dse.measured.table import read_operators, tensor_parallel
 from dse.power.board import BoardPower
-from dse.skipped import Skipped
 
 
 def main() -> None:

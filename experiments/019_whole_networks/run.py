@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 
 import dse
-from dse.calibrate.engine_fit import Runs, measured_runs
-from dse.calibrate.measured import read_times
-from dse.calibrate.residuals import quantiles
-from dse.skipped import Skipped
-from dse.workload.engine import SHARED
+from dse.base.skipped_rows import Skipped
+from dse.calibration.engine.fit import Runs, measured_runs
+from dse.measured.table import read_times
+from dse.validation.error_quantiles import quantiles
+from dse.workload.serving_engine import SHARED
 
 TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e", "neusight__e2e_fp32")
 DATA = Path(dse.__file__).parent / "data" / "engines"

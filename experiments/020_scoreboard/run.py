@@ -16,16 +16,16 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from dse.calibrate.implementations import load_implementations
-from dse.calibrate.judged import judged_rows
-from dse.calibrate.measured import read_times
-from dse.calibrate.regimes import LONG_US
+from dse.base.skipped_rows import Skipped
+from dse.base.uncertainty import SHARE
+from dse.calibration.judged import judged_rows
+from dse.calibration.timing.implementations import load_implementations
 from dse.hardware.presets import load_sheet
-from dse.report.progress import doing
-from dse.skipped import Skipped
+from dse.measured.regimes import LONG_US
+from dse.measured.row_vector import VECTOR
+from dse.measured.table import read_times
+from dse.reports.common.progress import doing
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
-from dse.uncertainty import SHARE
-from dse.workload.measured_vector import VECTOR
 
 Mask = Callable[[pd.DataFrame], pd.Series]
 

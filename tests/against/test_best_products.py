@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.calibrate.timed import best, blocks
+from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.skipped import Skipped
+from dse.measured.protocol import harnesses
+from dse.measured.timed_rows import best, blocks
 from dse.timing.calibration import calibration_for, load_timing_calibration
-from dse.workload.harness import harnesses
 
 MAMF = (
     ("a100_sxm_80gb", (1024, 10240, 5120), 271.2),

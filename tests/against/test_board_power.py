@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dse.calibrate.board_fit import watts_of
+from dse.measured.board_watts import watts_of
 from dse.power.board import BoardPower, left_out_errors
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dse.calibrate.validate import validate_power
-from dse.calibrate.validate_time import TimeValidation, validate_time
+from dse.validation.power import validate_power
+from dse.validation.time import TimeValidation, validate_time
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
 OTHERS = {"micro__bandwidth_latency", "noise_floor_aic_gemm"}

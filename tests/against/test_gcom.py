@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.timing.gcom import GcomResult, Stack, gcom, gcom_trace
-from dse.timing.gcom_config import read_gcom_config
-from dse.workload.cache_sim import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
-from dse.workload.sass import read_directory
+from dse.timing.traced.gcom import GcomResult, Stack, gcom, gcom_trace
+from dse.timing.traced.gcom_config import read_gcom_config
+from dse.traces.cache_simulation import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
+from dse.traces.trace_files import read_directory
 
 DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "gcom"
 CONFIGS = ["RTX2060", "RTX2060_lrr"]
@@ -67,7 +67,7 @@ def profiles(config: str, case: str, monkeypatch: pytest.MonkeyPatch) -> list[Wa
         kept.append(profile)
         return gcom(profile, gpu)
 
-    monkeypatch.setattr("dse.timing.gcom.gcom", keep)
+    monkeypatch.setattr("dse.timing.traced.gcom.gcom", keep)
     answers.__wrapped__(config, case)
     return kept
 

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.calibrate.coefficients import with_multipliers
-from dse.calibrate.measured import read_kernels
-from dse.calibrate.power_fit import fit_all, judge, multipliers
+from dse.calibration.power.accelwattch_fit import fit_all, judge, multipliers
+from dse.calibration.power.coefficient_file import with_multipliers
+from dse.measured.table import read_kernels
 from dse.power.accelwattch import AccelWattch, sheet_columns
 from tests.against.test_accelwattch import launches
 

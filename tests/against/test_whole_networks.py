@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dse.calibrate.validate_time import validate_time
+from dse.validation.time import validate_time
 
 MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
 SAMPLE = 60

@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.base.package_tables import read_table
 from dse.hardware.area import COMPONENTS, DieArea
 from dse.hardware.process import node_index
-from dse.tables import read_table
-from tests.experiments import experiment
+from tests.experiments.loading import experiment
 
 FIT = experiment("005_die_area")
 DIES = FIT.dies()

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from dse import load_gpu
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
 from dse.hardware.area import DieArea
 from dse.hardware.cost import YIELD_MODELS, Cost, DieCost, Murphy, NegativeBinomial
 from dse.hardware.process import node_index
-from dse.tables import read_table
 
 MODELS = list(YIELD_MODELS)
 RETICLE = 858.0

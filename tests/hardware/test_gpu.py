@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.presets import load_gpu, preset_sheet

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from dse.base.package_tables import read_table
 from dse.hardware.memory_pins import fastest_gbps, pin_gbps, pins_note, too_fast
 from dse.hardware.presets import gpu_index, preset_sheet
 from dse.hardware.process import memory_names
-from dse.tables import read_table
 
 SHEETS = [preset_sheet(name) for name, row in gpu_index().items() if row["supported"] == "1"]
 

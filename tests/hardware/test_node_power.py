@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dse import load_gpu
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
 from dse.hardware.node_power import MemoryPower, NodePower
 from dse.hardware.process import memory_index, memory_names, node_index, node_names
-from dse.tables import read_table
 
 # Stillmaker & Baas, Integration 58 (2017), table of the energy polynomial a2 V^2 + a1 V + a0, as coded in hwcomponents.
 STILLMAKER = {

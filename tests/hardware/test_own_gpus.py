@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.own_gpus import TABLE, known_as, own_gpus, own_lines, preset_of, read_own
 from dse.hardware.presets import alike, gpu_from_mapping, preset_sheet
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.peak import PeakCheck, peak_checks, peak_tflops
-from dse.hardware.presets import gpu_from_mapping, load_sheet, preset_names, preset_sheet
+from dse.hardware.presets import gpu_from_mapping, load_sheet, preset_names, preset_numbers, preset_sheet
 
-CHECKS = peak_checks()
+CHECKS = peak_checks(preset_numbers)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda c: f"{c.preset}-{c.unit}-{c.dtype}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import (
     find_preset,
     gpu_from_mapping,

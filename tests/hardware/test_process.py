@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dse.errors import DseError, InputError
+from dse.base.errors import DseError, InputError
+from dse.base.package_tables import read_table
 from dse.hardware.process import (
     MemoryTypes,
     Nodes,
@@ -14,7 +15,6 @@ from dse.hardware.process import (
     node_index,
     node_names,
 )
-from dse.tables import read_table
 
 
 def test_row_order_is_what_the_presets_encode():

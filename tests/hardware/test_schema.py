@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import attribute, gpu_schema
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
 from dse.power.accelwattch import (
     PARTS,
     VARIANTS,
@@ -22,7 +23,6 @@ from dse.power.accelwattch import (
 from dse.power.counters import COUNTERS
 from dse.power.power import COMPONENTS
 from dse.power.static import READINGS, StaticPower
-from dse.tables import read_table
 from tests.power.launches import EVERYTHING, FP, MEMORY, batch, launch
 from tests.programs import quick_jit
 

@@ -8,9 +8,9 @@ import pytest
 from dse.hardware.presets import load_sheet
 from dse.power.activity import activity
 from dse.timing.amali import Amali
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.vector import vector_operator
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 from tests.timing.designs import drawn_kernels, single
 
 HOPPER = (9.0, 9.0)

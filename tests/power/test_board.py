@@ -5,16 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.process import memory_names, node_names
 from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower, left_out_errors
 from dse.power.power import COMPONENTS
-from dse.tables import read_table
 from dse.timing.amali import Amali
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
 from tests.programs import quick_jit
 from tests.timing.designs import drawn_gpu, drawn_kernels, gpu_batch
 

@@ -12,8 +12,8 @@ from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, VoltageLine, at_c
 from dse.power.power import COMPONENTS, Power
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.timing import CAUSES, Timing
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
+from dse.workload.operators.gemm import Gemm, gemm_operator
 from tests.programs import quick_jit
 
 WATTS = {"constant": 60.0, "static": 50.0, "pipeline": 200.0, "tensor": 600.0, "l2": 40.0, "dram": 100.0}

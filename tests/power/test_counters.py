@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
 from dse.power.counters import (
     COUNTERS,
     AccelWattchActivity,
@@ -14,7 +15,6 @@ from dse.power.counters import (
     hw_counts,
     nsight_columns,
 )
-from dse.tables import read_table
 from tests.power.launches import launch
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import Array
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.power.activity import activity, traced_activity
@@ -19,12 +19,12 @@ from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
-from dse.timing.trace_profile import traced_workload
-from dse.workload.engine import Host
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.timing.traced.trace_profile import traced_workload
 from dse.workload.kernel import Kernel
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.serving_engine import Host
 from tests.programs import quick_jit
-from tests.workload.traces import kernel_text, write_directory
+from tests.traces.traces import kernel_text, write_directory
 
 H200 = preset_sheet("h200").numbers()
 CHOICE = power_choice("board", "here")

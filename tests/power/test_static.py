@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.power.static import (
     CATEGORIES,
     MEMORIES,

@@ -8,11 +8,11 @@ import pytest
 from rich.console import Console
 
 import dse
+from dse.base.errors import InputError
 from dse.cli import run_command
-from dse.errors import InputError
-from dse.report.figures import plotly_script
-from dse.report.page_scaling import scaling_page_html
-from dse.report.terminal_scaling import print_scaling
+from dse.reports.common.figures import plotly_script
+from dse.reports.scale.page import scaling_page_html
+from dse.reports.scale.terminal import print_scaling
 from dse.scaling.scale import scale
 from dse.scaling.scale_model import METHODS
 from tests.scaling.test_table import HEAD, written

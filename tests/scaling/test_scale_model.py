@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.scaling.cliffs import Cliff
 from dse.scaling.scale_model import (
     METHODS,

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_names
 from dse.scaling.scale import scale
@@ -15,7 +15,7 @@ from dse.scaling.simulate import WAITS_FOR_MEMORY, chosen_kernel, instructions, 
 from dse.scaling.table import Sheet
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
 
 H100 = load_gpu("h100_sxm")
 

@@ -3,7 +3,7 @@
 import openpyxl
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.scaling.scale import scale
 from dse.scaling.table import Benchmark, Sheet, read_scale_table
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import make_axis
 

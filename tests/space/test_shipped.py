@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from dse.search.batch import BatchModel
+from dse.base.pareto_filter import pareto_mask
+from dse.pareto.batch import BatchModel
 from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space, load_space
-from dse.sweep.pareto import pareto_mask
 
 ASKED = {
     "h100_tensor_core", "h100_successor", "long_context_cache", "perf_per_watt", "prefill_chip", "decode_chip",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.cost import DieCost
 from dse.space import designs
 from dse.space.shipped import shipped_spaces

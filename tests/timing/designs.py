@@ -13,11 +13,11 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.collective import all_reduce_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.vector import vector_counts, vector_operator, vector_ops
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_counts, vector_operator, vector_ops
 
 MODELS = {"amali": Amali(), "mdm": Mdm(), "roofline": Roofline()}
 CALIBRATED = "amali, calibrated"

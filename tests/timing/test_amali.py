@@ -5,7 +5,7 @@ from dataclasses import replace
 import jax
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import load_gpu, preset_sheet
@@ -13,10 +13,10 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.roofline import Roofline
 from dse.timing.sustained import Sustained
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Interval, Kernel
-from dse.workload.vector import counts_of, vector_operator
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import counts_of, vector_operator
 from tests.timing.designs import dominant, fastest, single
 
 H100, A100, T4 = "h100_sxm", "a100_sxm_80gb", "t4"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.timing.timing import CAUSES
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.vector import vector_operator
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 from tests.programs import quick_jit
 from tests.timing.designs import (
     CALIBRATED,

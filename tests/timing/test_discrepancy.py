@@ -8,16 +8,16 @@ import jax
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.discrepancy import Points, composed, likeness, read_points
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
-from dse.workload.vector import vector_operator, vector_ops
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator, vector_ops
 from tests.programs import quick_jit
 
 

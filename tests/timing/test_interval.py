@@ -18,9 +18,9 @@ from dse.timing.interval import (
     structural,
 )
 from dse.timing.memory import MemoryPath
-from dse.workload.gemm import Gemm, gemm_operator
+from dse.traces.segments import COMPUTE, GLOBAL, SHARED
 from dse.workload.kernel import Interval
-from dse.workload.segments import COMPUTE, GLOBAL, SHARED
+from dse.workload.operators.gemm import Gemm, gemm_operator
 
 A100 = load_gpu("a100_sxm_80gb")
 LATENCIES = Latencies(*map(jnp.asarray, (4.0, 23.0, 8.0, 23.0)))

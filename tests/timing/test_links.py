@@ -7,7 +7,7 @@ import pytest
 
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.links import PCIE_SHARE, link_cycles, link_gbs, reachable
-from dse.workload.collective import all_reduce_operator
+from dse.workload.operators.collective import all_reduce_operator
 
 SIZE = 1e8
 

@@ -7,9 +7,9 @@ import pytest
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.timing.mdm import Mdm
-from dse.timing.trace_profile import traced_workload
+from dse.timing.traced.trace_profile import traced_workload
 from dse.workload.kernel import Interval, Kernel
-from tests.workload.traces import kernel_text, write_directory
+from tests.traces.traces import kernel_text, write_directory
 
 A100 = preset_sheet("a100_sxm_80gb").numbers() | {"alu_latency_cycles": 5.0}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.timing.calibration import (
     implementation_calibration,
     load_timing_calibration,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.timing.residual import Residual, read_residual
 
 ROW = {"implementation": "matrix", "op": "gemm", "dtype": "bf16", "regime": "all", "n": 40, "q10": -0.1, "q50": 0,

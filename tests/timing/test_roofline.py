@@ -2,9 +2,9 @@
 
 import pytest
 
-from dse.workload.collective import all_reduce_operator
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.vector import vector_operator
+from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 from tests.timing.designs import dominant, fastest
 
 LAUNCH = 2200 / 1.98e3  # [us]

@@ -12,8 +12,8 @@ from dse.hardware.presets import load_gpu
 from dse.timing.interval import IntervalTotal
 from dse.timing.occupancy import Waves, waves
 from dse.timing.schedule import busiest_sm, makespan, rounds
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Interval, Kernel
+from dse.workload.operators.gemm import Gemm, gemm_operator
 
 
 def list_schedule(durations, slots):

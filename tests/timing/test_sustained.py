@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
@@ -16,9 +16,9 @@ from dse.timing.memory import memory
 from dse.timing.models import timing_model
 from dse.timing.sustained import Sustained
 from dse.timing.timing import Timing
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Kernel
-from dse.workload.library import REPRESENTATIVE, TUNED
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED
 from tests.programs import quick_jit
 
 SHAPES = (Gemm(1, 4096, 4096), Gemm(64, 512, 65536), Gemm(4096, 4096, 4096), Gemm(128, 8192, 64, b_distance=4e6))

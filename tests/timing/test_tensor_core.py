@@ -7,8 +7,8 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.timing.tensor_core import SLOWEST, busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import kernel_clock
-from dse.workload.gemm import Gemm, gemm_operator
-from dse.workload.instructions import MMA_1688, MMA_16816, WGMMA, instruction_fma
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.matrix_instructions import MMA_1688, MMA_16816, WGMMA, instruction_fma
 from tests.timing.designs import single
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.workload.dtypes import element_bytes, precision
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from dse.hardware.peak import TENSOR_DTYPES
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.kernel import Interval, Kernel
-from dse.workload.vector import vector_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 
 
 def test_a_batch_holds_the_kernels_in_order():

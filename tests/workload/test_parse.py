@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from dse.errors import InputError
+from dse.base.errors import InputError
 from dse.hardware.presets import preset_sheet
-from dse.workload.measured_row import product_of
+from dse.measured.row_shape import product_of
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
 

@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import pytest
 
-from dse.workload.attention import Attention, attention_operator
-from dse.workload.gemm import Gemm, gemm_operator
 from dse.workload.operator import FOREVER
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.vector import vector_operator
 from dse.workload.reuse import RETAINED, dram_bytes, miss_fraction, own_rereads, wave_rereads
-from dse.workload.vector import vector_operator
 
 MB = 1e6
 

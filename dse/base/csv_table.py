@@ -1,0 +1,167 @@
+"""A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
+
+import csv
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.base.errors import InputError, accepted
+
+MICROSECONDS = "latency_us (microseconds)"
+OTHER_UNITS = {
+    "power_mw": "power_w (watts)", "power_kw": "power_w (watts)", "meas_mW": "meas_W (watts)",
+    **dict.fromkeys(("latency_ms", "latency_s", "latency_ns", "latency", "time_us", "time_ms"), MICROSECONDS),
+}  # fmt: skip
+"""Columns in another unit or under another name -> what to give instead."""
+
+OTHER_UNIT = 100.0
+"""Predicted over measured time that no kernel and no engine explains: times are in another unit."""
+
+OWN = "own: "
+"""What a column's name begins with that is a user's own: no part of this package reads it."""
+
+UNIT = re.compile(r"\s*[\[(][^\])]*[\])]$")
+"""A unit in brackets at the end of a column's name."""
+
+NAMED = 5
+"""Lines of a table that a refusal names beside the first."""
+
+
+def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> pd.DataFrame:
+    """Return a table, or its first ``rows``, names without blanks around them; ``words``: columns that are no numbers.
+
+    Raises InputError where there is no file or no table in it, a column stands twice or a row has more cells than the
+    header: empty ones are passed over, such as a comma at the end of each row leaves.
+    """
+    try:
+        names = _checked_header(path)
+        # By the header's places: pandas would take the first column of longer rows for an index.
+        return pd.read_csv(path, header=0, names=names, usecols=range(len(names)), index_col=False, nrows=rows,
+                           low_memory=False, skipinitialspace=True, dtype=dict.fromkeys(words, str))  # fmt: skip
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
+
+
+def _checked_header(path: Path) -> list[str]:
+    """Names of a table's columns, since pandas tells those apart that stand twice and drops what stands beyond them."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        filled = ((line, cells) for line, cells in _numbered(file) if any(cell.strip() for cell in cells))
+        names = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(filled, (1, []))[1])]
+        refuse_separators(path, names)
+        refuse_twice(path, names)
+        for number, cells in filled:
+            beyond = [cell for cell in cells[len(names) :] if cell.strip()]
+            if beyond:
+                raise InputError(f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
+                                 "header; give a cell a column, with quotes around one that holds a comma")  # fmt: skip
+    return names
+
+
+def _numbered(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row of a CSV file with the line that it begins on."""
+    reader, line = csv.reader(file), 1
+    for cells in reader:
+        yield line, cells
+        line = reader.line_num + 1
+
+
+def _lines(path: Path, count: int) -> list[int]:
+    """Return the lines of a table's rows, blank ones passed over; as if there were none in a file that is no such CSV
+    of ``count`` rows."""
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            lines = [line for line, cells in _numbered(file) if len(cells) > 1 or any(cell.strip() for cell in cells)]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        lines = []
+    return lines[1:] if len(lines) == count + 1 else list(range(2, count + 2))
+
+
+def refuse_twice(path: Path, names: Iterable[str], what: str = "column") -> None:
+    """Raise InputError at a name of a column, or of ``what`` else, that stands twice."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise InputError(f"{path}: {what} {twice[0]!r} stands twice; give it once")
+
+
+def refuse_capitals(path: Path, columns: Iterable[object], known: Collection[str]) -> None:
+    """Raise InputError at a column that is a ``known`` one but for capitals or a unit in brackets, unless that stands
+    beside it."""
+    names = list(map(str, columns))
+    for name in names:
+        meant = UNIT.sub("", name.lower())
+        if name not in known and meant in known and meant not in names:
+            raise InputError(f"{path}: column {name!r} is not known; {accepted(meant, [meant])}")
+
+
+def refuse_separators(path: Path, columns: Iterable[object]) -> None:
+    """Raise InputError at a header whose cells stand apart by something else than commas."""
+    header = list(map(str, columns))
+    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            raise InputError(f"{path}: its columns stand apart by {called}; give commas (and decimal points)")
+
+
+def numbers(path: Path, frame: pd.DataFrame, column: str) -> np.ndarray:
+    """Return a column as numbers (rows,), nan where a cell is empty; raises InputError at a word."""
+    found = pd.to_numeric(frame[column], errors="coerce")
+    wrong = (found.isna() & frame[column].notna()).to_numpy()
+    refuse_cells(path, column, frame[column].to_numpy(object), wrong, "give a number")
+    return found.to_numpy(float)
+
+
+def times_us(path: Path, frame: pd.DataFrame) -> np.ndarray:
+    """Return the column ``latency_us`` [us] (rows,), nan where a cell is empty; raises InputError at no time."""
+    time = numbers(path, frame, "latency_us")
+    refuse_cells(path, "latency_us", time, (time <= 0) | np.isinf(time), "give a positive time")
+    return time
+
+
+def refuse_units(path: Path, columns: pd.Index) -> None:
+    """Raise InputError at a column of OTHER_UNITS, unless the right one stands beside it."""
+    lower = {other.lower(): instead for other, instead in OTHER_UNITS.items()}
+    for column in columns:
+        instead = lower.get(str(column).lower())
+        if instead and instead.split()[0] not in columns:
+            raise InputError(f"{path}: column {column} is not read; give {instead}")
+
+
+def with_known(path: Path, frame: pd.DataFrame, known: Collection[str]) -> pd.DataFrame:
+    """Return a table whose other columns than ``known`` ones begin with OWN, so that none passes for a column that is
+    made here; raises InputError as :func:`refuse_capitals` does."""
+    refuse_capitals(path, frame.columns, known)
+    return frame.rename(columns={column: f"{OWN}{column}" for column in frame.columns if column not in known})
+
+
+def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, instead: str) -> None:
+    """Raise InputError where any cell of a column is wrong, both (rows,): the first one and the lines of the others.
+
+    Lines are those of the file, blank ones too.
+    """
+    if not wrong.any():
+        return
+    every = _lines(path, len(wrong))
+    lines = [every[place] for place in np.flatnonzero(wrong)]
+    first = cells[wrong][0]
+    value = f"{first:g}" if isinstance(first, float) else repr(first)
+    named = ", ".join(map(str, lines[1 : NAMED + 1])) + (" ..." if len(lines) > NAMED + 1 else "")
+    others = f" ({len(lines) - 1} more: {named})" if len(lines) > 1 else ""
+    raise InputError(f"{path}: row {lines[0]}: {column} is {value}; {instead}{others}")
+
+
+def notes_of_unit(apart: float, of: str = "") -> list[str]:
+    """Return that times are in another unit, where the median of predicted over measured ones says so."""
+    if 1 / OTHER_UNIT < apart < OTHER_UNIT:
+        return []
+    return [f"the median row{of} is predicted {apart:.2g} times as long as measured: is latency_us in microseconds?"]
+
+
+def sha256(path: Path) -> str:
+    """Return the hash of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,257 @@
+"""One workload on one GPU, kernel by kernel: time and power."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pandas as pd
+
+from dse.base.brief import block, with_table
+from dse.base.errors import InputError, expect, expect_one_of
+from dse.base.units import GIGA, MEGA
+from dse.evaluate.launches import Launches, Settled, chosen_of, judge_candidates, settle
+from dse.evaluate.trust import Trust, run_trust, sheet_beyond
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import GpuSheet, sheet_of
+from dse.power.cap import NO_LOWER, SLOWEST
+from dse.power.models import PowerChoice, power_of
+from dse.power.sequence import LaunchSequence
+from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
+from dse.timing.models import TIMING_MODELS, default_model, timing_model
+from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
+from dse.timing.traced.trace_profile import is_trace, traced_workload
+from dse.workload.operator import Operator
+from dse.workload.parse import FORMS, load_workload
+from dse.workload.target import Target
+from dse.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The answer for one design.
+
+    ``kernels``: a row an operator: phase, name, class, shape, the chosen implementation, repeats, cycles and time of
+    one launch [us] and of all repeats [ms] at the clock that the power limit leaves, share of the phase, achieved rate
+    [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
+    [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
+    energy ... by name, each with its unit. ``waits``: how long the GPU waits for the host in each phase [ms], of those
+    that a serving engine runs; the shares of the kernels then leave that out of 1.
+    """
+
+    gpu: GpuSheet
+    workload: Workload
+    model: TimingModel
+    power: PowerChoice
+    kernels: pd.DataFrame
+    watts: dict[str, dict[str, float]]
+    metrics: dict[str, tuple[float, str]]
+    waits: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return block(
+            self,
+            f"{self.workload.description} on {self.gpu.title}",
+            ", ".join(f"{name}={value:.4g}" for name, (value, _) in self.metrics.items()),
+            f"{len(self.kernels)} kernels; timing model {type(self.model).__name__}, calibration {self.calibration}",
+        )
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.kernels)
+
+    @property
+    def calibration(self) -> str:
+        """Name of the timing model's calibration, or "uncalibrated"."""
+        return self.model.calibration
+
+    def stack(self, phase: str) -> dict[str, float]:
+        """Return the stack of a phase [ms], causes that cost nothing left out; InputError where it is none of them."""
+        expect_one_of("phase", phase, [p.name for p in self.workload.phases])
+        rows = self.kernels[self.kernels["phase"] == phase]
+        sums = {cause: float(rows[f"{cause}_ms"].sum()) for cause in CAUSES}
+        sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
+        return {cause: value for cause, value in sums.items() if value > 0}
+
+    def trust(self, metric: str) -> Trust:
+        """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error.
+
+        Raises InputError where ``metric`` is none of ``metrics``.
+        """
+        expect_one_of("metric", metric, self.metrics)
+        most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
+        return run_trust(metric, self.workload, self.model, self.power.model, self.gpu, most)
+
+    @property
+    def extrapolated(self) -> list[str]:
+        """What of the GPU lies outside those that the interval of its times rests on (none where it has none)."""
+        known = self.trust("time_ms").uncertainty
+        return sheet_beyond(self.gpu, known) if known else []
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse run --json``.
+
+        ``interval_80`` is None where no calibration gives one; ``interval_80_of`` says what of the metric it is of,
+        None for all of it.
+        """
+        trusts = {name: self.trust(name) for name in self.metrics}
+        metrics = {
+            name: {"value": value, "unit": unit, "interval_80": trusts[name].interval(value),
+                   "interval_80_of": trusts[name].scope or None}
+            for name, (value, unit) in self.metrics.items()
+        }  # fmt: skip
+        return {
+            "gpu": self.gpu.name,
+            "title": self.gpu.title,
+            "workload": self.workload.description,
+            "calibration": self.calibration,
+            "extrapolated": self.extrapolated,
+            "metrics": metrics,
+            "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
+            "power_calibration": self.power.model.calibration,
+            "power_w": self.watts,
+            "kernels": self.kernels.to_dict("records"),
+        }
+
+
+def run(
+    gpu: str | Path | Gpu | GpuSheet,
+    workload: str | Workload,
+    model: str | TimingModel | None = None,
+    power: str | PowerChoice | None = None,
+) -> RunResult:
+    """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
+
+    ``model``: a timing model or its name, :func:`dse.timing.models.default_model` of the GPU by default; ``power``: a
+    choice of a power model, or its name, "board" by default. A workload that is given by its text runs the kernels of
+    the library that the model was fitted with; a record those that it was made with
+    (:func:`dse.workload.parse.load_workload`).
+    """
+    sheet = sheet_of(gpu)
+    model = model_of(model, workload, sheet)
+    power = power_of(power)
+    if not isinstance(workload, Workload):
+        workload = _load(workload, sheet, model)
+    _check_memory(sheet, workload)
+    gpu = sheet.record()
+    judged = judge_candidates(model, power.model, workload, gpu)
+    best = chosen_of(workload, judged)
+    launches = jax.tree.map(lambda x: x[best], judged)
+    _check_kernels(sheet, workload, launches.timing)
+    found = {p.name: settle(power, workload, p.name, launches, gpu) for p in workload.phases}
+    phases = {name: settled.sequence for name, settled in found.items()}
+    _check_power(sheet, workload, phases, power)
+    kernels = pd.DataFrame([_row(workload, k, best, launches, found) for k in range(len(workload.operators))])
+    waits = {name: float(phase.stack[HOST]) / MEGA for name, phase in phases.items() if HOST in phase.stack}
+    idle = kernels["phase"].map(lambda name: waits.get(name, 0.0))
+    kernels.insert(7, "share", kernels["time_ms"] / (kernels.groupby("phase")["time_ms"].transform("sum") + idle))
+    breakdown = {
+        name: {component: float(value) for component, value in phase.power.breakdown().items()}
+        for name, phase in phases.items()
+    }
+    return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases), waits)
+
+
+def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:
+    """Return the timing model for GPUs: as given, by its name, or by default; InputError where it or the workload is
+    none."""
+    expect("workload", workload, str | Path | Workload, f"{FORMS}, or a loaded workload")
+    if isinstance(model, str):
+        return timing_model(model, "model")
+    remedy = f"give one of {', '.join(TIMING_MODELS)}, or a model as dse.Amali()"
+    expect("model", model, TimingModel | None, remedy)
+    return model or default_model(sheets, workload)
+
+
+def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
+    if is_trace(workload):
+        return traced_workload(workload, [sheet.numbers()])
+    return load_workload(workload, Target.of([sheet.numbers()], model.library), gpus=[sheet])
+
+
+def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
+    memory, have = workload.memory, float(sheet.numbers()["dram_gb"])
+    if memory.total > have * GIGA and not workload.tokens:
+        raise InputError(
+            f"{workload.name}: its largest product needs {memory.total / GIGA:.1f} GB, {sheet.title} has {have:g} GB; "
+            "give smaller products, or a narrower data type"
+        )
+    if memory.total > have * GIGA:
+        gpus = f" on each of {workload.gpus} GPUs" if workload.gpus > 1 else ""
+        raise InputError(
+            f"{workload.name}: needs {memory.total / GIGA:.1f} GB{gpus} (weights {memory.weights / GIGA:.1f}, KV cache "
+            f"{memory.kv / GIGA:.1f}, activations {memory.activations / GIGA:.1f}), {sheet.title} has {have:g} GB; "
+            "give more GPUs (tp), a smaller batch or context, or a narrower data type"
+        )
+
+
+def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, LaunchSequence], power: PowerChoice) -> None:
+    for name, phase in phases.items() if power.limit else ():
+        if float(phase.clock) <= NO_LOWER:
+            raise InputError(
+                f"{workload.name}: {sheet.title} draws {float(phase.power.watts):.0f} W in {name} at its lowest clock "
+                f"({SLOWEST:g} of the requested one), more than the board is held to at tdp_w = "
+                f"{sheet.numbers()['tdp_w']:g} W; give a larger tdp_w or a smaller GPU"
+            )
+
+
+def _check_kernels(sheet: GpuSheet, workload: Workload, timing: Timing) -> None:
+    for operator, runs in zip(workload.operators, timing.feasible, strict=True):
+        if not runs > 0:
+            raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
+
+
+def why_not(operator: Operator, sheet: GpuSheet) -> str:
+    """Return why a GPU has no kernel for an operator: the data type or instructions it lacks, or the CTA's size."""
+    numbers = sheet.numbers()
+    kernels = [candidate.kernel for candidate in operator.candidates]
+    has = sheet.tensor_types()
+    missing = sorted(operator.tensor_types() - set(has))
+    if missing:
+        return f"its tensor cores have no {' or '.join(missing)}; they have {', '.join(has) or 'no type at all'}"
+    if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
+        need = min(float(k.compute_capability) for k in kernels)
+        return f"its instructions need compute capability {need:g}, it has {numbers['compute_capability']:g}"
+    smallest = min(float(k.shared_kib) for k in kernels)
+    return (
+        f"no CTA fits an SM: the smallest needs {smallest:g} KiB of shared memory, an SM has "
+        f"{numbers['shared_memory_kib']:g} KiB and {numbers['registers_per_sm']:g} registers"
+    )
+
+
+def _row(
+    workload: Workload, k: int, best: np.ndarray, launches: Launches, phases: Mapping[str, Settled]
+) -> dict[str, Any]:
+    """Return launch ``k`` at the clock that its phase holds."""
+    operator = workload.operators[k]
+    held = jax.tree.map(lambda x: x[k], phases[operator.phase].timing)
+    us = {cause: float(cycles) / float(held.clock_ghz) / 1e3 for cause, cycles in held.stack().items()}
+    total = sum(us.values())
+    kernel = operator.candidates[0].kernel
+    return {
+        "phase": operator.phase,
+        "kernel": operator.name,
+        "class": operator.kind,
+        "shape": operator.shape,
+        "implementation": workload.candidate(k, best[k]).label,
+        "repeats": operator.repeats,
+        "cycles": float(held.cycles),
+        "time_us": total,
+        "time_ms": total * operator.repeats / 1e3,
+        "tflops": 2 * float(kernel.fma) / total * 1e-6,
+        "dram_gbs": float(launches.timing.dram_bytes[k]) / total * 1e-3,
+        "power_w": float(launches.power.watts[k]),
+        "bound_by": max(us, key=lambda cause: us[cause]),
+        **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
+    }
+
+
+def _metrics(workload: Workload, phases: dict[str, LaunchSequence]) -> dict[str, tuple[float, str]]:
+    times = {name: float(phase.nanoseconds) / 1e6 for name, phase in phases.items()}
+    energy = {name: (float(phase.joules), float(phase.clock)) for name, phase in phases.items()}
+    values = time_metrics(workload, times) | energy_metrics(workload, times, energy)
+    if workload.memory.total:
+        values["memory_gb"] = workload.memory.total / GIGA
+    return {name: (float(value), WORKLOAD_METRICS[name][0]) for name, value in values.items()}

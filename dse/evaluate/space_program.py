@@ -1,0 +1,314 @@
+"""Evaluation of many designs: the only file that knows blocks and devices.
+
+The models are mapped over (designs, kernels) in :mod:`dse.evaluate.candidates`; a chunk runs in blocks whose (designs x
+kernels) arrays fit a core's cache, inside one jitted program (spec speed, section 8).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.base.compilation import LEAST, Options, threads
+from dse.base.errors import InputError
+from dse.evaluate.candidates import Models, float_type, judge_workload, told
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.phases import PhaseResult, chores, phase_result, workload_columns
+from dse.evaluate.shared_programs import DESIGNS, OnFew, are_few
+from dse.hardware.area import DieArea
+from dse.hardware.cost import DieCost
+from dse.hardware.gpu import Gpu
+from dse.hardware.peak import peak_tflops
+from dse.space.designs import baseline
+from dse.space.links import OF_BASE
+from dse.space.metrics import design_metrics, workload_metrics
+from dse.space.space import Space
+from dse.timing.timing import causes_of
+from dse.workload.workload import Workload
+
+BLOCK = 1024
+"""Designs evaluated together: with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache."""
+
+TRACE_BLOCK = 2048
+"""Designs evaluated together where a workload is traced: its steps are short, so more designs share each."""
+
+CHUNK = 32768
+"""Designs a call evaluates at most: a multiple of both blocks."""
+
+Columns = Mapping[str, Any]
+"""Attribute or result -> array of shape (designs,)."""
+
+
+def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
+    """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
+    names = [field.name for field in fields(Gpu)]
+    with jax.ensure_compile_time_eval():  # known numbers, of which programs are made simpler
+        values = {name: jnp.asarray(base[name], dtype=float) for name in names if name not in columns}
+    values |= {name: columns[name] for name in names if name in columns}
+    axes = {name: 0 if name in columns else None for name in names}
+    return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
+
+
+def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
+    """Return the designs' records with every field of shape (count,)."""
+    return Gpu(**{field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count)
+                  for field in fields(Gpu)})  # fmt: skip  # pyright: ignore[reportArgumentType]
+
+
+class Program(Protocol):
+    """What evaluates ``rows`` designs at once on a device."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> Mapping[str, Any]:
+        """Return the results of designs, each array (rows,)."""
+        ...
+
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        """Do for a device what is Python's part of compiling, as far as it can be told apart."""
+        ...
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        """Compile for a device, ahead of the first call."""
+        ...
+
+
+class Evaluator:
+    """A space's designs to results: call it with the columns of a chunk, axes and links, each of shape (designs,).
+
+    Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
+    first reason why not (:class:`dse.evaluate.infeasibility.Reasons`). ``chunk``: designs a call evaluates at most.
+    ``asked``:
+    designs that will be asked for, all of the space by default; a few of them are worth no program of their own
+    (:mod:`dse.evaluate.shared_programs`), and one of this process's ``devices``, JAX's default.
+    """
+
+    def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None) -> None:
+        self.space = space
+        self._reasons = reasons
+        self._base = space.base.numbers()
+        pairs = [told(space.model, workload) for workload in space.workloads]
+        self._judged = [(Models(model, space.power), workload) for model, workload in pairs]
+        self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
+        self._of_base = space.of_base()
+        block = min(TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK, chunk)
+        asked = min(space.size if asked is None else asked, space.size)
+        self.devices = jax.local_devices()
+        if are_few(asked, space.workloads):
+            self.devices = self.devices[:1]
+            self.chunk = _even(space.size, block, DESIGNS)
+            self._program: Program = _SharedPrograms(self._base, self._judged, self.results)
+        else:
+            self.chunk = _even(space.size, chunk, block)
+            # A block is evaluated before the faster program would be compiled.
+            self._program = _OwnProgram(
+                partial(self._in_blocks, block), self.chunk, LEAST if asked <= block else CPU_OPTIONS
+            )
+
+    def __call__(
+        self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
+    ) -> dict[str, np.ndarray]:
+        """Return the results of at most ``chunk`` designs.
+
+        ``names``: result columns to fetch, all by default; ``device``: where to evaluate, JAX's default by default.
+        """
+        wanted = result_columns(self.space) if names is None else names
+        return self._call(columns, self.base_results, (*wanted, "code"), device or self.devices[0])
+
+    def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
+        """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
+        count, rows = len(next(iter(columns.values()))), self._program.rows
+        filled = {name: np.pad(np.asarray(values, float_type()), (0, -count % rows), mode="edge")
+                  for name, values in columns.items()}  # fmt: skip
+        parts = []
+        for start in range(0, count, rows):
+            some = {name: values[start : start + rows] for name, values in filled.items()}
+            results = self._program(some, of_base, device)
+            parts.append({name: np.asarray(results[name]) for name in wanted})
+        return {name: np.concatenate([part[name] for part in parts])[:count] for name in wanted}
+
+    @cached_property
+    def base_results(self) -> dict[str, np.ndarray]:
+        """What objectives and constraints name of the base GPU's results, by name (``base.prefill.ttft_ms``), by the
+        program that evaluates designs, so that the base itself equals it to the last digit.
+
+        Raises InputError where the base has no such result.
+        """
+        if not self._of_base:
+            return {}
+        found = self._call(baseline(self.space), self._unknown(), (*self._of_base, "code"), self.devices[0])
+        if self._reasons.is_blank(found["code"])[0]:
+            why = self._reasons.texts(found["code"], baseline(self.space))[0]
+            named = " and ".join(OF_BASE + name for name in self._of_base)
+            raise InputError(
+                f"{self.space.name}: {named} has no value, since the base GPU runs no such workload ({why})"
+            )
+        return {OF_BASE + name: np.asarray(found[name][0], float_type()) for name in self._of_base}
+
+    def _unknown(self) -> dict[str, np.ndarray]:
+        """Results of the base before they are known."""
+        return {OF_BASE + name: np.ones((), float_type()) for name in self._of_base}
+
+    def trace(self, devices: Sequence[Any] | None = None) -> None:
+        """Do what is Python's part of :meth:`compile`: what else needs Python gets on best after it."""
+        self._on_each(self._program.trace, devices)
+
+    def compile(self, devices: Sequence[Any] | None = None) -> None:
+        """Compile the programs ahead of the first call."""
+        self._on_each(self._program.compile, devices)
+
+    def _on_each(self, do: Callable[[Columns, Columns, Any], None], devices: Sequence[Any] | None) -> None:
+        """Call ``do`` with designs as a program takes them and each device, the first one by default."""
+        rows = self._program.rows
+        base = {name: np.full(rows, value, float_type()) for name, value in baseline(self.space).items()}
+        devices = devices or self.devices[:1]
+        with threads(len(devices)) as pool:
+            list(pool.map(lambda device: do(base, self._unknown(), device), devices))
+
+    def _in_blocks(self, block: int, columns: Columns, of_base: Columns) -> dict[str, Array]:
+        blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
+        results = jax.lax.map(partial(self.evaluate, of_base=of_base, simplified=True), blocks)
+        return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
+
+    def evaluate(self, columns: Columns, of_base: Columns, *, simplified: bool = False) -> dict[str, Array]:
+        """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``).
+
+        ``of_base``: :attr:`base_results`.
+        """
+        gpus, axes = gpu_batch(self._base, columns)
+        count = len(next(iter(columns.values())))
+        phases, runs = [], []
+        for models, workload in self._judged:
+            timing, power, can_run = judge_workload(models, workload, gpus, axes, count, simplified=simplified)
+            repeats = {p.name: chores(workload, p.name, timing.clock_ghz.shape[1]) for p in workload.phases}
+            phases.append(
+                {name: phase_result(self.space.power, run, timing, power, gpus) for name, run in repeats.items()}
+            )
+            runs.append(can_run)
+        return self.results(columns, of_base, phases, runs)
+
+    def results(
+        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, PhaseResult]], runs: Sequence[Array]
+    ) -> dict[str, Array]:
+        """Return the results of designs on which each workload has these ``phases``, its operators ``runs``."""
+        count = len(next(iter(columns.values())))
+        results = self.untimed(columns) | dict(of_base)
+        for workload, found in zip(self.space.workloads, phases, strict=True):
+            results |= workload_columns(workload, found)
+        results["total.time_ms"] = self.space.total_ms(results)
+        code = self._reasons.codes(results, runs)
+        results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
+        kept = {name: results[name] for name in (*result_columns(self.space), *self._of_base)}
+        # A design without a kernel has no time, one beyond a link's range no meaning: 0 here, empty in files.
+        blank = self._reasons.is_blank(code)
+        outputs = {name: jnp.where(blank, 0.0, jnp.broadcast_to(value, (count,))) for name, value in kept.items()}
+        return outputs | {"code": code}
+
+    def untimed(self, columns: Columns) -> dict[str, Any]:
+        """Return what no workload decides, (designs,) or scalars: attributes, the base's too, areas, costs, peaks."""
+        gpus, axes = gpu_batch(self._base, columns)
+        count = len(next(iter(columns.values())))
+        results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
+        results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
+        results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
+        results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
+        return results
+
+    def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array, Array]:
+        """Area [mm2] and cost [USD] of the dies, and of the memory [USD]."""
+
+        def one(gpu: Gpu) -> tuple[Array, Array, Array]:
+            area = self._area.total(gpu)
+            cost = self._cost(area, gpu)
+            return area, cost.cost_usd, cost.memory_usd
+
+        return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
+
+
+class _OwnProgram:
+    """A space's own program, compiled for each device: every device runs the same, on designs of its own."""
+
+    def __init__(self, evaluate: Callable[[Columns, Columns], dict[str, Array]], rows: int, options: Options) -> None:
+        self.rows, self._evaluate, self._options = rows, evaluate, options
+        self._traced: dict[Any, Any] = {}
+        self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
+        self.compile(columns, of_base, device)
+        return self._compiled[device](columns, of_base)
+
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        if device not in self._compiled:
+            self._traced[device] = self._lowered(columns, of_base, device)
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        if device not in self._compiled:
+            traced = self._traced.pop(device, None) or self._lowered(columns, of_base, device)
+            self._compiled[device] = traced.compile()
+
+    def _lowered(self, columns: Columns, of_base: Columns, device: Any) -> Any:
+        return _on_device(self._evaluate, device, self._options).lower(columns, of_base)
+
+
+class _SharedPrograms:
+    """Programs that every space shares (:mod:`dse.evaluate.shared_programs`), and a small one for the ``results``."""
+
+    rows = DESIGNS
+
+    def __init__(
+        self, base: Mapping[str, float], judged: Sequence[tuple[Models, Workload]], results: Callable[..., Any]
+    ) -> None:
+        self._base, self._results = base, results
+        self._workloads = [OnFew(models, workload) for models, workload in judged]
+        self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
+
+    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
+        if device not in self._compiled:
+            self._compiled[device] = _on_device(self._results, device, LEAST)
+        gpus = filled_batch(self._base, columns, DESIGNS)
+        with jax.default_device(device):
+            found = [workload(gpus) for workload in self._workloads]
+            return self._compiled[device](columns, of_base, [x.phases for x in found], [x.can_run for x in found])
+
+    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        pass  # each is traced when it is compiled
+
+    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+        self(columns, of_base, device)  # each is compiled when it is first called
+
+
+def _on_device(function: Callable[..., Any], device: Any, on_cpu: Options) -> Any:
+    """Return a program of one device; ``on_cpu``: how to compile it for a CPU."""
+    here = jax.sharding.SingleDeviceSharding(device)
+    options = on_cpu if device.platform == "cpu" else None
+    return jax.jit(function, in_shardings=here, out_shardings=here, compiler_options=options)
+
+
+def _even(size: int, most: int, block: int) -> int:
+    """Return the designs of a chunk, whole blocks: of at most ``most``, as many chunks of one size leave the least."""
+    chunks = -(-size // most)
+    return -(-size // (chunks * block)) * block
+
+
+def result_columns(space: Space) -> list[str]:
+    """Return the columns that leave the program: objectives, design metrics, each workload's metrics and stack [ms]."""
+    names = [o.name for o in space.objectives] + design_metrics()
+    for workload in space.workloads:
+        names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]
+        names += [f"{workload.name}.{cause}_ms" for cause in causes_of(workload)]
+    return list(dict.fromkeys(names))
+
+
+CPU_OPTIONS: Options = {
+    "xla_cpu_enable_fast_math": True,
+    "xla_cpu_enable_fast_min_max": True,
+    "xla_cpu_prefer_vector_width": 512,
+}
+"""Fast-math lets the reductions over kernels vectorise, and a minimum that need not heed NaN is one instruction; every
+value is finite, and whole numbers survive it (:func:`dse.base.numerics.floor_div`)."""

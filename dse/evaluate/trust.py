@@ -1,0 +1,272 @@
+"""How far the metrics of a space can be trusted: the interval of each, and the designs beyond what was measured."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from dse.base.uncertainty import Uncertainty
+from dse.base.units import signed
+from dse.hardware.area import DieArea
+from dse.hardware.own_gpus import known_as, sheets_of
+from dse.hardware.presets import GpuSheet
+from dse.hardware.schema import gpu_schema
+from dse.power.board import BoardPower
+from dse.space.links import linked_values
+from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
+from dse.space.space import Objective, Space
+from dse.timing.timing import TimingModel
+from dse.workload.networks.language_model import EXPERT
+from dse.workload.serving_engine import interval_of, runs_of
+from dse.workload.workload import Workload
+
+ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
+ON_POWER = ("power_w",)
+"""Metrics that one model alone predicts; ``_PER_TIME`` and ``_ENERGY`` follow from them."""
+
+_PER_TIME = ("tokens_per_s",)
+_ENERGY = ("energy_j", "joules_per_token")
+_PER_ENERGY = ("tokens_per_joule",)
+
+_RUN = {"ttft_ms": "llm_prefill", "tbt_ms": "llm_decode_step_avg"}
+"""Metric -> the measured runs of an engine that it stands for; all others follow from a workload's whole time."""
+
+_RUN_OF_PHASE = {"prefill": "llm_prefill", "decode": "llm_decode_step_avg"}
+"""Phase -> the runs that the time of a workload of it alone stands for; of several phases, llm_e2e."""
+
+CALIBRATED = frozenset({"bf16", "fp16"})
+"""Data types of the matrix products and attention that timing models were fitted to."""
+
+KERNELS_ALONE = "kernels alone; communication uncalibrated"
+"""What an interval of a time is of where GPUs exchange messages and no engine's measured runs stand behind it."""
+
+DENSE_ALONE = "dense products alone; those of experts uncalibrated"
+"""The same where experts' products run, whose kernels nobody measured here."""
+
+DENSE_KERNELS_ALONE = "dense kernels alone; communication and products of experts uncalibrated"
+
+DENSE_RUNS = "runs of dense networks alone; experts uncalibrated"
+"""The same under an engine: no measured run was of a network of experts."""
+
+WITHOUT_EXPERTS = (DENSE_ALONE, DENSE_KERNELS_ALONE, DENSE_RUNS)
+"""Scopes that leave out what most of the time of such a network is."""
+
+LEADING = ("sm_count", "tensor_fma_bf16", "boost_clock_mhz", "l2_mib", "dram_bandwidth_gbs")
+"""Attributes by which one design is held against the GPUs that were measured."""
+
+MESSAGES = ("all_reduce",)
+"""Kinds of operators that are messages between GPUs."""
+
+UNPRICED = ("die_usd", "memory_usd")
+"""Metrics that rest on published estimates of prices: nothing measured stands against them."""
+
+
+@dataclass(frozen=True)
+class Trust:
+    """What is known of a metric's error: ``uncertainty``, None where no calibration gives one; ``exact`` where the
+    metric follows from the design alone; ``scope``: what of the metric the uncertainty is of, "" for all of it."""
+
+    uncertainty: Uncertainty | None
+    exact: bool = False
+    scope: str = ""
+
+    @property
+    def word(self) -> str:
+        """What a table says beside the metric's unit: its interval, "uncalibrated", or nothing."""
+        if self.exact:
+            return ""
+        if self.uncertainty is None:
+            return "uncalibrated"
+        low, high = (100 * (x - 1) for x in (self.uncertainty.low, self.uncertainty.high))
+        return f"{signed(low)} to {signed(high)} %"
+
+    def interval(self, value: float) -> tuple[float, float] | None:
+        """Return where the measured value would lie in 80 % of cases, in the metric's unit."""
+        u = self.uncertainty
+        return None if u is None else (value * u.low, value * u.high)
+
+    def of_ratio(self, other: "Trust | None" = None) -> Uncertainty | None:
+        """Return the uncertainty of another prediction of this metric (None: one as sure) over this one, were their
+        errors independent.
+
+        What two designs share (the calibration, the kernels, an engine's host costs) cancels in part, which makes the
+        true interval narrower; no measurement here tells by how much.
+        """
+        over = (other or self).uncertainty
+        return None if self.uncertainty is None or over is None else over.times(self.uncertainty.of_inverse())
+
+    def same(self, first: float, second: float) -> bool:
+        """Whether the interval of the ratio of two predictions holds 1, see :meth:`of_ratio`."""
+        u = self.of_ratio()
+        return u is not None and (first == second or (first > 0 and u.low <= second / first <= u.high))
+
+
+def objective_trust(space: Space, objective: Objective) -> Trust:
+    """Return how far an objective can be trusted.
+
+    A composed expression carries no interval: its errors go together in ways that no calibration tells.
+    """
+    return trust(space, objective.expression.text)
+
+
+def trust(space: Space, text: str) -> Trust:
+    """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
+    workload, metric = named_metric(text)
+    named = [w for w in space.workloads if w.name == workload] or space.workloads
+    known = _by_metric(
+        lambda one: _time(space.model, named, one, space.base),
+        _power(space.model, space.power.model, named, space.base),
+    )
+    known |= {"die_mm2": DieArea.from_table().uncertainty}
+    if metric in known:
+        return Trust(known[metric], scope=_scope(metric, known[metric], named))
+    exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
+    return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+
+
+def run_trust(
+    metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet, most: float = math.inf
+) -> Trust:
+    """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
+
+    ``most``: what the board may draw over what it is predicted to [1].
+    """
+    watts = _power(model, power, [workload], gpu)
+    watts = replace(watts, high=min(watts.high, most)) if watts else None
+    known = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
+    if metric in known:
+        return Trust(known[metric], scope=_scope(metric, known[metric], [workload]))
+    return Trust(None, metric == "memory_gb")
+
+
+def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]) -> str:
+    """What the uncertainty of a metric of some workloads leaves out; products were measured on single GPUs."""
+    if known is None or metric in (*ON_POWER, "die_mm2"):
+        return ""
+    alone = [operator for w in workloads if w.engine is None for operator in w.operators]
+    messages, experts = any(o.kind in MESSAGES for o in alone), any(o.name.startswith(EXPERT) for o in alone)
+    scope = {(True, False): KERNELS_ALONE, (False, True): DENSE_ALONE, (True, True): DENSE_KERNELS_ALONE}
+    served = any(o.name.startswith(EXPERT) for w in workloads if w.engine is not None for o in w.operators)
+    return scope.get((messages, experts), DENSE_RUNS if served else "")
+
+
+def _by_metric(
+    time_of: Callable[[str], Uncertainty | None], power: Uncertainty | None
+) -> dict[str, Uncertainty | None]:
+    """The uncertainty of each metric of a workload that times (``time_of`` a metric) or powers decide."""
+    time = time_of("time_ms")
+    energy = time.times(power) if time and power else None
+    return {
+        **{metric: time_of(metric) for metric in ON_TIME},
+        **dict.fromkeys(_PER_TIME, time.of_inverse() if time else None),
+        **dict.fromkeys(ON_POWER, power),
+        **dict.fromkeys(_ENERGY, energy),
+        **dict.fromkeys(_PER_ENERGY, energy.of_inverse() if energy else None),
+    }
+
+
+def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_ms") -> Uncertainty | None:
+    """Return how far off a time of a workload (by name, or of all) may be; None where no calibration says so.
+
+    None also for a trace, for products in types that were not fitted, such as fp8 or 4-bit weights, and around a base
+    GPU on which a calibration of single GPUs was not fitted. A serving
+    engine brings its own interval, in which the kernels' errors are, of the runs that the ``metric`` stands for (first
+    tokens: prefills); of several workloads the widest holds.
+    """
+    named = [w for w in space.workloads if w.name == workload] or space.workloads
+    return _time(space.model, named, metric, space.base)
+
+
+def power_uncertainty(space: Space) -> Uncertainty | None:
+    """Return how far off the watts of all workloads may be; None where :func:`time_uncertainty` is None for their
+    kernels or GPU, too: watts were measured of the same types."""
+    return _power(space.model, space.power.model, space.workloads, space.base)
+
+
+def _covered(workloads: Sequence[Workload]) -> bool:
+    """Whether all products of some workloads are of types that were fitted."""
+    return all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+
+
+def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
+    """The uncertainty where it is said of a GPU: one of those that were measured, or of any."""
+    return known if known and (known.anywhere or known_as(gpu, known.gpus, known.own)) else None
+
+
+def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
+    """That of the watts, which are energy over time: none is known beside a time of which none is."""
+    timed = _said_of(model.uncertainty, gpu) is not None and _covered(workloads)
+    return _said_of(power.uncertainty, gpu) if timed else None
+
+
+def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> Uncertainty | None:
+    kernels = _said_of(model.uncertainty, gpu)
+    if kernels is None or not _covered(workloads):
+        return None
+    found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
+    low, high = min(u.low for u in found), max(u.high for u in found)
+    return replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
+
+
+def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertainty:
+    """Return the uncertainty of a workload's times: that of the ``kernels``, or of runs under its engine."""
+    engine = workload.engine
+    if engine is None:
+        return kernels
+    whole = _RUN_OF_PHASE[workload.phases[0].name] if len(workload.phases) == 1 else "llm_e2e"
+    op = _RUN.get(metric, whole)
+    low, high = interval_of(engine, op)
+    # The engine's are of the log of predicted over measured; an Uncertainty holds measured over predicted.
+    return replace(kernels, low=math.exp(-high), high=math.exp(-low), source=runs_of(engine, op))
+
+
+def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
+    """Return what of a space lies outside the GPUs that were measured, as "sm_count above 132": of its axes, and of
+    LEADING what links or the base say."""
+    sheets = _measured(uncertainty)
+    said = []
+    for axis in space.axes if sheets else ():
+        if axis.attribute.choices or axis.attribute.type == "bool":
+            known = [sheet.entries[axis.name].value for sheet in sheets]
+            new = [str(value) for value in axis.values if value not in known]
+            said += [f"{axis.name} {', '.join(new)}"] if new else []
+    ranges = _ranges(space) if sheets else {}
+    for name, (least, most) in ranges.items():
+        known = [sheet.entries[name].number for sheet in sheets]
+        said += [f"{name} below {min(known):g}"] if least < min(known) else []
+        said += [f"{name} above {max(known):g}"] if most > max(known) else []
+    return said
+
+
+def _ranges(space: Space) -> dict[str, tuple[float, float]]:
+    """The least and the greatest value of numbers among a space's axes, and of LEADING by its links or its base."""
+    found = {
+        axis.name: (min(axis.numbers), max(axis.numbers))
+        for axis in space.axes
+        if not (axis.attribute.choices or axis.attribute.type == "bool")
+    }
+    base = space.base.numbers()
+    linked = {name for name, _ in space.links}
+    for name in LEADING:
+        if name in linked:
+            values, attr = linked_values(base, space.links, space.axes, name), gpu_schema()[name]
+            values = values[(values >= attr.low) & (values <= attr.high)]  # others are no designs
+            found |= {name: (float(values.min()), float(values.max()))} if len(values) else {}
+        elif name not in found:
+            found[name] = (base[name], base[name])
+    return found
+
+
+def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
+    """Return which of LEADING lie outside the GPUs that were measured on one design, as "sm_count 1000, above 188"."""
+    sheets, numbers, said = _measured(uncertainty), sheet.numbers(), []
+    for name in LEADING if sheets else ():
+        known = [one.numbers()[name] for one in sheets]
+        if not min(known) <= numbers[name] <= max(known):
+            low = numbers[name] < min(known)
+            said.append(f"{name} {numbers[name]:g}, {f'below {min(known):g}' if low else f'above {max(known):g}'}")
+    return said
+
+
+def _measured(uncertainty: Uncertainty) -> list[GpuSheet]:
+    """The GPUs behind an interval, those of a user's own among them."""
+    return list(sheets_of(uncertainty.gpus, uncertainty.own).values())

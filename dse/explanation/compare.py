@@ -1,0 +1,186 @@
+"""Two designs side by side on one workload, and what accounts for the difference."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dse.base.brief import block, some_of, with_table
+from dse.base.uncertainty import SHARE
+from dse.evaluate.run import model_of, run
+from dse.explanation.attribute_words import METRIC_WORDS, after_number, percent, words
+from dse.explanation.explain import Explanation, explained, load_for, records
+from dse.explanation.neighbourhood import Judged, Neighbourhood, told_metrics, why_refused
+from dse.explanation.sensitivity_table import SMALLEST, by_effect
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import GpuSheet, sheet_of
+from dse.power.models import PowerChoice, power_of
+from dse.timing.timing import PHASE_CAUSES, TimingModel
+from dse.workload.workload import Workload
+
+SWAPS = "One attribute of the other GPU at a time, re-evaluated; effects do not add up: some show only together."
+
+RATIO = (
+    f"{100 * SHARE:.0f} % of measured differences lie there if the errors of the two designs are independent. What "
+    "both share (calibration, kernels, an engine's host) cancels in part; by how much, no measurement here tells."
+)
+"""What the interval of a difference stands for."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A design and another one beside it.
+
+    ``metrics``: a row a metric (metric, unit, first, second, ratio = second / first, and ``ratio_80``, where 80 % of
+    measured ratios lie were the errors of the two independent, None where no calibration says so). ``stack``: a row
+    a phase and cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the
+    phase's time. ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs
+    and metric (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second;
+    ``change`` is none where that GPU cannot run the workload. Largest change of a time first.
+    """
+
+    first: Explanation
+    second: Explanation
+    metrics: pd.DataFrame
+    stack: pd.DataFrame
+    kernels: pd.DataFrame
+    swaps: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return block(self, *some_of(self.sentences()))
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.metrics)
+
+    def sentences(self) -> list[str]:
+        """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""
+        told = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]
+        said = ", ".join(f"{percent(r['ratio'] - 1)} {METRIC_WORDS[r['metric']]}" for _, r in told.iterrows())
+        groups = [rows for _, rows in self.swaps.groupby("attribute", sort=False)]
+        return [
+            f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {said}",
+            *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
+        ]
+
+    def host_notes(self) -> list[str]:
+        """Return what the engine's host costs in each phase of both, whose errors are the same ones."""
+        one, two = self.first.run, self.second.run
+        engine = one.workload.engine
+        if engine is None:
+            return []
+        return [
+            f"{phase}: the GPU waits for the host of {engine.title} for {wait:.4g} ms of "
+            f"{sum(one.stack(phase).values()):.4g} ms on {one.gpu.title}, {two.waits[phase]:.4g} ms of "
+            f"{sum(two.stack(phase).values()):.4g} ms on {two.gpu.title}; an error of the host's costs is in both"
+            for phase, wait in one.waits.items()
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse explain --against``."""
+        tables = {name: records(getattr(self, name)) for name in ("metrics", "stack", "kernels", "swaps")}
+        return {
+            "sentences": self.sentences(),
+            **tables,
+            "method": SWAPS,
+            "ratio_80_of": RATIO,
+            "host": self.host_notes(),
+            "first": self.first.document(),
+            "second": self.second.document(),
+        }
+
+
+def compare(
+    gpu: str | Path | Gpu | GpuSheet,
+    against: str | Path | Gpu | GpuSheet,
+    workload: str | Workload,
+    model: str | TimingModel | None = None,
+    power: str | PowerChoice | None = None,
+) -> Comparison:
+    """Return a design and another one side by side (names, paths or records); InputError where one cannot run.
+
+    ``model`` and ``power`` as for :func:`dse.evaluate.run.run`, one model for both.
+    """
+    sheets = [sheet_of(sheet) for sheet in (gpu, against)]
+    numbers = [sheet.numbers() for sheet in sheets]
+    differ = [name for name, value in numbers[0].items() if value != numbers[1][name]]
+    swapped = {name: numbers[0] | {name: numbers[1][name]} for name in differ}
+    model = model_of(model, workload, *sheets)
+    power = power_of(power)
+    loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped.values(), model.library)
+    runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
+    near = Neighbourhood(loaded, model, power)
+    first, second = (explained(sheet, loaded, model, power, near, ran) for sheet, ran in zip(sheets, runs, strict=True))
+    judged = near.evaluate([numbers[0], *swapped.values()])
+    return Comparison(
+        first,
+        second,
+        _metrics(first, second),
+        _stack(first, second),
+        _kernels(first, second),
+        _swaps(sheets, swapped, judged, loaded),
+    )
+
+
+def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
+    told = told_metrics(first.run.workload)
+    names = [*told, *(name for name in first.run.metrics if name not in (*told, "time_ms"))]
+    rows = [
+        (name, first.run.metrics[name][1], first.run.metrics[name][0], second.run.metrics[name][0]) for name in names
+    ]
+    frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
+    frame = frame.assign(ratio=frame["second"] / frame["first"])
+    known = [first.run.trust(name).of_ratio(second.run.trust(name)) for name in names]
+    spans = [
+        None if u is None else (ratio * u.low, ratio * u.high) for u, ratio in zip(known, frame["ratio"], strict=True)
+    ]
+    return frame.assign(ratio_80=pd.Series(spans, dtype=object))
+
+
+def _stack(first: Explanation, second: Explanation) -> pd.DataFrame:
+    rows = []
+    for phase in first.run.workload.phases:
+        stacks = [side.run.stack(phase.name) for side in (first, second)]
+        rows += [
+            {"phase": phase.name, "cause": cause, "first_ms": a, "second_ms": b, "difference_ms": b - a}
+            for cause in PHASE_CAUSES
+            if (a := stacks[0].get(cause, 0.0)) + (b := stacks[1].get(cause, 0.0)) > 0
+        ]
+    return pd.DataFrame(rows)
+
+
+def _kernels(first: Explanation, second: Explanation) -> pd.DataFrame:
+    columns = {"time_ms": "ms", "bound_by": "bound_by", "implementation": "implementation"}
+    frame = first.run.kernels[["phase", "kernel"]].copy()
+    for side, name in ((first, "first"), (second, "second")):
+        for column, short in columns.items():
+            frame[f"{name}_{short}"] = side.run.kernels[column].to_numpy()
+    return frame.assign(difference_ms=frame["second_ms"] - frame["first_ms"])
+
+
+def _swaps(
+    sheets: Sequence[GpuSheet], swapped: Mapping[str, Mapping[str, float]], judged: Judged, workload: Workload
+) -> pd.DataFrame:
+    rows = []
+    for design, (name, gpu) in enumerate(swapped.items(), start=1):
+        entry = sheets[0].entries[name]
+        place = {"attribute": name, "name": words(entry.attribute), "unit": entry.attribute.unit,
+                 "first": entry.value, "second": sheets[1].entries[name].value}  # fmt: skip
+        runs = not why_refused(workload, gpu, judged, design)
+        for metric in told_metrics(workload):
+            base, value = (float(judged.metrics[metric][d]) for d in (0, design))
+            rows.append(place | {"metric": metric, "change": value / base - 1 if runs else float("nan")})
+    columns = ["attribute", "name", "unit", "first", "second", "metric", "change"]
+    return by_effect(pd.DataFrame(rows, columns=columns), told_metrics(workload))
+
+
+def _sentence(rows: pd.DataFrame) -> str:
+    one = rows.iloc[0]
+    values = [f"{v:g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v)
+              for v in (one["first"], one["second"])]  # fmt: skip
+    text = f"only {one['attribute']} {values[0]} to {values[1]}{after_number(one['unit'])}"
+    if rows["change"].isna().any():
+        return f"{text}: cannot run the workload alone"
+    said = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
+    return f"{text}: {', '.join(said)}"

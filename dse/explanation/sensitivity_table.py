@@ -1,0 +1,115 @@
+"""What every move of a GPU gives, beside what its elasticity promises, as a table and as sentences."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from dse.evaluate.derivatives import Elasticities
+from dse.explanation.attribute_words import METRIC_WORDS, move_words, percent
+from dse.explanation.bends import why
+from dse.explanation.neighbourhood import Judged, told_metrics, why_refused
+from dse.explanation.sensitivity_steps import Move
+from dse.workload.workload import Workload
+
+SMALLEST = 0.0005
+"""A change below this in every metric is no effect: it would read as 0.0 %."""
+
+TOLERANCE, TOLERANCE_SHARE = 0.001, 0.2
+"""An elasticity disagrees where the change that it promises is off by more than 0.1 % of the result and a fifth of the
+larger of the two: the promise is a power law, from which a sum of terms bends away by less in a step of 10 %."""
+
+COLUMNS = ("attribute", "unit", "before", "after", "text", "metric", "change", "promised", "agrees", "why")
+
+
+class Trial(NamedTuple):
+    """A GPU's ``numbers``, the moves tried, what each gives (design 0 is the GPU), and elasticities by ``names``."""
+
+    workload: Workload
+    numbers: dict[str, float]
+    tried: list[Move]
+    judged: Judged
+    names: list[str]
+    slopes: Elasticities
+
+    def stopped(self, design: int) -> str:
+        """Return why a design cannot run the workload, or nothing."""
+        move = self.tried[design - 1]
+        return why_refused(self.workload, self.numbers | {move.attribute.name: move.after}, self.judged, design)
+
+    def change(self, metric: str, design: int) -> float:
+        """Return the relative change of a metric."""
+        base, value = (float(self.judged.metrics[metric][d]) for d in (0, design))
+        return value / base - 1
+
+
+def moved_table(trial: Trial) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return a row a move and metric, and why the other attributes have none.
+
+    Sorted by the largest change of a time, then of the energy; the rows of a move stay together.
+    """
+    stopped = {move.attribute.name: trial.stopped(design) for design, move in enumerate(trial.tried, start=1)}
+    rows = [
+        row
+        for design, move in enumerate(trial.tried, start=1)
+        if not stopped[move.attribute.name]
+        for row in _rows(trial, move, design)
+    ]
+    table = by_effect(pd.DataFrame(rows, columns=list(COLUMNS)), told_metrics(trial.workload))
+    return table, {name: text for name, text in stopped.items() if text}
+
+
+def _rows(trial: Trial, move: Move, design: int) -> list[dict[str, Any]]:
+    k = trial.names.index(move.attribute.name)
+    rows = []
+    for metric in told_metrics(trial.workload):
+        change, promised = trial.change(metric, design), float(move.factor ** trial.slopes.metrics[metric][k] - 1)
+        good = agrees(change, promised)
+        values = (
+            move.attribute.name, move.attribute.unit, move.before, move.after, move_words(move), metric, change,
+            promised, good, "" if good else _why(trial, move, design, metric, k),
+        )  # fmt: skip
+        rows.append(dict(zip(COLUMNS, values, strict=True)))
+    return rows
+
+
+def agrees(change: float, promised: float) -> bool:
+    """Whether the change that an elasticity promises is the one that re-evaluation gives, within the tolerance."""
+    return abs(change - promised) <= max(TOLERANCE, TOLERANCE_SHARE * max(abs(change), abs(promised)))
+
+
+def _why(trial: Trial, move: Move, design: int, metric: str, k: int) -> str:
+    """Why the result bends within a move."""
+    boost = trial.numbers["boost_clock_mhz"]
+    if move.attribute.name == "tensor_clock_mhz" and move.after > boost:
+        return f"tensor kernels run at most at the boost clock, {boost:g} MHz"
+    slopes: np.ndarray = trial.slopes.joules if metric == "energy_j" else trial.slopes.microseconds
+    return why(trial.workload, trial.judged, design, metric, move.factor ** slopes[k])
+
+
+def by_effect(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Return rows of attributes and metrics, the largest change of a time first, then of the energy."""
+    energy = rows["metric"] == "energy_j"
+    times = rows[~energy].groupby("attribute")["change"].agg(lambda c: c.abs().max())
+    joules = rows[energy].set_index("attribute")["change"].abs()
+    order = pd.DataFrame(
+        {
+            "time": -rows["attribute"].map(times.where(times >= SMALLEST, 0.0)),
+            "energy": -rows["attribute"].map(joules),
+            "name": rows["attribute"],
+            "metric": rows["metric"].map(metrics.index),
+        }
+    )
+    return rows.loc[order.sort_values(list(order), kind="stable").index].reset_index(drop=True)
+
+
+def sentence(rows: pd.DataFrame) -> str:
+    """Return the sentence of one move's rows: what it changes, and where its elasticity says something else."""
+    said = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
+    text = f"{rows['text'].iloc[0]}: {', '.join(said)}"
+    bent = rows[~rows["agrees"]]
+    if bent.empty:
+        return text
+    worst = bent.loc[(bent["change"] - bent["promised"]).abs().idxmax()]
+    promise = f"{percent(worst['promised'])} {METRIC_WORDS[worst['metric']]}"
+    return f"{text} (the elasticity promises {promise}: {worst['why']})"

@@ -1,0 +1,92 @@
+"""What is kept of designs that are not kept themselves: the front, the best, statistics of axes, counts of reasons."""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from dse.base.compiled_loops import njit
+from dse.base.errors import InputError
+from dse.base.pareto_filter import FrontBuilder
+from dse.grid.statistics import AxisStatistics
+
+TOP = 10
+"""Designs kept of each objective: the best, of equal ones the first of the grid."""
+
+NONE = np.iinfo(np.int64).max
+"""Stands for the number of a design where there are fewer."""
+
+LARGEST_FRONT = 2_000_000
+"""Most designs on a front: beyond, they do not stay in memory."""
+
+
+class Fold:
+    """What a set of designs comes down to, in memory that does not grow with them (but with their front).
+
+    Two folds of different designs make one; the order in which designs come does not matter.
+    """
+
+    def __init__(self, lengths: Sequence[int], signs: Sequence[float]) -> None:
+        self.signs = np.asarray(signs, float)
+        self.front = FrontBuilder(len(signs))
+        self.axes = AxisStatistics(tuple(lengths), len(signs))
+        self.reasons: Counter[str] = Counter()
+        self._top = [(np.full(TOP, np.inf), np.full(TOP, NONE)) for _ in signs]
+
+    def add(self, start: int, feasible: np.ndarray, values: np.ndarray) -> None:
+        """Take designs from number ``start`` of the grid on; ``values``: objectives, shape (objectives, designs)."""
+        costs = self.signs[:, None] * values
+        self.axes.add(start, feasible, values, costs)
+        numbers = np.arange(start, start + len(feasible))
+        if not feasible.all():
+            numbers, costs = numbers[feasible], np.compress(feasible, costs, axis=1)
+        self.front.add(costs.T, numbers)
+        for best, column in zip(self._top, costs, strict=True):
+            _keep_best(*best, column, numbers)
+
+    def merge(self, other: "Fold") -> None:
+        """Take the designs of another fold; raises InputError where the front grows beyond memory."""
+        self.front.merge(other.front)
+        if self.front.held > LARGEST_FRONT and len(self.front) > LARGEST_FRONT:
+            raise InputError(
+                f"more than {LARGEST_FRONT:,} designs are equally good; leave out axes that move no objective, or add "
+                "a constraint"
+            )
+        self.axes.merge(other.axes)
+        self.reasons.update(other.reasons)
+        for mine, theirs in zip(self._top, other._top, strict=True):
+            _keep_best(*mine, *map(np.array, theirs))  # what came from another process may be read-only
+
+    def top(self, objective: int) -> np.ndarray:
+        """Return the numbers of the best designs of one objective, the best first."""
+        _, numbers = self._top[objective]
+        return numbers[numbers != NONE]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all of it as arrays, from which :meth:`restore` makes an equal fold."""
+        numbers, costs = self.front.members
+        top = {f"top_{i}_{part}": a for i, pair in enumerate(self._top) for part, a in zip("cn", pair, strict=True)}
+        reasons = np.frombuffer(json.dumps(self.reasons).encode(), np.uint8)
+        return {"front": numbers, "costs": costs, "reasons": reasons, **self.axes.arrays(), **top}
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Take what :meth:`arrays` returned, into a fold of no designs."""
+        self.front.add(arrays["costs"], arrays["front"])
+        self.reasons.update(json.loads(bytes(arrays["reasons"])))
+        self.axes.restore(arrays)
+        for objective, best in enumerate(self._top):
+            _keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
+
+
+@njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", nogil=True)
+def _keep_best(best, of, costs, numbers):
+    """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number."""
+    for i in range(costs.shape[0]):
+        cost, number, place = costs[i], numbers[i], best.shape[0]
+        while place and (cost < best[place - 1] or (cost == best[place - 1] and number < of[place - 1])):
+            place -= 1
+            if place + 1 < best.shape[0]:
+                best[place + 1], of[place + 1] = best[place], of[place]
+        if place < best.shape[0]:
+            best[place], of[place] = cost, number

@@ -1,0 +1,71 @@
+"""What the constraints of a space leave of its designs, as far as no kernel need be timed: attributes, areas, costs."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dse.base.compilation import quick_to_compile
+from dse.evaluate.candidates import float_type
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.space_program import Evaluator
+from dse.space.designs import baseline, sample_step, with_links
+from dse.space.expression import Expression
+from dse.space.links import OF_BASE
+from dse.space.metrics import design_metrics
+from dse.space.space import Space
+
+
+class Within(NamedTuple):
+    """A constraint: the ``share`` of designs that it leaves [1], None where workloads decide it; ``told``: where it
+    leaves none, what the designs have instead."""
+
+    constraint: str
+    share: float | None
+    told: str = ""
+
+
+def within(space: Space) -> list[Within]:
+    """Return what each constraint of a space leaves of all designs; of a large grid, of some 20,000."""
+    if not space.constraints:
+        return []
+    designs = np.arange(0, space.size, sample_step(space.size))
+    columns, base = with_links(space, space.at(designs)), baseline(space)
+    # In the sweep's type of numbers: 110.409 is at least 110.409 in one type, but not one type's beside another's.
+    given = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
+    values = jax.jit(_untimed(space), compiler_options=quick_to_compile())(given)
+    of = "" if len(designs) == space.size else f" of {len(designs):,}"
+    return [_within(constraint, values, of) for constraint in space.constraints]
+
+
+def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return the function of designs' columns, the base GPU the last of them, to what no workload decides of them."""
+    evaluator = Evaluator(space, Reasons(space))
+
+    def values(columns: Mapping[str, Any]) -> dict[str, Any]:
+        count = len(next(iter(columns.values())))
+        whole = {name: jnp.broadcast_to(x, count) for name, x in evaluator.untimed(columns).items()}
+        of_base = {OF_BASE + name: whole[name][-1] for name in design_metrics()}
+        return of_base | {name: x[:-1] for name, x in whole.items()}
+
+    return values
+
+
+def without_designs(space: Space) -> list[str]:
+    """Return a sentence for each constraint that leaves none of the designs, whatever the workloads."""
+    return [constraint.told for constraint in within(space) if constraint.told]
+
+
+def _within(constraint: Expression, values: Mapping[str, Any], of: str) -> Within:
+    if not set(constraint.names) <= values.keys():
+        return Within(constraint.text, None)
+    share, left = float(np.mean(np.asarray(constraint(values, jnp)))), constraint.left()
+    if share:
+        return Within(constraint.text, share)
+    numbers = np.asarray(left(values, jnp), float) if left else np.empty(0)
+    finite = numbers[np.isfinite(numbers)]
+    ends = list(dict.fromkeys(f"{end:.5g}" for end in (finite.min(), finite.max()))) if finite.size else []
+    has = f": {left.text} is {' to '.join(ends)}" if left and ends else ""
+    return Within(constraint.text, share, f"no design{of} is within {constraint.text}{has}")

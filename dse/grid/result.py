@@ -1,0 +1,147 @@
+"""What a sweep found."""
+
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dse.base.brief import block, with_table
+from dse.base.errors import InputError, expect, expect_one_of
+from dse.base.uncertainty import SHARE
+from dse.evaluate.trust import objective_trust
+from dse.grid.store import reading
+from dse.space.space import Space
+
+LIBRARIES = ("jax", "jaxlib", "numpy", "pandas", "pyarrow", "equinox", "moocore", "plotly")
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of the libraries that a result depends on."""
+    return {name: version(name) for name in LIBRARIES}
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """The result of a sweep.
+
+    ``baseline``: one row, the base GPU itself. ``front``: the non-dominated feasible designs in grid order.
+    ``axis_effects``: a row an axis value and objective: ``at_baseline`` (only that axis moved from the base GPU; empty
+    where that cannot be had), ``median`` and ``best`` over all feasible designs with that value (of a search, which
+    evaluates some of them: no median, and the best on its front). ``infeasible``: how many designs fall to each reason.
+    ``seconds``: compile, evaluate, write. ``keep``: "all", or "front" where the other designs were not kept. ``top``:
+    the best designs of each objective (``best_in``), the best first; empty of a search. ``notes``: what happened on the
+    way, such as designs evaluated again.
+    """
+
+    space: Space
+    baseline: pd.DataFrame
+    front: pd.DataFrame
+    axis_effects: pd.DataFrame
+    sample: pd.DataFrame
+    n: int
+    n_feasible: int
+    infeasible: dict[str, int]
+    seconds: dict[str, float]
+    folder: Path | None = None
+    libraries: dict[str, str] = field(default_factory=library_versions)
+    table: pa.Table | None = field(default=None, repr=False)
+    keep: str = "all"
+    top: pd.DataFrame = field(default_factory=pd.DataFrame)
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{self.n:,} designs, {self.n_feasible:,} feasible, {len(self.front):,} on the front"
+        return block(self, f"{self.space.name!r}: {counts}", *([self._spans()] if len(self.front) else []))
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.shown)
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The front by its axes and objectives alone, which a notebook shows."""
+        names = [*(axis.name for axis in self.space.axes), *(o.name for o in self.space.objectives)]
+        return self.front[list(dict.fromkeys(names))]
+
+    def _spans(self) -> str:
+        """From where to where each objective goes on the front."""
+        columns = [(o.name, self.front[o.name], o.unit) for o in self.space.objectives]
+        return ", ".join(f"{name} {seen.min():.4g} to {seen.max():.4g} {unit}".rstrip() for name, seen, unit in columns)
+
+    def pareto(self) -> pd.DataFrame:
+        """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""
+        return self.front
+
+    def points(self, columns: list[str] | None = None) -> pd.DataFrame:
+        """Return every design (or only ``columns`` of each), a row a design in grid order.
+
+        Raises InputError where they were not kept, or have no such column.
+        """
+        if self.keep == "front":
+            raise InputError(f"{self.space.name}: only the front was kept; sweep with --keep all for every design")
+        expect("columns", columns, list | tuple | pd.Index | None, "give a list of names, as ['die_mm2']")
+        columns = None if columns is None else list(columns)
+        if self.table is not None:
+            _refuse_unknown(columns, self.table.schema)
+            return (self.table.select(columns) if columns else self.table).to_pandas()
+        assert self.folder is not None
+        path = self.folder / "points.parquet"
+        with reading(path, "sweep or search again"):
+            _refuse_unknown(columns, pq.read_schema(path))
+            return pq.read_table(path, columns=columns).to_pandas()
+
+    @property
+    def calibration(self) -> str:
+        """Name of the timing model's calibration, or "uncalibrated"."""
+        return self.space.model.calibration
+
+    @property
+    def n_off_grid(self) -> int:
+        """How many members of the front refinement found between the grid's values."""
+        return int(self.front["off_grid"].sum()) if "off_grid" in self.front else 0
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse sweep --json``."""
+        objectives = [{"name": o.name, "unit": o.unit, "direction": o.direction} for o in self.space.objectives]
+        return {
+            "n": self.n,
+            "n_feasible": self.n_feasible,
+            "infeasible": self.infeasible,
+            "objectives": objectives,
+            "baseline": records(self.baseline)[0],
+            "pareto": records(self.front),
+            "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
+            "calibration": self.calibration,
+            "intervals": self.intervals(),
+            **({"top": records(self.top)} if self.keep == "front" else {}),
+        }
+
+    def intervals(self) -> dict[str, dict[str, Any] | None]:
+        """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
+        found = {o.name: objective_trust(self.space, o) for o in self.space.objectives}
+        return {
+            name: (u := trust.uncertainty)
+            and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE,
+                 "source": "; ".join(filter(None, (u.source, trust.scope)))}
+            for name, trust in found.items()
+        }  # fmt: skip
+
+
+def _refuse_unknown(columns: list[str] | None, schema: pa.Schema) -> None:
+    for name in columns or ():
+        expect_one_of("column", name, schema.names)
+
+
+def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the rows of a frame as JSON values; an empty cell is None."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return [{key: _plain(value) for key, value in row.items()} for row in plain.to_dict("records")]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.7g}")
+    return value.item() if hasattr(value, "item") else value

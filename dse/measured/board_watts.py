@@ -1,0 +1,39 @@
+"""Board power of measured launches, as the board model predicts it within the board's limit."""
+
+import jax
+import numpy as np
+from jax import Array
+
+from dse.base.compilation import quick_filter_jit
+from dse.hardware.gpu import Gpu
+from dse.measured.power_rows import MeasuredLaunches
+from dse.power.activity import Activity
+from dse.power.board import BoardPower
+from dse.power.cap import sustain
+from dse.timing.timing import Timing
+
+SETTLED_US = 200.0
+"""Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
+
+
+def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> tuple[Array, Array]:
+    """Watts, and time over the given time, of a batch of launches."""
+
+    def one(counts: Activity, timing: Timing) -> tuple[Array, Array]:
+        found = sustain(
+            model.draw(timing.clock_ghz, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width
+        )
+        return found.power.watts, found.timing.nanoseconds / timing.nanoseconds
+
+    return jax.vmap(one)(counts, timing)
+
+
+def watts_of(model: BoardPower, rows: MeasuredLaunches, own_time: bool = False) -> np.ndarray:
+    """Predicted watts at the measured time, or at the timing model's own."""
+    counts, timing = (rows.own, rows.own_timing) if own_time else (rows.measured, rows.measured_timing)
+    return np.asarray(_predicted(model, counts, timing, rows.gpu))
+
+
+@quick_filter_jit
+def _predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> Array:
+    return predicted(model, counts, timing, gpu)[0]

@@ -1,0 +1,73 @@
+"""Which rows of a measured table have a time that can be predicted, and why others have none."""
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from dse.base.errors import accepted
+from dse.measured.layer_rows import LAYER, why_no_operator
+from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
+from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
+from dse.measured.nsight_export import NO_SHAPE
+from dse.measured.row_shape import (
+    ALL_REDUCE,
+    ATTENTION,
+    ATTENTION_SHAPE,
+    PRODUCT_SHAPE,
+    PRODUCTS,
+    VECTOR_SHAPE,
+    why_no_shape,
+)
+from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
+
+DTYPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "tf32", "fp8", "int8", "fp4")),
+    **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)), FORWARD: ("fp32",),
+}  # fmt: skip
+"""Operator -> the data types that kernels are made in."""
+
+SHAPES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
+    **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
+    **dict.fromkeys(VECTOR, VECTOR_SHAPE), ALL_REDUCE: (*VECTOR_SHAPE, "tp"), **dict.fromkeys(RUNS, RUN_SHAPE),
+}  # fmt: skip
+"""Operator -> the numbers that its shape needs, all above 0."""
+
+
+GPUS = tuple(range(2, MOST["tp"] + 1))
+"""GPUs that an all-reduce may join: those of a layer."""
+
+
+def _no_operator(op: str) -> str:
+    if op == NO_SHAPE:
+        return f"no kernel is made yet for operator {op!r}"
+    return f"no kernel is made yet for operator {op!r}; {accepted(op.lower(), SHAPES)}"
+
+
+def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why each row cannot be predicted, "" where it can; ``unknown``: device -> why none of its rows can.
+
+    ``frame``: with ``tp``, and a layer's rows as operators (:func:`dse.measured.layer_rows.as_operators`).
+    """
+    reason = pd.Series([unknown.get(str(device), "") for device in frame["device"]], index=frame.index, dtype=object)
+    op, dtype = (frame[column].astype(object).fillna("nothing").astype(str) for column in ("op", "dtype"))
+
+    def mark(rows: pd.Series, words: pd.Series | str) -> None:
+        reason[rows & (reason == "")] = words
+
+    for known, why in WHY_NOT.items():
+        mark(op == known, why)
+    for i in frame.index[op.str.fullmatch(LAYER)]:
+        reason[i] = reason[i] or why_no_operator(frame.loc[i])
+    mark(~op.isin(SHAPES), op.map(_no_operator))
+    for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
+        types = f" (accepted are {', '.join(DTYPES[known])})"
+        mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
+        mark(op == known, why_no_shape(frame, known, SHAPES[known]))
+    shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
+    mark(op.isin(ATTENTION) & shared, "attention whose heads are no multiple of its kv_heads")
+    mark(
+        (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
+    )
+    return reason

@@ -1,0 +1,94 @@
+"""Board power of measured runs of whole networks: the mean over their kernels and over the waits for their host."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from jax import Array
+
+from dse.base.compilation import quick_filter_jit
+from dse.base.skipped_rows import Skipped
+from dse.hardware.gpu import Gpu
+from dse.measured.device_models import DeviceModel
+from dse.measured.network_runs.rows import TIMED_TOGETHER, NetworkRows, network_rows, predicted_runs
+from dse.measured.network_runs.steps import Step
+from dse.measured.timed_rows import can_run, timings
+from dse.power.activity import activity
+from dse.power.board import BoardPower
+from dse.power.models import PowerChoice
+from dse.power.sequence import in_sequence
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+from dse.workload.serving_engine import Engine, Host
+
+
+def run_watts(
+    frame: pd.DataFrame, models: Mapping[str, DeviceModel], model: BoardPower, own_time: bool, skipped: Skipped
+) -> pd.DataFrame:
+    """Return the runs of whole networks of a table with ``predicted_w``; others count in ``skipped``.
+
+    ``frame``: with ``tp``; ``models``: what times the kernels of each of its devices. ``own_time``: as long as the
+    timing model and the engine say, else kernels and waits are stretched alike to the measured time.
+    """
+    parts = []
+    for device, mine in frame.groupby("device", sort=True):
+        used = models[str(device)]
+        rows = network_rows(mine, used.sheet, skipped)
+        if rows is None:
+            continue
+        table, places = predicted_runs(used.model, rows)
+        runs = can_run(table["predicted_us"])
+        if not runs.all():
+            skipped[f"{used.sheet.title} runs none of the kernels of a run"] += int((~runs).sum())
+        board = _Board(rows, places, used.model, model, used.sheet.record())
+        ratio = np.ones(len(table)) if own_time else (table["latency_us"] / table["predicted_us"]).to_numpy()
+        watts = [board.watts(int(i), float(ratio[i])) for i in np.flatnonzero(runs)]
+        parts.append(table[runs].assign(predicted_w=watts))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+@dataclass(frozen=True)
+class _Board:
+    """The board under the runs of one GPU; ``places`` of the fastest kernel of each distinct operator."""
+
+    rows: NetworkRows
+    places: np.ndarray
+    timing: TimingModel
+    power: BoardPower
+    gpu: Gpu
+
+    def watts(self, row: int, stretch: float) -> float:
+        """Mean watts of a run that takes ``stretch`` times as long as predicted: energy over time of all its steps."""
+        engine = self.rows.engines[row]
+        energy = [self._step(step, engine, stretch) for step in self.rows.steps[row]]
+        runs = [s.runs * (engine.turn if s.others else 1.0) for s in self.rows.steps[row]]
+        joules, seconds = np.asarray(runs) @ np.asarray(energy)
+        return float(joules / seconds)
+
+    def _step(self, step: Step, engine: Engine, stretch: float) -> tuple[float, float]:
+        """Energy [J] and time [s] of one pass."""
+        host = engine.host(float(step.repeats.sum()), step.reductions, step.requests, step.prompts)
+        fill = -len(step.places) % TIMED_TOGETHER
+        used, repeats = np.pad(step.places, (0, fill)), np.pad(step.repeats, (0, fill))
+        kernels = jax.tree.map(lambda x: x[self.places[used]], self.rows.operators.kernels)
+        timing = timings(self.timing, kernels, jax.tree.map(lambda x: x[used], self.rows.operators.gpus))
+        waits = (jnp.asarray(stretch * host.beside_us), jnp.asarray(stretch * host.waits_us))
+        found = _settled(
+            self.power, kernels, timing, jnp.asarray(repeats, float), self.gpu, jnp.asarray(stretch), waits
+        )
+        return float(found[0]), float(found[1]) * 1e-9
+
+
+@quick_filter_jit
+def _settled(
+    power: BoardPower, kernels: Kernel, timing: Timing, repeats: Array, gpu: Gpu, stretch: Array,
+    host: tuple[Array, Array],
+) -> tuple[Array, Array]:  # fmt: skip
+    """Energy [J] and time [ns] of launches (launches,) one after another where the board settles."""
+    longer = timing.stretched(stretch)
+    watts = jax.vmap(lambda kernel, timing: power.uncapped(activity(kernel, timing, gpu), gpu))(kernels, longer)
+    found = in_sequence(PowerChoice(power), longer, watts, repeats, gpu, Host(*host))  # pyright: ignore[reportArgumentType]
+    return found.joules, found.nanoseconds

@@ -1,0 +1,167 @@
+"""The way of measuring as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
+
+import re
+from dataclasses import dataclass, replace
+from functools import cache
+from math import inf, isinf, nan
+from typing import Any
+
+import jax.numpy as jnp
+
+from dse.base.errors import InputError, accepted
+from dse.base.package_tables import read_table
+from dse.hardware.gpu import Gpu
+from dse.measured.row_shape import PRODUCTS, measured_network, notes_of
+from dse.workload.networks.network import Network
+from dse.workload.operator import FOREVER
+from dse.workload.operators.gemm_library import LIBRARIES, Library
+
+BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
+"""What the notes of a row may say of its reading: the microseconds that the board was kept busy."""
+
+
+@dataclass(frozen=True)
+class Harness:
+    """How rows were measured. ``sources``: values of a table's column ``source`` that it stands for.
+
+    ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
+    weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
+    them; ``clock`` that is asked for: "boost", at which short runs stand, or "sheet", the sheet's for long ones;
+    ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
+    products ``product_launches`` where those differ; ``layers`` [1] of the row's network run up to a product's reading,
+    in place of its launches where the network is known, each launched by the host in ``layer_host_us`` [us];
+    ``powered_loop``: a row with watts was timed in the long loop that they were read in; ``library`` whose kernels were
+    measured; ``source``: where the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of
+    the vector kernels that were measured (of several, where nobody knows which, the fastest); ``quantises``: how the
+    activations of products in 8 bits are quantised in the time of the product, "" where they are not
+    (:data:`dse.measured.quantisation_passes.WAYS`); ``large_tile_age`` [1] by which results seem to be older where a
+    product of large tiles wrote them.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    overhead_us: float
+    weight_copies: float
+    warm_activations: bool
+    clock: str
+    launches: float
+    library: Library
+    source: str
+    run_us: float = 0.0
+    fitted: bool = False
+    vector: tuple[str, ...] = ("vllm_vector",)
+    quantises: str = ""
+    product_launches: float | None = None
+    layers: float = 0.0
+    layer_host_us: float = 0.0
+    powered_loop: bool = False
+    large_tile_age: float = 1.0
+
+    def back_to_back(self, row: Any) -> float:
+        """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
+        settled, 0 where the layers of a network do (:func:`dse.measured.profiled_layer.reading`)."""
+        if self.powered_loop and getattr(row, "power_w", 0.0) > 0:
+            return inf
+        if self.layered(row):
+            return 0.0
+        products = self.product_launches if row.op in PRODUCTS else None
+        return self.launches if products is None else products
+
+    def layered(self, row: Any) -> Network | None:
+        """Return the network whose layers fill a row's reading, None where launches of its own operator do."""
+        return measured_network(row) if self.layers and row.op in PRODUCTS else None
+
+    def busy_us(self, row: Any) -> float:
+        """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual; raises
+        InputError where they say no time."""
+        said = BUSY.search(notes_of(row))
+        if said is None:
+            return self.run_us
+        try:
+            us = float(said[1])
+        except ValueError:
+            us = nan
+        if not 0 <= us < inf:
+            raise InputError(f"notes say {said[0]}; give microseconds from 0 on")
+        return us
+
+    def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
+        """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
+        passing = 0.0 if isinf(self.weight_copies) else self.weight_copies * b
+        activations = passing + a + c if self.warm_activations else FOREVER
+        return activations, FOREVER if isinf(self.weight_copies) else passing + a + c, activations
+
+    def clocked(self, gpu: Gpu, preset: str = "") -> Gpu:
+        """Return the GPU at the clock that these measurements ask for."""
+        if self.clock == "sheet":
+            return gpu
+        highest = jnp.asarray(highest_clocks().get(preset, gpu.boost_clock_mhz))
+        return replace(gpu, boost_clock_mhz=highest, tensor_clock_mhz=highest)
+
+
+@cache
+def highest_clocks() -> dict[str, float]:
+    """Return preset -> clock of short runs [MHz], of cards whose sheet states a lower one as boost."""
+    return {row["preset"]: float(row["clock_mhz"]) for row in read_table("calibration/highest_clocks.csv")}
+
+
+@cache
+def harnesses() -> dict[str, Harness]:
+    """Return the known ways of measuring by name."""
+    facts: dict[str, dict[str, dict[str, str]]] = {}
+    for row in read_table("calibration/harness.csv"):
+        facts.setdefault(row["harness"], {})[row["attribute"]] = row
+    return {name: _harness(name, rows) for name, rows in facts.items()}
+
+
+@cache
+def measured_boards() -> dict[tuple[str, str], dict[str, float]]:
+    """Return (source, preset) -> attributes of the boards that a source measured, where the preset has others."""
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for row in read_table("calibration/measured_boards.csv"):
+        found.setdefault((row["measured_by"], row["preset"]), {})[row["attribute"]] = float(row["value"])
+    return found
+
+
+def as_measured(gpu: Gpu, preset: str, source: str, way: Harness) -> Gpu:
+    """Return a GPU as the rows of a ``source`` met it: its own board, at the clock that its way of measuring asks for.
+
+    ``preset``: name of the GPU's sheet.
+    """
+    own = {name: jnp.asarray(value) for name, value in measured_boards().get((source, preset), {}).items()}
+    return replace(way.clocked(gpu, preset), **own)
+
+
+def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
+    return Harness(
+        name=name,
+        sources=tuple(filter(None, rows["sources"]["value"].split(";"))),
+        overhead_us=float(rows["overhead_us"]["value"]),
+        weight_copies=float(rows["weight_copies"]["value"]),
+        warm_activations=rows["warm_activations"]["value"] == "1",
+        clock=rows["clock"]["value"],
+        launches=float(rows["launches"]["value"]),
+        run_us=float(rows["run_us"]["value"]) if "run_us" in rows else 0.0,
+        library=LIBRARIES[rows["library"]["value"]],
+        source=rows["sources"]["source"],
+        fitted=rows["overhead_us"]["status"] == "fitted",
+        vector=tuple(rows["vector"]["value"].split(";")),
+        quantises=rows["quantises"]["value"] if "quantises" in rows else "",
+        powered_loop="powered_loop" in rows and rows["powered_loop"]["value"] == "1",
+        product_launches=float(rows["product_launches"]["value"]) if "product_launches" in rows else None,
+        layers=float(rows["layers"]["value"]) if "layers" in rows else 0.0,
+        layer_host_us=float(rows["layer_host_us"]["value"]) if "layer_host_us" in rows else 0.0,
+        large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
+    )
+
+
+def find_harness(name: str, where: str = "--harness") -> Harness:
+    """Return a way of measuring by name; raises InputError."""
+    if name not in harnesses():
+        raise InputError(f"{where}: no harness is called {name!r}; {accepted(name, harnesses())}")
+    return harnesses()[name]
+
+
+def harness_of(source: str) -> Harness:
+    """Return the way a source measured, "unknown" where nothing is known of it."""
+    return next((h for h in harnesses().values() if source in h.sources), harnesses()["unknown"])

@@ -1,0 +1,70 @@
+"""What a way of measuring times with a product in 8 bits: passes over activations that come in 16."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dse.measured.protocol import Harness
+from dse.workload.implementation import implementation_index
+from dse.workload.kernel import Kernel
+from dse.workload.operators.gemm_library import Library
+from dse.workload.operators.vector import counts_of, vector_kernel, vector_ops
+
+QUANTISE = "elementwise_quant_bf16_fp8"
+QUANTISED = "fp8"
+"""Data type of the products whose activations are quantised first."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """A kernel over the activations: 1 where it reduces over a row, 1 where it writes them in 8 bits."""
+
+    reductions: int
+    writes: int
+
+    def kernel(self, rows: float, columns: float) -> Kernel:
+        """The kernel of static quantisation, as measured, with a reduction, or without results.
+
+        By token, the row stays on the SM between the reduction and the scaling: it passes twice, but not from memory.
+        """
+        what = vector_ops()[QUANTISE]
+        if (self.reductions, self.writes) != (what.reductions, what.writes):
+            what = replace(what, reductions=float(self.reductions), writes=float(self.writes), number=0.0)
+        both = self.reductions and self.writes
+        counts = counts_of("quantise", QUANTISE)
+        counts = replace(counts, passes=2.0, rereads=0.0) if both else counts
+        touched = (2.0 + self.writes) * rows * columns
+        index = implementation_index("quantise")
+        return vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched, 0.0), index)
+
+
+STATIC, BY_TOKEN, LARGEST = Pass(0, 1), Pass(1, 1), Pass(1, 0)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How activations are quantised: the kernels before the product, whether the product may split k, and in words what
+    a row's time then holds beside it."""
+
+    passes: tuple[Pass, ...] = ()
+    splits: bool = True
+    words: str = ""
+
+
+WAYS = {
+    "": Way(),
+    "static": Way((STATIC,), words="a pass over the activations that scales them"),
+    "token": Way((BY_TOKEN,), words="a pass that finds each token's largest value and scales by it"),
+    "tensor": Way((LARGEST, STATIC), splits=False, words="a pass that finds the activations' largest value, one that "
+                  "scales by it, and no split-K"),
+}  # fmt: skip
+"""Name of a way -> what it does: nothing, by a known scale, by the largest value of each token or of the tensor."""
+
+
+def quantises(row: Any, harness: Harness) -> str:
+    """Return how the harness quantises the activations of a row, "" where it does not: one of WAYS."""
+    return harness.quantises if row.op == "gemm" and row.dtype == QUANTISED else ""
+
+
+def library_for(quantising: str, library: Library) -> Library:
+    """Return the library of the product, without its splits where the way of quantising allows none."""
+    return library if WAYS[quantising].splits else replace(library, splits=(1,), warpgroup_splits=())

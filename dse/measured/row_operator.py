@@ -1,0 +1,83 @@
+"""A row of a measured table as the operator that ran: its cache state, its library, the kernels to choose from."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from dse.measured.protocol import Harness, harness_of, harnesses
+from dse.measured.quantisation_passes import library_for, quantises
+from dse.measured.row_shape import ALL_REDUCE, ATTENTION, PRODUCTS, attention_of, notes_of, product_of, reduction_of
+from dse.measured.row_vector import VECTOR, vector_family, vector_of
+from dse.workload.operator import Operator
+from dse.workload.operators.attention import attention_operator
+from dse.workload.operators.attention_library import library_of
+from dse.workload.operators.gemm import gemm_operator
+from dse.workload.operators.gemm_library import REPRESENTATIVE, SIMT_TILES, Library
+from dse.workload.target import Target
+
+KERNEL_TILE = re.compile(r"kernel=\S*?(?:sgemm_|tilesize)(\d+)x(\d+)")
+"""Tile of a product on CUDA cores in the notes of its row."""
+
+WRITES = "KV-cache write kernel"
+"""Words in the notes of attention rows whose time holds the kernel that writes the new keys and values."""
+
+
+def operator(
+    row: Any,
+    capability: float,
+    harness: Harness | None = None,
+    library: Library = REPRESENTATIVE,
+    warpgroup: bool = True,
+    sm_count: float = 0.0,
+) -> Operator:
+    """The operator of a row in the cache state of its harness (aiconfigurator's: weights rotated, the rest as warm as
+    the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type.
+
+    ``sm_count`` [1] tells the tiles of the product before it; 0: nothing is known of them.
+    """
+    harness = harness or harnesses()["aiconfigurator"]
+    target = (capability, capability)
+    if row.op in VECTOR:
+        return vector_of(row, harness, sm_count)
+    if row.op == ALL_REDUCE:
+        return reduction_of(row)
+    notes = notes_of(row)
+    if row.op in PRODUCTS:
+        product = product_of(row, harness.distances)
+        ran = library_for(quantises(row, harness), _that_ran(notes, library))
+        return gemm_operator("gemm", product, target, warpgroup, library=ran)
+    attention = attention_of(row, writes_cache=WRITES in notes, decoding=row.op == "attn_decode")
+    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
+    return attention_operator("attention", attention, target, warpgroup, library=ran)
+
+
+def operator_on(numbers: Mapping[str, float], row: Any) -> Operator:
+    """The operator of a row on a GPU (its attributes as numbers), measured as its source measures, with the kernels
+    that stand for any library."""
+    way, target = harness_of(str(getattr(row, "source", ""))), Target.of([numbers])
+    capability, sm_count = numbers["compute_capability"], numbers["sm_count"]
+    return operator(row, capability, way, target.library, target.warpgroup, sm_count)
+
+
+def none_runs(row: Any, gpu: str) -> str:
+    """Why a row has no time on a GPU that runs none of its kernels."""
+    heads = f" with heads of {row.head_dim:g}" if row.op in ATTENTION else ""
+    return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
+
+
+def _that_ran(notes: str, library: Library) -> Library:
+    """The library with the tile on CUDA cores that the notes name alone, in both orders: libraries that store columns
+    first swap the sides."""
+    named = KERNEL_TILE.search(notes)
+    sides = sorted(int(side) for side in named.groups()) if named else []
+    return replace(library, simt_tiles=tuple(t for t in SIMT_TILES if sorted(t[:2]) == sides) or SIMT_TILES)
+
+
+def family(row: Any) -> str:
+    """Name of a row's shape family: rows of one family never stand on both sides of a split."""
+    if row.op in PRODUCTS:
+        return f"g{row.n:g}_{row.k:g}"
+    if row.op in (*VECTOR, ALL_REDUCE):
+        return vector_family(row)
+    return f"{row.op}{row.heads:g}_{row.kv_heads:g}_{row.head_dim:g}"

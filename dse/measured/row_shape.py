@@ -1,0 +1,146 @@
+"""A row of a measured table as a product, an attention or an all-reduce: its shape, and where the harness leaves its
+operands."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pandas as pd
+
+from dse.base.errors import InputError
+from dse.workload.dtypes import element_bytes
+from dse.workload.networks.network import Network, network_of
+from dse.workload.operator import Operator
+from dse.workload.operators.attention import Attention
+from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.gemm import Gemm, blas_result
+
+PRODUCTS = ("gemm", "gemm_bias", "bmm")
+"""Operators that are matrix products; a bias is taken as free."""
+
+ATTENTION = ("attn_prefill", "attn_decode")
+"""Operators that are attention over a prompt, and over one token a request."""
+
+ALL_REDUCE = "all_reduce"
+"""Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
+
+NAMES = ("source", "group", "device", "op", "dtype", "kernel", "benchmark_group")
+"""Columns of measured tables that hold names."""
+
+PRODUCT_SHAPE = ("m", "n", "k")
+ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
+VECTOR_SHAPE = ("rows", "cols")
+"""Columns of the shape of a product (``batch`` is 1 where none is given, but for a bmm), an attention, and a vector
+kernel."""
+
+CAUSAL = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
+"""What the column ``causal`` may say, in lower case -> whether later keys are masked."""
+
+Distances = Callable[[float, float, float], tuple[float, float, float]]
+"""Bytes of A, of the weights B and of C -> bytes touched between two uses of each."""
+
+
+def bare_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table whose NAMES have no blanks around them, so that one name makes one group; a blank one is empty."""
+
+    def bare(cell: Any) -> Any:
+        return (cell.strip() or None) if isinstance(cell, str) else cell
+
+    names = [name for name in NAMES if name in frame and not pd.api.types.is_numeric_dtype(frame[name])]
+    return frame.assign(**{name: frame[name].map(bare) for name in names})
+
+
+def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Series:
+    """Return why rows of an operator have no shape, "" where they have: the numbers of ``shape``, all positive and
+    whole, and so is the ``batch`` of a product, where one is given."""
+    numbers, batch = frame[list(shape)], frame["batch"]
+    why = pd.Series("", frame.index, dtype=object)
+    if op in PRODUCTS:
+        why[batch.notna() & ~((batch > 0) & (batch % 1 == 0))] = f"{op} whose batch is no positive whole number"
+    if op == "bmm":
+        why[batch.isna()] = "bmm without its batch"
+    names = ", ".join(shape)
+    why[(numbers % 1 != 0).any(axis=1)] = f"{op} whose {names} are not whole"
+    why[(numbers <= 0).any(axis=1)] = f"{op} whose {names} are not positive"
+    why[numbers.isna().any(axis=1)] = f"{op} without its {names}"
+    return why
+
+
+def product_of(row: Any, distances: Distances) -> Gemm:
+    """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
+    kind = row.dtype
+    said = float(getattr(row, "batch", 1.0))
+    batch = 1.0 if pd.isna(said) else said
+    notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
+    layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
+    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, blas_result(str(kind)), **layout)
+    a, b, c = distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
+    return replace(bare, a_distance=a, b_distance=b, out_distance=c)
+
+
+def attention_of(row: Any, **kernel: bool) -> Attention:
+    """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel.
+
+    A row that does not say whether it is ``causal`` is. Raises InputError where the numbers make no attention.
+    """
+    if row.seq_kv < row.seq_q:
+        raise InputError("fewer keys (seq_kv) than queries (seq_q); keys count the queries' own")
+    heads = int(row.heads), int(row.kv_heads), int(row.head_dim)
+    bare = Attention(
+        row.batch, *heads, row.seq_q, row.seq_kv, causal=_causal(row), dtype=row.dtype, kv=row.dtype, **kernel
+    )
+    touched = 2 * bare.q_bytes + bare.kv_bytes
+    return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
+
+
+def _causal(row: Any) -> bool:
+    return masks_later(getattr(row, "causal", 1.0)) is not False
+
+
+def masks_later(causal: object) -> bool | None:
+    """Return what a cell of the column ``causal`` says, None where it is empty; raises InputError where it is neither
+    1, 0, true nor false."""
+    if pd.isna(causal):  # pyright: ignore[reportGeneralTypeIssues]
+        return None
+    # As words: one wrong cell makes words of the whole column's numbers.
+    said = str(causal).strip().lower()
+    if said not in CAUSAL:
+        raise InputError(f"causal is {causal!r}; 1 masks later keys, 0 masks none")
+    return CAUSAL[said]
+
+
+def notes_of_masks(rows: pd.DataFrame) -> list[str]:
+    """Return how many prompts' attentions were taken as causal, since their rows do not say."""
+    prompts = rows[rows["op"] == "attn_prefill"]
+    unsaid = int(prompts["causal"].isna().sum()) if "causal" in prompts else len(prompts)
+    if not unsaid:
+        return []
+    return [f"attn_prefill without causal ({unsaid} of {len(prompts)} rows): taken as causal (1 masks later keys, 0 "
+            "masks none)"]  # fmt: skip
+
+
+def reduction_of(row: Any) -> Operator:
+    """Return the all-reduce of a row, by latency and bandwidth of the links."""
+    size = element_bytes(row.dtype) * row.rows * row.cols
+    return all_reduce_operator(ALL_REDUCE, size, int(row.tp), "kernel")
+
+
+def measured_network(row: Any) -> Network | None:
+    """Return the network that a row's group names, None where it names none that is known."""
+    group = getattr(row, "group", None)
+    return _network_called(group) if isinstance(group, str) else None
+
+
+@cache
+def _network_called(group: str) -> Network | None:
+    try:
+        return network_of(group)
+    except InputError:
+        return None
+
+
+def notes_of(row: Any) -> str:
+    """The notes of a row, "" where it has none."""
+    notes = getattr(row, "notes", "")
+    return notes if isinstance(notes, str) else ""

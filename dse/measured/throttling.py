@@ -1,0 +1,134 @@
+"""How a board's power limit slows what is measured: not at all in a short run, to its steady clock in a long one.
+
+The governor of a board follows a mean of its watts that forgets with the time constant G (GOVERNOR_US). From rest, P0,
+a kernel of P watts at the requested clock brings that mean to the limit after
+
+    tau = G ln((P - P0) / (P - limit)),
+
+later the less it exceeds the limit. From then on the kernel takes F times as long, what the limit costs a run without
+end, by :class:`dse.power.board.BoardPower`: time and power as one fixed point. So a reading that keeps the GPU busy for
+T us takes 1 + (F - 1) max(0, 1 - tau / T) of its time at the requested clock. What belongs to the way of measuring is T
+alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Harness`).
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.base.compilation import quick_filter_jit
+from dse.hardware.gpu import Gpu
+from dse.power.activity import activity
+from dse.power.board import BoardPower
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.power.sequence import in_sequence
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+
+GOVERNOR_US = 20e3
+"""Time constant of the mean that a board's governor holds to the limit [us]. Read off fitted families of
+aiconfigurator's products on A100, H100 and H200 (10 ms: 0.2 points worse, 40 ms: 0.1)."""
+
+EXCESS = 1e-3
+"""Watts above the limit as a share of it, at least: where there are fewer, the limit costs nothing [1]."""
+
+BLOCK = 256
+"""Rows of one call: one compiled program whatever the table."""
+
+LONGEST = 32
+"""Kernels of a pass are filled up to a multiple of this, for few compiled programs."""
+
+HELD = "power_limit"
+"""Part of a measured time that the board's power limit adds, beside the causes of a kernel at the asked clock."""
+
+
+def slowdowns(
+    model: TimingModel, kernels: Kernel, gpus: Gpu, launches: np.ndarray, run_us: np.ndarray, drawn: np.ndarray
+) -> np.ndarray:
+    """Return how many times as long as at the requested clock each row's kernel takes; all of shape (rows,).
+
+    ``launches``: back-to-back launches of a reading, inf where it runs until the board has settled; ``run_us``: how
+    long they take together at least [us]; ``drawn``: mean watts of a reading over those of its own kernel [1].
+    """
+    count, found = len(launches), []
+    for start in range(0, count, BLOCK):
+        part = jax.tree.map(lambda x, s=start: _filled(x[s : s + BLOCK]), (kernels, gpus, launches, run_us, drawn))
+        found.append(np.asarray(_slowdowns(model.anonymous(), _board(), *part)))
+    return np.concatenate(found)[:count] if found else np.ones(0)
+
+
+def pass_slowdowns(
+    model: TimingModel, kernels: Kernel, gpus: Gpu, passes: Sequence[tuple[np.ndarray, np.ndarray]]
+) -> np.ndarray:
+    """Return how many times as long as at the requested clock each pass through a network takes, (passes,).
+
+    A pass: places of its kernels among ``kernels`` (operators,), and repeats of each; all run on one GPU. The limit
+    holds for the mean of its kernels, which all slow down together (:mod:`dse.power.sequence`); a pass repeats until
+    the board has settled.
+    """
+    widest = max((len(places) for places, _ in passes), default=0)
+    shape = (len(passes), -(-max(widest, 1) // LONGEST) * LONGEST)
+    at, repeats = np.zeros(shape, int), np.zeros(shape, np.float32)
+    for row, (places, times) in enumerate(passes):
+        at[row, : len(places)], repeats[row, : len(places)] = places, times
+    gpu = jax.tree.map(lambda x: np.float32(np.asarray(x)[0]), gpus)
+    found = []
+    for start in range(0, len(passes), BLOCK):
+        some = _filled(at[start : start + BLOCK]).astype(int)
+        mine = jax.tree.map(lambda x, some=some: np.asarray(x)[some], kernels)
+        times = jnp.asarray(_filled(repeats[start : start + BLOCK]))
+        found.append(np.asarray(_pass_slowdowns(model.anonymous(), _board(), mine, gpu, times)))
+    return np.concatenate(found)[: len(passes)] if found else np.ones(0)
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    """``values`` with as many rows as a block, the last repeated."""
+    values = np.asarray(values, np.float32)
+    return np.pad(values, ((0, BLOCK - len(values)), *((0, 0),) * (values.ndim - 1)), mode="edge")
+
+
+@cache
+def _board() -> BoardPower:
+    return BoardPower.from_table()
+
+
+@quick_filter_jit
+def _slowdowns(
+    model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array, drawn: Array
+) -> Array:
+    def of(kernel: Kernel, gpu: Gpu, launches: Array, run_us: Array, drawn: Array) -> Array:
+        timing, limit = model(kernel, gpu), board.limit(gpu) / drawn
+        settled = board.sustained(kernel, timing, gpu, limit).timing
+        busy = jnp.maximum(launches * timing.microseconds, run_us)
+        reached = _reached_us(board, kernel, timing, gpu, drawn)
+        shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
+        slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
+        return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
+
+    return jax.vmap(of)(kernels, gpus, launches, run_us, drawn)
+
+
+def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu, drawn: Array) -> Array:
+    """When the mean of the watts reaches the limit, from rest [us]."""
+    watts, limit = drawn * board.uncapped(activity(kernel, timing, gpu), gpu).watts, board.limit(gpu)
+    excess = jnp.maximum(watts - limit, EXCESS * limit)
+    rest = board.idle(timing.clock_ghz, gpu).watts
+    return GOVERNOR_US * jnp.log(jnp.maximum((watts - rest) / excess, 1.0))
+
+
+@quick_filter_jit
+def _pass_slowdowns(model: TimingModel, board: BoardPower, kernels: Kernel, gpu: Gpu, repeats: Array) -> Array:
+    def of(kernel: Kernel) -> tuple[Timing, Power]:
+        timing = model(kernel, gpu)
+        return timing, board.uncapped(activity(kernel, timing, gpu), gpu)
+
+    timing, power = jax.vmap(jax.vmap(of))(kernels)
+    settled = in_sequence(PowerChoice(board), timing, power, repeats, gpu).nanoseconds
+    asked = jnp.sum(repeats * timing.nanoseconds, axis=-1)
+    slower = settled / jnp.maximum(asked, 1.0)
+    runs = jnp.all((timing.feasible > 0) | (repeats == 0), axis=-1)
+    return jnp.where(runs, jnp.maximum(slower, 1.0), 1.0)

@@ -1,0 +1,265 @@
+"""Measured rows beside the kernels that could have run: built, timed and chosen in blocks, so memory is bounded."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.base.compilation import quick_filter_jit
+from dse.base.errors import InputError
+from dse.base.skipped_rows import Skipped
+from dse.base.units import GIGA
+from dse.hardware.gpu import Gpu
+from dse.hardware.own_gpus import preset_of
+from dse.hardware.presets import GpuSheet
+from dse.measured.layer_rows import link_us
+from dse.measured.profiled_layer import OWN, Reading, reading
+from dse.measured.protocol import Harness, as_measured, harness_of
+from dse.measured.protocol_overheads import overhead_of
+from dse.measured.quantisation_passes import quantises
+from dse.measured.rooflines import sheet_times
+from dse.measured.row_operator import family, operator
+from dse.measured.row_shape import ALL_REDUCE, reduction_of
+from dse.measured.row_vector import VECTOR
+from dse.measured.throttling import slowdowns
+from dse.timing.discrepancy import factors
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel
+from dse.workload.operator import fastest
+from dse.workload.target import Target
+
+ROWS = 256
+"""Rows whose candidate kernels are built at a time."""
+
+CANDIDATES = 8192
+"""Kernels that one call of the program times."""
+
+SEEN = 0.02
+"""Share of a kernel's time that shows in any case, so that a fit has a slope everywhere."""
+
+NEVER_US = 1e12
+"""Time of a kernel that cannot run [us]: finite, longer than any run, and chosen only where nothing can."""
+
+
+def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
+    """Return which rows have a kernel that runs. Half of NEVER_US tells, since 32 bits round it below itself."""
+    return np.asarray(predicted_us) < NEVER_US / 2
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
+
+    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches``, ``run_us`` and
+    ``drawn`` of its readings (:func:`dse.measured.throttling.slowdowns`), and the data sheet's ``compute_us`` and
+    ``memory_us`` [us]; ``gpus`` (rows,) are as they were measured (:func:`dse.measured.protocol.as_measured`).
+    """
+
+    table: pd.DataFrame
+    gpus: Gpu
+    kernels: Kernel
+    row: np.ndarray
+    labels: tuple[str, ...]
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where each row's candidates begin."""
+        return np.flatnonzero(np.r_[True, self.row[1:] != self.row[:-1]])
+
+    def keep(self, rows: np.ndarray) -> "TimedRows":
+        """Return the rows of a mask (rows,)."""
+        mine = rows[self.row]
+        gpus = jax.tree.map(lambda x: x[rows], self.gpus)
+        kernels = jax.tree.map(lambda x: x[mine], self.kernels)
+        labels = tuple(label for label, kept in zip(self.labels, mine, strict=True) if kept)
+        numbers = np.cumsum(rows) - 1
+        return TimedRows(self.table[rows].reset_index(drop=True), gpus, kernels, numbers[self.row[mine]], labels)
+
+    def take(self, places: np.ndarray, model: TimingModel) -> "Chosen":
+        """Return the candidates at ``places`` (rows, n), the first of each row the one that ``model`` finds fastest."""
+        first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
+        readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn"))
+        slower = slowdowns(model, first, self.gpus, *readings)
+        kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
+        return Chosen(self.table, self.gpus, kernels, places, slower, _off(model, first))
+
+    def shortlist(self, model: TimingModel, count: int) -> "Chosen":
+        """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
+        time = candidate_us(model, self)
+        ends = np.r_[self.starts[1:], len(self.row)]
+        count = min(count, int((ends - self.starts).max()))
+        places = np.empty((len(self.table), count), int)
+        for i, (start, end) in enumerate(zip(self.starts, ends, strict=True)):
+            order = np.argsort(time[start:end], kind="stable")[:count] + start
+            places[i] = np.resize(order, count)
+        return self.take(places, model)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Rows with equally many candidates each: ``kernels`` (rows, n), which stand at ``places`` (rows, n) of the set.
+
+    ``slower`` (rows,): how many times as long the first of each takes in the board's power limit
+    (:func:`dse.measured.throttling.slowdowns`). ``off`` (rows,): how many times as long as the equations say, by the
+    model's discrepancy.
+    """
+
+    table: pd.DataFrame
+    gpus: Gpu
+    kernels: Kernel
+    places: np.ndarray
+    slower: np.ndarray
+    off: np.ndarray
+
+
+def _off(model: TimingModel, kernels: Kernel) -> np.ndarray:
+    """Return the factor (rows,) of a model's discrepancy, which all candidates of a row share."""
+    discrepancy = getattr(model, "discrepancy", None)
+    if discrepancy is None:
+        return np.ones(len(kernels.ctas))
+    return np.asarray(factors(discrepancy, kernels))
+
+
+def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
+    """Return the time of every candidate without the harness's overhead [us]."""
+    found = []
+    for start in range(0, len(rows.row), CANDIDATES):
+        row = rows.row[start : start + CANDIDATES]
+        fill = CANDIDATES - len(row)
+        part = jax.tree.map(lambda x, s=start, f=fill: np.pad(x[s : s + CANDIDATES], (0, f), mode="edge"), rows.kernels)
+        at = np.pad(row, (0, fill), mode="edge")
+        gpus = jax.tree.map(lambda x, at=at: np.asarray(x)[at], rows.gpus)
+        found.append(np.asarray(_times(model.anonymous(), part, gpus))[: len(row)])
+    return np.concatenate(found)
+
+
+@quick_filter_jit
+def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
+    return jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, gpus)
+
+
+def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
+    """Return the timing of one kernel a row, fields of shape (rows,)."""
+    return _timings(model.anonymous(), kernels, gpus)
+
+
+@quick_filter_jit
+def _timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
+    return jax.vmap(model)(kernels, gpus)
+
+
+def us_of(timing: Timing) -> jax.Array:
+    """Return the time of a launch [us], NEVER_US where it cannot run."""
+    return jnp.where(timing.feasible > 0, timing.microseconds, NEVER_US)
+
+
+def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
+    """Return the predicted time of each row [us], with its overhead and in the board's power limit, and the kernel
+    that is fastest, (rows, 1)."""
+    time = candidate_us(model, rows)
+    places = fastest(time, rows.starts)
+    chosen = rows.take(places[:, None], model)
+    overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
+    return harnessed(time[places] * chosen.slower, overhead, shadow), chosen
+
+
+def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
+    """Return what a harness sees of kernels' times [us]: its overhead, and what of them outlasts its shadow.
+
+    Arrays of one shape, NumPy's or JAX's, as are the times.
+    """
+    return overhead + time.__array_namespace__().maximum(time - shadow, SEEN * time)
+
+
+def blocks(
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
+) -> Iterator[TimedRows]:  # fmt: skip
+    """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
+
+    ``harness``: None takes each row's by its source.
+    """
+    records: Records = {}
+    for start in range(0, len(frame), ROWS):
+        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped, records)
+        if block is not None:
+            yield block
+
+
+def joined(parts: list[TimedRows]) -> TimedRows:
+    """Return several blocks as one."""
+    before = np.cumsum([0, *(len(p.table) for p in parts[:-1])])
+    return TimedRows(
+        pd.concat([p.table for p in parts], ignore_index=True),
+        jax.tree.map(lambda *x: np.concatenate(x), *(p.gpus for p in parts)),
+        jax.tree.map(lambda *x: np.concatenate(x), *(p.kernels for p in parts)),
+        np.concatenate([p.row + n for p, n in zip(parts, before, strict=True)]),
+        tuple(label for p in parts for label in p.labels),
+    )
+
+
+Records = dict[tuple[str, str, str], Any]
+"""(device, source, clock of a way of measuring) -> the GPU as it was measured, in plain numbers."""
+
+
+def _block(
+    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
+    records: Records,
+) -> TimedRows | None:  # fmt: skip
+    kept, columns, gpus, groups = [], [], [], []
+    hosts = {device: preset_of(sheets[device]) for device in frame["device"].astype(str).unique()}
+    for i, row in enumerate(frame.itertuples()):
+        sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
+        candidates, before, reason = _candidates(row, sheet, way)
+        if reason:
+            skipped[reason] += 1
+            continue
+        kernel = candidates[0].kernel
+        arithmetic, memory = sheet_times(kernel, sheet)
+        memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
+        kept.append(i)
+        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way, hosts[str(row.device)]),
+                        way.back_to_back(row), *before, arithmetic, memory))  # fmt: skip
+        source = str(getattr(row, "source", ""))
+        key = (str(row.device), source, way.clock)
+        if key not in records:
+            records[key] = jax.tree.map(float, as_measured(sheet.record(), sheet.name, source, way))
+        gpus.append(records[key])
+        groups.append(candidates)
+    if not kept:
+        return None
+    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "drawn",
+             "compute_us", "memory_us"]  # fmt: skip
+    table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
+    kernels = Kernel.stack([c.kernel for group in groups for c in group])
+    return TimedRows(
+        table,
+        jax.tree.map(lambda *x: np.asarray(x, np.float32), *gpus),
+        jax.tree.map(lambda x: x.astype(np.float32), kernels),
+        np.repeat(np.arange(len(groups)), [len(g) for g in groups]),
+        tuple(c.label for group in groups for c in group),
+    )
+
+
+def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, Reading, str]:
+    """The kernels of a row and what goes before its reading, or why it has none on this GPU."""
+    numbers = sheet.numbers()
+    tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
+    if tensor_type and row.dtype not in sheet.tensor_types():
+        return (), OWN, f"{sheet.title} has no tensor cores for {row.dtype}"
+    try:
+        before = reading(row, harness, numbers)
+        before = before._replace(busy_us=max(harness.busy_us(row), before.busy_us))
+        on = Target.of([numbers], harness.library)
+        found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
+    except InputError as error:
+        return (), OWN, f"{row.op}: {error}"
+    kernel = found.candidates[0].kernel
+    assert isinstance(kernel, Kernel)
+    read = kernel.read_share * (kernel.cold_bytes + kernel.warm_bytes)
+    if read + kernel.write_bytes > numbers["dram_gb"] * GIGA:
+        return (), OWN, f"{row.op}: operands of more than {numbers['dram_gb']:g} GB, the memory of {sheet.title}"
+    return found.candidates, before, ""

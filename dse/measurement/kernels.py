@@ -1,0 +1,103 @@
+"""The operators that are measured as JAX functions: what they are called with, and which operands are weights."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from dse.measurement.grid import Task
+
+DTYPES: dict[str, Any] = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "fp32": jnp.float32}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An operator at a shape. ``call``: operands -> its result or results; ``shapes`` and ``dtype`` of the operands;
+    ``weights``: which of them are a layer's weights; ``op``: its name in the table; ``implementation``: whose kernels
+    run."""
+
+    call: Callable[..., Any]
+    shapes: tuple[tuple[int, ...], ...]
+    dtype: Any
+    weights: tuple[bool, ...]
+    op: str
+    implementation: str
+
+    def operand_bytes(self) -> list[int]:
+        """Return the size of each operand [B]."""
+        size = jnp.dtype(self.dtype).itemsize
+        return [size * _count(shape) for shape in self.shapes]
+
+    def out_bytes(self) -> int:
+        """Return the size of the result [B]."""
+        out = jax.eval_shape(self.call, *(jax.ShapeDtypeStruct(shape, self.dtype) for shape in self.shapes))
+        return sum(_count(array.shape) * array.dtype.itemsize for array in jax.tree.leaves(out))
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    product = 1
+    for side in shape:
+        product *= side
+    return product
+
+
+def measured(task: Task, attention: str = "xla") -> Measured:
+    """Return the function of a task; ``attention``: cudnn or xla."""
+    dtype, shape = DTYPES[task.dtype], task.shape
+    if task.op == "gemm":
+        sides = (shape["m"], shape["k"]), (shape["k"], shape["n"])
+        return Measured(jnp.dot, sides, dtype, (False, True), "gemm", "xla: cuBLAS or Triton, by autotuning")
+    if task.kind == "attention":
+        return _attention(task, dtype, attention)
+    sides, call = (shape["rows"], shape["cols"]), VECTOR[task.op]
+    inputs = 2 if task.op in TWO else 1
+    return Measured(call, (sides,) * inputs, dtype, (False,) * inputs, task.op, "xla fusion")
+
+
+def _attention(task: Task, dtype: Any, implementation: str) -> Measured:
+    """Attention on (batch, tokens, heads, size); what XLA makes of it is several kernels, so it has its own name."""
+    s = task.shape
+    query = s["batch"], s["seq_q"], s["heads"], s["head_dim"]
+    keys = s["batch"], s["seq_kv"], s["kv_heads"], s["head_dim"]
+    causal = s["seq_q"] > 1  # the one token of a decode sees every key
+
+    def call(q: Array, k: Array, v: Array) -> Array:
+        how: Any = implementation
+        return jax.nn.dot_product_attention(q, k, v, is_causal=causal, implementation=how)
+
+    op = task.op if implementation == "cudnn" else f"{task.op}_xla"
+    return Measured(call, (query, keys, keys), dtype, (False,) * 3, op, implementation)
+
+
+def _rmsnorm(x: Array) -> Array:
+    wide = x.astype(jnp.float32)
+    return (wide * jax.lax.rsqrt(jnp.mean(wide * wide, -1, keepdims=True) + 1e-6)).astype(x.dtype)
+
+
+def _layernorm(x: Array) -> Array:
+    wide = x.astype(jnp.float32)
+    centred = wide - wide.mean(-1, keepdims=True)
+    return (centred * jax.lax.rsqrt(jnp.mean(centred * centred, -1, keepdims=True) + 1e-6)).astype(x.dtype)
+
+
+VECTOR: dict[str, Callable[..., Any]] = {
+    "add": jnp.add,
+    "mul": jnp.multiply,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "silu_and_mul": lambda gate, up: jax.nn.silu(gate) * up,
+    "rmsnorm": _rmsnorm,
+    "add_rmsnorm": lambda x, y: _with_sum(x + y),
+    "layernorm": _layernorm,
+    "softmax": lambda x: jax.nn.softmax(x.astype(jnp.float32), axis=-1).astype(x.dtype),
+    "copy": jnp.negative,  # a copy would be no kernel: XLA hands the operand on
+}
+
+TWO = ("add", "mul", "silu_and_mul", "add_rmsnorm")
+
+
+def _with_sum(total: Array) -> tuple[Array, Array]:
+    """The sum and its norm, both written."""
+    return total, _rmsnorm(total)

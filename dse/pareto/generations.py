@@ -1,0 +1,110 @@
+"""The vectorised search as a study: a trial is a few generations of Pareto local search.
+
+Optuna manages a thousand trials a second, the model seventy times as many designs.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from dse.pareto import optuna_storage as optuna_side
+from dse.pareto.batch import EvaluatedDesigns
+from dse.pareto.fronts import thin_to
+from dse.pareto.optuna_storage import GenerationSampler
+from dse.pareto.packing import packed, unpacked
+from dse.pareto.study import Batch, SpaceStudy
+from dse.space.space import Space
+
+LOCAL = "local"
+"""The sampler that asks for whole generations: Pareto local search."""
+
+GENERATION = 512
+"""Designs a generation at most: one block of the model."""
+
+GENERATIONS = 8
+"""Generations a trial at most: a trial is written to the disk, which takes as long as the model for a generation."""
+
+LEAST_GENERATIONS = 48
+"""Generations a search has at least, and trials: the evaluations are divided so."""
+
+FRONT_TRIALS = 500
+"""Members of the front that a generation study shows as trials of their own."""
+
+
+def generation_sizes(evaluations: int) -> tuple[int, int]:
+    """Return designs a generation and generations a trial of a search of so many evaluations."""
+    batch = int(np.clip(evaluations // LEAST_GENERATIONS, 16, GENERATION))
+    return batch, int(np.clip(evaluations // (LEAST_GENERATIONS * batch), 1, GENERATIONS))
+
+
+class GenerationStudy(SpaceStudy):
+    """Pareto local search: a trial is ``generations`` generations of ``batch`` designs, its value the hypervolume.
+
+    The trial keeps which designs were evaluated and what entered the front. The front itself, thinned, is published
+    as a study of ordinary trials beside it when the search ends, for dashboards.
+    """
+
+    def __init__(self, space: Space, storage: Any, seed: int, batch: int, generations: int) -> None:
+        super().__init__(space, storage, LOCAL, seed, batch)
+        self.generations = generations
+        self.study.sampler = self._sampler = GenerationSampler(self.known.local, seed)
+        self._trial: Any = None
+        self._done: list[dict[str, str]] = []
+
+    def _open(self) -> Any:
+        return optuna_side.generation_study(f"{self.name}, generations", self.storage)
+
+    def _settle(self) -> None:
+        for trial in optuna_side.running_trials(self.study):
+            optuna_side.fail(self.study, trial)
+
+    def _take(self, trials: list[Any]) -> None:
+        for trial in filter(optuna_side.is_complete, trials):
+            for generation in trial.user_attrs.get("generations", []):
+                index, entrants, table = unpacked(generation, len(self.space.objectives) + 1)
+                self.known.add(index, entrants, table[:, :-1], table[:, -1])
+
+    def ask(self, most: int) -> Batch | None:
+        """Return the next generation, of at most ``most`` designs; None when every design has been evaluated."""
+        if self._trial is None:
+            self._fold()
+            self._trial = self.study.ask()
+        index = self._sampler.draw(min(self.batch, most))
+        return Batch(index, [self._trial]) if len(index) else None
+
+    def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
+        """Finish a generation."""
+        had = ~evaluated.blank
+        entrants, costs, missed = evaluated.index[had], evaluated.costs[had], evaluated.violation[had]
+        entered = self.known.add(evaluated.index, entrants, costs, missed)
+        table = np.column_stack([costs, missed])[entered]
+        self._done.append(packed(evaluated.index, entrants[entered], table))
+        if len(self._done) == self.generations:
+            self.finish()
+
+    def finish(self) -> None:
+        """Write the trial in hand with the generations that it has."""
+        if self._trial is None:
+            return
+        self._folded.add(self._trial.number)
+        if self._done:
+            self._trial.set_user_attr("generations", self._done)
+            self.study.tell(self._trial, self.known.hypervolume)
+        else:
+            optuna_side.fail(self.study, self._trial)
+        self._trial, self._done = None, []
+
+    def publish(self) -> None:
+        """Show the front, thinned, as a study of ordinary trials."""
+        if not self.known.feasible:
+            return
+        shown = optuna_side.design_study(self.name, self.storage, self.space)
+        local = self.known.local
+        there = {trial.user_attrs.get("design") for trial in shown.get_trials(deepcopy=False)}
+        kept = [int(k) for k in thin_to(local.costs, FRONT_TRIALS) if int(local.index[k]) not in there]
+        digits = local.grid.digits(local.index[kept])
+        rows = [
+            (row, (self.signs * local.costs[k]).tolist(), int(local.index[k]))
+            for k, row in zip(kept, digits, strict=True)
+        ]
+        optuna_side.add_designs(shown, self.axes, rows)

@@ -1,0 +1,356 @@
+"""The search: the best designs of a space too large to sweep, to the tables and the record that a sweep writes."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from dse.base.brief import block, with_table
+from dse.base.errors import InputError, expect, shown
+from dse.base.pareto_filter import REFERENCE
+from dse.grid.record import write_record
+from dse.grid.result import SweepResult
+from dse.grid.store import (
+    TableWriter,
+    alone_in,
+    discard_record,
+    provenance,
+    refuse_other_kind,
+    results_in,
+    write_json,
+    write_table,
+    writing,
+)
+from dse.pareto.batch import BatchModel, EvaluatedDesigns
+from dse.pareto.fronts import knees
+from dse.pareto.gradient import Refinement
+from dse.pareto.gradient import refine as refine_front
+from dse.pareto.samplers import LOCAL, Searching, check_sampler, make_study
+from dse.space.designs import SAMPLE
+from dse.space.space import Space, space_of
+
+CHUNK = 512
+"""Designs the model takes at once: a generation."""
+
+ROWS = 32768
+"""Designs in a row group of the table."""
+
+GO_ON = "give the same command, which goes on"
+
+SHARE, LEAST, MOST = 0.01, 2_000, 200_000
+"""Evaluations where neither they nor the time are given: a share of the designs, within these."""
+
+
+def default_evaluations(space: Space) -> int:
+    """Return the designs that a search evaluates where neither their number nor the time is given."""
+    return int(np.clip(SHARE * space.size, LEAST, MOST))
+
+
+HYPERVOLUME_OF = f"box of the first batch's front, reference {REFERENCE:g}: compares batches of a search, not searches"
+"""What a search's hypervolume is measured in."""
+
+Progress = Callable[[int, int, float], None]
+"""Called with the evaluations done, the designs on the front and the hypervolume; first with zeros, when XLA begins to
+compile."""
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
+
+    ``result``: as a sweep's, over the designs that were evaluated (``n`` different ones of the space's ``size``).
+    ``evaluations``: designs evaluated, repeats counted, those of earlier runs from the storage too (``restored``).
+    ``history``: evaluations, seconds of this run, members of the front and hypervolume after each batch. ``knees``:
+    positions on the front. ``refinement``: what descent between the grid's values found, where it was asked for; its
+    designs then stand on the front. Rates leave compilation and refinement out. ``evaluations`` of designs that the
+    storage named without results were repeated for the table (``repeated``).
+    """
+
+    result: SweepResult
+    sampler: str
+    seed: int
+    storage: str | None
+    evaluations: int
+    restored: int
+    repeated: int
+    seconds: float
+    hypervolume: float
+    knees: np.ndarray
+    history: list[tuple[int, float, int, float]] = field(repr=False)
+    refinement: Refinement | None = None
+
+    def __repr__(self) -> str:
+        of = f"of {self.result.space.size:,} designs, {self.seconds:.3g} s, hypervolume {self.hypervolume:.4g}"
+        found = repr(self.result).replace("\n", "\n  ")
+        return block(self, f"sampler {self.sampler}, seed {self.seed}: {self.evaluations:,} evaluations {of}", found)
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.result.shown)
+
+    @property
+    def rate(self) -> float:
+        """Evaluations a second of this run, the sampler's work included."""
+        return (self.evaluations - self.restored) / self.seconds if self.seconds > 0 else 0.0
+
+    def record(self) -> dict[str, Any]:
+        """Return what identifies the search and what it found: the same for the same search."""
+        return {
+            "sampler": self.sampler,
+            "seed": self.seed,
+            "size": self.result.space.size,
+            "evaluations": self.evaluations,
+            "hypervolume": self.hypervolume,
+            "knees": self.knees.tolist(),
+        } | ({"refinement": self.refinement.record()} if self.refinement else {})
+
+    def summary(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse search --json``."""
+        timing = {"restored": self.restored, "repeated": self.repeated}
+        timing |= {"seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
+        told = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage}
+        return self.result.summary() | {"search": self.record() | told | timing}
+
+
+def search(
+    space: Space | str | Path,
+    out: str | Path | None = None,
+    *,
+    sampler: str = LOCAL,
+    evaluations: int | None = None,
+    seconds: float | None = None,
+    storage: str | None = None,
+    seed: int = 0,
+    refine: bool = False,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Search a space (or the space file at a path) for its Pareto set and return what was found.
+
+    ``out``: a folder for ``points.parquet`` (what was evaluated), ``pareto.parquet`` and ``run.json``. ``sampler``: one
+    of :data:`dse.pareto.samplers.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
+    run, whichever is first, or when no design is left. ``storage``: ``journal:PATH``, ``grpc://host:port`` or an SQL
+    URL; by default a journal in ``out``, without it memory. The same search on a storage that holds it goes on.
+    ``refine``: descend from the front between the grid's values (:mod:`dse.pareto.gradient`) when the search ends.
+    Raises InputError.
+    """
+    check_sampler(sampler)
+    evaluations, seconds = _budget(evaluations, seconds)
+    seed = _whole("seed", seed, 0)
+    space = space_of(space)
+    expect("storage", storage, str | None, "give journal:PATH, grpc://host:port or an SQL URL")
+    expect("refine", refine, bool, "give True or False")
+    expect("progress", progress, Callable | None, "give a function that takes evaluations, members and hypervolume")
+    if evaluations is None and seconds is None:
+        evaluations = default_evaluations(space)
+    with _into(out, space.name) as folder:
+        url = f"journal:{folder / 'search.journal'}" if storage is None and folder else storage
+        study = make_study(space, url, sampler, seed, evaluations or MOST)
+        if folder is not None:
+            discard_record(folder)
+        run = _Search(space, study, folder, progress or (lambda count, members, volume: None), evaluations)
+        try:
+            run.run(evaluations, seconds)
+            found = run.found(sampler, seed, url, refine)
+        except BaseException:
+            run.points.abandon()
+            raise
+        finally:
+            study.finish()
+            study.close()
+        study.publish()
+        if folder is not None:
+            _write(found, folder)
+        return found
+
+
+@contextmanager
+def _into(out: str | Path | None, name: str) -> Iterator[Path | None]:
+    """Have a folder alone, for a space of this name, and tell what keeps files from it; raises InputError."""
+    if out is None:
+        yield None
+        return
+    with results_in(out) as folder, alone_in(folder), writing(folder, GO_ON):
+        refuse_other_kind(folder, search=True, name=name)
+        yield folder
+
+
+def _budget(evaluations: int | None, seconds: float | None) -> tuple[int | None, float | None]:
+    if seconds is not None and (isinstance(seconds, bool) or not (isinstance(seconds, Real) and 0 < seconds < 1e9)):
+        raise InputError(f"--seconds {shown(seconds)} is not accepted; give a number above 0")
+    return None if evaluations is None else _whole("evaluations", evaluations, 1), seconds
+
+
+def _whole(option: str, value: Any, least: int) -> int:
+    """Return the value of an option as a whole number; raises InputError where it is none, or below ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"--{option} {shown(value)} is not accepted; give a whole number of at least {least}")
+    return int(value)
+
+
+def _write(found: SearchResult, folder: Path) -> None:
+    write_record(found.result, folder)
+    document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    timing = document.pop("timing") | {"restored": found.restored, "repeated": found.repeated, "history": found.history}
+    write_json(folder / "run.json", document | {"search": found.record(), "timing": timing})
+
+
+class _Points:
+    """The table of what was evaluated, each design once, in the order of evaluation."""
+
+    def __init__(self, model: BatchModel, folder: Path | None) -> None:
+        self._model = model
+        self._writer = TableWriter(folder / "points.parquet", provenance(model.space)) if folder else None
+        self._waiting: list[pa.Table] = []
+        self.tables: list[pa.Table] = []
+        self.reasons: Counter[str] = Counter()
+        self.count = 0
+        self._seen: set[int] = set()
+
+    def add(self, evaluated: EvaluatedDesigns) -> None:
+        """Append the designs that are not in the table yet."""
+        new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._known(number)]
+        table = self._model.table(evaluated).take(pa.array(new, pa.int64()))  # of none too: a batch may repeat
+        self.count += len(new)
+        self.reasons.update(Counter(text for text in table["reason"].to_pylist() if text))
+        self._waiting.append(table)
+        while sum(map(len, self._waiting)) >= ROWS:
+            self._flush()
+
+    def _known(self, number: int) -> bool:
+        known = number in self._seen
+        self._seen.add(number)
+        return known
+
+    def _flush(self) -> None:
+        table = pa.concat_tables(self._waiting)
+        self._waiting = [table.slice(ROWS)]
+        group = table.slice(0, ROWS).unify_dictionaries().combine_chunks()
+        if self._writer is None:
+            self.tables.append(group)
+        else:
+            self._writer.write(group)
+
+    def finish(self) -> None:
+        """Write what is left and give the file its name."""
+        self._flush()
+        if self._writer is not None:
+            self._writer.finish()
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        if self._writer is not None:
+            self._writer.abandon()
+
+
+class _Search:
+    def __init__(
+        self, space: Space, study: Searching, folder: Path | None, progress: Progress, evaluations: int | None
+    ) -> None:
+        self.space, self.study, self.folder, self.progress = space, study, folder, progress
+        self.model = BatchModel(space, CHUNK, evaluations)
+        self.points = _Points(self.model, folder)
+        self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
+        self.history: list[tuple[int, float, int, float]] = []
+        self.restored = study.known.count
+        self.repeated = 0
+        self.took = 0.0
+        self._own: set[int] = set()
+
+    def run(self, evaluations: int | None, seconds: float | None) -> None:
+        """Ask, evaluate and tell until the evaluations or the seconds are used up or nothing is left to ask."""
+        start = time.perf_counter()
+        self.model.trace()
+        self.progress(0, 0, 0.0)
+        self.model.compile()
+        self.seconds["compile"] = time.perf_counter() - start
+        self._restore()
+        start = time.perf_counter()
+        known = self.study.known
+        while (evaluations is None or known.count < evaluations) and (seconds is None or self.took < seconds):
+            batch = self.study.ask(CHUNK if evaluations is None else evaluations - known.count)
+            if batch is None:
+                break
+            evaluated = self._evaluate(batch.index)
+            self.study.tell(batch, evaluated)
+            self.points.add(evaluated)
+            self.took = time.perf_counter() - start
+            self.history.append((known.count, round(self.took, 3), len(known.local.index), known.hypervolume))
+            self.progress(known.count, len(known.local.index) if known.feasible else 0, known.hypervolume)
+
+    def _evaluate(self, index: np.ndarray) -> EvaluatedDesigns:
+        start = time.perf_counter()
+        evaluated = self.model(index)
+        self.seconds["evaluate"] += time.perf_counter() - start
+        return evaluated
+
+    def _restore(self) -> None:
+        """Evaluate what the storage names again: its results were not kept, and the model is fast."""
+        for index in self.study.known.designs:
+            self.points.add(self.model(index))
+            self.repeated += len(index)
+
+    def found(self, sampler: str, seed: int, storage: str | None, refining: bool) -> SearchResult:
+        """Return the result, its tables written."""
+        start = time.perf_counter()
+        table, refinement = self._front(refining)
+        front = table.to_pandas()
+        self.points.finish()
+        costs = np.stack([o.sign * front[o.name].to_numpy(float) for o in self.space.objectives], axis=1)
+        known = self.study.known
+        hypervolume = known.measured()
+        if self.history:
+            self.history[-1] = (*self.history[-1][:3], hypervolume)
+        self.seconds["write"] = time.perf_counter() - start
+        return SearchResult(
+            self._result(front), sampler, seed, storage, known.count, self.restored, self.repeated, self.took,
+            hypervolume, knees(costs), self.history, refinement,
+        )  # fmt: skip
+
+    def _front(self, refining: bool) -> tuple[pa.Table, Refinement | None]:
+        """The front in grid order, evaluated again, then what is off the grid; written where there is a folder."""
+        known = self.study.known
+        index = np.sort(known.local.index) if known.feasible else np.empty(0, np.int64)
+        table = self.model.table(self.model(index) if len(index) else self.model.baseline())
+        table = table if len(index) else table.slice(0, 0)
+        refinement = refine_front(self.space, self.space.at(index), self.model) if refining else None
+        table = refinement.table if refinement else table
+        if self.folder is not None:
+            write_table(self.folder / "pareto.parquet", table, provenance(self.space))
+        return table, refinement
+
+    def _result(self, front: pd.DataFrame) -> SweepResult:
+        return SweepResult(
+            space=self.space,
+            baseline=self.model.table(self.model.baseline()).to_pandas(),
+            front=front,
+            axis_effects=self._axis_effects(front),
+            sample=front.iloc[:: max(1, len(front) // SAMPLE)],
+            n=self.points.count,
+            n_feasible=self.points.count - sum(self.points.reasons.values()),
+            infeasible=dict(sorted(self.points.reasons.items(), key=lambda item: (-item[1], item[0]))),
+            seconds=self.seconds,
+            folder=self.folder,
+            table=None if self.folder else pa.concat_tables(self.points.tables),
+        )
+
+    def _axis_effects(self, front: pd.DataFrame) -> pd.DataFrame:
+        """The best of each objective on the front at each value of each axis; a search has no medians of the grid."""
+        rows = []
+        for axis in self.space.axes:
+            grouped = front.groupby(axis.name, observed=True)
+            best = {
+                o.name: grouped[o.name].min() if o.sign > 0 else grouped[o.name].max() for o in self.space.objectives
+            }
+            for number, value in zip(axis.numbers, axis.values, strict=True):
+                row = (axis.name, number, value, axis.unit)
+                rows += [(*row, name, None, figures.get(value), None) for name, figures in best.items()]
+        columns = ["axis", "number", "value", "unit", "objective", "median", "best", "at_baseline"]
+        return pd.DataFrame(rows, columns=columns).astype({"median": float, "best": float, "at_baseline": float})

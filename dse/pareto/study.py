@@ -1,0 +1,85 @@
+"""What every study of a search shares: its marks, the workers at it, and the fold over its finished trials.
+
+A study knows only what the storage's finished trials say, and takes its random state from the seed and the number of
+finished trials, so that a search that was killed goes on as if it had not been.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dse.base.errors import InputError
+from dse.pareto.optuna_storage import Parameter, ended_trials
+from dse.pareto.search_state import Known
+from dse.pareto.workers import Presence
+from dse.space.space import Space
+
+
+@dataclass
+class Batch:
+    """Designs to evaluate, by number, and the trials of Optuna's that asked for them."""
+
+    index: np.ndarray
+    trials: list[Any]
+
+
+class SpaceStudy:
+    """The study of a space with a sampler and a seed in a storage; one that was begun there goes on.
+
+    ``known``: what the finished trials say; ``salt``: 0 for a worker that began alone, so that it repeats itself.
+    """
+
+    def __init__(self, space: Space, storage: Any, sampler: str, seed: int, batch: int) -> None:
+        self.space, self.seed, self.storage = space, seed, storage
+        self.known = Known(space)
+        self.signs = np.asarray([o.sign for o in space.objectives])
+        self.name = f"{space.name}, {sampler}, seed {seed}"
+        self.axes = [Parameter(axis) for axis in space.axes]
+        self._folded: set[int] = set()
+        self.study = self._open()
+        self._check_space()
+        self.batch: int = self.study.user_attrs.get("batch", batch)
+        self.study.set_user_attr("batch", self.batch)
+        self._presence = Presence(self.study)
+        self.salt = self._presence.number
+        if self._presence.alone:
+            self._settle()
+        self._fold()
+
+    def _open(self) -> Any:
+        raise NotImplementedError
+
+    def _settle(self) -> None:
+        """Bring trials that a killed search left running to an end; no other worker is there."""
+        raise NotImplementedError
+
+    def _take(self, trials: list[Any]) -> None:
+        raise NotImplementedError
+
+    def _check_space(self) -> None:
+        """Write on a new study what it searches, or refuse one of other inputs or of another version."""
+        found = self.study.user_attrs.setdefault("space", self.space.digest)
+        if found != self.space.digest:
+            raise InputError(
+                f"the storage holds a search {self.study.study_name!r} of other inputs or of another version (digest "
+                f"{found}, now {self.space.digest}); give another storage with --storage or -o, or another seed"
+            )
+        self.study.set_user_attr("space", found)
+
+    def _fold(self) -> None:
+        """Take in what has finished since the last time, other workers' trials too."""
+        self._presence.sign()
+        new = [trial for trial in ended_trials(self.study) if trial.number not in self._folded]
+        self._folded.update(trial.number for trial in new)
+        self._take(new)
+
+    def finish(self) -> None:
+        """Write what is finished and not written yet."""
+
+    def publish(self) -> None:
+        """Show what dashboards should see beside the trials."""
+
+    def close(self) -> None:
+        """Say that this worker is gone."""
+        self._presence.leave()

@@ -1,0 +1,86 @@
+"""Optuna's own samplers as a study: a trial is a design, asked and told in batches."""
+
+from typing import Any
+
+import numpy as np
+
+from dse.pareto import optuna_storage as optuna_side
+from dse.pareto.batch import EvaluatedDesigns
+from dse.pareto.optuna_storage import CHOICES
+from dse.pareto.study import Batch, SpaceStudy
+from dse.space.space import Space
+
+
+class DesignStudy(SpaceStudy):
+    """A sampler of Optuna's own."""
+
+    def __init__(self, space: Space, storage: Any, sampler: str, seed: int) -> None:
+        self._choice = CHOICES[sampler]
+        self._asked: list[Any] = []
+        super().__init__(space, storage, sampler, seed, self._choice.batch)
+
+    def _open(self) -> Any:
+        return optuna_side.design_study(self.name, self.storage, self.space)
+
+    def _settle(self) -> None:
+        """Keep the trials that have all parameters: they are told with the batch that they were asked for."""
+        for trial in optuna_side.running_trials(self.study):
+            if self._is_whole(trial):
+                self._asked.append(optuna_side.taken_up(self.study, trial))
+            else:
+                optuna_side.fail(self.study, trial)
+        if not self._choice.reseed:
+            ended = sum(map(self._is_whole, optuna_side.ended_trials(self.study)))
+            optuna_side.rewind(self.study, ended + len(self._asked))
+
+    def _is_whole(self, trial: Any) -> bool:
+        return len(trial.params) == len(self.axes)
+
+    def _take(self, trials: list[Any]) -> None:
+        ended = [trial for trial in trials if optuna_side.is_complete(trial) or "no_result" in trial.user_attrs]
+        while ended:  # batch by batch, as they were told
+            count = self._to_ask(self.known.count)
+            self._take_batch(ended[:count])
+            ended = ended[count:]
+
+    def _to_ask(self, ended: int) -> int:
+        """Trials that the batch in hand takes after so many."""
+        return self.batch - ended % self.batch
+
+    def _take_batch(self, ended: list[Any]) -> None:
+        index = self._index([trial.params for trial in ended])
+        had = np.asarray([optuna_side.is_complete(trial) for trial in ended])
+        complete = [trial for trial in ended if optuna_side.is_complete(trial)]
+        costs = self.signs * np.asarray([t.values for t in complete]).reshape(-1, len(self.signs))
+        missed = np.maximum([sum(trial.constraints.values()) for trial in complete], 0.0)
+        self.known.add(index, index[had], costs, missed)
+
+    def _index(self, params: list[dict[str, Any]]) -> np.ndarray:
+        digits = [[p.digit(row[p.name]) for p in self.axes] for row in params]
+        return self.known.local.grid.index(np.asarray(digits, np.int64).reshape(len(params), len(self.axes)))
+
+    def ask(self, most: int) -> Batch | None:
+        """Return the next batch, of at most ``most`` designs and those that a killed search asked for."""
+        trials, self._asked = self._asked, []
+        ended = self.known.count
+        count = min(self._to_ask(ended), most)
+        space = {p.name: p.distribution for p in self.axes}
+        while len(trials) < count:
+            # A seed a trial: what is drawn does not depend on which trials this process asked for before.
+            place = [self.salt, ended + len(trials)] if self._choice.reseed else []
+            seed = np.random.SeedSequence([self.seed, *place]).generate_state(1)[0]
+            self.study.sampler = self._choice.make(int(seed), space)
+            trials.append(self.study.ask(space))
+        return Batch(self._index([trial.params for trial in trials]), trials)
+
+    def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
+        """Finish a batch: a design that misses something carries by how much, one without results failed."""
+        for position, trial in enumerate(batch.trials):
+            if evaluated.blank[position]:
+                trial.set_user_attr("no_result", True)
+                optuna_side.fail(self.study, trial)
+                continue
+            if "feasible" not in trial.constraints:
+                trial.set_constraint("feasible", float(evaluated.violation[position]))
+            self.study.tell(trial, (self.signs * evaluated.costs[position]).tolist())
+        self._fold()

@@ -1,0 +1,127 @@
+"""Launches as rows to learn from: features and measured cycles, of one kind of operator on several devices."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+
+from dse.base.compilation import quick_to_compile
+from dse.base.errors import InputError
+from dse.base.skipped_rows import Skipped, why_skipped
+from dse.base.units import GIGA, KILO, NANO
+from dse.hardware.presets import load_sheet
+from dse.measured.row_kernels import TimedLaunches, load_launches
+from dse.prediction.features import DEMANDS, demands, operand_bytes
+from dse.prediction.predictors import Rows
+from dse.prediction.table import MeasuredTable
+from dse.timing.timing import TimingModel
+
+
+@dataclass(frozen=True)
+class Learnable:
+    """Rows of one operator and data type: ``frame`` (the table's columns and ``preset``), ``x`` features with the
+    analytical cycles last, ``y`` measured cycles, ``arithmetic`` and ``memory`` a data sheet's roofline [cycle]."""
+
+    frame: pd.DataFrame
+    x: np.ndarray
+    y: np.ndarray
+    arithmetic: np.ndarray
+    memory: np.ndarray
+    clock_ghz: np.ndarray
+
+    def rows(self, mode: str) -> Rows:
+        """Return what a mode learns from (see :data:`dse.prediction.features.MODES`)."""
+        return Rows(self.x[:, :-1] if mode == "plain" else self.x, self.y)
+
+    def take(self, places: np.ndarray) -> "Learnable":
+        """The rows at some places."""
+        arrays = (a[places] for a in (self.x, self.y, self.arithmetic, self.memory, self.clock_ghz))
+        return Learnable(self.frame.iloc[places].reset_index(drop=True), *arrays)
+
+    def of(self, preset: str) -> "Learnable":
+        """The rows of one device."""
+        return self.take(np.flatnonzero((self.frame["preset"] == preset).to_numpy()))
+
+    def sample(self, most: int, seed: int = 0) -> "Learnable":
+        """At most so many rows, drawn at random and kept in their order."""
+        if len(self.y) <= most:
+            return self
+        return self.take(np.sort(np.random.default_rng(seed).permutation(len(self.y))[:most]))
+
+    @property
+    def devices(self) -> list[str]:
+        """Presets, by name."""
+        return sorted(set(self.frame["preset"]))
+
+    @property
+    def analytical(self) -> np.ndarray:
+        """The analytical model's cycles."""
+        return self.x[:, -1]
+
+
+def learnable(launches: TimedLaunches) -> Learnable:
+    """Return the features and measured cycles of launches."""
+    gpu = launches.gpu
+
+    def one(kernel, timing):
+        sheet = demands(kernel, gpu)
+        memory = operand_bytes(kernel) * timing.clock_ghz / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
+        return jnp.append(sheet, timing.cycles), memory, timing.clock_ghz
+
+    mapped = jax.jit(jax.vmap(one), compiler_options=quick_to_compile())(launches.kernels, launches.timing)
+    x, memory, clock = (np.asarray(a, dtype=float) for a in mapped)
+    y = launches.frame["latency_us"].to_numpy(float) * KILO * clock
+    return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
+
+
+def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, Skipped]:
+    """Return the rows of some devices of a table, and how many have no kernel, by reason."""
+    parts: list[Learnable] = []
+    skipped = Skipped()
+    for preset in presets:
+        launches = load_launches(measured.of(preset), load_sheet(preset), model, skipped)
+        if launches is not None:
+            parts.append(learnable(launches))
+    if not parts:
+        raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(skipped)}")
+    return joined(parts), skipped
+
+
+def joined(parts: list[Learnable]) -> Learnable:
+    """Return the rows of several parts as one."""
+    frame = pd.concat([part.frame for part in parts], ignore_index=True)
+    names = ("x", "y", "arithmetic", "memory", "clock_ghz")
+    return Learnable(frame, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def groups_of(rows: Learnable) -> Mapping[tuple[str, str], Learnable]:
+    """Return the rows by operator and data type."""
+    keys = rows.frame.groupby(["op", "dtype"], sort=True).indices
+    return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}  # pyright: ignore
+
+
+def same_shape(rows: pd.DataFrame, others: pd.DataFrame) -> list[np.ndarray]:
+    """Return, for each of some rows, the places of the other rows that ran its shape.
+
+    Of these those of its software version, if any, and then those of its source, if any: what a library or a way of
+    measuring costs is no difference between GPUs. Else all of them, since none of them is the row's own.
+    """
+    by_shape = others.groupby("shape").indices
+    columns = [c for c in ("version", "source") if c in rows and c in others]
+    mine, theirs = (frame[columns].astype(str).to_numpy() for frame in (rows, others))
+    found = []
+    for shape, own in zip(rows["shape"], mine, strict=True):
+        its = np.asarray(by_shape.get(shape, ()), dtype=int)
+        for column, value in enumerate(own):
+            same = its[theirs[its, column] == value]
+            its = same if len(same) else its
+        found.append(its)
+    return found
+
+
+def geometric_means(values: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
+    """Geometric means of the values at some places each."""
+    return np.array([np.exp(np.mean(np.log(values[its]))) for its in places])

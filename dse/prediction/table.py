@@ -1,0 +1,190 @@
+"""Measured tables for predictors: rows of operators with a time, checked; repeats averaged, others counted."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from dse.base.csv_table import numbers, read_csv, refuse_units, sha256, times_us, with_known
+from dse.base.errors import InputError, accepted
+from dse.base.skipped_rows import Skipped, counted, why_skipped
+from dse.hardware.presets import find_preset, gpu_index, preset_names
+from dse.measured.row_operator import KERNEL_TILE, WRITES
+from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
+
+COLUMNS = ("device", "op", "dtype", "latency_us")
+"""Columns that every table has."""
+
+OPTIONAL = ("batch", *PRODUCT_SHAPE, *ATTENTION_SHAPE[1:], "causal", "source", "notes")
+"""Columns of shapes and of what else is read; others are left as they are."""
+
+SHAPES = {
+    **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
+    **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
+}
+"""Operator -> the columns of its shape."""
+
+FAMILIES = {
+    **dict.fromkeys(PRODUCTS, ("n", "k")), **dict.fromkeys(ATTENTION, ("heads", "kv_heads", "head_dim")),
+}  # fmt: skip
+"""Operator -> the columns that a network fixes: rows of one family never stand on both sides of a split by family."""
+
+DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")
+MAD_LIMIT = 7.0
+"""Repeats farther than this many median absolute deviations from their median are dropped (O'Neal)."""
+
+
+@dataclass(frozen=True)
+class MeasuredTable:
+    """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count; ``merged``: rows
+    that are repeats of another, averaged with it. Together they are all ``rows`` of the file.
+
+    Added columns: ``preset``, ``family``, ``shape`` (one kernel, one text), ``version`` of the software.
+    """
+
+    path: str
+    sha256: str
+    frame: pd.DataFrame
+    skipped: Skipped
+    merged: int
+
+    @property
+    def rows(self) -> int:
+        """Rows of the file."""
+        return len(self.frame) + self.skipped.total() + self.merged
+
+    def of(self, device: str) -> pd.DataFrame:
+        """Return the rows of a device (any of its names)."""
+        return self.frame[self.frame["preset"] == find_preset(device)]
+
+
+def read_measured(path: Path) -> MeasuredTable:
+    """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
+    path = Path(path)
+    frame = bare_names(read_csv(path))
+    refuse_units(path, frame.columns)
+    frame = with_known(path, frame, (*COLUMNS, *OPTIONAL))
+    _require(path, frame)
+    time = times_us(path, frame)
+    for column in sorted({"batch", *(c for columns in SHAPES.values() for c in columns)}):
+        frame[column] = numbers(path, frame, column) if column in frame else np.nan
+    reason = _uncovered(frame, time)
+    skipped = counted(reason)
+    kept = frame[reason == ""].copy()
+    if kept.empty:
+        raise InputError(f"{path}: no row can be used: {why_skipped(skipped) or 'it has none'}")
+    kept["batch"] = kept["batch"].fillna(1.0)
+    kept["preset"] = kept["device"].map(lambda name: find_preset(str(name)))
+    kept["family"] = _joined(kept, FAMILIES)
+    kept["shape"] = _joined(kept, SHAPES) + _variant(kept)
+    kept["version"] = _version(kept)
+    averaged = average_repeats(kept)
+    return MeasuredTable(str(path), sha256(path), averaged, skipped, len(kept) - len(averaged))
+
+
+def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a row a measured kernel: repeats beyond 7 median absolute deviations dropped, the cold first run of three
+    or more dropped, the rest averaged (O'Neal).
+
+    Repeats are of one kernel, measured one way: their source tells rows apart, too. What comes out stands in one order,
+    whatever the table's: folds, samples and a forest's trees go by places.
+    """
+    keys = ["preset", "op", "dtype", "shape", "version", *({"source"} & set(frame.columns))]
+    rows = frame.groupby(keys, sort=False, dropna=False)
+    times = rows["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
+    found = rows.head(1).assign(latency_us=times.to_numpy())
+    return found.sort_values(keys, key=lambda column: column.astype(str)).reset_index(drop=True)
+
+
+def robust_mean(times: np.ndarray) -> float:
+    """Return the mean of repeats in the order they ran, without outliers and, of three or more, without the first."""
+    off = np.abs(times - np.median(times))
+    near = off <= MAD_LIMIT * np.median(off)
+    warm = near & (np.arange(len(times)) > 0)
+    return float(times[warm if len(times) > 2 and warm.any() else near].mean())
+
+
+def generation(preset: str) -> str:
+    """Return the architecture of a preset, as Hopper."""
+    return gpu_index()[preset]["architecture"]
+
+
+def _joined(frame: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> pd.Series:
+    names = pd.Series("", index=frame.index)
+    for op, parts in columns.items():
+        rows = frame["op"] == op
+        text = frame.loc[rows, list(parts)].map(lambda value: f"{value:.15g}").agg("_".join, axis=1)
+        names[rows] = op + "_" + text if rows.any() else ""
+    return names
+
+
+def _version(frame: pd.DataFrame) -> pd.Series:
+    """The software that was measured, from the notes: "impl=..." or a framework's name with its version."""
+    if "notes" not in frame:
+        return pd.Series("", index=frame.index)
+    notes = frame["notes"].astype("string").fillna("")
+    named = notes.str.extract(r"impl=([^;]*)")[0]
+    framework = notes.str.extract(r"\b((?:vllm|sglang|trtllm)-[0-9][^;/ ]*)")[0]
+    return named.fillna(framework).fillna("").astype(str)
+
+
+def _variant(frame: pd.DataFrame) -> pd.Series:
+    """What beside its shape :func:`dse.measured.row_operator.operator_on` makes another kernel of: batch, mask,
+    and of the notes the layout of the operands, the tile, and what else the time holds."""
+    text = frame["batch"].map(lambda value: f" x{value:.15g}")
+    text += frame["causal"].map(lambda value: f" causal={value}") if "causal" in frame else ""
+    if "notes" not in frame:
+        return text
+    notes = frame["notes"].astype("string").fillna("")
+    layout = notes.str.findall(r"(?:^|;)([AB]=[NT])(?=;|$)").str.join(";")
+    named = layout + notes.str.findall(KERNEL_TILE).astype(str) + notes.str.contains(WRITES, regex=False).astype(str)
+    return text + " " + named.astype(str)
+
+
+def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
+    """Why each row cannot be used, "" where it can."""
+    reason = pd.Series("", index=frame.index)
+    known: dict[str, Callable[[object], str]] = {
+        "device": _why_no_gpu,
+        "op": lambda op: "" if op in SHAPES else f"no kernel is made for operator {op!r}",
+        "dtype": lambda dtype: "" if dtype in DTYPES else f"no kernel is made for data type {dtype!r}",
+    }
+    for column, why_not in known.items():
+        said = {value: why_not(value) for value in frame[column].unique()}
+        reason = reason.where(reason != "", frame[column].map(said).astype(str))
+    reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
+    for op, columns in SHAPES.items():
+        mine = (reason == "") & (frame["op"] == op)
+        reason[mine] = why_no_shape(frame[mine], op, columns)
+    return reason
+
+
+def _why_no_gpu(name: object) -> str:
+    preset = find_preset(str(name))
+    if preset is None:
+        return f"no GPU is called {name!r}"
+    return "" if preset in preset_names() else f"device {name!r}: {gpu_index()[preset]['note']}"
+
+
+def _require(path: Path, frame: pd.DataFrame) -> None:
+    missing = [column for column in COLUMNS if column not in frame.columns]
+    if missing:
+        raise InputError(
+            f"{path}: no column {', '.join(missing)}; the table needs {', '.join(COLUMNS)} and the columns of the "
+            "operators' shapes (m, n, k; batch, heads, kv_heads, head_dim, seq_q, seq_kv)"
+        )
+    if frame.empty:
+        raise InputError(f"{path}: has columns but no rows")
+
+
+def target_preset(table: MeasuredTable, name: str, option: str) -> str:
+    """Return the preset of a device that the table holds; raises InputError where it holds none of it."""
+    held = sorted(set(table.frame["preset"]))
+    preset = find_preset(name)
+    if preset is None or preset not in held:
+        if preset is None:
+            raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, held)}")
+        raise InputError(f"{option}: {table.path} has no usable row of {name!r}; {accepted(name, held)}")
+    return preset

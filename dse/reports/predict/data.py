@@ -1,0 +1,58 @@
+"""The data of the figures of ``dse predict``."""
+
+import numpy as np
+import pandas as pd
+
+from dse.prediction.merits import inlier_ratio
+from dse.prediction.predict import ranked
+from dse.prediction.transfer import Transfer
+
+CURVE = np.linspace(0.0, 100.0, 201)
+"""Thresholds of the inlier curve [%]."""
+
+
+def inlier_curves(found: Transfer) -> pd.DataFrame:
+    """Inlier ratio [%] on the target over all thresholds: a row a ``series`` and threshold; ``kind`` says what it is.
+
+    The predictor chosen without the target, the one of least E_out, the best of each mode, and the baselines.
+    """
+    shown = {"chosen": found.chosen, "least E_out": found.least_e_out, "best in hindsight": found.hindsight}
+    by_predictor: dict[tuple[str, str], list[str]] = {}
+    for role, judged in shown.items():
+        by_predictor.setdefault((judged.name, judged.mode), []).append(role)
+    series = [
+        (f"{name}, {mode} ({', '.join(roles)})", "predictor", next(
+            j.errors for j in found.judged if (j.name, j.mode) == (name, mode)))
+        for (name, mode), roles in by_predictor.items()
+    ]  # fmt: skip
+    series += [(b.name, "baseline" if b.fair else "reference", b.errors) for b in found.baselines]
+    rows = [
+        {"series": name, "kind": kind, "threshold": t, "inliers": inlier_ratio(errors, t)}
+        for name, kind, errors in series
+        for t in CURVE
+    ]
+    return pd.DataFrame(rows)
+
+
+def ranking(found: Transfer) -> pd.DataFrame:
+    """The predictors by E_out, a row each: errors [%] under folds and on the target, inliers, rank correlation."""
+    rows = [
+        {
+            "predictor": j.name, "mode": j.mode, "E_out": j.e_out["error"], "families out": j.e_family,
+            "devices or sizes out": j.e_transfer, "target": j.target["error"], "bias": j.target["bias"],
+            "Spearman": j.target["spearman"], "Kendall": j.target["kendall"],
+            **{f"I({t})": ratio for t, ratio in j.target["inliers"].items()}, "fit [s]": j.fit_seconds,
+        }
+        for j in ranked(found)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def baseline_table(found: Transfer) -> pd.DataFrame:
+    """The baselines on the target, a row each."""
+    rows = [
+        {"baseline": b.name, "target": b.target["error"], "bias": b.target["bias"], "Spearman": b.target["spearman"],
+         "Kendall": b.target["kendall"], **{f"I({t})": r for t, r in b.target["inliers"].items()}}
+        for b in found.baselines
+    ]  # fmt: skip
+    return pd.DataFrame(rows)

@@ -1,0 +1,77 @@
+"""One self-contained HTML page of ``dse predict``: what was found, inlier ratios, the ranking of the predictors."""
+
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from dse.base.skipped_rows import lines
+from dse.prediction.predict import PredictAnswer
+from dse.prediction.transfer import Transfer
+from dse.reports.common.page_parts import document, figure_section, note, row, section, table, write_document
+from dse.reports.predict import data as findings_predict
+from dse.reports.predict import figures as figures_predict
+
+
+def write_predict_page(answer: PredictAnswer, path: Path) -> None:
+    """Write the page; it gets its name only when it is whole."""
+    write_document(path, predict_page_html(answer))
+
+
+def predict_page_html(answer: PredictAnswer) -> str:
+    """Return the page as one HTML document that loads nothing."""
+    title = f"{answer.target} predicted from {Path(answer.table).name}"
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
+    notes = "".join(map(note, (*answer.notes, *lines(answer.skipped))))
+    parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
+    for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
+        parts += _operator(f"{op} {dtype}", found, number)
+    for name, rows in answer.studies.items():
+        if rows:
+            parts.append(section("", STUDIES[name], _table(pd.json_normalize(rows))))
+    return document(title, "\n".join(parts))
+
+
+STUDIES = {
+    "feature_study": "Features removed: error of the chosen predictor on the target [%]",
+    "versions": "One software version predicting another: error [%]",
+    "fewer_sms": "Fewer SMs predicting more: error [%]",
+    "host_to_target": "Host to target, shape families left out: the host's measured time is a feature",
+}
+
+
+def _operator(name: str, found: Transfer, number: int) -> list[str]:
+    curves = figures_predict.inlier_figure(findings_predict.inlier_curves(found))
+    devices = ", ".join(found.train.devices)
+    learned = (
+        f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
+    )
+    features = [
+        {"mode": mode, **one} for mode, rows in found.ranking.items() for one in rows
+    ]  # fmt: skip
+    return [
+        figure_section(f"{name}: inlier ratio", learned, curves, f"figure-inliers-{number}"),
+        section("", f"{name}: baselines", _table(findings_predict.baseline_table(found))),
+        section(
+            "", f"{name}: predictors by E_out",
+            note("Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
+                  "that were learned from. I(t): rows of the target within t %."),
+            _table(findings_predict.ranking(found)),
+        ),
+        section(
+            "", f"{name}: features",
+            note("Share of a forest's decrease in squares; p-value of relative least squares."),
+            _table(pd.DataFrame(features)),
+        ),
+    ]  # fmt: skip
+
+
+def _table(frame: pd.DataFrame) -> str:
+    head = "".join(f'<th scope="col" class="n">{escape(str(column))}</th>' for column in frame.columns)
+    return table(head, [row("".join(map(_cell, values))) for values in frame.itertuples(index=False)])
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f'<td class="n">{"" if value != value else f"{value:.3g}"}</td>'
+    return f"<td>{'' if value is None else escape(str(value))}</td>"

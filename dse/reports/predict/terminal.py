@@ -1,0 +1,55 @@
+"""``dse predict`` in the terminal: what was found, and the predictors beside the baselines."""
+
+from rich.console import Console
+from rich.table import Table
+
+from dse.prediction.predict import PredictAnswer, ranked
+from dse.prediction.transfer import ANALYTICAL_ALONE, OF_OTHERS, OF_TARGET, Transfer
+from dse.reports.common.terminal_parts import plain_table, print_notes, say
+
+BASELINES = {
+    ANALYTICAL_ALONE: "analytical model", OF_OTHERS.format("cycles"): "others' roofline, cycles",
+    OF_OTHERS.format("us"): "others' roofline, us", OF_TARGET: "target's own roofline",
+}  # fmt: skip
+"""Baseline -> what it is called where there is little room."""
+
+HEADS = (
+    "* whole devices, or blocks of sizes of one device, left out of training; bold: chosen by it\n"
+    "E_out: rows left out at random; in 10: % of the target's rows within 10 %;\nrank: Spearman's correlation"
+)
+"""What the short heads of a ranking mean."""
+
+
+def print_predict(answer: PredictAnswer, console: Console) -> None:
+    """Print the findings, the ranking of each operator, and what was skipped."""
+    for sentence in answer.said():
+        say(console, sentence, "bold")
+    for (op, dtype), found in answer.transfers.items():
+        console.print()
+        console.print(_ranking(f"{op} {dtype}", found))
+        say(console, HEADS, "dim italic")
+    for row in answer.studies.get("host_to_target", [])[:5]:
+        told = (
+            f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
+        )
+        say(console, f"{told} {row['e_out_families']['error']:.1f} %")
+    print_notes(answer.skipped, answer.notes, console)
+
+
+def _ranking(title: str, found: Transfer) -> Table:
+    table = plain_table(f"{title}: error, %")
+    table.add_column("predictor", no_wrap=True)
+    table.add_column("mode", no_wrap=True)
+    for name in ("E_out", "out*", "target", "in 10", "rank"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for judged in ranked(found):
+        cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
+        table.add_row(judged.name, judged.mode, *cells, style="bold" if judged is found.chosen else None)
+    for baseline in found.baselines:
+        table.add_row(BASELINES[baseline.name], "baseline" if baseline.fair else "reference", "", "",
+                      *_target(baseline.target), style=None if baseline.fair else "dim")  # fmt: skip
+    return table
+
+
+def _target(merits: dict) -> list[str]:
+    return [f"{merits['error']:.1f}", f"{merits['inliers']['10']:.0f}", f"{merits['spearman']:.3f}"]

@@ -1,0 +1,92 @@
+"""What the metrics of a run stand for and what they leave out, for the terminal, the page and JSON."""
+
+from dse.base.uncertainty import SHARE
+from dse.evaluate.run import RunResult
+from dse.evaluate.trust import CALIBRATED
+from dse.hardware.memory_pins import pins_note
+from dse.reports.common.words import joined
+from dse.timing.amali import Amali
+from dse.workload.networks.language_model import EXPERT
+from dse.workload.serving_engine import fitted_elsewhere
+
+INTERCONNECT = "interconnect"
+"""The cause that messages between GPUs are booked under."""
+
+NO_ENGINE = (
+    "no engine: the GPU's own work; measured runs of whole networks are 24 to 44 % away from that, nearly all slower "
+    "(engine=NAME adds what a serving engine's host does: 'dse show engines')"
+)
+"""Of runs without an engine: experiments/019_whole_networks."""
+
+HELD_WELL = 0.9
+"""Share of the clock from which on a time depends on the watts by little: those of the fits were held so."""
+
+ROUNDED = 1.001
+"""Kernels' bandwidth over the DRAM's that is no more than rounding."""
+
+
+def run_notes(result: RunResult) -> list[str]:
+    """Return what the metrics of a run stand for, and what they leave out."""
+    lines = interval_notes(result)
+    if result.workload.tokens and result.workload.engine is None:
+        lines.append(NO_ENGINE)
+    if result.workload.engine is not None:
+        lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
+    numbers = result.gpu.numbers()
+    lines += filter(None, [_held(result), result.workload.caution, pins_note(numbers)])
+    bandwidth = numbers["dram_bandwidth_gbs"]
+    if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
+        lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
+    return lines
+
+
+def _beyond_dram(result: RunResult) -> str:
+    """Why kernels may take more bytes a second than the DRAM gives."""
+    if isinstance(result.model, Amali):
+        return "measured ones of their library did so on the GPUs of its fit, bytes that the L2 keeps among them"
+    return "this timing model has no roofline, which '--timing amali' holds to"
+
+
+def _held(result: RunResult) -> str:
+    """What the interval of a time does not hold where the board's limit holds the clock well below the asked one."""
+    share = result.metrics["clock_share"][0]
+    if share > HELD_WELL or result.trust("time_ms").uncertainty is None:
+        return ""
+    return (
+        f"the power limit leaves {share:.0%} of the clock".replace("%", " %")
+        + ": the time rests on the predicted watts too, whose errors its interval does not hold"
+    )
+
+
+def extrapolation(result: RunResult) -> str:
+    """Return what of a design lies beyond the GPUs that were measured, "" for nothing."""
+    said = "; ".join(result.extrapolated)
+    return f"beyond the GPUs that were measured, and so extrapolated: {said}" if said else ""
+
+
+def _uncovered(result: RunResult) -> str:
+    """Why no metric has an interval although the calibration has, "" where it has none."""
+    others = sorted({name for o in result.workload.operators for name in o.operands} - CALIBRATED)
+    if result.model.uncertainty is None or not others:
+        return ""
+    return f"no intervals: they were found on products in {joined(sorted(CALIBRATED))}, not in {joined(others, 'or')}"
+
+
+def interval_notes(result: RunResult) -> list[str]:
+    """Return what the intervals beside the metrics stand for, and what they leave out."""
+    trusts = [result.trust(name) for name in result.metrics]
+    sources = [part for trust in trusts if trust.uncertainty for part in trust.uncertainty.source.split("; ")]
+    if not sources:
+        return list(filter(None, [_uncovered(result)]))
+    lines = [
+        f"{100 * SHARE:.0f} % of measured values lie so far from the predicted ({'; '.join(dict.fromkeys(sources))})"
+    ]
+    stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
+    shares = [(stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
+              for name, stack in stacks.items()]  # fmt: skip
+    rows = result.kernels[result.kernels["kernel"].str.startswith(EXPERT)]
+    shares += [(share, str(name), "kernels of experts") for name, share in rows.groupby("phase")["share"].sum().items()]
+    parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
+    scopes = dict.fromkeys(trust.scope for trust in trusts if trust.scope)
+    lines += [f"{scope}: {joined(parts)}, which no interval covers" for scope in scopes]
+    return [*lines, *filter(None, [extrapolation(result)])]

@@ -1,0 +1,97 @@
+"""``dse run`` in the terminal: the answer, the stack, the watts, and the kernels with their share."""
+
+from collections.abc import Callable
+
+import pandas as pd
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from dse.evaluate.run import RunResult
+from dse.power.power import COMPONENTS
+from dse.reports.common.terminal_parts import plain_table, say
+from dse.reports.common.words import RUN_LABELS, power_calibration, timing_calibration
+from dse.reports.run.notes import run_notes
+from dse.timing.timing import HOST, PHASE_CAUSES
+
+
+def print_run(result: RunResult, console: Console) -> None:
+    """Print metrics, stack by phase, and a table of kernels."""
+    say(console, f"{result.workload.description} on {result.gpu.title}", "bold")
+    console.print(timing_calibration(result.model), markup=False, style="yellow")
+    console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
+    for name, (value, unit) in result.metrics.items():
+        trust = result.trust(name)
+        said = ", ".join(filter(None, (trust.word, trust.scope.partition(";")[0])))
+        unit = "" if unit == "1" else unit
+        console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{said}[/]".rstrip())
+    for line in run_notes(result):
+        say(console, line, "dim")
+    for phase in result.workload.phases:
+        rows = result.kernels[result.kernels["phase"] == phase.name]
+        console.print()
+        console.print(_stack(phase.name, result.stack(phase.name)))
+        console.print()
+        console.print(_watts(phase.name, result.watts[phase.name]))
+        console.print()
+        console.print(_kernels(phase.name, rows, console.width, result.waits.get(phase.name, 0.0)))
+
+
+def _figure(value: float) -> str:
+    """Four digits, and the whole number where it has more."""
+    return f"{value:,.0f}" if 9999.5 <= abs(value) < 1e9 else f"{value:,.4g}"
+
+
+def _stack(phase: str, stack: dict[str, float]) -> Table:
+    return _shares(f"{phase}: where the time goes", "cause", "ms", stack, PHASE_CAUSES)
+
+
+def _watts(phase: str, watts: dict[str, float]) -> Table:
+    return _shares(f"{phase}: where the power goes, mean of a board", "component", "W", watts, COMPONENTS)
+
+
+def _shares(title: str, what: str, unit: str, values: dict[str, float], meanings: dict[str, str]) -> Table:
+    """A row a part, the largest first, with its share; parts below 0.1 % are left out."""
+    total = sum(values.values())
+    table = plain_table(title)
+    table.add_column(what)
+    table.add_column(unit, justify="right")
+    table.add_column("%", justify="right")
+    table.add_column("")
+    table.add_column("meaning", style="dim", overflow="fold")
+    for name, value in sorted(values.items(), key=lambda item: -item[1]):
+        share = value / total
+        if share >= 0.001:
+            table.add_row(name, f"{value:.4g}", f"{100 * share:.1f}", "█" * round(20 * share), meanings[name])
+    table.add_row("total", f"{total:.4g}", "100.0", "", "")
+    return table
+
+
+def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
+    """The kernels of a phase, and how long the GPU ``waits`` beside [ms]; a narrow terminal gets the columns that
+    matter most, never cut ones."""
+    columns: dict[str, tuple[Callable[[dict], str], int]] = {
+        "kernel": (lambda row: row["kernel"], 0),
+        "shape": (lambda row: row["shape"], 196),
+        "implementation": (lambda row: row["implementation"], 144),
+        "runs": (lambda row: f"{row['repeats']:g}", 0),
+        "us each": (lambda row: f"{row['time_us']:.2f}", 0),
+        "share %": (lambda row: f"{100 * row['share']:.1f}", 0),
+        "TFLOP/s": (lambda row: f"{row['tflops']:.1f}" if row["tflops"] else "", 106),
+        "DRAM GB/s": (lambda row: f"{row['dram_gbs']:.0f}", 106),
+        "W, no limit": (lambda row: f"{row['power_w']:.0f}", 106),
+        "bound by": (lambda row: row["bound_by"], 0),
+    }
+    shown = {name: cell for name, (cell, needed) in columns.items() if width >= needed}
+    table = plain_table(f"{phase}: kernels")
+    for name in shown:
+        text = name in ("kernel", "shape", "implementation", "bound by")
+        table.add_column(name, justify="left" if text else "right", no_wrap=True)
+    for row in rows.to_dict("records"):
+        table.add_row(*(Text(cell(row)) for cell in shown.values()))
+    if waits > 0:
+        share = waits / (waits + rows["time_ms"].sum())
+        last = {"kernel": "none: the GPU waits", "runs": "1", "us each": f"{1e3 * waits:.2f}",
+                "share %": f"{100 * share:.1f}", "bound by": HOST}  # fmt: skip
+        table.add_row(*(Text(last.get(name, "")) for name in shown))
+    return table

@@ -1,0 +1,98 @@
+"""How sure the answer is: the interval of each objective, and the designs that it cannot tell from the baseline."""
+
+import numpy as np
+
+from dse.base.uncertainty import SHARE
+from dse.evaluate.trust import (
+    ON_POWER,
+    WITHOUT_EXPERTS,
+    Trust,
+    beyond,
+    objective_trust,
+    power_uncertainty,
+    time_uncertainty,
+)
+from dse.grid.result import SweepResult
+from dse.reports.common.words import joined, label
+from dse.reports.sweep.data import chosen_designs, measured_baseline
+from dse.space.metrics import named_metric
+from dse.space.space import Objective, Space
+
+SHARED_ERRORS = (
+    "Told from the baseline: as if the errors of two designs were independent. What they share (calibration, kernels, "
+    "an engine's host) cancels between them, so that their order may hold where intervals cannot tell them apart."
+)
+
+HELD = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
+
+
+def trusts(space: Space) -> list[Trust]:
+    """Return how far each objective can be trusted."""
+    return [objective_trust(space, objective) for objective in space.objectives]
+
+
+def with_interval(space: Space) -> list[tuple[Objective, Trust]]:
+    """Return the objectives that carry an interval."""
+    return [(o, t) for o, t in zip(space.objectives, trusts(space), strict=True) if t.uncertainty is not None]
+
+
+def like_baseline(result: SweepResult, objective: Objective, trust: Trust) -> np.ndarray:
+    """Return which designs of the front the interval of an objective cannot tell from the baseline."""
+    base = measured_baseline(result)
+    if base.empty:
+        return np.zeros(len(result.front), dtype=bool)
+    before = float(base[objective.name].iloc[0])
+    return np.array([trust.same(float(value), before) for value in result.front[objective.name]], dtype=bool)
+
+
+def trust_notes(result: SweepResult) -> list[str]:
+    """Return what is known of errors: intervals, what they cannot tell apart, what lies beyond the measured GPUs.
+
+    Errors of one model on two designs go together in part, which no calibration here tells: two designs are held for
+    alike where the interval of their ratio, of independent errors, holds 1.
+    """
+    notes = []
+    known = with_interval(result.space)
+    for objective, trust in known:
+        assert trust.uncertainty is not None
+        notes.append(
+            f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {trust.word} from the predicted "
+            f"({'; '.join(filter(None, (trust.uncertainty.source, trust.scope)))}){_like(result, objective, trust)}."
+        )
+    if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in known):
+        notes.append(HELD)
+    if any("cannot be told" in note for note in notes):
+        notes.append(SHARED_ERRORS)
+    without = [label(o) for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
+               if t.uncertainty is None and not t.exact]  # fmt: skip
+    if without:
+        notes.append(f"No interval, since uncalibrated: {joined(without)}.")
+    return notes + _beyond(result.space)
+
+
+def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
+    """What of the front and of the chosen designs the interval cannot tell from the baseline."""
+    if trust.scope in WITHOUT_EXPERTS:
+        return "; since it leaves out the products of experts, it tells no designs apart"
+    same = like_baseline(result, objective, trust)
+    if not same.any():
+        return ""
+    chosen = chosen_designs(result).query("position >= 0")
+    letters = [row["letter"] for _, row in chosen.iterrows() if same[row["position"]]]
+    named = f", {joined(letters)} among them," if letters else ""
+    return f"; {same.sum():,} of {len(same):,} Pareto designs{named} cannot be told from the baseline by it"
+
+
+def _beyond(space: Space) -> list[str]:
+    """What the axes ask beyond the GPUs that the models were held against."""
+    notes = []
+    for what, known in (("Times", time_uncertainty(space)), ("Watts", power_uncertainty(space))):
+        outside = beyond(space, known) if known else []
+        if known and outside:
+            gpus = joined(sorted(set(known.gpus)))
+            notes.append(f"{what} were measured on {gpus}; beyond them, and so extrapolated: {joined(outside)}.")
+    return notes
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,63 @@
+"""``dse search`` in the terminal: progress while it runs, then how it was searched above the table of the front."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from dse.pareto.search import HYPERVOLUME_OF, SearchResult, default_evaluations
+from dse.reports.common.terminal_parts import say
+from dse.reports.sweep.terminal import print_front
+from dse.space.space import Space
+
+
+@contextmanager
+def searching(
+    space: Space, evaluations: int | None = None, seconds: float | None = None
+) -> Iterator[Callable[[int, int, float], None]]:
+    """Show evaluations, their rate, the front, its hypervolume and the time left on stderr, where it is a terminal.
+
+    Yields a function to call with evaluations done, members of the front and hypervolume. ``evaluations`` and
+    ``seconds`` as :func:`dse.pareto.search.search` takes them: what is used up first tells the time left.
+    """
+    console = Console(stderr=True)
+    if evaluations is None and seconds is None:
+        evaluations = default_evaluations(space)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal,
+                  transient=True) as bar:  # fmt: skip
+        task = bar.add_task("compiling", total=1.0)
+        first: list[tuple[float, int]] = []
+
+        def show(count: int, members: int, volume: float) -> None:
+            if not count:
+                return
+            now = time.perf_counter()
+            first.append((now, count)) if not first else None
+            passed = now - first[0][0]
+            rate = f" {(count - first[0][1]) / passed:,.0f}/s" if passed > 0 else ""
+            shares = [count / evaluations] if evaluations else []
+            shares += [passed / seconds] if seconds else []
+            text = f"{count:,} evaluations{rate}, {members:,} on the front, hypervolume {volume:.4f}"
+            bar.update(task, completed=min(max(shares), 1.0), description=text)
+
+        yield show
+
+
+def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
+    """Print what was evaluated and how, and the front."""
+    size = f"{found.result.space.size:,}" if found.result.space.size < 1e9 else f"{found.result.space.size:.3g}"
+    restored = f", {found.restored:,} of them from the storage" if found.restored else ""
+    console.print(
+        f"{size} designs, {found.evaluations:,} evaluations{restored} by {found.sampler} (seed {found.seed}), "
+        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} ({HYPERVOLUME_OF})",
+        markup=False, highlight=False,
+    )  # fmt: skip
+    if found.repeated:
+        console.print(f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
+                      markup=False, highlight=False, style="dim")  # fmt: skip
+    if found.refinement:
+        say(console, found.refinement.sentence())
+    print_front(found.result, console, rows)

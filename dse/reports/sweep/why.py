@@ -1,0 +1,190 @@
+"""Why the baseline and the chosen designs take what they take: watts, place on the roofline, elasticities, moves.
+
+The models are run again for these few designs, by the programs of ``dse explain``.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dse.base.compilation import pool_of, threads
+from dse.explanation.attribute_words import METRIC_WORDS, words
+from dse.explanation.explain import covered
+from dse.explanation.neighbourhood import Judged, Neighbourhood
+from dse.explanation.roofline_points import TOTAL, bandwidth_gbs, roofline_points
+from dse.explanation.sensitivity_steps import Move, moves, quantities
+from dse.explanation.sensitivity_table import Trial, moved_table
+from dse.grid.result import SweepResult
+from dse.hardware.presets import GpuSheet, changed
+from dse.reports.sweep.data import chosen_designs
+from dse.space.designs import of_table
+from dse.space.space import Space
+from dse.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class Why:
+    """The baseline and the chosen designs, looked into; every table has the columns ``letter``, ``name`` (the design).
+
+    ``watts``: a row a phase and component (workload, component, watts [W]), mean of the phase, the power limit held.
+    ``roofline``: a row a kernel (workload, phase, kernel, share of its phase's kernels [1], and the columns of
+    :func:`~dse.explanation.roofline_points.roofline_points`), those without a place on it left out. ``roofs``: a row a
+    design, workload and unit (peak_tflops, slope_gbs). ``slopes``: a row a metric and attribute (workload, metric,
+    attribute, text, ``elasticity`` = d ln result / d ln attribute by autodiff [1], ``step`` = the same over a move of
+    about 10 %, re-evaluated with the fastest kernels chosen anew [1], ``agrees``, ``why``).
+    """
+
+    watts: pd.DataFrame
+    roofline: pd.DataFrame
+    roofs: pd.DataFrame
+    slopes: pd.DataFrame
+
+
+class Programs:
+    """What looks into the designs of a space, compiled in a thread of its own from :meth:`begin` on.
+
+    XLA compiles without Python's lock: begun beside a sweep, the programs are there when its designs are.
+    """
+
+    def __init__(self, space: Space) -> None:
+        self._space = space
+        self._thread = pool_of(1)
+        self._made: Future[list[Neighbourhood]] | None = None
+
+    def begin(self) -> None:
+        """Begin, unless that was done."""
+        if self._made is None:
+            self._made = self._thread.submit(self._make)
+
+    def neighbourhoods(self) -> list[Neighbourhood]:
+        """Return one of each workload, when their programs are compiled."""
+        self.begin()
+        assert self._made is not None
+        return self._made.result()
+
+    def _make(self) -> list[Neighbourhood]:
+        space = self._space
+        near = [Neighbourhood(workload, space.model, space.power) for workload in space.workloads]
+        near[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
+        return near
+
+
+def explain_designs(result: SweepResult, programs: Programs | None = None) -> Why | None:
+    """Return why the baseline and the chosen designs take what they take; None where there is no design at all.
+
+    ``programs``: those of the result's space, if they were begun before.
+    """
+    chosen = chosen_designs(result)
+    if chosen.empty:
+        return None
+    sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
+    near = (programs or Programs(result.space)).neighbourhoods()
+    with threads(os.cpu_count() or 1) as pool:
+        parts = list(pool.map(lambda each: _Workload(result.space, each.workload, each, sheets).look(), near))
+    named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
+    return Why(**named)
+
+
+def _named(chosen: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
+    """Tables of all workloads as one, the number of the design replaced by its letter and name."""
+    table = pd.concat(parts, ignore_index=True)
+    place = table.pop("design").to_numpy(dtype=int)
+    table.insert(0, "name", [design_name(chosen.iloc[p]) for p in place])
+    table.insert(0, "letter", chosen["letter"].to_numpy()[place])
+    return table
+
+
+def design_name(row: pd.Series) -> str:
+    """Return a chosen design's name with its letter; the baseline has none."""
+    return f"{row['letter']}  {row['design']}" if row["letter"] else str(row["design"])
+
+
+def design_numbers(space: Space, row: Mapping[str, Any]) -> dict[str, float]:
+    """Return attribute -> number of everything that a design sets: its axes, and what is linked to them."""
+    columns = of_table(space, {axis.name: [row[axis.name]] for axis in space.axes})
+    return {name: float(values[0]) for name, values in columns.items()}
+
+
+def design_sheet(space: Space, row: pd.Series) -> GpuSheet:
+    """Return the sheet of a chosen design: the base GPU where ``position`` is -1, else with its axes and links."""
+    if row["position"] < 0:
+        return space.base
+    entries = {name: entry.attribute for name, entry in space.base.entries.items()}
+    content = {name: entries[name].decode(number) for name, number in design_numbers(space, row).items()}
+    return changed(space.base, content, str(row["design"]))
+
+
+@dataclass(frozen=True)
+class _Workload:
+    """One workload on some GPUs."""
+
+    space: Space
+    workload: Workload
+    near: Neighbourhood
+    sheets: Sequence[GpuSheet]
+
+    def look(self) -> Why:
+        """Return the tables of this workload, designs by number in ``design``."""
+        tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
+        judged = [self.near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
+        tables = [
+            (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
+            for i, j in enumerate(judged)
+        ]
+        return Why(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
+
+    def _roofline(self, design: int, judged: Judged) -> pd.DataFrame:
+        points = roofline_points(self.sheets[design], self.workload, judged)
+        points = points[points["intensity"].notna() & (points["kernel"] != TOTAL)]
+        number = points["operator"].to_numpy(dtype=int)
+        repeats = np.array([o.repeats for o in self.workload.operators], float)
+        times = repeats * np.asarray(judged.microseconds[0], float)
+        phase = np.array([o.phase for o in self.workload.operators])
+        share = times / np.array([times[phase == name].sum() for name in phase])
+        return points.assign(design=design, workload=self.workload.name, share=share[number])
+
+    def _roofs(self, design: int, judged: Judged) -> pd.DataFrame:
+        points = self._roofline(design, judged)
+        peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
+        slope = bandwidth_gbs(self.sheets[design])
+        rows = [(design, self.workload.name, unit, float(peak), slope) for unit, peak in peaks.items()]
+        return pd.DataFrame(rows, columns=["design", "workload", "unit", "peak_tflops", "slope_gbs"])
+
+    def _slopes(self, design: int, tried: list[Move], judged: Judged) -> pd.DataFrame:
+        numbers = self.sheets[design].numbers()
+        names = list(quantities(numbers)[0])
+        slopes = self.near.elasticities(numbers, names, np.asarray(judged.chosen[0]))
+        trial = Trial(self.workload, numbers, tried, judged, names, slopes)
+        rows = moved_table(trial)[0]
+        ratio = rows["after"].astype(float) / rows["before"].astype(float)
+        step = np.log1p(rows["change"].astype(float)) / np.log(ratio)
+        elasticity = [
+            float(slopes.metrics[m][names.index(a)]) for m, a in zip(rows["metric"], rows["attribute"], strict=True)
+        ]
+        text = [words(self.sheets[design].entries[name].attribute) for name in rows["attribute"]]
+        return rows.assign(
+            design=design, workload=self.workload.name, text=text, move=rows["text"], step=step, elasticity=elasticity,
+            metric=rows["metric"].map(METRIC_WORDS),
+        )  # fmt: skip
+
+    def _watts(self, design: int, judged: Judged) -> pd.DataFrame:
+        """Mean watts of every phase by component."""
+        rows = [
+            (design, self._bar(phase), component, float(watts[0]))
+            for phase, power in judged.watts.items()
+            for component, watts in power.items()
+        ]
+        return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
+
+    def _bar(self, phase: str) -> str:
+        return self.workload.name if len(self.workload.phases) == 1 else f"{self.workload.name}: {phase}"
+
+
+def _neighbours(sheet: GpuSheet, tried: Sequence[Move]) -> list[dict[str, float]]:
+    numbers = sheet.numbers()
+    return [numbers, *(numbers | {move.attribute.name: move.after} for move in tried)]

@@ -1,0 +1,179 @@
+"""One self-contained HTML page of ``dse validate --quantity time``: how far off, where, and by which cause."""
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dse.reports.common.page_parts import document, drawn, note, row, section, swatches, table, write_document
+from dse.reports.common.words import MISSING, REGIMES
+from dse.reports.validate import data as findings_validate
+from dse.reports.validate import figures as figures_validate
+from dse.validation.baselines import FITTED_ROOFLINE
+from dse.validation.time import TimeValidation
+
+COLUMNS = (
+    ("rows", "n", "{:,}"), ("mean error [%]", "mape", "{:.1f}"), ("bias", "bias", "{:.2f}"),
+    ("within 10 % [%]", "inlier_10", "{:.0f}"), ("within 20 % [%]", "inlier_20", "{:.0f}"),
+    ("sheet roofline [%]", "roofline_mape", "{:.1f}"), ("fitted roofline [%]", "roofline3_mape", "{:.1f}"),
+    ("noise floor [%]", "noise_floor", "{:.1f}"), ("in 80 % interval [%]", "interval_80_coverage", "{:.0f}"),
+)  # fmt: skip
+"""Heading, key of a group, format."""
+
+FEW = 20
+"""Rows that a group needs to be named nearest or farthest."""
+
+
+BEWARE = ("uncalibrated", "training error", "was fitted on")
+"""Words of the notes that stand beside the answer."""
+
+
+def write_validation_page(found: TimeValidation, path: Path) -> None:
+    """Write the page; it gets its name only when it is whole. Same validation, same bytes."""
+    write_document(path, validation_page_html(found))
+
+
+def validation_page_html(found: TimeValidation) -> str:
+    """Return the page as one HTML document that loads nothing."""
+    title = f"{Path(found.table).name}: predicted against measured time"
+    parts = [_head(found, title), _scatter(found), _groups(found), _shapes(found), _worst(found), _predicted(found)]
+    return document(title, "\n".join(filter(None, [*parts, _skipped(found)])))
+
+
+def _head(found: TimeValidation, title: str) -> str:
+    told, groups = findings_validate.overall(found), findings_validate.whole_groups(found)
+    devices = groups["device"].nunique()
+    on = f"{devices} devices" if devices > 1 else str(groups["device"].iloc[0])
+    fitted = f", one of three numbers fitted to the same device's other shapes {told['three']:.1f} %"
+    off = f"{told['mean']:.1f} % off on average, {told['median']:.1f} % at the median"
+    if len(found.rows) == 1:
+        off = f"{told['mean']:.1f} % off"
+    said = [
+        f"{rows_text(len(found.rows))} of {on} {'is' if len(found.rows) == 1 else 'are'} predicted {off}; geometric "
+        f"bias {told['bias']:.2f}.",
+        f"The roofline of the data sheet is {told['sheet']:.0f} % off{'' if np.isnan(told['three']) else fitted}.",
+    ]
+    covered = groups[groups["interval_80_coverage"].notna()]
+    if 0 < len(covered) < len(groups):
+        mean = (covered["mape"] * covered["n"]).sum() / covered["n"].sum()
+        said.append(f"Of what the calibrations have been judged on, {rows_text(covered['n'].sum())}: {mean:.1f} %.")
+    large = groups[groups["n"] >= FEW]
+    if len(large) > 1:
+        best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
+        said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
+                    f"{least['mape']:.1f} %.")  # fmt: skip
+    beware = [n for n in found.notes if not n.startswith(FITTED_ROOFLINE)
+              and (any(word in n for word in BEWARE) or n.startswith("whole networks"))]  # fmt: skip
+    aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
+    answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
+    caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
+    heading = f"<header><h1>{escape(title)}</h1></header>"
+    return f'{heading}\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
+
+
+def rows_text(count: int) -> str:
+    """Return how many rows there are, in words."""
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _named(group: Any) -> str:
+    return f"{group['op']} {group['dtype']} on {group['device']}"
+
+
+def _spaced(text: str) -> str:
+    return text.replace(" %", "\u00a0%")
+
+
+def _scatter(found: TimeValidation) -> str:
+    points = findings_validate.points(found)
+    few = len(points) < len(found.rows)
+    shown = f"{len(points):,} of {len(found.rows):,} rows, evenly over measured time" if few else "Every row"
+    said = note(f"{shown}. Dotted: a fifth too long, a fifth too short. Click an operator in "
+                "the legend to show or hide it.")  # fmt: skip
+    return section("points", "Predicted against measured", said,
+                   drawn(figures_validate.scatter_figure(points), "figure-points"),
+                   drawn(figures_validate.ratio_figure(points), "figure-ratio"))  # fmt: skip
+
+
+def _groups(found: TimeValidation) -> str:
+    said = note(
+        "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
+        "overhead and two efficiencies of the device, fitted to its other shape families. Noise "
+        "floor: mean deviation of one repeat from the row's time, from the range of the table's own repeats (taken as "
+        "normal); – where it has none, near 0 where a clock's ticks hide it. Regimes are of measured time, by side of "
+        "the data sheet's roofline. Green: nearer than both rooflines; red: farther than one of them."
+    )
+    names = ("device", "operator", "regime")
+    head = "".join(f'<th scope="col">{name}</th>' for name in names)
+    head += "".join(f'<th scope="col" class="n">{escape(_spaced(title))}</th>' for title, _, _ in COLUMNS)
+    rows, last = [], ("", "")
+    for g in found.document["groups"]:
+        this = (g["device"], f"{g['op']} {g['dtype']}")
+        cells = [f'<td class="w">{escape(a if this != last else "")}</td>' for a in this]
+        cells.append(f'<td class="w">{escape(REGIMES[g["regime"]])}</td>')
+        rows.append(row("".join(cells) + "".join(_cell(g, *column[1:]) for column in COLUMNS), g["regime"] == "all"))
+        last = this
+    fitted = [note(n + ".") for n in found.notes if n.startswith(FITTED_ROOFLINE)]
+    return section("groups", "Errors by device, operator and regime", said, *fitted, table(head, rows))
+
+
+def _cell(group: dict[str, Any], key: str, form: str) -> str:
+    if group[key] is None:
+        return f'<td class="n">{MISSING}</td>'
+    mark = ""
+    if key == "mape":
+        rooflines = [group[name] for name in ("roofline_mape", "roofline3_mape") if group[name] is not None]
+        mark = " better" if group[key] <= min(rooflines) else " worse"
+    return f'<td class="n{mark}">{form.format(group[key])}</td>'
+
+
+def _shapes(found: TimeValidation) -> str:
+    parts = []
+    for i, (family, frame) in enumerate(findings_validate.shape_errors(found).items()):
+        parts += [f"<h3>{escape(family)}</h3>", drawn(figures_validate.shape_figure(frame), f"figure-shape-{i}")]
+    if not parts:
+        return ""
+    said = note(
+        "Lines: medians of bins of equally many rows; bands: 80 % of the rows. A bin has rows of many other sizes. "
+        f"Of fewer than {findings_validate.FEWEST_BINNED} rows each is a dot."
+    )
+    return section("shapes", "Error over shape", said, *parts)
+
+
+def _worst(found: TimeValidation) -> str:
+    frame = findings_validate.worst_stacks(found)
+    count = frame["place"].nunique()
+    said = note(
+        "What each predicted time is made of, in the unit at its right, as a share of the longer of predicted and "
+        "measured time; the black mark is the measured time. A bar beyond the mark is predicted too long, one that "
+        "ends before it too short. Of a kernel that runs while the host still works, what outlasts the host is drawn."
+    )
+    legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
+              if part in set(frame["part"])}  # fmt: skip
+    figure = drawn(figures_validate.worst_stacks_figure(frame), "figure-worst")
+    title = "The row that is farthest off" if count == 1 else f"The {count} rows that are farthest off"
+    return section("worst", title, said, figure, swatches(legend))
+
+
+def _predicted(found: TimeValidation) -> str:
+    head = "".join(f'<th scope="col">{h}</th>' for h in ("device", "rows", "GPU", "model", "calibration", "fitted on"))
+    rows = []
+    for p in found.predictors:
+        fitted = (
+            ", ".join(p.fitted_on) + (" (this GPU among them)" if p.fitted_on_it else "") if p.fitted_on else MISSING
+        )
+        cells = (p.device, f"{p.rows:,}", p.gpu, p.model, p.calibration, fitted)
+        rows.append(row("".join(f"<td>{escape(cell)}</td>" for cell in cells)))
+    said = [note(n + ".") for n in found.notes if n.startswith(("ways of measuring", "--harness"))]
+    return section("predictors", "What predicted them", table(head, rows), *said)
+
+
+def _skipped(found: TimeValidation) -> str:
+    skipped = found.document["rows_skipped"]
+    if not skipped:
+        return section("skipped", "Skipped", note("No row: all are predicted."))
+    head = '<th scope="col" class="n">rows</th><th scope="col">why</th>'
+    most = sorted(skipped.items(), key=lambda item: -item[1])
+    rows = [row(f'<td class="n">{n:,}</td><td>{escape(reason)}</td>') for reason, n in most]
+    return section("skipped", "Skipped", table(head, rows))

@@ -1,0 +1,74 @@
+"""Errors of predicted times by device, operator, data type and regime, beside two rooflines and the noise."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dse.measured.device_models import DeviceModel
+from dse.measured.network_runs.kinds import RUNS
+from dse.measured.regimes import by_regime, compute_bound, regime
+from dse.measured.row_shape import PRODUCTS
+from dse.timing.calibration import TimingCalibration
+from dse.validation.error_quantiles import errors_of
+from dse.validation.noise_floor import group_noise
+
+
+def group_errors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> list[dict[str, Any]]:
+    """Return the errors of every group and regime of the measured time, in percent; what each is says
+    :func:`dse.validation.time.validate_time`."""
+    found = []
+    for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
+        inside = _inside(part, models[str(device)], str(op), str(dtype))
+        for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
+            covered = None if inside is None else 100 * float(inside[mask].mean())
+            found.append({"device": device, "op": op, "dtype": dtype, "regime": name} | _scores(part[mask])
+                         | {"interval_80_coverage": covered})  # fmt: skip
+    return found
+
+
+def _scores(rows: pd.DataFrame) -> dict[str, Any]:
+    measured = rows["latency_us"].to_numpy()
+
+    def error(column: str) -> np.ndarray:
+        return 100 * np.abs(rows[column].to_numpy() / measured - 1)
+
+    fitted = float(error("three_us").mean())
+    ratio, off = np.log(rows["predicted_us"].to_numpy() / measured), error("predicted_us")
+    return {
+        "n": len(rows), "mape": float(off.mean()), "bias": float(np.exp(ratio.mean())),
+        "log_ratio": float(np.abs(ratio).mean()), "inlier_10": 100 * float((off <= 10).mean()),
+        "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
+        "roofline3_mape": None if np.isnan(fitted) else fitted, "noise_floor": group_noise(rows["noise"].to_numpy()),
+    }  # fmt: skip
+
+
+def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.ndarray | None:
+    """Whether each measured time lies within its 80 % interval; None where any has none."""
+    if used.calibration is None:
+        return None
+    gpu = used.calibration.called(used.sheet)
+    judged = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
+    if op in RUNS:  # an engine brings its own
+        low, high = judged[["low", "high"]].to_numpy().T
+    else:
+        low, high = interval_of(judged, used.calibration, gpu, op, dtype)
+    error = judged["error"].to_numpy()
+    return None if np.isnan(low).any() else (error >= low) & (error <= high)
+
+
+def interval_of(
+    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
+    is known: by implementation, way of measuring and regime of the predicted time."""
+    low, high = np.full((2, len(judged)), np.nan)
+    for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
+        asked = (dtype, str(where), gpu, str(way))
+        known = calibration.residual(str(name), op, *asked)
+        if known is None and op in PRODUCTS:
+            known = calibration.residual(str(name), "gemm", *asked)
+        if known is not None:
+            low[places], high[places] = known.q10, known.q90
+    return low, high

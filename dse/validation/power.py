@@ -1,0 +1,135 @@
+"""A power model against a measured table: answers by device and operator, long and short runs apart."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from dse.base.errors import InputError, accepted
+from dse.base.skipped_rows import Skipped, counted, why_skipped
+from dse.measured.board_watts import SETTLED_US, watts_of
+from dse.measured.coverage import uncovered
+from dse.measured.device_models import device_models, device_names
+from dse.measured.network_runs.kinds import RUNS
+from dse.measured.network_runs.power import run_watts
+from dse.measured.power_rows import load_rows
+from dse.measured.row_shape import ATTENTION, notes_of_masks
+from dse.measured.table import OperatorTable, notes_of_gpus, read_operators, tensor_parallel
+from dse.power.board import BoardPower
+
+OPERATORS = ("gemm", *ATTENTION)
+DTYPES = ("bf16", "fp16")
+"""What the board's power was fitted to: rows of another kind are skipped, and counted."""
+
+NOT_FITTED = "the board's power was not fitted to "
+
+FITTED_ON = "h200"
+SEEN = (
+    "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
+    "is partly a training error (left-out errors: experiments/006_board_power)."
+)
+OWN_FIT = (
+    "Coefficients of a file: on rows that they were fitted to the error is a training error; what its fit left out "
+    "stands in the file."
+)
+OF_RUNS = (
+    "Runs of whole networks: the mean over kernels and waits for the host, kernels by the GPU's timing calibration; "
+    "no power of such runs was fitted (experiments/019_whole_networks)."
+)
+PEAK = "peak for prefill"
+"""Words in the notes of rows whose power is a prefill's peak."""
+
+TIMES = {"measured": "the measured latency: the power model alone", "model": "the timing model's own time"}
+
+
+def validate_power(
+    table: Path, time: str = "measured", model: BoardPower | None = None, gpu: str | None = None
+) -> dict[str, Any]:
+    """Return the errors of a power model on a measured table, by device and operator, as a document.
+
+    ``power_mape`` is the mean |predicted / measured - 1| [%], ``power_bias`` the mean of predicted / measured - 1 [%].
+    ``gpu`` as for :func:`~dse.measured.device_models.device_models`. Rows that the model does not cover are counted by
+    reason. Raises InputError when no row is left.
+    """
+    if time not in TIMES:
+        raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
+    measured = read_operators(table)
+    shipped, model = model is None, model or BoardPower.from_table()
+    judged, skipped = compared(measured, time, model, gpu)
+    notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
+    notes += [] if shipped else [OWN_FIT]
+    notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
+    notes += [f"{note}." for note in (*notes_of_masks(judged), *notes_of_gpus(measured))]
+    long = judged["latency_us"] >= SETTLED_US
+    return {
+        "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,
+        "time": TIMES[time], "short_us": SETTLED_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
+        "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
+        "note": " ".join(notes),
+        "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
+    }  # fmt: skip
+
+
+def compared(
+    measured: OperatorTable, time: str, model: BoardPower, gpu: str | None = None
+) -> tuple[pd.DataFrame, Skipped]:
+    """Return the rows that the model covers with their ``gpu`` and ``predicted_w``, and how many others there are, by
+    reason."""
+    frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
+    models, unknown = device_models(frame, gpu=gpu)
+    reason = without_power(frame, unknown)
+    skipped = measured.skipped + counted(reason)
+    covered, parts = frame[reason == ""], []
+    runs = covered["op"].isin(RUNS)
+    for device, group in covered[~runs].groupby("device", sort=True):
+        used = models[str(device)]
+        rows = load_rows(group, used.sheet, skipped, used.model)
+        if rows is not None:
+            parts.append(rows.table.assign(predicted_w=watts_of(model, rows, own_time=time == "model")))
+    if runs.any():
+        parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
+    if not sum(map(len, parts)):
+        raise InputError(f"{measured.path}: no row can be compared: {why_skipped(skipped)}")
+    judged = pd.concat(parts, ignore_index=True)
+    return judged.assign(gpu=[models[str(device)].sheet.name for device in judged["device"]]), skipped
+
+
+def without_power(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+    """Return why the power of each row is not compared, "" where it is: kernels of the fit, and runs of them.
+
+    ``frame`` and ``unknown`` as for :func:`dse.measured.coverage.uncovered`.
+    """
+    reason, op = uncovered(frame, unknown), frame["op"].astype(str)
+    other = ~op.isin((*OPERATORS, *RUNS))
+    wide = ~other & ~op.isin(RUNS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
+    reason = reason.where((reason != "") | ~other, NOT_FITTED + op)
+    return reason.where((reason != "") | ~wide, NOT_FITTED + op + " in " + frame["dtype"].astype(str))
+
+
+def _notes_of_runs(runs: pd.DataFrame) -> list[str]:
+    """What the errors of runs of whole networks do not say."""
+    if runs.empty:
+        return []
+    notes = [OF_RUNS]
+    if (runs["notes"].map(_words).str.contains(PEAK) & (runs["op"] == "llm_prefill")).any():
+        notes.append("Power of prefills is a peak in these rows, by their notes; a mean is predicted.")
+    return notes
+
+
+def _words(cell: Any) -> str:
+    return cell if isinstance(cell, str) else ""
+
+
+def _answers(judged: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{"device": device, "op": op} | _scores(group)
+            for (device, op), group in judged.groupby(["device", "op"], sort=True)]  # pyright: ignore  # fmt: skip
+
+
+def _scores(rows: pd.DataFrame) -> dict[str, Any]:
+    """Count and errors; no error where there is no row."""
+    if rows.empty:
+        return {"n": 0}
+    error = 100 * (rows["predicted_w"] / rows["power_w"] - 1).to_numpy()
+    return {"n": len(rows), "power_mape": float(np.mean(np.abs(error))), "power_bias": float(np.mean(error))}

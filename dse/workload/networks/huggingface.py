@@ -1,0 +1,177 @@
+"""Hugging Face ``config.json`` files: the shape of a network, where its architecture is one that is covered."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from dse.base.csv_table import refuse_twice
+from dse.base.errors import InputError
+
+_CONFIG_KEYS = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "heads": ("num_attention_heads", "n_head"),
+    "vocab": ("vocab_size",),
+}
+"""Spellings of the same quantity in Hugging Face configurations."""
+
+_POSITIONS = ("max_position_embeddings", "n_positions", "seq_length")
+"""Spellings of the tokens that a network was made for."""
+
+_UNSUPPORTED = (
+    "kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder", "n_shared_experts",
+    "shared_expert_intermediate_size", "sliding_window_pattern", "attn_layer_period", "mamba_d_state", "mamba_d_ssm",
+    "hybrid_override_pattern", "full_attention_interval", "cross_attention_layers", "attention_chunk_size",
+    "first_k_dense_replace", "mlp_only_layers", "num_key_value_heads_per_layer", "block_configs", "block_types",
+    "attn_type_list", "moe_num_experts", "shared_intermediate_size", "num_shared_expert",
+)  # fmt: skip
+"""Keys of architectures whose kernels are not described here: latent attention, state space, encoder-decoder, experts
+that every token uses, attention in chunks, and layers of different kinds in one network."""
+
+_EVERY_NTH = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", "expert_layer_period")
+"""Keys of networks whose layers have experts only every so often: covered where that is every layer."""
+
+_OLD = ("gpt2", "opt", "gpt_neox", "gpt_bigcode", "bloom", "falcon", "gptj", "phi", "starcoder2")
+"""Model types with LayerNorm, biases and an MLP without gate."""
+
+_GATED = (
+    "llama", "mistral", "ministral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl_text",
+    "qwen2_5_vl_text", "qwen3_vl_text", "gemma", "gemma3_text", "phi3", "phimoe", "olmo", "olmo2", "olmoe", "stablelm",
+    "internlm2", "internlm3", "baichuan", "aquila", "xverse", "yi", "minicpm", "granite", "granitemoe", "exaone",
+    "cohere", "smollm3", "glm", "glm4", "seed_oss", "ernie4_5", "deepseek",
+)  # fmt: skip
+"""Model types with a gated MLP, whose configurations say all that a layer holds; any other may hide its own kinds of
+layers under keys that are not known here, and is refused."""
+
+_LAYERNORM = (*_OLD, "cohere", "stablelm", "olmo", "phimoe")
+"""Model types with LayerNorm."""
+
+_TIED = ("gpt2", "opt", "gpt_bigcode", "bloom", "falcon", "starcoder2", "gemma", "gemma3_text", "cohere", "smollm3")
+"""Model types whose output layer is the embedding table unless their configuration says otherwise."""
+
+_ABSOLUTE = ("gpt2", "opt", "gpt_bigcode", "bloom")
+"""Model types without rotary embeddings."""
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return what a config.json holds; raises InputError where it cannot be read, is no object, or has a key twice."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        refuse_twice(path, (key for key, _ in pairs), "key")
+        return dict(pairs)
+
+    try:
+        config = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: is not a JSON file: {error}") from None
+    if not isinstance(config, dict):
+        raise InputError(f"{path}: holds {type(config).__name__}, not an object; give a Hugging Face config.json")
+    return config
+
+
+def config_fields(path: Path) -> dict[str, Any]:
+    """Return the fields of the :class:`~dse.workload.networks.network.Network` that a config.json describes.
+
+    Raises InputError naming file, key and value for what is missing, wrong, or of an architecture whose kernels are not
+    described here.
+    """
+    config = read_config(path)
+    config = config.get("text_config", config)
+    if not isinstance(config, dict):
+        raise InputError(f"{path}: text_config is not an object; give a Hugging Face config.json")
+    said = {key: config.get(key) for key in _UNSUPPORTED}
+    said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
+    for key, value in said.items():
+        if value:
+            raise InputError(
+                f"{path}: {key} = {value!r}: this architecture is not covered; "
+                "accepted are decoder-only transformers with multi-head or grouped-query attention"
+            )
+    kind = str(config.get("model_type") or "llama").lower()
+    if kind not in (*_GATED, *_OLD):
+        known = ", ".join(sorted((*_GATED, *_OLD)))
+        raise InputError(
+            f"{path}: model_type = {kind!r}: this architecture is not covered; known are {known}. "
+            "Where it is built as one of these, give that one's"
+        )
+    layers = config.get("layer_types") or []
+    if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
+        raise InputError(f"{path}: layer_types = {layers!r} is not accepted; give a list of texts, one a layer")
+    if len(set(layers)) > 1 or _slides(config, path) is None:
+        raise InputError(f"{path}: layers of different kinds in one network are not covered")
+    return _fields(config, kind, path)
+
+
+def _slides(config: dict, path: Path) -> bool | None:
+    """Whether attention slides over a window in every layer; None: in some. Of Qwen2 the layers from
+    ``max_window_layers`` on (transformers, configuration_qwen2.py)."""
+    if not config.get("sliding_window") or not config.get("use_sliding_window", True):
+        return False
+    if "use_sliding_window" not in config or config.get("max_window_layers") is None:
+        return True
+    first, layers = (_integer(config, keys, path, 0) for keys in (("max_window_layers",), _CONFIG_KEYS["layers"]))
+    return None if 0 < first < layers else first == 0
+
+
+def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
+    values = {field: _integer(config, keys, path) for field, keys in _CONFIG_KEYS.items()}
+    hidden, heads = values["hidden"], values["heads"]
+    old = model_type in _OLD
+    experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
+    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
+    ffn_keys = ffn_keys if experts > 1 else ffn_keys[1:]
+    spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
+    activation = str(next(filter(None, spelled), "gelu" if old else "silu"))
+    kv_heads = _integer(config, ("num_key_value_heads", "n_head_kv", "num_kv_heads"), path,
+                        1 if config.get("multi_query") else heads)  # fmt: skip
+    if model_type == "falcon" and not config.get("new_decoder_architecture"):
+        kv_heads = 1 if config.get("multi_query", True) else heads  # it reads num_kv_heads in the new one alone
+    used = _integer(config, ("num_experts_per_tok", "moe_topk"), path, 1 if experts == 1 else None)
+    for what, part, whole in (("key-value heads", kv_heads, heads), ("experts a token", used, experts)):
+        if not 1 <= part <= whole or (what == "key-value heads" and heads % part):
+            raise InputError(f"{path}: {part} {what} do not go with {whole}")
+    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
+    return dict(
+        name=name,
+        title=str(config.get("_name_or_path") or name),
+        **values,
+        kv_heads=kv_heads,
+        head_dim=_head_dim(config, hidden, heads, path),
+        ffn=_integer(config, ffn_keys, path, 4 * hidden if old else None),
+        gated=model_type in _GATED or "swiglu" in activation or "geglu" in activation,
+        experts=experts,
+        experts_per_token=used,
+        window=_integer(config, ("sliding_window",), path, 0) if _slides(config, path) else 0,
+        norm="layernorm" if model_type in _LAYERNORM else "rmsnorm",
+        activation="silu" if "sil" in activation else "relu" if "relu" in activation else "gelu",
+        rotary=model_type not in _ABSOLUTE,
+        tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
+        positions=_integer(config, _POSITIONS, path, 0),
+        source=str(path),
+    )
+
+
+def _head_dim(config: dict, hidden: int, heads: int, path: Path) -> int:
+    """Elements of a head: as given, else those of the residual stream shared out evenly; raises InputError."""
+    if config.get("head_dim") is not None:
+        return _integer(config, ("head_dim",), path)
+    if hidden % heads:
+        keys = [next(k for k in _CONFIG_KEYS[field] if config.get(k) is not None) for field in ("hidden", "heads")]
+        raise InputError(f"{path}: {keys[0]} = {hidden} is no multiple of {keys[1]} = {heads}; give head_dim")
+    return hidden // heads
+
+
+def _integer(config: dict, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:
+    least = 1 if default is None else 0
+    for key in keys:
+        value = config.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number of at least {least}")
+        return value
+    if default is None:
+        raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")
+    return default

@@ -1,0 +1,383 @@
+"""Attention as kernels: FlashAttention-like prefill, and decode with the keys split over CTAs."""
+
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+
+from dse.base.units import KIB
+from dse.hardware.peak import TENSOR_DTYPES
+from dse.workload.dtypes import BITS, element_bytes
+from dse.workload.implementation import implementation_index
+from dse.workload.kernel import PROBLEM, Interval, Kernel
+from dse.workload.operator import FOREVER, Candidate, Operator
+from dse.workload.operators.attention_library import DEFAULTS, AttentionLibrary, Block, attention_libraries
+from dse.workload.operators.gemm_main_loop import VECTOR_BYTES
+from dse.workload.operators.matrix_instructions import (
+    MatrixInstruction,
+    NoInstructionError,
+    instruction_fma,
+    instructions_for,
+)
+
+SOFTMAX_ALU = 5.0
+"""ALU instructions a score: scale, maximum, subtract, sum, convert (measured attention: 1/16 MUFU + 5/lanes cycles)."""
+
+SOFTMAX_SFU = 1.0
+"""Exponentials a score."""
+
+CACHE_THREADS, CACHE_SMALL = 512, 1.35
+"""Threads of a CTA that writes a token into the cache at most (vLLM, csrc/cache_kernels.cu: a thread an element), and
+by which power of its size a smaller one costs its SM less (measured A100 and H100 rows: 1.5, 4.5, 10.5 and 10.8 ns a
+token at 128, 256, 512 and 1024 elements)."""
+
+SPLITS = (1, 2, 4, 8, 16, 32, 64)
+FINE_SPLITS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 96, 128)
+"""Splits of the keys: those that sweeps of designs try, and those that measured rows are predicted with. The fastest
+runs; libraries' own rules, smallest split of 85 % wave efficiency, came out no closer (experiments/013_attention)."""
+
+SMALL = (Block(64, 32, 4), Block(16, 64, 4))
+"""Tiles of a prefill and of a decode where shared memory is short (Turing; assumed)."""
+
+MAX_DECODE_CTAS = 4096
+
+
+@dataclass(frozen=True)
+class Attention:
+    """``batch`` requests, ``heads`` query heads on ``kv_heads`` key-value heads of ``head_dim``, all per GPU.
+
+    ``queries`` new tokens a request attend ``keys`` tokens (those before them and themselves); ``causal`` masks later
+    ones. ``dtype`` of the products, ``kv`` of the cache. ``kv_distance`` [B]: bytes touched since the keys were
+    written or last read; ``q_distance`` since the queries were; ``out_distance`` until the result's buffer is reused.
+    With a ``window`` a causal query attends only that many tokens (0: all). ``writes_cache``: a kernel that writes the
+    new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
+    prompt of one token, which some libraries give to another kernel. Raises ValueError when there are fewer keys than
+    queries.
+    """
+
+    batch: float
+    heads: int
+    kv_heads: int
+    head_dim: int
+    queries: float
+    keys: float
+    causal: bool = True
+    dtype: str = "bf16"
+    kv: str = "bf16"
+    q_distance: float = FOREVER
+    kv_distance: float = FOREVER
+    out_distance: float = FOREVER
+    window: int = 0
+    writes_cache: bool = False
+    decoding: bool = True
+
+    def __post_init__(self) -> None:
+        if self.keys < self.queries:
+            raise ValueError(f"{self.queries:g} queries attend only {self.keys:g} keys; keys count the queries' own")
+
+    @property
+    def prefix(self) -> float:
+        """Keys before the first query's own."""
+        return self.keys - self.queries
+
+    @property
+    def visible(self) -> float:
+        """Keys that a query attends, averaged over the queries."""
+        if not self.causal:
+            return self.keys
+        window = self.window or self.keys
+        growing = min(max(window - self.prefix, 0.0), self.queries)  # queries that still see every key before them
+        seen = growing * (2 * self.prefix + growing + 1) / 2 + (self.queries - growing) * window
+        return seen / self.queries
+
+    @property
+    def q_bytes(self) -> float:
+        """Bytes of the queries (and of the result)."""
+        return self.batch * self.heads * self.queries * self.head_dim * element_bytes(self.dtype)
+
+    @property
+    def kv_bytes(self) -> float:
+        """Bytes of the keys and values attended."""
+        return 2 * self.batch * self.kv_heads * self.keys * self.head_dim * element_bytes(self.kv)
+
+    @property
+    def fma(self) -> float:
+        """Multiply-adds of both products, those that the mask removes left out."""
+        return 2 * self.batch * self.heads * self.queries * self.visible * self.head_dim
+
+
+def attention_operator(
+    name: str,
+    attention: Attention,
+    capabilities: tuple[float, float] | None = None,
+    warpgroup: bool = True,
+    phase: str = "kernel",
+    repeats: float = 1.0,
+    library: AttentionLibrary | None = None,
+    elsewhere: bool = False,
+) -> Operator:
+    """Return the operator of an attention layer; raises NoInstructionError when none computes in its type.
+
+    ``library`` whose kernels run; None: FlashAttention 3 where a GPU has warpgroup instructions, version 2 elsewhere.
+    With ``elsewhere`` these run, too, on GPUs where the library has no kernel that does.
+    """
+    instructions = of_any = instructions_for(capabilities, warpgroup, attention.dtype)
+    if library is not None and library.instructions != "any":
+        instructions = [i for i in instructions if i.warpgroup == (library.instructions == "warpgroup")]
+    elif library is not None:
+        instructions = [i for i in instructions if i.warpgroup] or instructions
+    if elsewhere and not instructions:
+        instructions, library = of_any, None
+    if not instructions:
+        raise NoInstructionError(name, attention.dtype, library.title if library else "")
+    splits = SPLITS if library is None else FINE_SPLITS
+    runs = [_Run(attention, i, library or attention_libraries()[DEFAULTS[i.warpgroup]], splits) for i in instructions]
+    if library is not None and elsewhere and all(i.warpgroup for i in instructions):
+        older = attention_libraries()[DEFAULTS[False]]
+        runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
+    candidates = [candidate for run in runs for candidate in run.candidates()]
+    if library is None or elsewhere:
+        candidates = _on_any_gpu(runs, candidates)
+    shape = (
+        f"batch {attention.batch:g}, heads {attention.heads}/{attention.kv_heads} x {attention.head_dim}, "
+        f"{attention.queries:g} x {attention.keys:g} {attention.dtype}"
+    )
+    kind = "attention_decode" if attention.queries == 1 else "attention_prefill"
+    operands = frozenset({attention.dtype, attention.kv})
+    return Operator(name, kind, tuple(candidates), repeats, phase, shape, operands)
+
+
+def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:
+    """The candidates, each where no better one runs: kernels with warpgroup instructions, then warp-level ones, then
+    small tiles where shared memory is short."""
+    newest = max((c.kernel.shared_kib for c in found if c.kernel.warpgroup), default=0.0)  # pyright: ignore
+    older = [c for c in found if not c.kernel.warpgroup]  # pyright: ignore[reportAttributeAccessIssue]
+    needs = max((c.kernel.shared_kib for c in older), default=0.0)  # pyright: ignore[reportAttributeAccessIssue]
+    small = [c for run in runs if not run.instruction.warpgroup for c in run.candidates(small=True)]
+    small = [
+        replace(c, kernel=replace(c.kernel, unless_kib=needs))  # pyright: ignore[reportArgumentType]
+        for c in small
+        if c.kernel.shared_kib < needs  # pyright: ignore[reportAttributeAccessIssue]
+    ]
+    last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]
+    return [c for c in found if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
+
+
+class Lengths(NamedTuple):
+    """Key blocks that the CTAs of a tile of heads visit: of the mean and of the longest CTA."""
+
+    mean: float
+    longest: float
+
+    @property
+    def ratio(self) -> float:
+        """Time of the longest CTA over the mean's; start and end count as one block."""
+        return (self.longest + 1.0) / (self.mean + 1.0)
+
+
+def key_blocks(attention: Attention, library: AttentionLibrary, block: Block, group: float) -> np.ndarray:
+    """Return the key blocks that each tile of queries visits (tiles,), ``group`` query heads side by side in a tile.
+
+    Causal CTAs skip the blocks above the diagonal and those that left the window, where the library does.
+    """
+    tiles = np.arange(ceil(attention.queries * group / block.rows))
+    if not attention.causal or not library.skips:
+        return np.full(len(tiles), ceil(attention.keys / block.columns), float)
+    window = attention.window or attention.keys
+    last = attention.prefix + np.minimum(attention.queries, np.ceil((tiles + 1) * block.rows / group))
+    first = np.maximum(0.0, attention.prefix + tiles * block.rows // group + 1 - window)
+    return np.ceil(last / block.columns) - first // block.columns
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A library's attention with one instruction."""
+
+    attention: Attention
+    instruction: MatrixInstruction
+    library: AttentionLibrary
+    splits: tuple[int, ...]
+
+    @property
+    def decodes(self) -> bool:
+        """Whether the decode kernel runs."""
+        return self.attention.queries == 1 and (self.attention.decoding or self.library.one_token_decodes)
+
+    @property
+    def group(self) -> float:
+        """Query heads that share keys."""
+        return self.attention.heads / self.attention.kv_heads
+
+    def candidates(self, small: bool = False) -> list[Candidate]:
+        """The kernels that could run, with the library's tiles or with ``small`` ones."""
+        phase = self.library.decode_phase(self.group) if self.decodes else "prefill"
+        block = SMALL[self.decodes] if small else self.library.block(phase, self.attention.head_dim)
+        return self._decode(phase, block) if self.decodes else self._prefill(block)
+
+    def _prefill(self, block: Block) -> list[Candidate]:
+        """Tiles of queries, of a group's heads together where the library packs them."""
+        a, group = self.attention, self.group if self.library.packs else 1.0
+        visited = key_blocks(a, self.library, block, group)
+        units = a.batch * a.heads / group * len(visited)
+        found = []
+        for split in self._splits(units, visited.max()) if self.library.splits_prefill else (1,):
+            lengths = Lengths(*(ceil(x / split) if split > 1 else x for x in (visited.mean(), visited.max())))
+            found.append(self._candidate("prefill", block, units, lengths, split))
+        return found
+
+    def _decode(self, kernel: str, block: Block) -> list[Candidate]:
+        """One token a request: the query heads that share keys fill one tile's rows, their keys are split over CTAs."""
+        a = self.attention
+        row_tiles = ceil(self.group / block.rows) if kernel == "decode" else self.group
+        units = a.batch * a.kv_heads * row_tiles
+        blocks = ceil(a.keys / block.columns)
+        splits = self._splits(units, blocks) if self.group > 1 or self.library.splits_single else (1,)
+        return [
+            self._candidate(kernel, block, units, Lengths(ceil(blocks / split), ceil(blocks / split)), split)
+            for split in splits
+        ]
+
+    def _splits(self, units: float, blocks: float) -> list[int]:
+        """Splits of the keys worth trying, each with another number of blocks a CTA."""
+        found = [1]
+        for split in self.splits[1:]:
+            if blocks < self.library.least_blocks or split > blocks or units * split > MAX_DECODE_CTAS:
+                break
+            if ceil(blocks / split) < ceil(blocks / found[-1]):
+                found.append(split)
+        return found
+
+    def _candidate(self, phase: str, block: Block, units: float, lengths: Lengths, split: int) -> Candidate:
+        kernel = _kernel(self, block, units * split, lengths, split, f"{self.library.name}_{phase}")
+        label = f"{self.library.name} {self.instruction.name} {block.rows}x{block.columns}"
+        return Candidate(label + (f" split-kv {split}" if split > 1 else ""), kernel)
+
+
+def _copies(run: _Run) -> dict[str, float]:
+    """Kernels that copy operands, their bytes and rows: the new keys and values into the cache, queries and results
+    into groups of heads and back."""
+    a, copies, moved, rows = run.attention, 0.0, 0.0, 0.0
+    if a.writes_cache:
+        copies += 1.0
+        rows += a.batch * a.queries * min(1.0, a.kv_heads * a.head_dim / CACHE_THREADS) ** CACHE_SMALL
+        moved += 4.0 * a.batch * a.kv_heads * a.queries * a.head_dim * element_bytes(a.kv)
+    if run.decodes and run.library.swaps and run.group > 1 and a.batch > 1 and a.kv_heads > 1:
+        copies += 2.0
+        moved += 4.0 * a.q_bytes
+    return {"copies": copies, "copied_bytes": moved, "copied_rows": rows}
+
+
+def _problem(attention: Attention) -> tuple[float, ...]:
+    """Its size where it is plain and in 16 bits, as those are that libraries were measured with."""
+    a = attention
+    plain = not a.window and a.dtype == a.kv and BITS[a.dtype] == 16
+    return (a.batch * a.heads, a.queries, a.keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
+
+
+def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
+    attention, instruction, key_blocks = run.attention, run.instruction, lengths.mean
+    element = element_bytes(attention.dtype)
+    partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.q_bytes / element
+    block_bytes = 2 * block.columns * attention.head_dim * element_bytes(attention.kv)
+    decode = run.decodes
+    q_tile_bytes = block.rows * attention.head_dim * element
+    return Kernel(
+        start=Interval(repeats=1, instructions=60, int32=48, global_waits=2),  # queries, then the first keys
+        loop=_loop(attention, instruction, block, key_blocks),
+        end=_end(attention, block, split, attention.batch * attention.heads * attention.queries * split / ctas),
+        ctas=ctas,
+        warps=block.warps,
+        registers=min(255.0, block.rows * (attention.head_dim + block.columns) / (32 * block.warps) + 48),
+        # Warp-level kernels keep one block of keys and values (FlashAttention 2), warpgroup ones two (version 3).
+        shared_kib=(q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
+        launches=1 if split == 1 else 2,
+        compute_capability=instruction.compute_capability,
+        capability_end=instruction.capability_end,
+        warpgroup=float(instruction.warpgroup),
+        tensor_dtype=TENSOR_DTYPES.index(attention.dtype) if attention.dtype in TENSOR_DTYPES else 0,
+        uses_tensor=float(attention.dtype != "fp32"),
+        tensor_instruction_fma=instruction_fma(instruction, attention.dtype, block.columns),
+        pipelined=1.0,
+        cold_bytes=attention.kv_bytes,
+        cold_distance=attention.kv_distance,
+        warm_bytes=attention.q_bytes,
+        warm_distance=attention.q_distance,
+        write_bytes=attention.q_bytes + partial_bytes,
+        result_bytes=attention.q_bytes,
+        write_distance=attention.out_distance,
+        b_bytes=0.0 if decode else attention.kv_bytes,
+        m_tiles=1 if decode else ctas / (attention.batch * attention.kv_heads),
+        n_tiles=1 if decode else attention.batch * attention.kv_heads,
+        tile_aspect=1e6,  # all CTAs that read the same keys run side by side before the next head
+        reread_distance=attention.kv_bytes / (attention.batch * attention.kv_heads),
+        l2_bytes=ctas * key_blocks * block_bytes + 2 * attention.q_bytes + 2 * partial_bytes,
+        fma=attention.fma,
+        fma_lanes=float(attention.dtype == "fp32"),
+        implementation=implementation_index(implementation),
+        longest=lengths.ratio,
+        longest_first=float(run.library.longest_first),
+        problem=_problem(attention),
+        **_copies(run),
+    )
+
+
+def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, key_blocks: float) -> Interval:
+    """One block of keys: scores, softmax, and the product with the values."""
+    element = element_bytes(attention.dtype)
+    scores = block.rows * block.columns / (32 * block.warps)  # a lane's
+    fma = 2 * block.rows * block.columns * attention.head_dim / block.warps
+    # Whole bytes, so that counts of misses are the same in 32 and 64 bits.
+    load_bytes = float(ceil(2 * block.columns * attention.head_dim * element_bytes(attention.kv) / block.warps))
+    narrow = BITS[attention.kv] < BITS[attention.dtype]
+    widened = 0.0 if not narrow else 1.5 * load_bytes / element_bytes(attention.kv) / 32
+    rescale = block.rows * attention.head_dim / (32 * block.warps)
+    if instruction.warpgroup:
+        matrix = fma / instruction_fma(instruction, attention.dtype, block.columns)
+        # Queries stand in shared memory, weights of the values in registers: half of the products read rows from it.
+        shared_bytes = matrix * (instruction.rows / 2 + block.columns) * 32.0 / 4.0
+        fragments, copies = 0.0, 1.0
+    else:
+        matrix = fma / instruction.fma[attention.dtype]
+        shared_bytes = 2 * block.columns * attention.head_dim * element / _key_warps(block) + load_bytes
+        fragments, copies = shared_bytes / VECTOR_BYTES, load_bytes / VECTOR_BYTES
+    alu = scores * SOFTMAX_ALU + rescale + widened
+    sfu = scores * SOFTMAX_SFU
+    cuda_core = attention.dtype == "fp32"
+    return Interval(
+        repeats=key_blocks,
+        instructions=matrix + fragments + copies + alu + sfu + 10.0,
+        fp32=alu + (matrix if cuda_core else 0.0),
+        int32=8.0,
+        sfu=sfu,
+        tensor_fma=0.0 if cuda_core else fma,
+        shared_bytes=shared_bytes,
+        load_bytes=load_bytes,
+        global_waits=1.0,
+        shared_waits=0.0 if instruction.warpgroup else 2.0,
+        alu_waits=6.0,
+        sfu_waits=1.0,
+        tensor_waits=0.0 if cuda_core else 2.0,  # scores before the softmax, weights before the values
+    )
+
+
+def _key_warps(block: Block) -> float:
+    """Warps that stand side by side along the keys, each reading its share of them: 16 rows fill one warp."""
+    return max(1.0, block.warps * 16 / block.rows)
+
+
+def _end(attention: Attention, block: Block, split: int, rows: float) -> Interval:
+    """Scale and store the ``rows`` of a CTA's tile that hold a query (their mean)."""
+    elements = rows * attention.head_dim / (32 * block.warps)
+    out_element = 4.0 if split > 1 else element_bytes(attention.dtype)
+    return Interval(
+        repeats=1,
+        instructions=elements * 1.5 + elements * out_element / 8 + 20,
+        fp32=elements,
+        int32=16.0,
+        sfu=1.0,
+        shared_bytes=2 * elements * 32 * out_element,
+        store_bytes=elements * 32 * out_element,
+        shared_waits=1.0,
+        sfu_waits=1.0,
+    )

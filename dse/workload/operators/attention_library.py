@@ -1,0 +1,101 @@
+"""Attention libraries: which tiles, packing, order and splits their kernels have, apart from the GPU."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
+
+DEFAULTS = ("fa2", "fa3")
+"""What engines run where nothing is said: with warp-level instructions, and with warpgroup instructions."""
+
+XQA_GROUPS = 32
+"""Query heads of a group that TensorRT-LLM's packed decode kernel takes at most (spec/operators.md)."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A CTA's work: ``rows`` of queries against ``columns`` keys at a time, on ``warps`` warps."""
+
+    rows: int
+    columns: int
+    warps: int
+
+
+@dataclass(frozen=True)
+class AttentionLibrary:
+    """What a library's attention kernels do.
+
+    ``instructions``: "warp", "warpgroup" or "any" (the newest). ``packs``: the query heads of a group fill one tile of
+    a prefill. ``longest_first``: CTAs are handed out longest first. ``skips`` blocks that a causal mask removes.
+    ``splits_single``: splits the keys of heads that share none, too. ``swaps``: copies queries and results of a decode
+    into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``splits_prefill``:
+    prefills split their keys too. ``least_blocks`` of keys for a split. ``tiles``: (phase, head size) -> Block, phases
+    prefill, decode and decode_head (a CTA a query head).
+    """
+
+    name: str
+    title: str
+    instructions: str
+    packs: bool
+    longest_first: bool
+    skips: bool
+    splits_single: bool
+    swaps: bool
+    one_token_decodes: bool
+    splits_prefill: bool
+    least_blocks: int
+    tiles: dict[tuple[str, int], Block]
+
+    def block(self, phase: str, head_dim: int) -> Block:
+        """Return the tile for a head size: that of the next size in the table, else of the largest."""
+        sizes = sorted(size for p, size in self.tiles if p == phase)
+        return self.tiles[phase, next((size for size in sizes if size >= head_dim), sizes[-1])]
+
+    def decode_phase(self, group: float) -> str:
+        """Return the kernel that decodes ``group`` query heads a key-value head."""
+        has_both = any(phase == "decode_head" for phase, _ in self.tiles)
+        return "decode_head" if has_both and not 1 < group <= XQA_GROUPS else "decode"
+
+
+@cache
+def attention_libraries() -> dict[str, AttentionLibrary]:
+    """Return the known libraries by name."""
+    tiles: dict[str, dict[tuple[str, int], Block]] = {}
+    for row in read_table("attention/tiles.csv"):
+        block = Block(int(row["rows"]), int(row["columns"]), int(row["warps"]))
+        tiles.setdefault(row["library"], {})[row["phase"], int(row["head_dim"])] = block
+    flags = ("packs", "longest_first", "skips", "splits_single", "swaps", "one_token_decodes", "splits_prefill")
+    return {
+        row["library"]: AttentionLibrary(
+            row["library"], row["title"], row["instructions"], **{f: row[f] == "1" for f in flags},
+            least_blocks=int(row["least_blocks"]), tiles=tiles[row["library"]],
+        )
+        for row in read_table("attention/libraries.csv")
+    }  # fmt: skip
+
+
+def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:
+    """Return the library that a measured row ran, by the first row of ``attention/measured.csv`` whose words stand in
+    its notes and whose source is its own; raises InputError where that is known to have no model."""
+    row = _told(notes, source, warpgroup)
+    if row is not None and not row["library"]:
+        raise InputError(row["why_not"])
+    return attention_libraries()[row["library"] if row else DEFAULTS[warpgroup]]
+
+
+def names_library(notes: str, source: str, warpgroup: bool) -> bool:
+    """Whether anything tells the library of a measured row, so that :func:`library_of` need not assume one."""
+    return _told(notes, source, warpgroup) is not None
+
+
+def _told(notes: str, source: str, warpgroup: bool) -> dict[str, str] | None:
+    on = ("", "1" if warpgroup else "0")
+    return next(
+        (
+            row
+            for row in read_table("attention/measured.csv")
+            if row["words"] in notes and row["measured_by"] in ("", source) and row["warpgroup"] in on
+        ),
+        None,
+    )

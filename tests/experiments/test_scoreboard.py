@@ -1,0 +1,66 @@
+"""Experiment 020: what a line of the scoreboard says of rows; it finds what it takes from other experiments."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.experiments.loading import experiment
+
+
+@pytest.fixture(scope="module")
+def board():
+    return experiment("020_scoreboard")
+
+
+def rows(**changes) -> pd.DataFrame:
+    """Three left-out products of an A100 and one that was fitted: 10, 20, 0 and 50 % off."""
+    base = {"table": "aiconfigurator__gemm", "op": "gemm", "dtype": "bf16", "gpu": "a100_sxm_80gb",
+            "implementation": "matrix", "latency_us": [10.0, 100.0, 100.0, 100.0],
+            "predicted_us": [11.0, 80.0, 100.0, 150.0], "sheet_us": 5.0, "three_us": [10.0, 90.0, 110.0, 100.0],
+            "out": [True, True, True, False]}  # fmt: skip
+    return pd.DataFrame(base | changes)
+
+
+def test_lines_are_of_left_out_rows_and_of_their_regime(board):
+    found = {line.name: line for line in board.seen(rows())}
+    every, long = found["products bf16, A100"], found["products bf16 from 50 us, A100"]
+    assert (every.count, long.count) == (3, 2)
+    assert every.error == pytest.approx(10.0)
+    assert long.error == pytest.approx(10.0)
+    assert every.three == pytest.approx(20 / 3)
+    assert long.sheet == pytest.approx(95.0)
+    assert found["products bf16, H100"].count == 0
+
+
+def test_fp8_was_fitted_nowhere_and_counts_whole(board):
+    found = {line.name: line for line in board.seen(rows(dtype="fp8"))}
+    assert found["products fp8, as the rows are (aiconfigurator)"].count == 4
+
+
+@pytest.mark.parametrize(
+    ("error", "asked", "verdict"),
+    [(4.9, (5.5, 5), "aim met"), (5.5, (5.5, 5), "met"), (5.51, (5.5, 5), "**missed**"), (7.9, (8, np.nan), "met"),
+     (99.0, (np.nan, np.nan), "")],
+)  # fmt: skip
+def test_a_bound_is_not_rounded_away(board, error, asked, verdict):
+    assert board.Line("x", 1, error, asked).verdict() == verdict
+
+
+def test_a_line_as_markdown(board):
+    line = board.Line("x", 12, 4.94, (5.5, 5.0), 50.0)
+    assert line.markdown() == "| x | 12 | **4.9** | 5.5 / 5 | aim met | 50.0 |  |"
+
+
+@pytest.mark.parametrize(
+    ("folder", "file", "names"),
+    [
+        ("012_timing_calibration", "run.py", ("load", "transfer", "GRAPHS", "OTHERS", "MOST_SHARED")),
+        ("012_timing_calibration", "others.py", ("layer",)),
+        ("012_timing_calibration", "interval_coverage.py", ("inside", "never_fitted", "by_folds", "share", "LEAST")),
+        ("013_attention", "run.py", ("with_others", "PREFILL", "DECODE", "TABLES", "DEVICES")),
+        ("014_vector_kernels", "run.py", ("rows_of", "unseen", "SOURCES")),
+    ],
+)
+def test_what_other_experiments_lend_is_there(board, folder, file, names):
+    module = board.experiment(folder, file)
+    assert all(hasattr(module, name) for name in names)

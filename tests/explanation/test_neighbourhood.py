@@ -1,0 +1,39 @@
+"""Which of a GPU's neighbours ``dse run`` would refuse, and why."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.explanation.neighbourhood import why_refused
+from dse.hardware.presets import preset_sheet
+from dse.power.cap import SLOWEST
+
+GPU = preset_sheet("h100_sxm").numbers()
+
+
+def judged(runs: float = 1.0, clock: float = 0.9) -> Any:
+    """One design of two operators."""
+    return SimpleNamespace(runs=np.array([[1.0, runs]]), clock=np.array([clock]))
+
+
+def workload(gigabytes: float = 20.0) -> Any:
+    return SimpleNamespace(
+        operators=[SimpleNamespace(name="qkv"), SimpleNamespace(name="attention")],
+        memory=SimpleNamespace(total=gigabytes * 1e9),
+    )
+
+
+@pytest.mark.parametrize(
+    ("gpu", "found", "needs", "sentence"),
+    [
+        ({}, {}, 20, ""),
+        ({}, {"runs": 0.0}, 20, "the changed GPU has no kernel for attention that runs"),
+        ({"l1_kib": 128.0}, {}, 20, "its shared memory would be more than the L1 that holds it"),
+        ({"dram_gb": 16.0}, {}, 20, "the workload needs 20.0 GB"),
+        ({"tdp_w": 72.0}, {"clock": SLOWEST}, 20, "at its lowest clock the board would draw more than its limit"),
+    ],
+)
+def test_a_neighbour_is_refused_as_run_refuses_it(gpu, found, needs, sentence):
+    assert why_refused(workload(needs), GPU | gpu, judged(**found), 0) == sentence

@@ -1,0 +1,186 @@
+"""Portions on a Dask cluster and on several devices: the same bytes as on one, whoever dies."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.evaluate import space_program as evaluate
+from dse.grid.machine import machine
+from dse.grid.shard import Portion, PortionResult, SpaceEvaluator, portions
+from dse.grid.sweep import sweep
+from tests.grid.trivial import CHUNK, trivial
+
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+cluster = pytest.importorskip("dse.grid.cluster")
+
+FILES = ("points.parquet", "pareto.parquet")
+SLOW = 0.1
+
+
+class ToldWorker(cluster.SweepWorker):
+    """A worker that takes its time and tells each portion that it begins in a file."""
+
+    log: str
+    unlike: bool = False
+
+    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
+        with Path(self.log).open("a") as log:
+            log.write(f"{portion.number}\n")
+        time.sleep(SLOW)
+        evaluated, theirs = super().evaluate(portion, keep_all)
+        return evaluated, theirs | ({"processor": "another"} if self.unlike else {})
+
+
+@pytest.fixture
+def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Yield a cluster of two processes whose workers tell what they begin in ``tmp_path / "log"``."""
+
+    def told(evaluator: SpaceEvaluator) -> ToldWorker:
+        plugin = ToldWorker(evaluator)
+        plugin.log = str(tmp_path / "log")
+        return plugin
+
+    monkeypatch.setattr(cluster, "SweepWorker", told)
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as found:
+        yield found
+
+
+def processes(found) -> list[int]:
+    """Return the process ids of a cluster's workers."""
+    with distributed.Client(found, set_as_default=False) as client:
+        return list(client.run(os.getpid).values())
+
+
+def same_bytes(one: Path, other: Path) -> None:
+    for name in FILES:
+        assert (one / name).read_bytes() == (other / name).read_bytes(), name
+
+
+@pytest.mark.slow
+def test_two_workers_one_of_them_killed(workers, tmp_path: Path) -> None:
+    size = 20_000
+    alone = sweep(trivial(size, tmp_path), tmp_path / "alone")
+    seen: list[int] = []
+
+    def progress(count: int) -> None:
+        seen.append(count)
+        if len(seen) == 8:
+            os.kill(processes(workers)[0], signal.SIGKILL)
+
+    found = sweep(trivial(size, tmp_path), tmp_path / "out", progress, cluster=workers)
+    assert sum(seen) == found.n == size
+    assert found.summary()["pareto"] == alone.summary()["pareto"]
+    same_bytes(tmp_path / "out", tmp_path / "alone")
+    begun = (tmp_path / "log").read_text().split()
+    total = len(portions(size, CHUNK))
+    assert set(map(int, begun)) == set(range(total))
+    assert len(begun) - total <= 3  # what the dead worker had in hand, and what was not fetched from it yet
+
+
+@pytest.mark.slow
+def test_workers_come_go_and_die(workers, tmp_path: Path) -> None:
+    size, seen = 200_000, []
+    sweep(trivial(size, tmp_path), tmp_path / "alone", keep="front")
+
+    def progress(count: int) -> None:
+        seen.append(count)
+        if len(seen) in (5, 25):
+            os.kill(processes(workers)[0], signal.SIGKILL)
+        if len(seen) == 15:
+            workers.scale(3)
+        if len(seen) == 40:
+            workers.scale(1)
+
+    sweep(trivial(size, tmp_path), tmp_path / "out", progress, keep="front", cluster=workers)
+    assert sum(seen) == size
+    for name in ("sample.parquet", "pareto.parquet"):
+        assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+@pytest.mark.slow
+def test_workers_unlike_this_machine_are_told(workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours = machine()["processor"]
+
+    def told(evaluator: SpaceEvaluator) -> ToldWorker:
+        plugin = ToldWorker(evaluator)
+        plugin.log, plugin.unlike = str(tmp_path / "log"), True
+        return plugin
+
+    monkeypatch.setattr(cluster, "SweepWorker", told)
+    found = sweep(trivial(1_000, tmp_path), cluster=workers)
+    assert found.notes == (
+        f"workers with processor another instead of {ours or 'none'}: equal to one machine's result within about 1e-6, "
+        "not to the bit",
+    )
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("local:none", "give local:N with a whole number"),
+        ("tcp://127.0.0.1:1", "no scheduler answers"),
+        ("nonsense://x", "no scheduler answers"),
+    ],
+)
+def test_no_cluster_is_a_sentence(address: str, sentence: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    with pytest.raises(InputError, match=sentence):
+        sweep(trivial(1_000, tmp_path), tmp_path / "out", cluster=address)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def scheduler(tmp_path: Path):
+    """Yield the process and the address of a scheduler that has one worker, each a process of its own."""
+    file = tmp_path / "scheduler.json"
+    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file)]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
+    root = Path(__file__).parents[2]
+    quiet = {"cwd": root, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*command, "--no-dashboard"], **quiet) for command in (dask, worker)]
+    while not file.exists():
+        time.sleep(0.1)
+    yield started[0], json.loads(file.read_text())["address"]
+    for process in started:
+        process.terminate()
+    for process in started:
+        process.wait()
+
+
+@pytest.mark.slow
+def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    process, address = scheduler
+    space, seen = trivial(20_000, tmp_path), []
+    sweep(space, tmp_path / "alone")
+
+    def progress(count: int) -> None:
+        seen.append(count)
+        if len(seen) == 10:
+            process.kill()
+
+    with pytest.raises(InputError, match=r"the scheduler is lost \(.*\); give --resume to go on"):
+        sweep(space, tmp_path / "out", progress, cluster=address)
+    found = sweep(space, tmp_path / "out", resume=True)
+    assert "went on after" in found.notes[0]
+    same_bytes(tmp_path / "out", tmp_path / "alone")
+
+
+@pytest.mark.slow
+def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    sweep(trivial(10_000, tmp_path), tmp_path / "one")
+    environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "tests.grid.trivial", str(tmp_path / "four"), "all", "10000"]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["4", "devices"]
+    same_bytes(tmp_path / "four", tmp_path / "one")

@@ -1,0 +1,90 @@
+"""Measured attention: rows name their library, calibrations hold on families and one-token prompts no fit has seen."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.base.errors import InputError
+from dse.base.skipped_rows import Skipped
+from dse.calibration.timing.implementations import load_implementations
+from dse.calibration.timing.rows_fit import left_out
+from dse.cli import run_command
+from dse.hardware.presets import load_sheet
+from dse.measured.timed_rows import best
+from dse.timing.calibration import load_timing_calibration, shipped_implementations
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+from dse.workload.operators.attention_library import attention_libraries, library_of
+
+MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
+DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm", "RTXPRO6000-BW": "rtx_pro_6000"}
+
+
+def test_rows_name_the_library_that_ran():
+    assert library_of("impl=vllm-0.24.0/vllm_flash_attn_fa3; paged KV", "aiconfigurator", True).name == "fa3"
+    assert library_of("impl=vllm-0.14.0/vllm_flash_attn; paged KV", "aiconfigurator", False).name == "fa2"
+    assert library_of("impl=sglang-0.5.10/flash_attention", "aiconfigurator", False).name == "sglang"
+    assert library_of("sustained; vllm-0.22.0", "aiconfigurator", True).name == "fa3"
+    assert library_of("", "vidur", False).name == "fa2_early"
+    assert library_of("", "", False).name == "fa2"
+    with pytest.raises(InputError, match="FlashAttention 4"):
+        library_of("impl=vllm-0.24.0/vllm_flash_attn_fa4", "aiconfigurator", True)
+
+
+def test_every_kernel_of_a_library_is_an_implementation_with_a_shipped_calibration():
+    for library in attention_libraries().values():
+        for phase in {phase for phase, _ in library.tiles}:
+            assert f"{library.name}_{phase}" in IMPLEMENTATIONS
+    assert set(shipped_implementations()) >= {name for name in KINDS if KINDS[name].startswith("attention")}
+
+
+def rows_of(table: str, device: str, op: str, words: str = "") -> pd.DataFrame:
+    """A sample of the rows of a device whose notes hold the words."""
+    path = MEASURED / table
+    if not path.exists():
+        pytest.skip("the measured tables are not beside the checkout")
+    frame = pd.read_csv(path, low_memory=False)
+    frame = frame[(frame["device"] == device) & (frame["op"] == op) & frame["notes"].fillna("").str.contains(words)]
+    return frame.sample(min(600, len(frame)), random_state=1)
+
+
+@pytest.mark.parametrize(("device", "words", "op", "bound"), [
+    ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_prefill", 5.0),
+    ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_decode", 8.0),
+    ("A100-SXM4-80GB", "sglang", "attn_decode", 8.0),
+    ("H100-SXM5-80GB", "fa3", "attn_prefill", 7.0),
+    ("H100-SXM5-80GB", "trtllm", "attn_prefill", 10.0),
+    ("H100-SXM5-80GB", "trtllm", "attn_decode", 13.5),
+])  # fmt: skip
+def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op, bound):
+    frame = rows_of("aiconfigurator__attention.csv", device, op, words)
+    loaded = load_implementations(frame, {device: load_sheet(DEVICES[device])}, Skipped())
+    model, errors, inside = load_timing_calibration(DEVICES[device]), [], []
+    for name, rows in loaded.items():
+        out = left_out(rows.table["family"])
+        predicted, _ = best(model.model, rows)
+        measured = rows.table["latency_us"].to_numpy()
+        errors.append(100 * np.abs(predicted / measured - 1)[out])
+        known = model.residual(name, op, "bf16", "all", DEVICES[device], "aiconfigurator")
+        assert known is not None
+        error = np.log(predicted / measured)[out]
+        inside.append((error >= known.q10) & (error <= known.q90))
+    errors, inside = np.concatenate(errors), np.concatenate(inside)
+    assert len(errors) > 80
+    assert errors.mean() < bound
+    assert 0.7 < inside.mean() < 0.9
+
+
+def test_validate_counts_rows_of_unknown_kernels(tmp_path, capsys):
+    frame = rows_of("aiconfigurator__attention.csv", "H100-SXM5-80GB", "attn_decode", "fa")
+    kept = [frame[frame["notes"].str.contains(words)].head(n) for words, n in (("fa4", 3), ("fa3", 20))]
+    frame = pd.concat(kept)
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    assert run_command(["validate", str(path), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    skipped = {reason: n for reason, n in document["rows_skipped"].items() if "FlashAttention 4" in reason}
+    assert sum(skipped.values()) == 3
+    assert document["groups"][0]["n"] == 20

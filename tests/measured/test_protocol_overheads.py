@@ -1,0 +1,106 @@
+"""What ways of measuring add: a device's own host, a board's own floor, loops that read the power."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.base.package_tables import read_table
+from dse.base.skipped_rows import Skipped
+from dse.hardware.presets import find_preset, gpu_from_mapping
+from dse.measured.device_models import device_models
+from dse.measured.protocol import harnesses
+from dse.measured.protocol_overheads import ANY, overhead_of
+from dse.measured.timed_rows import blocks
+from dse.timing.calibration import SHARED, load_timing_calibration
+from dse.validation.error_quantiles import errors_of
+from dse.validation.group_errors import interval_of
+from tests.measured.test_row_operator import product
+
+
+def test_the_host_of_an_eager_product_is_a_devices_own_where_it_was_fitted():
+    harness = harnesses()["neusight"]
+    fitted = overhead_of(product(""), harness)
+    assert fitted != (harness.overhead_us, 0.0)
+    unknown = overhead_of(SimpleNamespace(**vars(product("")) | {"device": "L4"}), harness)
+    known = [row for row in read_table("calibration/operator_overheads.csv") if row["op"] == "bmm"]
+    mine = [float(row["overhead_us"]) for row in known if row["device"] != ANY]
+    assert len(mine) == 5
+    assert unknown[0] == pytest.approx(np.exp(np.mean(np.log(mine))), rel=1e-4)  # the mean of the known hosts
+
+
+def test_the_floor_of_a_graph_is_a_boards_own_where_it_is_stated():
+    harness = harnesses()["aiconfigurator"]
+    by_name, by_preset = (overhead_of(SimpleNamespace(device=d, op="gemm"), harness) for d in ("B200-SXM", "b200"))
+    assert by_name == by_preset != (harness.overhead_us, 0.0)
+    assert overhead_of(SimpleNamespace(device="H100-SXM5-80GB", op="gemm"), harness) == (harness.overhead_us, 0.0)
+    assert overhead_of(SimpleNamespace(device="B200-SXM", op="attn_decode"), harness) == (harness.overhead_us, 0.0)
+
+
+@pytest.mark.parametrize("op", ["attn_decode", "attn_prefill"])
+def test_attention_in_loops_that_read_the_power_has_an_overhead_of_its_own(op):
+    harness = harnesses()["aiconfigurator"]
+    row = {"device": "H200-SXM-141GB", "op": op}
+    plain, powered, unread = (overhead_of(SimpleNamespace(**row, power_w=w), harness) for w in (0.0, 400.0, np.nan))
+    assert plain == unread == (harness.overhead_us, 0.0)
+    assert powered[0] > plain[0]
+    product = SimpleNamespace(device="H200-SXM-141GB", op="gemm", power_w=400.0)
+    assert overhead_of(product, harness) == (harness.overhead_us, 0.0)
+
+
+TABLES = ("vector_overheads", "operator_overheads")
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_host_of_the_tables_is_a_presets_and_stands_once(table):
+    rows = read_table(f"calibration/{table}.csv")
+    keys = [(row["harness"], find_preset(row["device"]) or row["device"], row["op"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+    assert {device for _, device, _ in keys if find_preset(device) is None} == {ANY}
+
+
+OWN = {"base": "a100_pcie_40gb", "sm_count": 107}
+
+
+def predicted_by(device: str, gpu: str | None):
+    """The overhead of an eager softmax, the calibration's name for its GPU, and the interval of its error."""
+    shape = {"rows": 4096.0, "cols": 512.0, "latency_us": 40.0}
+    row = {"device": device, "op": "softmax", "dtype": "fp32", "source": "neusight", "group": "", **shape}
+    frame = pd.DataFrame([row])
+    models, _ = device_models(frame, gpu=gpu)
+    used = models[device]
+    (timed,) = blocks(frame, {device: used.sheet}, None, Skipped())
+    assert used.calibration is not None
+    called = used.calibration.called(used.sheet)
+    judged = errors_of(timed.table.assign(implementation="pytorch_vector"), np.array([40.0]), called)
+    low, high = interval_of(judged, used.calibration, called, "softmax", "fp32")
+    return float(timed.table["overhead_us"].iloc[0]), float(low[0]), float(high[0])
+
+
+@pytest.mark.parametrize("device, gpu", [
+    ("a100_pcie_40gb", None), ("A100 PCIe 40GB", None), ("NVIDIA A100-PCIE-40GB", None), ("my board", "a100_pcie_40gb"),
+    ("my board", "A100 PCIe"), ("T4", "a100_pcie_40gb"),
+])  # fmt: skip
+def test_a_gpu_has_its_hosts_overhead_by_any_name_and_by_the_option(device, gpu):
+    assert predicted_by(device, gpu) == predicted_by("A100-PCIE-40GB", None)
+
+
+@pytest.mark.parametrize("name", ["mine", "a100_pcie_40gb"])
+@pytest.mark.parametrize("device", ["my board", "A100-PCIE-40GB", "a100_pcie_40gb"])
+def test_a_gpu_of_ones_own_has_the_overhead_and_the_interval_of_unknown_hosts(name, device, tmp_path):
+    path = tmp_path / f"{name}.toml"
+    path.write_text("".join(f"{key} = {value!r}\n" for key, value in OWN.items()))
+    rows = read_table("calibration/vector_overheads.csv")
+    unknown = [r for r in rows if (r["harness"], r["device"], r["op"]) == ("neusight", ANY, "softmax")]
+    overhead, *ends = predicted_by(device, str(path))
+    assert overhead == float(unknown[0]["overhead_us"])
+    assert (overhead, *ends) == predicted_by("L4", None)
+
+
+def test_the_errors_of_a_preset_are_no_others_of_its_name():
+    shared = load_timing_calibration(SHARED)
+    changed, same = (gpu_from_mapping(what, "x", name) for what, name in ((OWN, "a100_pcie_40gb"), (
+        {"base": "a100_pcie_40gb"}, "mine")))  # fmt: skip
+    assert find_preset(shared.called(changed)) is None
+    assert shared.called(same) == "a100_pcie_40gb"

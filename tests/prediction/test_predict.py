@@ -1,0 +1,321 @@
+"""``dse predict``: a device left out with its generation, baselines beside, studies, the document, refusals."""
+
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from dse.base.errors import InputError
+from dse.cli import run_command
+from dse.prediction.data import Learnable
+from dse.prediction.features import DEMANDS
+from dse.prediction.model import type_of
+from dse.prediction.predict import _notes_of_units, beats, predict
+from dse.prediction.predictors import fit
+from dse.prediction.studies import _between, with_host
+from dse.prediction.transfer import TWICE, Transfer
+from dse.reports.common.figures import plotly_script
+from dse.reports.predict.data import CURVE, inlier_curves
+from dse.reports.predict.page import predict_page_html
+from dse.reports.predict.terminal import print_predict
+from tests.prediction.tables import DEVICES, gemm_table
+
+QUICK = ("ols", "nnls")
+WAYS = {(name, mode) for name in QUICK for mode in ("plain", "analytical")}
+SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "measured"
+
+
+@cache
+def answer(folder):
+    return predict(gemm_table(folder / "t.csv"), "H100", "V100", predictors=QUICK)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    return answer(tmp_path_factory.mktemp("predict"))
+
+
+def test_a_device_is_predicted_from_older_ones(found):
+    ((key, transferred),) = found.transfers.items()
+    assert key == ("gemm", "fp16")
+    assert transferred.train.devices == ["a100_sxm_80gb", "v100_sxm2_16gb"]
+    assert set(transferred.test.frame["preset"]) == {"h100_sxm"}
+    errors = {b.name: b.target["error"] for b in transferred.baselines}
+    assert errors["calibrated roofline fitted to the target itself"] < 3  # the law the table follows, with its noise
+    assert transferred.chosen.target["error"] < errors["analytical model alone"]
+    assert {(j.name, j.mode) for j in transferred.judged} == WAYS
+
+
+def test_document(found):
+    document = found.document()
+    json.dumps(document, allow_nan=False)
+    (group,) = document["groups"]
+    assert len(group["predictors"]) == len(WAYS)
+    assert [p["e_out"] for p in group["predictors"]] == sorted(p["e_out"] for p in group["predictors"])
+    assert list(group["predictors"][0]["target"]["inliers"]) == ["1", "5", "10", "15", "20", "30", "40", "50"]
+    assert [b["fair"] for b in group["baselines"]] == [True, True, True, False]
+    (transferred,) = found.transfers.values()
+    assert group["beats_baselines"] == beats(transferred.chosen, transferred)
+    (said,) = document["said"]
+    assert ("beats both" if group["beats_baselines"] else "does not beat both") in said
+
+
+def test_the_order_of_the_rows_tells_nothing(found, tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "u.csv")).sample(frac=1, random_state=3)
+    frame.to_csv(tmp_path / "u.csv", index=False)
+    shuffled = predict(tmp_path / "u.csv", "H100", "V100", predictors=QUICK).document()
+    document = found.document()
+    for group in (*shuffled["groups"], *document["groups"]):
+        for row in group["predictors"]:
+            del row["fit_seconds"]
+    for key in set(document) - {"table", "table_sha256"}:
+        assert shuffled[key] == document[key], key
+
+
+def test_studies(found):
+    studies = found.studies
+    (without_any, *others) = studies["feature_study"]
+    assert without_any["without"] is None
+    assert len(others) >= 6
+    (row,) = studies["fewer_sms"]
+    assert row["from"] == {"a100_sxm_80gb": 108, "v100_sxm2_16gb": 80}
+    host = studies["host_to_target"]
+    assert {(r["predictor"], r["mode"]) for r in host} == WAYS
+    assert host[0]["rows"] == 64
+    assert host[0]["e_out_families"]["error"] < 20
+
+
+def test_the_chosen_predictors_are_a_timing_model(found):
+    model = found.model()
+    learned = "learned on gemm fp16 of a100_sxm_80gb, v100_sxm2_16gb in t.csv"
+    assert model.calibration == f"{learned}; kernels of other kinds and types by amali, uncalibrated"
+    assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
+
+
+def test_times_in_another_unit_are_told():
+    apart = {"a100_sxm_80gb": 800.0, "v100_sxm2_16gb": 0.9}
+    parts = {name: SimpleNamespace(analytical=np.full(3, ratio), y=np.ones(3)) for name, ratio in apart.items()}
+    rows: Any = SimpleNamespace(devices=list(apart), of=parts.get)
+    (note,) = _notes_of_units(rows)
+    assert note.startswith("the median row of a100_sxm_80gb is predicted 8e+02 times as long as measured")
+
+
+def test_what_is_chosen_has_not_seen_the_target():
+    """The least error on devices left out of training, then under folds; the target's own is hindsight."""
+
+    def judged(name, transfer, out, target):
+        return SimpleNamespace(name=name, e_transfer=transfer, e_out={"error": out}, target={"error": target})
+
+    three = SimpleNamespace(judged=(judged("a", 9.0, 1.0, 9.0), judged("b", 5.0, 3.0, 8.0), judged("c", 5.0, 4.0, 1.0)))
+    assert Transfer.chosen.fget(three).name == "b"
+    assert Transfer.least_e_out.fget(three).name == "a"
+    assert Transfer.hindsight.fget(three).name == "c"
+
+
+def test_inlier_curves_rise_to_all_rows(found):
+    (transferred,) = found.transfers.values()
+    frame = inlier_curves(transferred)
+    for _, part in frame.groupby("series"):
+        assert part["inliers"].is_monotonic_increasing
+        assert len(part) == len(CURVE)
+    page = predict_page_html(found).replace(plotly_script(), "")
+    assert "calibrated roofline" in page and "<script src" not in page
+
+
+def versions_of_host(first: int) -> pd.DataFrame:
+    """Three shapes of a target in version b and without one; of a host in a, b, of another source, and not at all."""
+    rows = [("h", "s", "a", "x"), ("h", "s", "b", "x"), ("h", "u", "a", "x"), ("h", "u", "a", "y"),
+            ("t", "s", "b", "x"), ("t", "u", "", "y"), ("t", "s", "", "z"), ("t", "w", "a", "x")]  # fmt: skip
+    return pd.DataFrame(rows[first:4] + rows[:first] + rows[4:], columns=["preset", "shape", "version", "source"])
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_a_host_s_time_is_of_the_row_s_own_software_and_source_else_the_mean(first):
+    frame = versions_of_host(first)
+    host = {("s", "a"): 2.0, ("s", "b"): 8.0, ("u", "ax"): 3.0, ("u", "ay"): 5.0}
+    key = frame["version"] + frame["source"].where(frame["shape"] == "u", "")
+    y = np.array([host.get(k, 100.0) for k in zip(frame["shape"], key, strict=True)])
+    x = np.full((len(y), len(DEMANDS) + 1), 10.0)
+    rows = Learnable(frame, x, y, y, y, np.where(frame["preset"] == "h", 1.0, 2.0))
+    found = with_host(rows, "h", "t")
+    assert found.frame["shape"].tolist() == ["s", "u", "s"]
+    assert found.frame["host_times"].tolist() == [1, 1, 2]
+    assert found.x[:, -4] == pytest.approx([16.0, 10.0, 8.0])  # at twice the host's clock
+    assert found.x[:, -3] == pytest.approx([8.0, 5.0, 4.0])  # by rooflines of equal cycles
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2]])
+def test_a_version_s_times_of_one_shape_are_averaged(order):
+    frame = pd.DataFrame({"preset": "t", "shape": "s", "version": ["a", "a", "b"], "source": ["x", "y", "z"]})
+    y, x = np.array([2.0, 8.0, 4.0])[order], np.full((3, len(DEMANDS) + 1), 10.0)
+    found = _between(Learnable(frame.iloc[order], x, y, y, y, y), "a", "b", "plain")["same_shapes"]
+    assert found == {"error": pytest.approx(0.0), "rows": 1}
+
+
+def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_told(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    ran = frame["device"] == "V100-SXM2-16GB"
+    twice = (frame[ran].assign(notes=f"impl=lib-{n}", latency_us=n * frame["latency_us"][ran]) for n in (1, 2))
+    for name, rows in {"few": [frame[ran].head(1)], "twice": twice}.items():
+        pd.concat([frame[~ran], *rows]).to_csv(tmp_path / f"{name}.csv", index=False)
+    few, several = (predict(tmp_path / f"{n}.csv", "H100", "V100", predictors=("nnls",)) for n in ("few", "twice"))
+    assert few.studies["host_to_target"] == []
+    of = "--host v100_sxm2_16gb: gemm fp16: "
+    assert any(
+        note.startswith(f"{of}not judged: the host ran the shapes of 1 of the target's 64") for note in few.notes
+    )
+    assert len(several.studies["host_to_target"]) == 2
+    assert any(note.startswith(f"{of}the host ran the shapes of 64 of 64 rows under several") for note in several.notes)
+
+
+@pytest.mark.parametrize(("slip", "note"), [
+    ({"H100-SXM5-80GB": 10.0}, "gemm fp16: the median row of h100_sxm is predicted"),
+    ({"H100-SXM5-80GB": 0.1}, "gemm fp16: the median row of"),
+    (dict.fromkeys(DEVICES, 1e-3), "the median row of a100_sxm_80gb is predicted"),
+])  # fmt: skip
+def test_nothing_beats_anything_while_a_unit_is_in_doubt(tmp_path, slip, note):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    times = frame["latency_us"] * frame["device"].map(lambda name: slip.get(name, 1.0))
+    frame.assign(latency_us=times).to_csv(tmp_path / "t.csv", index=False)
+    found = predict(tmp_path / "t.csv", "H100", predictors=QUICK)
+    assert any(text.startswith(note) and "is latency_us in microseconds" in text for text in found.notes)
+    (said,) = found.said()
+    assert "cannot be told while a unit is in doubt" in said and "beat both" not in said and "beats both" not in said
+    assert found.document()["groups"][0]["beats_baselines"] is None
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_two_ways_that_are_one(found, name):
+    (transferred,) = found.transfers.values()
+    rows, test = transferred.train.rows("analytical"), transferred.test.rows("analytical").x
+    ways = [fit(name, rows, residual).many(test) for residual in (False, True)]
+    assert ways[0] == pytest.approx(ways[1], rel=1e-4)
+
+
+def test_one_version_predicts_another(tmp_path):
+    notes = ["impl=vllm-1"] * 64 + ["impl=vllm-1", "impl=vllm-2"] * 32
+    path = gemm_table(tmp_path / "t.csv", ("V100-SXM2-16GB", "A100-SXM4-80GB"), notes=notes)
+    versions = predict(path, "A100", predictors=("nnls",)).studies["versions"]
+    assert {(v["device"], v["from"], v["to"]) for v in versions} == {
+        ("a100_sxm_80gb", "vllm-1", "vllm-2"), ("a100_sxm_80gb", "vllm-2", "vllm-1"),
+    }  # fmt: skip
+    assert all(v["errors"]["nnls"] < 30 for v in versions)
+
+
+def test_without_another_generation_the_note_says_so(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv", ("H100-SXM5-80GB",)))
+    frame = pd.concat([frame, frame.assign(device="H200-SXM-141GB")])
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    found = predict(tmp_path / "t.csv", "h200", predictors=("nnls",))
+    assert found.notes == ("every other device is of h200's generation (Hopper) too: no generation could be left out",)
+    assert found.transfers["gemm", "fp16"].train.devices == ["h100_sxm"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "sentence"),
+    [
+        ({}, ["--target", "L40S"], "has no usable row of 'L40S'"),
+        ({}, ["--target", "H1000"], "no GPU is called 'H1000'"),
+        ({}, ["--target", "H100", "--host", "H100"], "is the target itself"),
+        ({}, ["--target", "H100", "--host", "T4"], "--host: "),
+        ({}, ["--target", "H100", "--predictors", "gut"], "no predictor is called 'gut'"),
+        ({}, ["--target", "H100", "--predictors", ""], "no predictor is called ''"),
+        ({}, ["--target", "H100", "--predictors", "nnls, ols,nnls"], "--predictors: 'nnls' stands twice; give it once"),
+        ({"latency_us": -3.0}, ["--target", "H100"], "latency_us is -3; give a positive time"),
+        ({"n": 64, "k": 64}, ["--target", "H100"], "holds one benchmark only, the shape family 'gemm_64_64'"),
+        ({"device": "H100-SXM5-80GB"}, ["--target", "H100"], "holds rows of h100_sxm only; a device"),
+        (
+            {"device": ["MI300X"] * 128 + ["H100-SXM5-80GB"] * 64},
+            ["--target", "H100"],
+            "holds rows of h100_sxm only that can be used (skipped: device 'MI300X': listed so that",
+        ),
+    ],
+)
+def test_refusals_write_nothing(tmp_path, capsys, monkeypatch, changes, arguments, sentence):
+    monkeypatch.chdir(tmp_path)
+    path = gemm_table(tmp_path / "t.csv", **changes)
+    assert run_command(["predict", str(path), *arguments]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err and captured.err.count("\n") == 1 and captured.out == ""
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_too_little_to_learn_from(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    few = pd.concat([frame[frame["device"] == "A100-SXM4-80GB"][:5], frame[frame["device"] == "H100-SXM5-80GB"]])
+    few.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(InputError, match=r"nothing to learn from: gemm fp16: fewer than 20 rows"):
+        predict(tmp_path / "t.csv", "H100", predictors=QUICK)
+
+
+@pytest.mark.slow
+def test_command(tmp_path, capsys):
+    path, page = gemm_table(tmp_path / "t.csv"), tmp_path / "p.html"
+    command = ["predict", str(path), "--target", "H100", "--predictors", "nnls", "-o", str(page)]
+    assert run_command([*command, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["target"] == "h100_sxm"
+    assert "learned on" in captured.err
+    assert page.exists() and not list(tmp_path.glob("*.partial"))
+    assert run_command(command) == 0
+    assert "calibrated roofline" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared data (../shared/data/measured) are absent")
+@pytest.mark.parametrize("table", ["vidur__gemm.csv", "aiconfigurator__gemm.csv"])
+def test_gemms_of_an_h100_from_older_gpus(table):
+    """On public GEMM tables what is chosen without the target beats the model alone and the calibrated roofline."""
+    found = predict(SHARED / table, "H100-SXM5-80GB", predictors=("ols", "nnls", "lasso"))
+    for transferred in found.transfers.values():
+        assert transferred.train.devices == ["a100_sxm_80gb"]
+        assert beats(transferred.chosen, transferred)
+
+
+def rows_of(answer):
+    """Rows of an answer's training and test sets."""
+    return sum(len(one.train.y) + len(one.test.y) for one in answer.transfers.values())
+
+
+def test_every_row_of_the_table_is_used_skipped_or_merged(tmp_path):
+    frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
+    nowhere = frame[:3].assign(device="TPU")
+    same = frame[frame["device"] == "H100-SXM5-80GB"].assign(device="H200")  # of the target's generation
+    alone = frame[:7].assign(dtype="fp32")  # the target has none in this type
+    fewer = frame[::9].assign(dtype="bf16")
+    whole = pd.concat([frame, frame, frame[:5], nowhere, same, alone, fewer])
+    whole.to_csv(tmp_path / "t.csv", index=False)
+    answer = predict(tmp_path / "t.csv", "H100", predictors=("ols",))
+    assert answer.rows == {"table": len(whole), "used": rows_of(answer), "merged": len(frame) + 5,
+                           "skipped": sum(answer.skipped.values())}  # fmt: skip
+    assert answer.rows["table"] == answer.rows["used"] + answer.rows["merged"] + answer.rows["skipped"]
+    assert answer.document()["rows"] == answer.rows
+    assert answer.skipped["h200 is of h100_sxm's generation"] == 64
+    assert answer.skipped["gemm fp32: no row of h100_sxm"] == 7
+    assert f"{len(frame) + 5} of {len(whole)} rows repeat another: averaged with it" in answer.notes
+
+
+def test_the_tables_fit_eighty_columns(found, capsys):
+    print_predict(found, Console(width=80))
+    printed = capsys.readouterr().out
+    assert "\u2026" not in printed and "..." not in printed
+    (head,) = (line.split() for line in printed.splitlines() if line.startswith("predictor"))
+    assert head == ["predictor", "mode", "E_out", "out*", "target", "in", "10", "rank"]
+    assert "rank: Spearman's correlation" in printed
+
+
+def test_a_predictor_of_a_long_name_with_large_errors_fits_too(found, capsys):
+    ((key, transferred),) = found.transfers.items()
+    merits = transferred.chosen.target | {"error": 12345.6, "spearman": -0.123, "inliers": {"10": 100.0}}
+    wide = {"name": "elastic_net/non-negative", "target": merits, "e_out": {"error": 12345.6}, "e_transfer": 12345.6}
+    judged = tuple(one._replace(**wide) for one in transferred.judged)
+    print_predict(replace(found, transfers={key: replace(transferred, judged=judged)}), Console(width=80))
+    printed = capsys.readouterr().out
+    assert "elastic_net/non-negative" in printed and "-0.123" in printed and "\u2026" not in printed

@@ -1,0 +1,269 @@
+"""The page in a browser: it hovers, brushes, picks, copies and fits, and the console stays quiet."""
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dse.grid.result import SweepResult
+from dse.hardware.area import DieArea
+from dse.hardware.presets import load_sheet
+from dse.reports.sweep.design_toml import design_files
+from dse.reports.sweep.page import write_page
+from dse.reports.sweep.why import Why, design_numbers
+
+FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
+
+FRONT = 2
+"""The front's trace in a plot of the explorer."""
+
+OVERLAPS = """
+const boxes = [...document.querySelectorAll(arguments[0])]
+  .filter((e) => e.textContent.trim() || e.matches('.modebar-btn'))
+  .map((e) => [e.textContent, e.getBoundingClientRect()]).filter(([, b]) => b.width > 0 && b.height > 0);
+const found = [];
+for (let i = 0; i < boxes.length; i++) for (let j = 0; j < i; j++) {
+  const [a, b] = [boxes[i][1], boxes[j][1]];
+  const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+  const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+  if (across > 1 && down > 3) found.push([boxes[i][0], boxes[j][0]]);
+}
+return found;
+"""
+"""Pairs of texts whose boxes lie over each other by more than rounding and the space between lines."""
+
+TEXTS = {
+    "ticks": ".xtick text, .ytick text, .xtitle, .ytitle, .annotation-text, .legendtext, .modebar-btn",
+    "names": "#parallel-names div",
+    "parallel": "#parallel-axes text",
+}
+"""What -> the texts that must not lie over each other."""
+
+PERMISSIONS = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium, headless."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
+    if not chromium or not driver:
+        pytest.skip("chromium and chromedriver are not installed")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+    yield opened
+    opened.quit()
+
+
+@pytest.fixture
+def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """Open the page of a result at a width; afterwards the console must hold nothing severe."""
+
+    def show(found: Any, width: int, why: Why | None = None) -> Any:
+        path = tmp_path / "page.html"
+        write_page(found, path, why)
+        browser.set_window_size(width, 1000)
+        browser.get(path.as_uri())
+        return browser
+
+    yield show
+    assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
+
+
+def scrolled_to(browser: Any, selector: str) -> Any:
+    """The element, in the middle of the window."""
+    element = browser.find_element("css selector", selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    return element
+
+
+def brushed(browser: Any, dimension: int, low: float, high: float) -> None:
+    """Drag along an axis of the parallel coordinates from one place (0 to 1 of its height) to another."""
+    from selenium.webdriver import ActionChains
+
+    strip = scrolled_to(browser, f'.strip[data-dimension="{dimension}"]')
+    height = strip.size["height"]
+    start, length = round((0.5 - low) * (height - 24)), round((low - high) * (height - 24))
+    actions = ActionChains(browser, duration=50).move_to_element_with_offset(strip, 0, start).click_and_hold()
+    actions.move_by_offset(0, length // 2).move_by_offset(0, length - length // 2).release().perform()
+
+
+def selected(browser: Any) -> list[int] | None:
+    """The designs that a plot shows as picked."""
+    script = f"return document.getElementById('explorer-plot-0').data[{FRONT}].selectedpoints"
+    return browser.execute_script(script)
+
+
+@pytest.mark.parametrize("name", ["result", "single", "maximised", "pair", "without_baseline", "evaluated"])
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_everything_is_drawn_and_fits(name: str, width: int, shown: Any, request: pytest.FixtureRequest) -> None:
+    why = request.getfixturevalue("looked_into") if name == "pair" else None
+    browser = shown(request.getfixturevalue(name), width, why)
+    counts = (
+        "return ['.plotly-graph-div', '.plotly-graph-div .main-svg'].map((s) => document.querySelectorAll(s).length)"
+    )
+    plots, drawn = browser.execute_script(counts)
+    assert drawn >= plots > 0
+    assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
+    for what, selector in TEXTS.items():
+        assert browser.execute_script(OVERLAPS, selector) == [], what
+
+
+def test_baseline_is_labelled(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    for plot in ("explorer-plot-0", "explorer-plot-1"):
+        texts = [e.text for e in browser.find_elements("css selector", f"#{plot} .annotation-text")]
+        assert texts == ["H100 SXM5 80GB"]
+    assert "baseline: H100 SXM5 80GB" in browser.find_element("css selector", ".keys").text
+    titles = [e.text for e in browser.find_elements("css selector", ".xtitle, .ytitle")]
+    assert "prefill time to first token [ms], uncalibrated" in titles
+    assert "die area [mm²], −8 to +6 %" in titles  # the interval of the area model
+
+
+@pytest.mark.parametrize("design", [0, 1, 10])
+def test_hovering_a_point_tells_its_design(shown: Any, result: SweepResult, design: int) -> None:
+    from selenium.webdriver import ActionChains
+
+    browser = shown(result, 1280)
+    plot = scrolled_to(browser, "#explorer-plot-0")
+    place = """
+    const plot = document.getElementById("explorer-plot-0"), layout = plot._fullLayout, trace = plot.data[2];
+    const at = (axis, v) => axis._offset + axis.d2p(v), i = arguments[0];
+    return [at(layout.xaxis, trace.x[i]), at(layout.yaxis, trace.y[i])];
+    """
+    x, y = browser.execute_script(place, design)
+    size = plot.size
+    left, top = round(x - size["width"] / 2), round(y - size["height"] / 2)
+    ActionChains(browser).move_to_element_with_offset(plot, left, top).perform()
+    text = plot.find_element("css selector", ".hoverlayer").text
+    row = result.front.iloc[design]
+    assert f"Pareto design {design + 1}" in text
+    for axis in result.space.axes:
+        assert f"{axis.name} {row[axis.name]:g}" in text
+    assert f"die area {row['die_mm2']:,.0f} mm²" in text
+    assert re.search(r"prefill time to first token [\d.]+ ms \([+−]?[\d.]+ %\)", text)
+
+
+def test_brushing_keeps_a_range_everywhere(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    assert selected(browser) is None
+    names = [e.text for e in browser.find_elements("css selector", "#parallel-names b")]
+    assert names[:3] == ["tensor_fma_bf16", "sm_count", "dram_bandwidth_gbs"]
+    brushed(browser, 1, 0.45, 1.05)  # 120, 132 and 144 of 96 to 144 SMs
+    wanted = np.flatnonzero(result.front["sm_count"] >= 120)
+    assert selected(browser) == wanted.tolist()
+    said = f"{len(wanted)} of {len(result.front)} Pareto designs drawn are kept"
+    assert browser.find_element("id", "kept").text == said
+    brushed(browser, 0, 0.75, 1.05)  # and the highest tensor rate
+    both = np.flatnonzero((result.front["sm_count"] >= 120) & (result.front["tensor_fma_bf16"] == 1024))
+    assert 0 < len(both) < len(wanted)
+    assert selected(browser) == both.tolist()
+    browser.find_element("id", "clear").click()
+    assert selected(browser) is None
+    assert browser.find_element("id", "kept").text.startswith("all ")
+
+
+def test_any_two_objectives_and_a_third_as_colour(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    choose = """
+    const select = document.getElementById(arguments[0]);
+    select.value = arguments[1];
+    select.dispatchEvent(new Event("change"));
+    """
+    state = """
+    const plot = document.getElementById("explorer-plot-0"), colour = plot.data[2].marker.color;
+    const colours = typeof colour === "string" ? 1 : new Set(colour).size;
+    return [plot.layout.xaxis.title.text, plot.layout.yaxis.title.text, colours,
+      Array.from(plot.data[2].x).slice(0, 3)];
+    """
+    browser.execute_script(choose, "explorer-0-x", "1")
+    browser.execute_script(choose, "explorer-colour", "o2")
+    x, y, colours, values = browser.execute_script(state)
+    prefill, decode = "prefill time to first token [ms], uncalibrated", "decode time between tokens [ms], uncalibrated"
+    assert (x, y) == (decode, prefill)
+    assert values == pytest.approx(result.front["decode.tbt_ms"].to_numpy()[:3], rel=1e-6)
+    assert colours > 3
+    browser.execute_script(choose, "explorer-0-x", "0")  # what is on the other axis changes places
+    assert browser.execute_script(state)[:2] == [prefill, decode]
+    browser.execute_script(choose, "explorer-colour", "")
+    assert browser.execute_script(state)[2] == 1
+
+
+def test_a_box_in_a_plot_picks_designs_everywhere(shown: Any, result: SweepResult) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    browser = shown(result, 1280)
+    plot = scrolled_to(browser, "#explorer-plot-0")
+    box = """
+    const plot = document.getElementById("explorer-plot-0"), layout = plot._fullLayout;
+    Plotly.relayout(plot, {dragmode: "select"});
+    return [layout.xaxis._offset, layout.yaxis._offset, layout.xaxis._length, layout.yaxis._length];
+    """
+    left, top, across, down = browser.execute_script(box)
+    start = round(left + 1 - plot.size["width"] / 2), round(top + 1 - plot.size["height"] / 2)
+    actions = ActionChains(browser, duration=50).move_to_element_with_offset(plot, *start).click_and_hold()
+    actions.move_by_offset(round(across / 4), round(down / 2)).move_by_offset(round(across / 4), round(down / 2) - 2)
+    actions.release().perform()
+    WebDriverWait(browser, 10).until(lambda b: not b.find_element("id", "kept").text.startswith("all "))
+    picked = selected(browser)
+    assert picked
+    assert len(picked) < len(result.front)
+    rest = result.front["die_mm2"].drop(index=picked)
+    assert result.front["die_mm2"].iloc[picked].max() < rest.max()
+    assert browser.find_element("id", "kept").text.startswith(f"{len(picked)} of {len(result.front)} ")
+    other = "return document.getElementById('explorer-plot-1').data[2].selectedpoints"
+    assert browser.execute_script(other) == picked
+
+
+def test_a_click_shows_the_file(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    browser.execute_script(
+        "document.getElementById('explorer-plot-0').emit('plotly_click', {points: [{curveNumber: 2, pointIndex: 4}]})"
+    )
+    text = browser.find_element("id", "file-text").text
+    assert browser.find_element("id", "file-name").text.startswith("Pareto design 5")
+    assert text.strip() == design_files(result.space, result.front).text(4, 5).strip()
+    browser.find_element("id", "file-close").click()
+    assert not browser.find_element("id", "file").is_displayed()
+
+
+def test_a_copied_file_loads_as_the_design(shown: Any, result: SweepResult, tmp_path: Path) -> None:
+    browser = shown(result, 1280)
+    browser.execute_cdp_cmd("Browser.grantPermissions", {"permissions": PERMISSIONS})
+    button = scrolled_to(browser, "#front button[data-front]")
+    design = int(button.get_attribute("data-front"))
+    button.click()
+    read = """
+    const done = arguments[0];
+    setTimeout(() => navigator.clipboard.readText().then(done, (error) => done(`${error}`)), 200);
+    """
+    text = browser.execute_async_script(read)
+    assert button.text == "copied"
+    (tmp_path / "copied.toml").write_text(text, encoding="utf-8")
+    sheet = load_sheet(tmp_path / "copied.toml")
+    assert sheet.title == f"small: Pareto design {design + 1}"
+    expected = result.space.base.numbers() | design_numbers(result.space, result.front.iloc[design])
+    assert sheet.numbers() == expected
+
+
+def test_error_bars_stand_where_an_interval_is_known(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    bars = """
+    const traces = document.getElementById("explorer-plot-0").data;
+    const trace = traces.find((t) => t.marker && t.marker.symbol === "diamond");
+    return [trace.error_x.array[0] / trace.x[0], trace.error_x.arrayminus[0] / trace.x[0], trace.error_y.visible];
+    """
+    above, below, time = browser.execute_script(bars)
+    area = DieArea.from_table().uncertainty
+    assert (above, below) == pytest.approx((area.high - 1, 1 - area.low))
+    assert time is False  # uncalibrated

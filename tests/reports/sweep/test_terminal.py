@@ -1,0 +1,71 @@
+"""The front as a table in the terminal: it fits, cuts no number, and respects NO_COLOR."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from dse.grid.result import SweepResult
+from dse.hardware.presets import load_sheet
+from dse.reports.sweep.terminal import print_front, wrapped
+from tests.conftest import SMALL
+from tests.reports.conftest import QUICK, swept
+
+
+def printed(result: SweepResult, width: int = 100, colour: bool = False, rows: int = 12) -> str:
+    """What is printed on a terminal of that width."""
+    file, system = io.StringIO(), "standard" if colour else None
+    print_front(result, Console(file=file, width=width, force_terminal=colour, color_system=system), rows)
+    return file.getvalue()
+
+
+def test_head_and_rows(result: SweepResult) -> None:
+    text = printed(result)
+    assert text.startswith(f"Pareto set: {len(result.front)} of 45 designs (uncalibrated)\nbase: H100 SXM5 80GB")
+    base = next(line for line in text.splitlines() if line.startswith("base "))
+    assert base.split() == ["base", "512", "132", "3350", *base.split()[4:]]
+    assert "ttft_ms" in text
+    assert "mm2" in text
+    front_of_five = printed(result, rows=5)
+    assert f"5 of {len(result.front)} shown, spread over the front" in front_of_five
+    assert len(front_of_five.splitlines()) < len(text.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 140])
+def test_fits_the_window_and_cuts_nothing(result: SweepResult, maximised: SweepResult, width: int) -> None:
+    for found in (result, maximised):
+        text = printed(found, width)
+        assert max(len(line) for line in text.splitlines()) <= width
+        assert "…" not in text
+
+
+def test_many_axes_fit_a_hundred_columns() -> None:
+    names = ("sm_count", "l2_mib", "dram_bandwidth_gbs", "tensor_clock_mhz", "l2_slice_bytes_per_cycle",
+             "tensor_fma_bf16", "shared_load_latency_cycles", "dram_latency_ns", "l2_latency_ns")  # fmt: skip
+    base = load_sheet("h100_sxm").numbers()
+    axes = {name: [base[name], base[name] * 2] for name in names}
+    text = printed(swept(axes=axes, links={}, objectives=SMALL["objectives"][::2], **QUICK))
+    assert max(len(line) for line in text.splitlines()) <= 100
+    assert "left out to fit: " in text
+    assert "…" not in text
+
+
+def test_differences_are_coloured_unless_asked_not_to(result: SweepResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[32m" in printed(result, colour=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[32m" not in printed(result, colour=True)
+    assert "\x1b[31m" not in printed(result, colour=True)
+
+
+def test_reasons_are_told(impossible: SweepResult) -> None:
+    text = printed(impossible)
+    assert text.startswith("Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)")
+    assert "infeasible: 2 constraint: die_mm2 <= 5" in text
+    assert "no design is within die_mm2 <= 5: die_mm2 is" in text
+
+
+def test_headers_break_at_their_parts() -> None:
+    assert wrapped("l2_slice_bytes_per_cycle", 10) == ["l2_slice_", "bytes_per_", "cycle"]
+    assert wrapped("FMA/cycle/tensor core", 11) == ["FMA/cycle/", "tensor core"]
+    assert wrapped("sm_count", 3) == ["sm_", "count"]

@@ -1,0 +1,38 @@
+"""Forward passes as PyTorch runs them: which kernels, how often, and how much arithmetic."""
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.workload.networks.eager_forward import find_forward, forward_operators, forwards
+
+
+def arithmetic(operators):
+    """Multiply-adds of all products."""
+    return sum(o.repeats * float(o.candidates[0].kernel.fma) for o in operators if o.kind == "gemm")
+
+
+@pytest.mark.parametrize("network", forwards().values(), ids=list(forwards()))
+def test_the_products_are_the_networks(network):
+    batch, tokens = 2, 512  # a multiple of every tile
+    operators = forward_operators(network, batch, tokens, 8.0, fused=False)
+    layer = 4 * network.hidden**2 + 2 * network.hidden * network.ffn + 2 * tokens * network.hidden
+    logits = 0 if network.encoder else network.hidden * network.vocab
+    wanted = batch * tokens * (network.layers * layer + logits)
+    assert arithmetic(operators) == pytest.approx(wanted, rel=0.02)
+    assert arithmetic(forward_operators(network, batch, tokens, 8.0, fused=True)) == arithmetic(operators)
+
+
+def launches(name, fused):
+    network = find_forward(name)
+    return sum(o.repeats for o in forward_operators(network, 1, 128, 8.0, fused)) / network.layers
+
+
+def test_a_compiler_saves_launches():
+    assert launches("bert_large", True) == pytest.approx(16)  # six products, and what stands between them
+    assert launches("bert_large", False) == pytest.approx(20)
+    assert launches("gpt2_large", False) - launches("gpt2_large", True) == pytest.approx(11)  # seven of gelu_new's
+
+
+def test_an_unknown_network_is_refused():
+    with pytest.raises(InputError, match="no forward pass is known of 'bert_larg'; did you mean 'bert_large'"):
+        find_forward("bert_larg")
