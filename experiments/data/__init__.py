@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dse.errors import InputError, accepted
+from dse.base.errors import InputError, accepted
 
 HERE = Path(__file__).parent
 MEASURED = HERE / "measured"

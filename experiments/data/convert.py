@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dse.tables import read_table
+from dse.base.package_tables import read_table
 
 OUT = Path(__file__).parent / "measured"
 TYPES = {"text": pa.string(), "int": pa.int64(), "bool": pa.int64(), "number": pa.float64()}
