@@ -41,9 +41,15 @@ BLOCK, BLOCKS, REPEATS = 2048, 4, 2000
 REGISTERS = 256
 PROGRAM = 50
 VARIED = (
-    "dram_bandwidth_gbs", "dram_latency_ns", "l2_mib", "l2_latency_ns", "l1_latency_cycles", "alu_latency_cycles",
-    "shared_load_latency_cycles", "boost_clock_mhz",
-)  # fmt: skip
+    "dram_bandwidth_gbs",
+    "dram_latency_ns",
+    "l2_mib",
+    "l2_latency_ns",
+    "l1_latency_cycles",
+    "alu_latency_cycles",
+    "shared_load_latency_cycles",
+    "boost_clock_mhz",
+)
 
 
 def gemm_warp(warp: int) -> list[str]:

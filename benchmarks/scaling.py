@@ -129,9 +129,11 @@ def main() -> None:
     for name, group in document.items():
         print(name)
         for row in group:
-            print(f"{row['designs']:11,d} {row['keep']:>5s} {row['designs_per_second']:11,.0f} "
-                  f"{row['cpu_ns_per_design']:14,.0f} {row['of_evaluation']:14.2f} {row['all_seconds']:6.1f} "
-                  f"{row['front']:6,d} {row['peak_gib']:9.2f}")  # fmt: skip
+            print(
+                f"{row['designs']:11,d} {row['keep']:>5s} {row['designs_per_second']:11,.0f} "
+                f"{row['cpu_ns_per_design']:14,.0f} {row['of_evaluation']:14.2f} {row['all_seconds']:6.1f} "
+                f"{row['front']:6,d} {row['peak_gib']:9.2f}"
+            )
 
 
 if __name__ == "__main__":

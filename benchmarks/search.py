@@ -118,9 +118,12 @@ def pymoo(population: int) -> Callable[[Space, float, int], Run]:
 
         rounded: dict[str, Any] = {"vtype": float, "repair": RoundingRepair()}
         algorithm = NSGA2(
-            pop_size=population, sampling=IntegerRandomSampling(), crossover=SBX(prob=0.9, eta=15, **rounded),
-            mutation=PM(eta=20, **rounded), eliminate_duplicates=True,
-        )  # fmt: skip
+            pop_size=population,
+            sampling=IntegerRandomSampling(),
+            crossover=SBX(prob=0.9, eta=15, **rounded),
+            mutation=PM(eta=20, **rounded),
+            eliminate_duplicates=True,
+        )
         algorithm.setup(Designs(), termination=("n_gen", 10**9), seed=seed, verbose=False)
         start = time.perf_counter()
         while time.perf_counter() - start < seconds:
@@ -208,9 +211,13 @@ def equal_evaluations(space: Space, seeds: int) -> dict[str, Any]:
         times.append(result.seconds)
         found.append(len(result.result.front))
     return {
-        "designs": space.size, "true_front": len(true), "evaluations": int(SHARE * space.size),
-        "share_of_hypervolume": shares, "front": found, "seconds": times,
-    }  # fmt: skip
+        "designs": space.size,
+        "true_front": len(true),
+        "evaluations": int(SHARE * space.size),
+        "share_of_hypervolume": shares,
+        "front": found,
+        "seconds": times,
+    }
 
 
 def main() -> None:
@@ -241,8 +248,10 @@ def show(found: dict[str, Any]) -> None:
     """Print the figures of one space."""
     if "true_front" in found:
         shares = ", ".join(f"{100 * share:.3f} %" for share in found["share_of_hypervolume"])
-        print(f"  {found['evaluations']:,} evaluations find {shares} of the true hypervolume, in "
-              f"{', '.join(f'{s:.2f} s' for s in found['seconds'])}")  # fmt: skip
+        print(
+            f"  {found['evaluations']:,} evaluations find {shares} of the true hypervolume, in "
+            f"{', '.join(f'{s:.2f} s' for s in found['seconds'])}"
+        )
         return
     for name, row in found.items():
         volumes = " ".join(f"{volume:.5f}" for volume in row["hypervolume"])

@@ -18,9 +18,18 @@ DESIGN, KERNEL = 1, 2
 PAIR = DESIGN | KERNEL
 
 COST = {
-    "add": 1, "sub": 1, "mul": 1, "max": 1, "min": 1, "div": 1, "exp": 11, "log1p": 11, "log": 11, "pow": 22,
+    "add": 1,
+    "sub": 1,
+    "mul": 1,
+    "max": 1,
+    "min": 1,
+    "div": 1,
+    "exp": 11,
+    "log1p": 11,
+    "log": 11,
+    "pow": 22,
     "gather": 3,
-}  # fmt: skip
+}
 """Operations that count for the bound, and for how many (spec speed: exp 11, look-up 3; the rest are comparisons)."""
 
 NUMPY = {
@@ -33,8 +42,11 @@ NUMPY = {
 """Primitive -> NumPy."""
 
 NUMBA = NUMPY | {
-    "max": "max({0}, {1})", "min": "min({0}, {1})", "select_n": "({2} if {0} else {1})", "exp": "decay({0})",
-}  # fmt: skip
+    "max": "max({0}, {1})",
+    "min": "min({0}, {1})",
+    "select_n": "({2} if {0} else {1})",
+    "exp": "decay({0})",
+}
 """Primitive -> scalar code that LLVM vectorises."""
 
 

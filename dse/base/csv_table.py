@@ -14,9 +14,11 @@ from dse.base.errors import InputError, accepted
 
 MICROSECONDS = "latency_us (microseconds)"
 OTHER_UNITS = {
-    "power_mw": "power_w (watts)", "power_kw": "power_w (watts)", "meas_mW": "meas_W (watts)",
+    "power_mw": "power_w (watts)",
+    "power_kw": "power_w (watts)",
+    "meas_mW": "meas_W (watts)",
     **dict.fromkeys(("latency_ms", "latency_s", "latency_ns", "latency", "time_us", "time_ms"), MICROSECONDS),
-}  # fmt: skip
+}
 """Columns in another unit or under another name -> what to give instead."""
 
 OTHER_UNIT = 100.0
@@ -41,8 +43,17 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
     try:
         names = _checked_header(path)
         # By the header's places: pandas would take the first column of longer rows for an index.
-        return pd.read_csv(path, header=0, names=names, usecols=range(len(names)), index_col=False, nrows=rows,
-                           low_memory=False, skipinitialspace=True, dtype=dict.fromkeys(words, str))  # fmt: skip
+        return pd.read_csv(
+            path,
+            header=0,
+            names=names,
+            usecols=range(len(names)),
+            index_col=False,
+            nrows=rows,
+            low_memory=False,
+            skipinitialspace=True,
+            dtype=dict.fromkeys(words, str),
+        )
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -59,8 +70,10 @@ def _checked_header(path: Path) -> list[str]:
         for number, cells in filled:
             beyond = [cell for cell in cells[len(names) :] if cell.strip()]
             if beyond:
-                raise InputError(f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
-                                 "header; give a cell a column, with quotes around one that holds a comma")  # fmt: skip
+                raise InputError(
+                    f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
+                    "header; give a cell a column, with quotes around one that holds a comma"
+                )
     return names
 
 

@@ -14,10 +14,20 @@ from dse.validation.error_quantiles import errors_of
 from dse.validation.time import validate_time
 
 SHIPPED = (
-    "aiconfigurator__attention", "aiconfigurator__gemm", "aiconfigurator__power", "aiconfigurator__quant_elementwise",
-    "deepbench__gemm", "llmcompass__kernels_a100", "llmservingsim__attention", "llmservingsim__layers",
-    "neusight__gemm_fp32", "neusight__vector_fp32", "vidur__attention", "vidur__elementwise_norm", "vidur__gemm",
-)  # fmt: skip
+    "aiconfigurator__attention",
+    "aiconfigurator__gemm",
+    "aiconfigurator__power",
+    "aiconfigurator__quant_elementwise",
+    "deepbench__gemm",
+    "llmcompass__kernels_a100",
+    "llmservingsim__attention",
+    "llmservingsim__layers",
+    "neusight__gemm_fp32",
+    "neusight__vector_fp32",
+    "vidur__attention",
+    "vidur__elementwise_norm",
+    "vidur__gemm",
+)
 """Tables that shipped intervals rest on."""
 
 

@@ -40,8 +40,11 @@ def _say_times(parts: dict[str, float]) -> None:
     from dse.reports.common.terminal_parts import say
 
     compiling, designs, page = parts["compilation"], max(parts["designs"], 1), parts["page"]
-    say(Console(), f"Of the time about {compiling:,.0f} s compile (kept for the next time), {designs:,.0f} s "
-        f"evaluate and write the designs and {page:,.0f} s draw the page (none with --no-page).")  # fmt: skip
+    say(
+        Console(),
+        f"Of the time about {compiling:,.0f} s compile (kept for the next time), {designs:,.0f} s "
+        f"evaluate and write the designs and {page:,.0f} s draw the page (none with --no-page).",
+    )
 
 
 @app.command
@@ -236,8 +239,17 @@ def search(
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     programs = Programs(loaded)
-    found = _searched(loaded, folder, programs if page else None, sampler=sampler, evaluations=evaluations,
-                      seconds=seconds, storage=storage, seed=seed, refine=refine)  # fmt: skip
+    found = _searched(
+        loaded,
+        folder,
+        programs if page else None,
+        sampler=sampler,
+        evaluations=evaluations,
+        seconds=seconds,
+        storage=storage,
+        seed=seed,
+        refine=refine,
+    )
     _page(searched(found), found.result, folder, page, programs)
     if json_:
         print_json(found.summary() | {"notes": caveats(found.result)})

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 
 @app.command
 def run(
-    gpu: str, workload: str, /, *, timing: str = "amali", calibration: str | None = None, power: Path | None = None,
+    gpu: str,
+    workload: str,
+    /,
+    *,
+    timing: str = "amali",
+    calibration: str | None = None,
+    power: Path | None = None,
     json_: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Time one workload on one GPU, kernel by kernel.
 
     Parameters

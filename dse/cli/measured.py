@@ -16,9 +16,14 @@ QUANTITIES = ("power", "time")
 
 @calibrate.command(name="power")
 def calibrate_power(
-    table: Path, /, *, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, variant: str | None = None,
-    gpu: str | None = None, json_: Json = False,
-) -> None:  # fmt: skip
+    table: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    variant: str | None = None,
+    gpu: str | None = None,
+    json_: Json = False,
+) -> None:
     """Fit power coefficients to measured watts; errors on what no fit has seen, beside baselines.
 
     Parameters
@@ -53,9 +58,13 @@ def calibrate_power(
 
 @calibrate.command(name="timing")
 def calibrate_timing(
-    gpu: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
-    harness: str | None = None, json_: Json = False,
-) -> None:  # fmt: skip
+    gpu: str,
+    /,
+    *tables: Path,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    harness: str | None = None,
+    json_: Json = False,
+) -> None:
     """Fit the timing model to measured operators of one GPU, stage by stage; errors on shape families left out.
 
     Matrix products, attention and vector kernels are fitted, each by the implementation (library) that ran.
@@ -102,10 +111,16 @@ def calibrate_timing(
 
 @calibrate.command(name="engine")
 def calibrate_engine(
-    name: str, /, *tables: Path, out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
-    like: str = "shared", eager: bool | None = None, gpu: str | None = None, calibration: str | None = None,
+    name: str,
+    /,
+    *tables: Path,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    like: str = "shared",
+    eager: bool | None = None,
+    gpu: str | None = None,
+    calibration: str | None = None,
     json_: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fit what a serving engine's host adds to kernels, to measured runs of whole networks.
 
     Parameters
@@ -153,10 +168,15 @@ def calibrate_engine(
 
 @app.command
 def measure(
-    *, out: Annotated[Path, Parameter(name=["-o", "--out"])] = Path("measured.csv"), quick: bool = False,
-    only: str = "", seconds: float | None = None, graphs: bool = True,
-    device: Annotated[str | None, Parameter(show=False)] = None, json_: Json = False,
-) -> None:  # fmt: skip
+    *,
+    out: Annotated[Path, Parameter(name=["-o", "--out"])] = Path("measured.csv"),
+    quick: bool = False,
+    only: str = "",
+    seconds: float | None = None,
+    graphs: bool = True,
+    device: Annotated[str | None, Parameter(show=False)] = None,
+    json_: Json = False,
+) -> None:
     """Measure kernels, power and clock on the GPU of this machine; what stands in the table is not measured again.
 
     Parameters
@@ -180,8 +200,9 @@ def measure(
 
     try:
         with counting(plan(quick, only), "measuring") as progress:
-            answer = measured(out, quick=quick, only=only, seconds=seconds, platform=device, graphs=graphs,
-                              progress=progress)  # fmt: skip
+            answer = measured(
+                out, quick=quick, only=only, seconds=seconds, platform=device, graphs=graphs, progress=progress
+            )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; {out} holds what was measured, the same command goes on") from None
     for note in answer.notes:
@@ -196,10 +217,19 @@ def measure(
 
 @app.command
 def validate(
-    table: Path, /, *, quantity: str | None = None, time: str = "measured", timing: str = "amali",
-    gpu: str | None = None, harness: str | None = None, calibration: str | None = None, engine: str | None = None,
-    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None, json_: Json = False,
-) -> None:  # fmt: skip
+    table: Path,
+    /,
+    *,
+    quantity: str | None = None,
+    time: str = "measured",
+    timing: str = "amali",
+    gpu: str | None = None,
+    harness: str | None = None,
+    calibration: str | None = None,
+    engine: str | None = None,
+    out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
+    json_: Json = False,
+) -> None:
     """Compare a model with a measured table, by device and operator.
 
     Parameters
@@ -257,9 +287,15 @@ def validate(
 
 
 def _validate_time(
-    table: Path, timing: str, gpu: str | None, harness: str | None, calibration: str | None, engine: str | None,
-    out: Path | None, as_json: bool,
-) -> None:  # fmt: skip
+    table: Path,
+    timing: str,
+    gpu: str | None,
+    harness: str | None,
+    calibration: str | None,
+    engine: str | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
     from dse.measured.nsight_export import files_of
     from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import doing

@@ -98,10 +98,14 @@ class RunResult:
         """
         trusts = {name: self.trust(name) for name in self.metrics}
         metrics = {
-            name: {"value": value, "unit": unit, "interval_80": trusts[name].interval(value),
-                   "interval_80_of": trusts[name].scope or None}
+            name: {
+                "value": value,
+                "unit": unit,
+                "interval_80": trusts[name].interval(value),
+                "interval_80_of": trusts[name].scope or None,
+            }
             for name, (value, unit) in self.metrics.items()
-        }  # fmt: skip
+        }
         return {
             "gpu": self.gpu.name,
             "title": self.gpu.title,

@@ -56,8 +56,8 @@ def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
 
 def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
     """Return the designs' records with every field of shape (count,)."""
-    return Gpu(**{field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count)
-                  for field in fields(Gpu)})  # fmt: skip  # pyright: ignore[reportArgumentType]
+    values = {field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count) for field in fields(Gpu)}
+    return Gpu(**values)  # pyright: ignore[reportArgumentType]
 
 
 class Program(Protocol):
@@ -124,8 +124,10 @@ class Evaluator:
     def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
         """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
         count, rows = len(next(iter(columns.values()))), self._program.rows
-        filled = {name: np.pad(np.asarray(values, float_type()), (0, -count % rows), mode="edge")
-                  for name, values in columns.items()}  # fmt: skip
+        filled = {
+            name: np.pad(np.asarray(values, float_type()), (0, -count % rows), mode="edge")
+            for name, values in columns.items()
+        }
         parts = []
         for start in range(0, count, rows):
             some = {name: values[start : start + rows] for name, values in filled.items()}

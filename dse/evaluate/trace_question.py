@@ -17,8 +17,18 @@ from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.trace_files import TraceDirectory, read_directory
 from dse.traces.traced_kernel import TracedKernel
 
-TRACED_ON = {60: "p100_pcie_16gb", 61: "titan_xp", 70: "v100_sxm2_16gb", 75: "rtx_2060", 80: "a100_sxm_80gb",
-             86: "rtx_3090", 89: "rtx_4090", 90: "h100_sxm", 100: "b200", 120: "rtx_pro_6000"}  # fmt: skip
+TRACED_ON = {
+    60: "p100_pcie_16gb",
+    61: "titan_xp",
+    70: "v100_sxm2_16gb",
+    75: "rtx_2060",
+    80: "a100_sxm_80gb",
+    86: "rtx_3090",
+    89: "rtx_4090",
+    90: "h100_sxm",
+    100: "b200",
+    120: "rtx_pro_6000",
+}
 """Binary version -> the GPU that a trace is taken to be made for."""
 
 

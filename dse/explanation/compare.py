@@ -165,8 +165,13 @@ def _swaps(
     rows = []
     for design, (name, gpu) in enumerate(swapped.items(), start=1):
         entry = sheets[0].entries[name]
-        place = {"attribute": name, "name": words(entry.attribute), "unit": entry.attribute.unit,
-                 "first": entry.value, "second": sheets[1].entries[name].value}  # fmt: skip
+        place = {
+            "attribute": name,
+            "name": words(entry.attribute),
+            "unit": entry.attribute.unit,
+            "first": entry.value,
+            "second": sheets[1].entries[name].value,
+        }
         runs = not why_refused(workload, gpu, judged, design)
         for metric in told_metrics(workload):
             base, value = (float(judged.metrics[metric][d]) for d in (0, design))
@@ -177,8 +182,10 @@ def _swaps(
 
 def _sentence(rows: pd.DataFrame) -> str:
     one = rows.iloc[0]
-    values = [f"{v:g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v)
-              for v in (one["first"], one["second"])]  # fmt: skip
+    values = [
+        f"{v:g}" if isinstance(v, int | float) and not isinstance(v, bool) else str(v)
+        for v in (one["first"], one["second"])
+    ]
     text = f"only {one['attribute']} {values[0]} to {values[1]}{after_number(one['unit'])}"
     if rows["change"].isna().any():
         return f"{text}: cannot run the workload alone"

@@ -112,10 +112,13 @@ class Neighbourhood:
         """Return the designs where their boards settle; ``launches`` may have more operators than the workload."""
         workload, power, filled = self.workload, self._power, launches.ctas.shape[1]
         phases = {
-            p.name: _arrays(settled_on_designs(power.model, power.limit, launches.timing, launches.power,
-                                               chores(workload, p.name, filled), gpus))
+            p.name: _arrays(
+                settled_on_designs(
+                    power.model, power.limit, launches.timing, launches.power, chores(workload, p.name, filled), gpus
+                )
+            )
             for p in workload.phases
-        }  # fmt: skip
+        }
         runs = {name: phase.sequence for name, phase in phases.items()}
         times = {name: run.nanoseconds.astype(float) / MEGA for name, run in runs.items()}
         energy = {name: (run.joules.astype(float), run.clock.astype(float)) for name, run in runs.items()}

@@ -66,9 +66,17 @@ def _rows(trial: Trial, move: Move, design: int) -> list[dict[str, Any]]:
         change, promised = trial.change(metric, design), float(move.factor ** trial.slopes.metrics[metric][k] - 1)
         good = agrees(change, promised)
         values = (
-            move.attribute.name, move.attribute.unit, move.before, move.after, move_words(move), metric, change,
-            promised, good, "" if good else _why(trial, move, design, metric, k),
-        )  # fmt: skip
+            move.attribute.name,
+            move.attribute.unit,
+            move.before,
+            move.after,
+            move_words(move),
+            metric,
+            change,
+            promised,
+            good,
+            "" if good else _why(trial, move, design, metric, k),
+        )
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     return rows
 

@@ -67,8 +67,14 @@ def identity(space: Space, keep: str, chunk: int, portion: int) -> dict[str, Any
 
 def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return in words what differs between two identities, apart from the processor and the device."""
-    words = {"dse": "version of dse", "keep": "--keep", "floats": "type of numbers", "chunk": "designs a chunk",
-             "portion": "designs a portion", "format": "format"}  # fmt: skip
+    words = {
+        "dse": "version of dse",
+        "keep": "--keep",
+        "floats": "type of numbers",
+        "chunk": "designs a chunk",
+        "portion": "designs a portion",
+        "format": "format",
+    }
     said = [f"{word} ({before.get(key)}, now {now[key]})" for key, word in words.items() if before.get(key) != now[key]]
     for key, value in now["machine"].items():
         old = before["machine"].get(key)

@@ -65,9 +65,13 @@ def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[PortionRes
 
 
 def on_cluster(
-    cluster: Any, evaluator: SpaceEvaluator, todo: Iterable[Portion], keep_all: bool, progress: Callable[[int], None],
+    cluster: Any,
+    evaluator: SpaceEvaluator,
+    todo: Iterable[Portion],
+    keep_all: bool,
+    progress: Callable[[int], None],
     notes: list[str],
-) -> Generator[PortionResult]:  # fmt: skip
+) -> Generator[PortionResult]:
     """Yield the portions as workers of a cluster finish them.
 
     ``cluster``: a scheduler's address, ``local:N`` for N processes of this machine, or a cluster object of Dask's.

@@ -26,8 +26,11 @@ def machine() -> dict[str, str]:
 
 def unlike(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
     """Return in what two machines differ, as "jax 0.10.2 instead of 0.10.1": ``theirs`` first."""
-    return [f"{name} {theirs.get(name) or 'none'} instead of {value or 'none'}"
-            for name, value in ours.items() if theirs.get(name) != value]  # fmt: skip
+    return [
+        f"{name} {theirs.get(name) or 'none'} instead of {value or 'none'}"
+        for name, value in ours.items()
+        if theirs.get(name) != value
+    ]
 
 
 def processor() -> str:

@@ -157,8 +157,10 @@ def _check_counts(folder: Path, document: dict[str, Any], space: Space, front: p
     facts = [("n_pareto", len(front), "pareto.parquet holds")]
     if document["keep"] == "all":
         kept = np.asarray(pq.read_table(folder / "points.parquet", columns=["feasible"])["feasible"])
-        facts += [("n", len(kept), "points.parquet holds"),
-                  ("n_feasible", int(kept.sum()), "the feasible rows of points.parquet are")]  # fmt: skip
+        facts += [
+            ("n", len(kept), "points.parquet holds"),
+            ("n_feasible", int(kept.sum()), "the feasible rows of points.parquet are"),
+        ]
     facts.append(("n", feasible + refused, "n_feasible and infeasible are"))
     if "search" not in document:
         facts.append(("n", space.size, "the grid has"))

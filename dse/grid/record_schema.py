@@ -53,22 +53,35 @@ TABLE = Kind("a table", lambda value: isinstance(value, dict))
 COLUMNS = Kind("columns of the same length", _columns)
 
 RUN = {
-    "digest": TEXT, "name": TEXT, "space": TABLE, "folder": TEXT,
+    "digest": TEXT,
+    "name": TEXT,
+    "space": TABLE,
+    "folder": TEXT,
     "keep": Kind("all or front", lambda value: value in ("all", "front")),
-    "n": COUNT, "n_feasible": COUNT, "n_pareto": COUNT,
+    "n": COUNT,
+    "n_feasible": COUNT,
+    "n_pareto": COUNT,
     "infeasible": Kind("a table of whole numbers by reason", _table_of(_count)),
-    "baseline": COLUMNS, "axis_effects": COLUMNS, "top": COLUMNS,
-    "libraries": Kind(f"the version of each of {', '.join(LIBRARIES)}", lambda value: isinstance(value, dict) and all(
-        isinstance(value.get(name), str) for name in LIBRARIES)),
-    "timing": TABLE, "timing.seconds": Kind("a table of seconds", _table_of(_number)),
-}  # fmt: skip
+    "baseline": COLUMNS,
+    "axis_effects": COLUMNS,
+    "top": COLUMNS,
+    "libraries": Kind(
+        f"the version of each of {', '.join(LIBRARIES)}",
+        lambda value: isinstance(value, dict) and all(isinstance(value.get(name), str) for name in LIBRARIES),
+    ),
+    "timing": TABLE,
+    "timing.seconds": Kind("a table of seconds", _table_of(_number)),
+}
 """Keys of every run's record that are read, those of a table after a point."""
 
 SEARCH = {
-    "search": TABLE, "search.sampler": TEXT, "search.seed": COUNT, "search.evaluations": COUNT,
+    "search": TABLE,
+    "search.sampler": TEXT,
+    "search.seed": COUNT,
+    "search.evaluations": COUNT,
     "search.hypervolume": NUMBER,
     "timing.history": Kind("a list of evaluations, seconds, members of the front and hypervolume", _history),
-}  # fmt: skip
+}
 """Those of a search's."""
 
 

@@ -124,10 +124,14 @@ class SweepResult:
         found = {o.name: objective_trust(self.space, o) for o in self.space.objectives}
         return {
             name: (u := trust.uncertainty)
-            and {"low": round(u.low, 4), "high": round(u.high, 4), "share": SHARE,
-                 "source": "; ".join(filter(None, (u.source, trust.scope)))}
+            and {
+                "low": round(u.low, 4),
+                "high": round(u.high, 4),
+                "share": SHARE,
+                "source": "; ".join(filter(None, (u.source, trust.scope))),
+            }
             for name, trust in found.items()
-        }  # fmt: skip
+        }
 
 
 def _refuse_unknown(columns: list[str] | None, schema: pa.Schema) -> None:

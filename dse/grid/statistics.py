@@ -106,8 +106,13 @@ class AxisStatistics:
         counts = np.concatenate([histograms.counts for histograms in self.histograms])
         places = np.flatnonzero(counts)
         octaves = np.asarray([(histograms.low, histograms.high) for histograms in self.histograms], np.int64)
-        return {"places": places, "counts": counts[places], "octaves": octaves, "best": self.best,
-                "off_scale": self.off_scale}  # fmt: skip
+        return {
+            "places": places,
+            "counts": counts[places],
+            "octaves": octaves,
+            "best": self.best,
+            "off_scale": self.off_scale,
+        }
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take what :meth:`arrays` returned, into statistics of no designs."""
@@ -211,7 +216,7 @@ def _bits(values: np.ndarray) -> np.ndarray:
 @njit(
     "void(int64[:, ::1], float64[:], int64, int64, int64, int64, boolean[::1], int32[::1], float64[::1])",
     nogil=True,
-)  # fmt: skip
+)
 def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
     """Count consecutive designs into one axis's ``table`` (values, bins) and lower ``best`` (values,).
 
@@ -233,8 +238,9 @@ def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
 
 
 @njit(
-    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])", nogil=True,
-)  # fmt: skip
+    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])",
+    nogil=True,
+)
 def _add_runs(table, best, start, stride, runs, lowest):
     """Add what was counted in ``runs`` (runs, bins) and their ``lowest`` costs (runs,) to one axis.
 

@@ -160,8 +160,13 @@ def discard_record(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def design_table(space: Space, columns: Mapping[str, np.ndarray], results: Mapping[str, np.ndarray],
-                 reasons: np.ndarray, empty: Mapping[str, np.ndarray]) -> pa.Table:  # fmt: skip
+def design_table(
+    space: Space,
+    columns: Mapping[str, np.ndarray],
+    results: Mapping[str, np.ndarray],
+    reasons: np.ndarray,
+    empty: Mapping[str, np.ndarray],
+) -> pa.Table:
     """Return designs as a table: axes, results (none where ``empty``), ``feasible`` and ``reason``, a row a design."""
     arrays: dict[str, pa.Array] = {}
     for axis in space.axes:
@@ -203,9 +208,13 @@ class TableWriter:
         floats = [f.name for f in schema if f.type == pa.float32()]
         others = [f.name for f in schema if f.type != pa.float32()]
         return pq.ParquetWriter(
-            self._partial, schema, compression="zstd", use_dictionary=others,
-            use_byte_stream_split=floats, write_statistics=False,
-        )  # fmt: skip
+            self._partial,
+            schema,
+            compression="zstd",
+            use_dictionary=others,
+            use_byte_stream_split=floats,
+            write_statistics=False,
+        )
 
     def finish(self) -> None:
         """Close the file and give it its name."""

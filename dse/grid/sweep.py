@@ -49,9 +49,14 @@ Progress = Callable[[int], None]
 
 
 def sweep(
-    space: Space | str | Path, out: str | Path | None = None, progress: Progress | None = None, *,
-    keep: str | None = None, resume: bool = False, cluster: Any = None,
-) -> SweepResult:  # fmt: skip
+    space: Space | str | Path,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+    *,
+    keep: str | None = None,
+    resume: bool = False,
+    cluster: Any = None,
+) -> SweepResult:
     """Evaluate every design of a space (or of the space file at a path) and return what was found.
 
     ``out``: a folder for ``points.parquet``, ``pareto.parquet`` and ``run.json``; without it, the designs stay in

@@ -26,8 +26,11 @@ def own_lines(sheets: Iterable[GpuSheet]) -> list[str]:
         base = preset_sheet(sheet.base).numbers() if sheet.base else {}
         lines += ["", f"[{TABLE}.{literal(sheet.name)}]", f"name = {literal(sheet.title)}"]
         lines += [f"base = {literal(sheet.base)}"] if sheet.base else []
-        lines += [f"{name} = {literal(entry.value)}" for name, entry in sheet.entries.items()
-                  if base.get(name) != entry.number]  # fmt: skip
+        lines += [
+            f"{name} = {literal(entry.value)}"
+            for name, entry in sheet.entries.items()
+            if base.get(name) != entry.number
+        ]
     return lines
 
 

@@ -23,15 +23,19 @@ from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "tf32", "fp8", "int8", "fp4")),
     **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
-    **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES), **dict.fromkeys(RUNS, tuple(RUN_DTYPES)), FORWARD: ("fp32",),
-}  # fmt: skip
+    **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES),
+    **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
+    FORWARD: ("fp32",),
+}
 """Operator -> the data types that kernels are made in."""
 
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
     **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
-    **dict.fromkeys(VECTOR, VECTOR_SHAPE), ALL_REDUCE: (*VECTOR_SHAPE, "tp"), **dict.fromkeys(RUNS, RUN_SHAPE),
-}  # fmt: skip
+    **dict.fromkeys(VECTOR, VECTOR_SHAPE),
+    ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
+    **dict.fromkeys(RUNS, RUN_SHAPE),
+}
 """Operator -> the numbers that its shape needs, all above 0."""
 
 

@@ -87,6 +87,15 @@ def predictors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> tuple[P
         model, known = type(used.model).__name__.lower(), used.calibration
         fitted, own = (known.gpus, known.own) if known else ((), ())
         its_own = find_preset(str(device)) in (None, used.sheet.name)  # not another GPU's, which --gpu asks for
-        found.append(Predictor(str(device), len(part), used.sheet.title, model, used.model.calibration, fitted,
-                               its_own and known_as(used.sheet, fitted, own) != ""))  # fmt: skip
+        found.append(
+            Predictor(
+                str(device),
+                len(part),
+                used.sheet.title,
+                model,
+                used.model.calibration,
+                fitted,
+                its_own and known_as(used.sheet, fitted, own) != "",
+            )
+        )
     return tuple(found)

@@ -23,8 +23,15 @@ SHORT_TIME = "Duration"
 """The same time as the details page names it."""
 
 UNITS_US = {
-    "ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3, "s": 1e6, "second": 1e6,
-}  # fmt: skip
+    "ns": 1e-3,
+    "nsecond": 1e-3,
+    "us": 1.0,
+    "usecond": 1.0,
+    "ms": 1e3,
+    "msecond": 1e3,
+    "s": 1e6,
+    "second": 1e6,
+}
 """Unit as ncu writes it -> microseconds; older and newer versions spell them differently."""
 
 NAME = "device__attribute_display_name"
@@ -245,8 +252,10 @@ def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[ProfiledLa
     numbers = [launch.number for launch in launches]
     again = next((number for number, count in Counter(numbers).items() if count > 1), None)
     if again is not None:
-        raise InputError(f"{beside}: ID: {path} has kernel {again} more than once; leave the column out, and give a "
-                         "row a kernel in its order")  # fmt: skip
+        raise InputError(
+            f"{beside}: ID: {path} has kernel {again} more than once; leave the column out, and give a "
+            "row a kernel in its order"
+        )
     other = [number for number in ids if number not in numbers]
     if other or ids.duplicated().any():
         wrong = f"{path} has no kernel {other[0]}" if other else "a kernel stands twice"
@@ -259,5 +268,10 @@ def _row(group: Sequence[ProfiledLaunch], said: Mapping[str, object]) -> dict[st
     first = group[0]
     notes = f"kernel={first.kernel}; grid={first.grid}; block={first.block}; kernels={len(group)}; ID={first.number}"
     known = {"op": NO_SHAPE, "dtype": "", "device": first.device} | {k: v for k, v in said.items() if v != ""}
-    return {"source": "nsight_compute", "group": first.kernel, **known,
-            "latency_us": sum(launch.us for launch in group), "notes": notes}  # fmt: skip
+    return {
+        "source": "nsight_compute",
+        "group": first.kernel,
+        **known,
+        "latency_us": sum(launch.us for launch in group),
+        "notes": notes,
+    }

@@ -54,9 +54,12 @@ WAYS = {
     "": Way(),
     "static": Way((STATIC,), words="a pass over the activations that scales them"),
     "token": Way((BY_TOKEN,), words="a pass that finds each token's largest value and scales by it"),
-    "tensor": Way((LARGEST, STATIC), splits=False, words="a pass that finds the activations' largest value, one that "
-                  "scales by it, and no split-K"),
-}  # fmt: skip
+    "tensor": Way(
+        (LARGEST, STATIC),
+        splits=False,
+        words="a pass that finds the activations' largest value, one that scales by it, and no split-K",
+    ),
+}
 """Name of a way -> what it does: nothing, by a known scale, by the largest value of each token or of the tensor."""
 
 

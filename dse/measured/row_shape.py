@@ -116,8 +116,10 @@ def notes_of_masks(rows: pd.DataFrame) -> list[str]:
     unsaid = int(prompts["causal"].isna().sum()) if "causal" in prompts else len(prompts)
     if not unsaid:
         return []
-    return [f"attn_prefill without causal ({unsaid} of {len(prompts)} rows): taken as causal (1 masks later keys, 0 "
-            "masks none)"]  # fmt: skip
+    return [
+        f"attn_prefill without causal ({unsaid} of {len(prompts)} rows): taken as causal (1 masks later keys, 0 "
+        "masks none)"
+    ]
 
 
 def reduction_of(row: Any) -> Operator:

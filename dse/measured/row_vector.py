@@ -36,11 +36,19 @@ def vector_of(row: Any, harness: Harness, sm_count: float) -> Operator:
     known = [name for name in harness.vector if has_kernel(name, row.op)] or list(harness.vector[:1])
     made = [
         vector_operator(
-            row.op, row.op, row.rows, row.cols, row.dtype, name, second=keys_of(row), input_distance=inputs,
-            out_distance=results, residual_distance=residual,
+            row.op,
+            row.op,
+            row.rows,
+            row.cols,
+            row.dtype,
+            name,
+            second=keys_of(row),
+            input_distance=inputs,
+            out_distance=results,
+            residual_distance=residual,
         )
         for name in known
-    ]  # fmt: skip
+    ]
     return replace(made[0], candidates=tuple(c for operator in made for c in operator.candidates))
 
 

@@ -37,8 +37,16 @@ OPTIONAL_COLUMNS = ("source", "group", "causal", "tp", "rep_n", "rep_lo_us", "re
 COLUMNS = (*OPERATOR_COLUMNS, *OPTIONAL_COLUMNS)
 """All columns of a table of operators that are read."""
 
-NAMES_OF_TP = ("tp_size", "tp_degree", "tensor_parallel", "tensor_parallel_size", "tensor_parallelism", "gpus",
-               "n_gpus", "num_gpus")  # fmt: skip
+NAMES_OF_TP = (
+    "tp_size",
+    "tp_degree",
+    "tensor_parallel",
+    "tensor_parallel_size",
+    "tensor_parallelism",
+    "gpus",
+    "n_gpus",
+    "num_gpus",
+)
 """Columns that stand for ``tp`` in tables of runs elsewhere."""
 
 LIKE_ANOTHER = 0.8
@@ -121,9 +129,16 @@ def read_kernels(path: Path, variant: str = "hw") -> KernelTable:
     _refuse_one(path, "benchmark_group", kept["benchmark_group"].astype(str))
     parts = {c.removeprefix(f"{variant}_").removesuffix("_W"): numbers(path, kept, c) for c in columns}
     return KernelTable(
-        str(path), sha256(path), variant, tuple(kept["kernel"].astype(str)), tuple(kept["benchmark_group"].astype(str)),
-        watts[keep], parts, kept, int((~keep).sum()),
-    )  # fmt: skip
+        str(path),
+        sha256(path),
+        variant,
+        tuple(kept["kernel"].astype(str)),
+        tuple(kept["benchmark_group"].astype(str)),
+        watts[keep],
+        parts,
+        kept,
+        int((~keep).sum()),
+    )
 
 
 def read_operators(path: Path) -> OperatorTable:
@@ -238,9 +253,12 @@ def _refuse_misspelt(path: Path, frame: pd.DataFrame) -> None:
 
 
 def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:
-    for wrong, why in ((watts < 0, "power cannot be negative"), (watts > MOST_WATTS, "is it in milliwatts? give watts"),
-                       ((watts > 0) & (watts < LEAST_WATTS), "is it in kilowatts? give watts"),
-                       (np.isinf(watts), "give a number")):  # fmt: skip
+    for wrong, why in (
+        (watts < 0, "power cannot be negative"),
+        (watts > MOST_WATTS, "is it in milliwatts? give watts"),
+        ((watts > 0) & (watts < LEAST_WATTS), "is it in kilowatts? give watts"),
+        (np.isinf(watts), "give a number"),
+    ):
         refuse_cells(path, column, watts, wrong, why)
 
 

@@ -176,8 +176,11 @@ def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
 
 
 def blocks(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
-) -> Iterator[TimedRows]:  # fmt: skip
+    frame: pd.DataFrame,
+    sheets: Mapping[str, GpuSheet],
+    harness: Harness | None,
+    skipped: Skipped,
+) -> Iterator[TimedRows]:
     """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
 
     ``harness``: None takes each row's by its source.
@@ -206,9 +209,12 @@ Records = dict[tuple[str, str, str], Any]
 
 
 def _block(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None, skipped: Skipped,
+    frame: pd.DataFrame,
+    sheets: Mapping[str, GpuSheet],
+    harness: Harness | None,
+    skipped: Skipped,
     records: Records,
-) -> TimedRows | None:  # fmt: skip
+) -> TimedRows | None:
     kept, columns, gpus, groups = [], [], [], []
     hosts = {device: preset_of(sheets[device]) for device in frame["device"].astype(str).unique()}
     for i, row in enumerate(frame.itertuples()):
@@ -221,8 +227,18 @@ def _block(
         arithmetic, memory = sheet_times(kernel, sheet)
         memory = max(memory, link_us(reduction_of(row), sheet)) if row.op == ALL_REDUCE else memory
         kept.append(i)
-        columns.append((family(row), way.name, quantises(row, way), *overhead_of(row, way, hosts[str(row.device)]),
-                        way.back_to_back(row), *before, arithmetic, memory))  # fmt: skip
+        columns.append(
+            (
+                family(row),
+                way.name,
+                quantises(row, way),
+                *overhead_of(row, way, hosts[str(row.device)]),
+                way.back_to_back(row),
+                *before,
+                arithmetic,
+                memory,
+            )
+        )
         source = str(getattr(row, "source", ""))
         key = (str(row.device), source, way.clock)
         if key not in records:
@@ -231,8 +247,18 @@ def _block(
         groups.append(candidates)
     if not kept:
         return None
-    names = ["family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "drawn",
-             "compute_us", "memory_us"]  # fmt: skip
+    names = [
+        "family",
+        "harness",
+        "quantises",
+        "overhead_us",
+        "shadow_us",
+        "launches",
+        "run_us",
+        "drawn",
+        "compute_us",
+        "memory_us",
+    ]
     table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(

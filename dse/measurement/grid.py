@@ -59,10 +59,14 @@ def attentions(quick: bool) -> list[Task]:
     found = []
     for h, kv, d in heads:
         sizes = {"heads": h, "kv_heads": kv, "head_dim": d}
-        found += [Task("attention", "attn_prefill", "bf16", {"batch": b, **sizes, "seq_q": s, "seq_kv": s, "causal": 1})
-                  for b, s in prefill]  # fmt: skip
-        found += [Task("attention", "attn_decode", "bf16", {"batch": b, **sizes, "seq_q": 1, "seq_kv": s, "causal": 1})
-                  for b, s in decode]  # fmt: skip
+        found += [
+            Task("attention", "attn_prefill", "bf16", {"batch": b, **sizes, "seq_q": s, "seq_kv": s, "causal": 1})
+            for b, s in prefill
+        ]
+        found += [
+            Task("attention", "attn_decode", "bf16", {"batch": b, **sizes, "seq_q": 1, "seq_kv": s, "causal": 1})
+            for b, s in decode
+        ]
     return found
 
 

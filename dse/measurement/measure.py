@@ -82,8 +82,14 @@ class MeasureAnswer:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse measure --json``."""
-        return {"table": self.path, "device": self.device, "rows": self.rows, "new_rows": self.new_rows,
-                "skipped": self.skipped, "notes": list(self.notes)}  # fmt: skip
+        return {
+            "table": self.path,
+            "device": self.device,
+            "rows": self.rows,
+            "new_rows": self.new_rows,
+            "skipped": self.skipped,
+            "notes": list(self.notes),
+        }
 
 
 class _Sized(NamedTuple):
@@ -116,9 +122,16 @@ def plan(quick: bool, only: str) -> int:
 
 
 def measure(
-    out: Path, *, quick: bool = False, only: str = "", seconds: float | None = None, platform: str | None = None,
-    graphs: bool = True, care: Care | None = None, progress: Callable[[int], None] = lambda done: None,
-) -> MeasureAnswer:  # fmt: skip
+    out: Path,
+    *,
+    quick: bool = False,
+    only: str = "",
+    seconds: float | None = None,
+    platform: str | None = None,
+    graphs: bool = True,
+    care: Care | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> MeasureAnswer:
     """Measure a grid of operators and append to the table ``out`` what it does not hold yet; raises InputError.
 
     ``seconds``: no operator is begun after so long; ``graphs``: a program's launches as one CUDA graph; ``progress`` is
@@ -164,8 +177,9 @@ def rows_of(task: Task, session: Session, has: Callable[[dict[str, Any]], bool])
 
     Raises NotMeasurableError, and what JAX raises where a kernel does not compile or run.
     """
-    missing = [source for source in _sources(task)
-               if not any(has(_head(task, op, source, session)) for op in _names(task))]  # fmt: skip
+    missing = [
+        source for source in _sources(task) if not any(has(_head(task, op, source, session)) for op in _names(task))
+    ]
     if not missing:
         return
     what = _runnable(task, session)
@@ -198,15 +212,25 @@ def _head(task: Task, op: str, source: str, session: Session) -> dict[str, Any]:
     """What tells a row from another."""
     shape = {"batch": 1} | task.shape if task.kind == "gemm" else task.shape
     graph = "graph" if session.graphs else "eager"
-    return {"source": source, "group": f"{task.kind}_{graph}", "device": session.device.device_kind, "op": op,
-            "dtype": task.dtype, **shape, "tp": 1}  # fmt: skip
+    return {
+        "source": source,
+        "group": f"{task.kind}_{graph}",
+        "device": session.device.device_kind,
+        "op": op,
+        "dtype": task.dtype,
+        **shape,
+        "tp": 1,
+    }
 
 
 def _numbers(took: Times, draw: Draw | None) -> dict[str, Any]:
     return {
-        "latency_us": f"{took.middle:.4f}", "rep_n": took.repeats, "rep_lo_us": f"{took.low:.4f}",
-        "rep_hi_us": f"{took.high:.4f}", "power_w": f"{draw.watts:.1f}" if draw else "",
-    }  # fmt: skip
+        "latency_us": f"{took.middle:.4f}",
+        "rep_n": took.repeats,
+        "rep_lo_us": f"{took.low:.4f}",
+        "rep_hi_us": f"{took.high:.4f}",
+        "power_w": f"{draw.watts:.1f}" if draw else "",
+    }
 
 
 def _notes(
@@ -216,11 +240,16 @@ def _notes(
     dispatched, took = timed
     runs = WARM_UP + (took.repeats + 1) / 2  # those up to the median
     notes = {
-        "impl": what.implementation, "jax": jax.__version__, "launches": sized.launches, "rounds": sized.rounds,
-        "buffers": sized.sets, "extra_launches": extra, "graph": int(session.graphs),
+        "impl": what.implementation,
+        "jax": jax.__version__,
+        "launches": sized.launches,
+        "rounds": sized.rounds,
+        "buffers": sized.sets,
+        "extra_launches": extra,
+        "graph": int(session.graphs),
         "dispatch_us": f"{dispatched.middle:.2f}",
         "busy_us": f"{runs * sized.launches * sized.rounds * took.middle:.0f}",
-    }  # fmt: skip
+    }
     if draw and session.board:
         kind = "instant" if session.board.instant else "mean of a second"
         notes |= {"sm_mhz": f"{draw.sm_mhz:.0f}", "power": kind, "power_samples": draw.samples}

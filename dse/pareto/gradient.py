@@ -210,10 +210,17 @@ class _Descents:
         on, off = kept[kept < self.count], found[kept[kept >= self.count] - self.count]
         before, after = (hypervolume(self.box, c, EXACT_MEMBERS) for c in (self.origin.costs, costs[kept]))
         return Refinement(
-            tuple(self.smooth.coordinates.names), self.count, len(np.unique(self.member)),
-            len(np.unique(self.member[moved])), int(self._between(off).sum()), self.evaluations, before, after,
-            self._table(on, off), self._successors(moved),
-        )  # fmt: skip
+            tuple(self.smooth.coordinates.names),
+            self.count,
+            len(np.unique(self.member)),
+            len(np.unique(self.member[moved])),
+            int(self._between(off).sum()),
+            self.evaluations,
+            before,
+            after,
+            self._table(on, off),
+            self._successors(moved),
+        )
 
     def _between(self, lanes: np.ndarray) -> np.ndarray:
         """Which lanes stand between the grid's values; one that went from end to end of an axis does not."""

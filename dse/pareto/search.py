@@ -310,9 +310,19 @@ class _Search:
             self.history[-1] = (*self.history[-1][:3], hypervolume)
         self.seconds["write"] = time.perf_counter() - start
         return SearchResult(
-            self._result(front), sampler, seed, storage, known.count, self.restored, self.repeated, self.took,
-            hypervolume, knees(costs), self.history, refinement,
-        )  # fmt: skip
+            self._result(front),
+            sampler,
+            seed,
+            storage,
+            known.count,
+            self.restored,
+            self.repeated,
+            self.took,
+            hypervolume,
+            knees(costs),
+            self.history,
+            refinement,
+        )
 
     def _front(self, refining: bool) -> tuple[pa.Table, Refinement | None]:
         """The front in grid order, evaluated again, then what is off the grid; written where there is a folder."""

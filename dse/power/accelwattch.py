@@ -176,8 +176,11 @@ def node_factor(process: str) -> float:
 
     Raises InputError for a process that its table does not cover: it ends at 11/10 nm.
     """
-    factors = {name: float(row["dynamic"]) for row in read_table("power/accelwattch_nodes.csv")
-               for name in row["processes"].split()}  # fmt: skip
+    factors = {
+        name: float(row["dynamic"])
+        for row in read_table("power/accelwattch_nodes.csv")
+        for name in row["processes"].split()
+    }
     if process not in factors:
         raise InputError(f"AccelWattch has no energy scale for process {process!r}; {accepted(process, factors)}")
     return factors[process]

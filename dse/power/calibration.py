@@ -26,8 +26,17 @@ FAR = 100.0
 """A coefficient stands within its prior's range, this many times wider at both ends: fits to a seventh of a GPU's true
 watts stay within, too."""
 
-KEYS = ("format", "model", "calibration", "table", "table_sha256", "error_percent", "left_out", "coefficients",
-        OWN_GPUS)  # fmt: skip
+KEYS = (
+    "format",
+    "model",
+    "calibration",
+    "table",
+    "table_sha256",
+    "error_percent",
+    "left_out",
+    "coefficients",
+    OWN_GPUS,
+)
 TOLD = ("low", "high", "data_share", "identified")
 """Keys of a file, and what it says of a coefficient beside its value and unit."""
 
@@ -83,8 +92,10 @@ def board_coefficients(path: Path, content: dict[str, Any]) -> dict[str, float]:
 def _allowed() -> dict[str, Allowed]:
     """The board's fitted coefficients, and what a file may give them."""
     rows = {row["coefficient"]: row for row in read_table(TABLE)}
-    return {name: Allowed(rows[name]["unit"], float(rows[name]["low"]) / FAR, FAR * float(rows[name]["high"]))
-            for name in FREE}  # fmt: skip
+    return {
+        name: Allowed(rows[name]["unit"], float(rows[name]["low"]) / FAR, FAR * float(rows[name]["high"]))
+        for name in FREE
+    }
 
 
 def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
@@ -92,8 +103,10 @@ def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
     match errors:
         case {"low": low, "high": high, "gpus": list(gpus)} if all(isinstance(gpu, str) for gpu in gpus):
             refuse_keys(path, "left_out", errors, ("low", "high", "gpus"))
-            ends = [coefficient(path, f"left_out.{key}", end, 1 / MOST_OFF, MOST_OFF)
-                    for key, end in (("low", low), ("high", high))]  # fmt: skip
+            ends = [
+                coefficient(path, f"left_out.{key}", end, 1 / MOST_OFF, MOST_OFF)
+                for key, end in (("low", low), ("high", high))
+            ]
             if ends[0] <= ends[1]:
                 return Uncertainty(ends[0], ends[1], LEFT_OUT, tuple(gpus), own=read_own(content, str(path)))
     raise InputError(

@@ -67,8 +67,10 @@ class AccelWattchActivity(eqx.Module):
         for name in counts:
             if name not in COUNTERS:
                 raise InputError(f"{name!r} is not a counter of AccelWattch; {accepted(name, COUNTERS)}")
-        shared = jnp.broadcast_arrays(*(jnp.asarray(v, float) for v in (cycles, clock_ghz, lanes, idle_sms, sm_count)),
-                                      *(jnp.asarray(v, float) for v in counts.values()))  # fmt: skip
+        shared = jnp.broadcast_arrays(
+            *(jnp.asarray(v, float) for v in (cycles, clock_ghz, lanes, idle_sms, sm_count)),
+            *(jnp.asarray(v, float) for v in counts.values()),
+        )
         given = dict(zip(counts, shared[5:], strict=True))
         zero = jnp.zeros_like(shared[0])
         return cls(jnp.stack([given.get(name, zero) for name in COUNTERS], axis=-1), *shared[:5])
@@ -123,8 +125,7 @@ def nsight_columns(metrics: Mapping[str, ArrayLike], sm_count: ArrayLike) -> dic
     sums = {row["hw_perf"]: row["nsight"].split() for row in read_table(ENERGIES) if row["nsight"]}
     names = {term.removeprefix("2*") for terms in sums.values() for term in terms}
     _require(metrics, sorted(names | {*_PIPES, _ELAPSED, _ACTIVE}), "Nsight metrics")
-    columns = {name: sum((_term(metrics, term) for term in terms), jnp.asarray(0.0))
-               for name, terms in sums.items()}  # fmt: skip
+    columns = {name: sum((_term(metrics, term) for term in terms), jnp.asarray(0.0)) for name, terms in sums.items()}
     elapsed = jnp.asarray(metrics[_ELAPSED], float)
     busy = sum((jnp.asarray(metrics[pipe], float) for pipe in _PIPES), jnp.asarray(0.0))
     return columns | {

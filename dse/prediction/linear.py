@@ -147,9 +147,14 @@ def penalised(l1_ratio: float, positive: bool) -> Solve:
         columns = rows.columns * np.where(np.arange(rows.columns.shape[1]) == 0, FREE, 1.0)
         folds = KFold(FOLDS, shuffle=True, random_state=0)
         model = ElasticNetCV(
-            l1_ratio=l1_ratio, alphas=np.geomspace(1e-1, 1e-5, 20), cv=folds, fit_intercept=False, positive=positive,
-            max_iter=2000, tol=1e-3,
-        )  # fmt: skip
+            l1_ratio=l1_ratio,
+            alphas=np.geomspace(1e-1, 1e-5, 20),
+            cv=folds,
+            fit_intercept=False,
+            positive=positive,
+            max_iter=2000,
+            tol=1e-3,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the smallest penalties of the path are least squares
             found = np.array(model.fit(columns, rows.ones).coef_)

@@ -115,8 +115,9 @@ def fit_network(x: np.ndarray, y: np.ndarray) -> Perceptron:
     logs, target = np.log(x + TINY), np.log(y)
     centre, spread = logs.mean(axis=0), logs.std(axis=0)
     spread[spread < 1e-9] = 1.0
-    network = MLPRegressor(hidden_layer_sizes=HIDDEN, activation="tanh", solver="lbfgs", alpha=0.01, max_iter=100,
-                           random_state=0)  # fmt: skip
+    network = MLPRegressor(
+        hidden_layer_sizes=HIDDEN, activation="tanh", solver="lbfgs", alpha=0.01, max_iter=100, random_state=0
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         network.fit((logs - centre) / spread, target)

@@ -78,11 +78,21 @@ class PredictAnswer:
         """Return the JSON document of ``dse predict --json``."""
         groups = [_group(op, dtype, found, self.doubted) for (op, dtype), found in self.transfers.items()]
         return {
-            "table": self.table, "table_sha256": self.table_sha256, "target": self.target, "host": self.host,
-            "analytical_model": type(self.base).__name__.lower(), "calibration": self.base.calibration,
-            "said": self.said(), "groups": groups, "features": DEMANDS, "modes": MODES, **self.studies,
-            "notes": list(self.notes), "skipped": self.skipped, "rows": self.rows,
-        }  # fmt: skip
+            "table": self.table,
+            "table_sha256": self.table_sha256,
+            "target": self.target,
+            "host": self.host,
+            "analytical_model": type(self.base).__name__.lower(),
+            "calibration": self.base.calibration,
+            "said": self.said(),
+            "groups": groups,
+            "features": DEMANDS,
+            "modes": MODES,
+            **self.studies,
+            "notes": list(self.notes),
+            "skipped": self.skipped,
+            "rows": self.rows,
+        }
 
 
 def plan(measured: MeasuredTable) -> int:
@@ -131,8 +141,11 @@ def predict(
     transfers = _transfers(groups, trained, preset, counts, predictors, progress)
     if not transfers:
         raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(counts)}")
-    studies = {"feature_study": feature_study(transfers), "versions": version_study(groups, transfers),
-               "fewer_sms": fewer_sms(measured, groups, preset, base)}  # fmt: skip
+    studies = {
+        "feature_study": feature_study(transfers),
+        "versions": version_study(groups, transfers),
+        "fewer_sms": fewer_sms(measured, groups, preset, base),
+    }
     if known:
         studies["host_to_target"], of_host = host_study(groups, known, preset, predictors)
         notes += of_host
@@ -141,9 +154,18 @@ def predict(
     used = measured.rows - counts.total() - measured.merged
     told = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
     return PredictAnswer(
-        measured.path, measured.sha256, preset, known, base, transfers, studies, (*notes, *doubts), dict(counts), told,
+        measured.path,
+        measured.sha256,
+        preset,
+        known,
+        base,
+        transfers,
+        studies,
+        (*notes, *doubts),
+        dict(counts),
+        told,
         bool(doubts),
-    )  # fmt: skip
+    )
 
 
 def _left_out(measured: MeasuredTable, read: set[str | None], preset: str) -> Skipped:
@@ -243,14 +265,19 @@ def _refuse_one_family(measured: MeasuredTable) -> None:
 
 def _group(op: str, dtype: str, found: Transfer, doubted: bool) -> dict[str, Any]:
     return {
-        "op": op, "dtype": dtype, "train_rows": len(found.train.y), "target_rows": len(found.test.y),
-        "trained_on": found.train.devices, "predictors": [judged.document() for judged in ranked(found)],
+        "op": op,
+        "dtype": dtype,
+        "train_rows": len(found.train.y),
+        "target_rows": len(found.test.y),
+        "trained_on": found.train.devices,
+        "predictors": [judged.document() for judged in ranked(found)],
         "baselines": [baseline.document() for baseline in found.baselines],
         "chosen": {"predictor": found.chosen.name, "mode": found.chosen.mode},
         "least_e_out": {"predictor": found.least_e_out.name, "mode": found.least_e_out.mode},
         "hindsight": {"predictor": found.hindsight.name, "mode": found.hindsight.mode},
-        "beats_baselines": None if doubted else beats(found.chosen, found), "feature_ranking": found.ranking,
-    }  # fmt: skip
+        "beats_baselines": None if doubted else beats(found.chosen, found),
+        "feature_ranking": found.ranking,
+    }
 
 
 def ranked(found: Transfer) -> list[JudgedPredictor]:

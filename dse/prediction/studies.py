@@ -39,8 +39,16 @@ def feature_study(transfers: Mapping[tuple[str, str], Transfer]) -> list[dict[st
             )
             answer = fit(chosen.name, rows, chosen.mode == "residual", chosen.trees or TREES).many(test.x)
             error = float(percentage_errors(answer, test.y).mean())
-            found.append({"op": op, "dtype": dtype, "predictor": chosen.name, "mode": chosen.mode, "without": left,
-                          "target_error": error})  # fmt: skip
+            found.append(
+                {
+                    "op": op,
+                    "dtype": dtype,
+                    "predictor": chosen.name,
+                    "mode": chosen.mode,
+                    "without": left,
+                    "target_error": error,
+                }
+            )
     return found
 
 
@@ -75,11 +83,15 @@ def _host_notes(both: Learnable, enough: bool, asked: int) -> list[str]:
     rows, several = len(both.y), int((both.frame["host_times"] > 1).sum())
     if asked and not enough:
         families = both.frame["family"].nunique()
-        return [f"not judged: the host ran the shapes of {rows} of the target's {asked} rows, of {families} families; "
-                f"{MIN_ROWS} rows of two families are needed"]  # fmt: skip
+        return [
+            f"not judged: the host ran the shapes of {rows} of the target's {asked} rows, of {families} families; "
+            f"{MIN_ROWS} rows of two families are needed"
+        ]
     if enough and several:
-        return [f"the host ran the shapes of {several} of {rows} rows under several versions or sources: the geometric "
-                "mean of its times stands for them"]  # fmt: skip
+        return [
+            f"the host ran the shapes of {several} of {rows} rows under several versions or sources: the geometric "
+            "mean of its times stands for them"
+        ]
     return []
 
 
@@ -125,8 +137,10 @@ def version_study(groups: Groups, transfers: Mapping[tuple[str, str], Transfer])
             counts = own.frame["version"].value_counts()
             versions = sorted(str(v) for v, count in counts.items() if v and count >= MIN_ROWS)
             for old, new in permutations(versions, 2):
-                found.append({"op": op, "dtype": dtype, "device": device, "from": old, "to": new, "mode": mode}
-                             | _between(own, old, new, mode))  # fmt: skip
+                found.append(
+                    {"op": op, "dtype": dtype, "device": device, "from": old, "to": new, "mode": mode}
+                    | _between(own, old, new, mode)
+                )
     return found
 
 
@@ -140,8 +154,11 @@ def _between(rows: Learnable, old: str, new: str, mode: str) -> dict[str, Any]:
     if same.any():
         taken = geometric_means(before.y, [its for its in places if len(its)])
         naive = float(percentage_errors(taken, after.y[same]).mean())
-    return {"errors": errors, "analytical": float(percentage_errors(after.analytical, after.y).mean()),
-            "same_shapes": {"error": naive, "rows": int(same.sum())}}  # fmt: skip
+    return {
+        "errors": errors,
+        "analytical": float(percentage_errors(after.analytical, after.y).mean()),
+        "same_shapes": {"error": naive, "rows": int(same.sum())},
+    }
 
 
 def _errors(train: Learnable, test: Learnable, mode: str) -> dict[str, float]:

@@ -27,8 +27,9 @@ SHAPES = {
 """Operator -> the columns of its shape."""
 
 FAMILIES = {
-    **dict.fromkeys(PRODUCTS, ("n", "k")), **dict.fromkeys(ATTENTION, ("heads", "kv_heads", "head_dim")),
-}  # fmt: skip
+    **dict.fromkeys(PRODUCTS, ("n", "k")),
+    **dict.fromkeys(ATTENTION, ("heads", "kv_heads", "head_dim")),
+}
 """Operator -> the columns that a network fixes: rows of one family never stand on both sides of a split by family."""
 
 DTYPES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8")

@@ -41,10 +41,16 @@ class JudgedPredictor(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return the row of the JSON document."""
         return {
-            "predictor": self.name, "mode": self.mode, "e_out": self.e_out["error"],
-            "e_out_inliers": self.e_out["inliers"], "e_out_families": self.e_family, "e_out_transfer": self.e_transfer,
-            "target": self.target, "trees": self.trees or None, "fit_seconds": round(self.fit_seconds, 4),
-        }  # fmt: skip
+            "predictor": self.name,
+            "mode": self.mode,
+            "e_out": self.e_out["error"],
+            "e_out_inliers": self.e_out["inliers"],
+            "e_out_families": self.e_family,
+            "e_out_transfer": self.e_transfer,
+            "target": self.target,
+            "trees": self.trees or None,
+            "fit_seconds": round(self.fit_seconds, 4),
+        }
 
 
 class Baseline(NamedTuple):
@@ -118,10 +124,17 @@ def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learn
     seconds = perf_counter() - start
     answer = fitted.many(test.rows(mode).x)
     return JudgedPredictor(
-        name, mode, merits(predicted, rows.y), float(percentage_errors(by_family, rows.y).mean()),
-        float(percentage_errors(by_transfer, rows.y).mean()), merits(answer, test.y), percentage_errors(answer, test.y),
-        fitted, trees, seconds,
-    )  # fmt: skip
+        name,
+        mode,
+        merits(predicted, rows.y),
+        float(percentage_errors(by_family, rows.y).mean()),
+        float(percentage_errors(by_transfer, rows.y).mean()),
+        merits(answer, test.y),
+        percentage_errors(answer, test.y),
+        fitted,
+        trees,
+        seconds,
+    )
 
 
 ANALYTICAL_ALONE = "analytical model alone"

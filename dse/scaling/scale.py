@@ -37,9 +37,14 @@ class Point(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return the row of the JSON document."""
         return {
-            "benchmark": self.benchmark, "size": self.size, "method": self.method, "ipc": self.ipc,
-            "interval": self.interval, "truth": self.truth, "off_percent": self.off,
-        }  # fmt: skip
+            "benchmark": self.benchmark,
+            "size": self.size,
+            "method": self.method,
+            "ipc": self.ipc,
+            "interval": self.interval,
+            "truth": self.truth,
+            "off_percent": self.off,
+        }
 
 
 class SpeedUp(NamedTuple):
@@ -137,9 +142,13 @@ def _merits(errors: Mapping[str, float], shared: Set[str]) -> dict[str, Any]:
     """Mean and maximum of a method's errors by benchmark: of its own, and of those that every method has."""
     own, common = list(errors.values()), [error for benchmark, error in errors.items() if benchmark in shared]
     return {
-        "mean": mean(own), "max": max(own), "n": len(own), "shared_mean": mean(common) if common else None,
-        "shared_max": max(common, default=None), "shared_n": len(common),
-    }  # fmt: skip
+        "mean": mean(own),
+        "max": max(own),
+        "n": len(own),
+        "shared_mean": mean(common) if common else None,
+        "shared_max": max(common, default=None),
+        "shared_n": len(common),
+    }
 
 
 def _by_size(found: dict[float, Any]) -> dict[str, Any]:
@@ -196,9 +205,7 @@ def _notes(answer: SheetAnswer) -> Iterator[str]:
             )
 
 
-def _answer(
-    name: str, sheet: Sheet, small: float | None, large: float | None, skipped: Skipped
-) -> SheetAnswer:  # fmt: skip
+def _answer(name: str, sheet: Sheet, small: float | None, large: float | None, skipped: Skipped) -> SheetAnswer:
     if small is None or large is None:
         sizes = sorted({size for benchmark in sheet.benchmarks for size in benchmark.sizes})
         if len(sizes) < 2:
@@ -221,9 +228,7 @@ def _answer(
     return SheetAnswer(sheet, small, large, tuple(points), cliffs, tuple(speed_ups))
 
 
-def _models(
-    benchmark: Benchmark, small: float, large: float, unit: str, skipped: Skipped
-) -> ScaleModels | None:  # fmt: skip
+def _models(benchmark: Benchmark, small: float, large: float, unit: str, skipped: Skipped) -> ScaleModels | None:
     """Return the benchmark's scale models; None, and counted, where the table lacks one or a miss rate it needs."""
     low, high = benchmark.at("ipc", small), benchmark.at("ipc", large)
     if low is None or high is None:
@@ -249,9 +254,7 @@ def _curve(benchmark: Benchmark, small: float) -> tuple[list[float], list[float]
     return [n for n, _ in curve], [m for _, m in curve]
 
 
-def _points(
-    benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...], skipped: Skipped
-) -> Iterator[Point]:  # fmt: skip
+def _points(benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...], skipped: Skipped) -> Iterator[Point]:
     for size in (size for size in benchmark.sizes if size > models.n_L):
         truth = benchmark.at("ipc", size)
         for name, method in METHODS.items():

@@ -89,9 +89,14 @@ def logarithmic(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> 
 
 
 METHODS: dict[str, Method] = {
-    "recursion": recursion, "equations": equations, "recursion_ratio": recursion_ratio, "proportional": proportional,
-    "linear": linear, "power_law": power_law, "logarithmic": logarithmic,
-}  # fmt: skip
+    "recursion": recursion,
+    "equations": equations,
+    "recursion_ratio": recursion_ratio,
+    "proportional": proportional,
+    "linear": linear,
+    "power_law": power_law,
+    "logarithmic": logarithmic,
+}
 """Name -> method, the published one first."""
 
 SEES_CLIFFS = ("recursion", "equations", "recursion_ratio")
@@ -142,9 +147,12 @@ def _compounding(models: ScaleModels, cliffs: Sequence[Cliff], target: float, c:
 
 
 def _walk(
-    models: ScaleModels, cliffs: Sequence[Cliff], target: float, grow: _Grow,
+    models: ScaleModels,
+    cliffs: Sequence[Cliff],
+    target: float,
+    grow: _Grow,
     cross: Callable[[float, float, Cliff], float],
-) -> float:  # fmt: skip
+) -> float:
     """Grow from the large model to the target, across every cliff on the way."""
     at, ipc = models.n_L, models.IPC_L
     for cliff in cliffs:

@@ -28,14 +28,21 @@ COLUMNS = {
 """Column -> its names, lower case and without blanks, underscores and brackets."""
 
 OTHER_UNITS = {
-    "simulationtime": "simulation_time_s (seconds)", "time": "time_s (seconds)",
-    "simulationtimems": "simulation_time_s (seconds)", "simulationtimeh": "simulation_time_s (seconds)",
-    "simulationtimemin": "simulation_time_s (seconds)", "timems": "time_s (seconds)", "timeus": "time_s (seconds)",
-    "cpi": "ipc (instructions a cycle of the whole system)", "ipcpersm": "ipc (of the whole system)",
-    "ipc/sm": "ipc (of the whole system)", "mpi": "mpki (misses per thousand instructions)",
-    "mpmi": "mpki (misses per thousand instructions)", "missrate": "mpki (misses per thousand instructions)",
+    "simulationtime": "simulation_time_s (seconds)",
+    "time": "time_s (seconds)",
+    "simulationtimems": "simulation_time_s (seconds)",
+    "simulationtimeh": "simulation_time_s (seconds)",
+    "simulationtimemin": "simulation_time_s (seconds)",
+    "timems": "time_s (seconds)",
+    "timeus": "time_s (seconds)",
+    "cpi": "ipc (instructions a cycle of the whole system)",
+    "ipcpersm": "ipc (of the whole system)",
+    "ipc/sm": "ipc (of the whole system)",
+    "mpi": "mpki (misses per thousand instructions)",
+    "mpmi": "mpki (misses per thousand instructions)",
+    "missrate": "mpki (misses per thousand instructions)",
     "missrate%": "mpki (misses per thousand instructions)",
-}  # fmt: skip
+}
 """Columns that mean the right thing in another unit -> what to give."""
 
 MOST = 1_000_000
@@ -44,10 +51,12 @@ MOST = 1_000_000
 SCALINGS = ("strong", "weak")
 
 ACCEPTED = {
-    "size": f"a whole number of SMs or chiplets, at most {MOST:,}", "ipc": "a positive number",
-    "mpki": "0 to 1000 misses per thousand instructions", "f_mem": "a fraction from 0 to below 1",
+    "size": f"a whole number of SMs or chiplets, at most {MOST:,}",
+    "ipc": "a positive number",
+    "mpki": "0 to 1000 misses per thousand instructions",
+    "f_mem": "a fraction from 0 to below 1",
     "seconds": "a positive number",
-}  # fmt: skip
+}
 """Number of a row -> what it may be."""
 
 

@@ -145,9 +145,19 @@ def _served(workload: Workload) -> list[Any]:
 
 
 _KEYS = {
-    "name", "question", "base", "gpu", "axes", "links", "constraints", "workloads", "objectives", "timing",
-    "power", "yield_model",
-}  # fmt: skip
+    "name",
+    "question",
+    "base",
+    "gpu",
+    "axes",
+    "links",
+    "constraints",
+    "workloads",
+    "objectives",
+    "timing",
+    "power",
+    "yield_model",
+}
 
 
 def load_space(path: str | Path) -> Space:
@@ -315,7 +325,9 @@ def _objectives(items: Any, where: str, around: Around, known: set[str], columns
             if key in _KEYS - {"name"}:
                 raise InputError(f"{here}: {key!r} belongs to the whole file; put it before the first [table]")
             if key not in ("value", "goal", "name", "unit"):
-                raise InputError(f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}")  # fmt: skip  # noqa: E501
+                raise InputError(
+                    f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}"
+                )
         if item.get("goal") not in _DIRECTIONS:
             said = f"goal = {item['goal']!r} is not accepted" if "goal" in item else "goal is missing"
             raise InputError(f'{here}: {said}; give "min" or "max"')

@@ -11,10 +11,14 @@ from dse.workload.operators.gemm_library import REPRESENTATIVE, WARPGROUP_ALONE
 from dse.workload.target import Target
 
 WARPGROUP_ROOM = {
-    "cluster_size": (2, inf), "threads_per_sm": (2048, inf), "ctas_per_sm": (32, inf),
-    "registers_per_sm": (65536, inf), "shared_memory_kib": (228, inf), "shared_reserved_kib": (0, 1),
+    "cluster_size": (2, inf),
+    "threads_per_sm": (2048, inf),
+    "ctas_per_sm": (32, inf),
+    "registers_per_sm": (65536, inf),
+    "shared_memory_kib": (228, inf),
+    "shared_reserved_kib": (0, 1),
     "warp_mma_fraction": (0, 0.667),
-}  # fmt: skip
+}
 """Attribute -> range about an H100's: beyond it, or where a space varies it, a warp-level kernel may be the fastest."""
 
 

@@ -115,10 +115,17 @@ class Amali(TimingModel):
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
         timing = self._timing(
-            kernel, gpu, clock, mem, stalls, jnp.asarray(kernel.l2_bytes),
-            divergence=jnp.maximum(stalls.issue - fair, 0.0), after=after,
-            interconnect=link_cycles(kernel, gpu, clock), feasible=grid.fits * supported(kernel, gpu),
-        )  # fmt: skip
+            kernel,
+            gpu,
+            clock,
+            mem,
+            stalls,
+            jnp.asarray(kernel.l2_bytes),
+            divergence=jnp.maximum(stalls.issue - fair, 0.0),
+            after=after,
+            interconnect=link_cycles(kernel, gpu, clock),
+            feasible=grid.fits * supported(kernel, gpu),
+        )
         return timing.stretched(self._stretch(kernel, gpu, clock, mem, timing.cycles))
 
     def _stretch(self, kernel: Kernel, gpu: Gpu, clock: Array, mem: MemoryPath, cycles: Array) -> Array:
@@ -211,9 +218,13 @@ class Amali(TimingModel):
 
     def _seen(self, kernel: TracedKernel, gpu: Gpu) -> View:
         return view(
-            kernel, gpu, trace_clock(kernel, gpu), tensor_modifiers=self.tensor_modifiers,
-            tensor_latency_measured=self.tensor_latency_measured, latency_is_total=self.latency_is_total,
-        )  # fmt: skip
+            kernel,
+            gpu,
+            trace_clock(kernel, gpu),
+            tensor_modifiers=self.tensor_modifiers,
+            tensor_latency_measured=self.tensor_latency_measured,
+            latency_is_total=self.latency_is_total,
+        )
 
     def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
         """Return the timing of a traced kernel, and where it is exact."""
@@ -227,10 +238,17 @@ class Amali(TimingModel):
         designs = designs_shape(gpu)
         stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (section 10, item 3)
         timing = self._timing(
-            kernel, gpu, clock, seen.memory, stalls, seen.l2_bytes,
+            kernel,
+            gpu,
+            clock,
+            seen.memory,
+            stalls,
+            seen.l2_bytes,
             divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
-            after=jnp.zeros(()), interconnect=jnp.zeros(()), feasible=grid.fits * has_tensor_types(kernel, gpu),
-        )  # fmt: skip
+            after=jnp.zeros(()),
+            interconnect=jnp.zeros(()),
+            feasible=grid.fits * has_tensor_types(kernel, gpu),
+        )
         return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing), at.exact
 
     def _timing(
@@ -290,18 +308,31 @@ class Amali(TimingModel):
             mem = seen.memory._replace(dram_share=counts.dram_share)
             return add_up(
                 interval_cycles(
-                    counts.interval, Stalls.of(stall, cause), counts.busiest_pipe, gpu, resident, hiding, mem,
-                    jnp.zeros(()), single_warp_literal=self.single_warp_literal,
+                    counts.interval,
+                    Stalls.of(stall, cause),
+                    counts.busiest_pipe,
+                    gpu,
+                    resident,
+                    hiding,
+                    mem,
+                    jnp.zeros(()),
+                    single_warp_literal=self.single_warp_literal,
                 ).scaled(times)
                 for resident, times in residents
-            )  # fmt: skip
+            )
 
         return at.over_intervals(close)
 
     def _wave(
-        self, kernel: Kernel, ctas: Array, all_ctas: Array, *, gpu: Gpu, mem: MemoryPath,
+        self,
+        kernel: Kernel,
+        ctas: Array,
+        all_ctas: Array,
+        *,
+        gpu: Gpu,
+        mem: MemoryPath,
         of_interval: Callable[..., Cycles],
-    ) -> Cycles:  # fmt: skip
+    ) -> Cycles:
         """Cycles of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
         resident = resident_warps(gpu, ctas, all_ctas, kernel.warps)
         rate = tensor_rate(kernel, gpu) if self.tensor_modifiers else fixed_interval_rate(kernel)
@@ -312,12 +343,19 @@ class Amali(TimingModel):
         pipes = {"lanes": self.sustained.lanes, "mixed": self.sustained.mixed}
         return add_up(
             of_interval(
-                interval, own_stalls(interval, latencies, mem, pipelined), busiest_pipe(interval, gpu, rate, **pipes),
-                gpu, resident, hiding, mem, pipelined, single_warp_literal=self.single_warp_literal,
+                interval,
+                own_stalls(interval, latencies, mem, pipelined),
+                busiest_pipe(interval, gpu, rate, **pipes),
+                gpu,
+                resident,
+                hiding,
+                mem,
+                pipelined,
+                single_warp_literal=self.single_warp_literal,
                 queued=self.sustained.queued,
             ).scaled(self.sustained.epilogue if interval is kernel.end else 1.0)
             for interval, pipelined in with_pipelining(kernel)
-        )  # fmt: skip
+        )
 
     def _tensor_latency(self, kernel: Kernel, gpu: Gpu, rate: Array) -> Array:
         interval = busy_cycles(jnp.asarray(kernel.tensor_instruction_fma), rate)  # Eq. (26): L_TC = II_TC

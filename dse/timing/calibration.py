@@ -219,8 +219,10 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
 def _refuse_shared(path: Path, name: str) -> None:
     """Refuse a file that calls itself SHARED with another content: its errors would be said of every GPU."""
     if name == SHARED and read_toml(path) != read_toml(shipped_calibrations()[SHARED]):
-        raise InputError(f"{path}: name is {SHARED!r}, that of the shipped calibration of any GPU, which this file is "
-                         "not; give the name of its GPU")  # fmt: skip
+        raise InputError(
+            f"{path}: name is {SHARED!r}, that of the shipped calibration of any GPU, which this file is "
+            "not; give the name of its GPU"
+        )
 
 
 def _with_unseen(fit: TimingCalibration, shipped: TimingCalibration) -> TimingCalibration:
@@ -264,8 +266,10 @@ def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, na
     # Of an implementation without a fit of its own nothing was measured that the products' discrepancy could tell.
     # A GPU that nobody has measured has the equations alone: what a library does is its own on each GPU.
     measured = own.name != SHARED
-    known = [one.discrepancy if measured and (one is not own or i == MATRIX) else None
-             for i, one in zip(IMPLEMENTATIONS, used, strict=True)]  # fmt: skip
+    known = [
+        one.discrepancy if measured and (one is not own or i == MATRIX) else None
+        for i, one in zip(IMPLEMENTATIONS, used, strict=True)
+    ]
     return replace(model, discrepancy=composed_discrepancy(known))
 
 
@@ -294,8 +298,12 @@ def _calibration(path: Path, content: dict[str, Any]) -> TimingCalibration:
     return replace(products, name=name, model=model, gpus=of_all[1], own=of_all[2], like=like, fits=fits)
 
 
-def _fit(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],
-         implementation: str = "") -> TimingCalibration:  # fmt: skip
+def _fit(
+    path: Path,
+    content: dict[str, Any],
+    of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]],
+    implementation: str = "",
+) -> TimingCalibration:
     """Read the fit of one implementation; ``of_all``: name, GPUs and own GPUs of the file."""
     name, gpus, own = of_all
     place = f"implementations.{implementation}." if implementation else ""
@@ -322,8 +330,9 @@ def _protocols() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row["harness"] for row in read_table("calibration/harness.csv")))
 
 
-def _fits(path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]]
-          ) -> dict[str, TimingCalibration]:  # fmt: skip
+def _fits(
+    path: Path, content: dict[str, Any], of_all: tuple[str, tuple[str, ...], tuple[GpuSheet, ...]]
+) -> dict[str, TimingCalibration]:
     """Read a file's fits of other implementations; one that serves several (``also``) is each one's."""
     found = {}
     for name, fit in _table(path, content, "implementations").items():

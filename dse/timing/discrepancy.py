@@ -215,8 +215,9 @@ def read_points(path: Path, place: str, implementation: str, content: Any) -> Po
         if SIZES[kind] is VECTOR:
             row = [_operator(path, told, row[0]), *row[1:]]
         size = [coefficient(path, told, x, 0.0 if SIZES[kind] is VECTOR else 1.0, 1e9) for x in row[:-1]]
-        rows.append((*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, told, row[-1], -LARGEST_WEIGHT,
-                                                                       LARGEST_WEIGHT)))  # fmt: skip
+        rows.append(
+            (*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, told, row[-1], -LARGEST_WEIGHT, LARGEST_WEIGHT))
+        )
     table = np.array(rows)
     sm_count = coefficient(path, f"{where}.sm_count", content.get("sm_count"), 1.0, 1e4)
     return Points(kind, table[:, :-1], table[:, -1], sm_count)

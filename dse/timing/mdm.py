@@ -80,7 +80,7 @@ class Mdm(TimingModel):
             _interval(demand(i), s, gpu, wave, hiding, mem).scaled(i.repeats * wave.times)
             for wave in _waves(gpu, grid, kernel.warps)
             for i, s in parts
-        ]  # fmt: skip
+        ]
         feasible = grid.fits * supported(kernel, gpu)
         return _timing(add_up(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
 
@@ -103,10 +103,12 @@ class Mdm(TimingModel):
         def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
             mem = seen.memory._replace(dram_share=counts.dram_share)
             demand = _Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
-            return add_up([
-                _interval(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
-                for wave in _waves(gpu, grid, kernel.warps)
-            ])  # fmt: skip
+            return add_up(
+                [
+                    _interval(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
+                    for wave in _waves(gpu, grid, kernel.warps)
+                ]
+            )
 
         cycles = at.over_intervals(close)
         cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.lone.drain)

@@ -167,8 +167,9 @@ def traced_kernel(
     cause = np.array([_cause(o, s) for o, s in zip(opcodes, run.space, strict=True)])
     segments = make_segments(run.destination, run.sources, run.source_count, row, cause)
     profiles = [_profile(r, segments, misses[p], kinds, _subcores(r, *placed[p])) for p, r in enumerate(runs)]
-    tensor_counts = np.array([[o.op_class == OpClass.TENSOR and _tensor_class(o, where) == t for o in opcodes]
-                              for t in tensor], float).reshape(len(tensor), len(opcodes))  # fmt: skip
+    tensor_counts = np.array(
+        [[o.op_class == OpClass.TENSOR and _tensor_class(o, where) == t for o in opcodes] for t in tensor], float
+    ).reshape(len(tensor), len(opcodes))
     return TracedKernel(
         name=header.name,
         ctas=float(header.ctas),

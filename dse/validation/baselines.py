@@ -65,9 +65,12 @@ def roofline_notes(rows: pd.DataFrame) -> list[str]:
             alone.append(name)
     notes = []
     if wider:
-        notes.append(f"{FITTED_ROOFLINE}: fitted to other rows too, where there are less than {FEWEST} of an operator "
-                     f"and data type: {', '.join(wider)}")  # fmt: skip
+        notes.append(
+            f"{FITTED_ROOFLINE}: fitted to other rows too, where there are less than {FEWEST} of an operator "
+            f"and data type: {', '.join(wider)}"
+        )
     if alone:
-        notes.append(f"{FITTED_ROOFLINE}: a training error, with no other shape family to be fitted to: "
-                     f"{', '.join(alone)}")  # fmt: skip
+        notes.append(
+            f"{FITTED_ROOFLINE}: a training error, with no other shape family to be fitted to: {', '.join(alone)}"
+        )
     return notes

@@ -65,8 +65,9 @@ def quantiles(error: np.ndarray, families: Iterable[str]) -> tuple[float, float,
     return float(low), float(middle), float(high)
 
 
-def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[str],
-         unfitted: Sequence[str] = ()) -> tuple[Residual, ...]:  # fmt: skip
+def seen(
+    rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[str], unfitted: Sequence[str] = ()
+) -> tuple[Residual, ...]:
     """Return the intervals of measured GPUs, from ``rows`` of :func:`errors_of` with ``implementation`` and ``out``.
 
     Of what was fitted (in these ways of measuring, on these GPUs, but for types ``unfitted``) the left-out families
@@ -87,8 +88,9 @@ def seen(rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[s
     return tuple(found)
 
 
-def unseen(transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtype: str, way: str = "",
-           fitted: bool = True) -> tuple[Residual, ...]:  # fmt: skip
+def unseen(
+    transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtype: str, way: str = "", fitted: bool = True
+) -> tuple[Residual, ...]:
     """Return the intervals of GPUs that no fit has seen, from the errors on each of several (``transfers``)."""
     regimes = [_regimes(transfer["where"].to_numpy()) for transfer in transfers]
     parts: dict[str, list[np.ndarray]] = {}

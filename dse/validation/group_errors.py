@@ -23,8 +23,11 @@ def group_errors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> list[
         inside = _inside(part, models[str(device)], str(op), str(dtype))
         for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
             covered = None if inside is None else 100 * float(inside[mask].mean())
-            found.append({"device": device, "op": op, "dtype": dtype, "regime": name} | _scores(part[mask])
-                         | {"interval_80_coverage": covered})  # fmt: skip
+            found.append(
+                {"device": device, "op": op, "dtype": dtype, "regime": name}
+                | _scores(part[mask])
+                | {"interval_80_coverage": covered}
+            )
     return found
 
 
@@ -37,11 +40,16 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
     fitted = float(error("three_us").mean())
     ratio, off = np.log(rows["predicted_us"].to_numpy() / measured), error("predicted_us")
     return {
-        "n": len(rows), "mape": float(off.mean()), "bias": float(np.exp(ratio.mean())),
-        "log_ratio": float(np.abs(ratio).mean()), "inlier_10": 100 * float((off <= 10).mean()),
-        "inlier_20": 100 * float((off <= 20).mean()), "roofline_mape": float(error("sheet_us").mean()),
-        "roofline3_mape": None if np.isnan(fitted) else fitted, "noise_floor": group_noise(rows["noise"].to_numpy()),
-    }  # fmt: skip
+        "n": len(rows),
+        "mape": float(off.mean()),
+        "bias": float(np.exp(ratio.mean())),
+        "log_ratio": float(np.abs(ratio).mean()),
+        "inlier_10": 100 * float((off <= 10).mean()),
+        "inlier_20": 100 * float((off <= 20).mean()),
+        "roofline_mape": float(error("sheet_us").mean()),
+        "roofline3_mape": None if np.isnan(fitted) else fitted,
+        "noise_floor": group_noise(rows["noise"].to_numpy()),
+    }
 
 
 def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.ndarray | None:

@@ -25,9 +25,13 @@ HOST = "whole networks: kernels at the sheet's clock, in the power limit, and wh
 
 
 def validation_notes(
-    rows: pd.DataFrame, models: Mapping[str, DeviceModel], predictors: Sequence[Predictor], harness: str | None,
-    engine: Engine | None, table_sha256: str,
-) -> tuple[str, ...]:  # fmt: skip
+    rows: pd.DataFrame,
+    models: Mapping[str, DeviceModel],
+    predictors: Sequence[Predictor],
+    harness: str | None,
+    engine: Engine | None,
+    table_sha256: str,
+) -> tuple[str, ...]:
     """Return the notes beside the predicted rows of a table; ``harness`` and ``engine`` that were given (None: by the
     rows' sources, by their notes)."""
     notes = []
@@ -45,8 +49,10 @@ def validation_notes(
         ops = ", ".join(sorted(set(layers["op"])))
         notes.append(f"operators of a layer ({len(layers)} rows) stand under what they time: {ops}")
     if harness and whole.any():
-        notes.append(f"--harness {harness} holds for the rows of kernels; runs of whole networks take an engine: "
-                     "--engine, else by their notes")  # fmt: skip
+        notes.append(
+            f"--harness {harness} holds for the rows of kernels; runs of whole networks take an engine: "
+            "--engine, else by their notes"
+        )
     if not harness and not whole.all():
         notes.append(f"ways of measuring, by source: {', '.join(sorted(set(rows.loc[~whole, 'harness'])))}")
     return tuple(notes)
@@ -84,8 +90,11 @@ def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:
 def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
     """What was predicted with products whose activations are quantised in the same time."""
     found = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
-    return [f"{row.dtype} products as {row.harness} times them: with {WAYS[str(row.quantises)].words}"
-            for row in found.itertuples(index=False) if row.quantises]  # fmt: skip
+    return [
+        f"{row.dtype} products as {row.harness} times them: with {WAYS[str(row.quantises)].words}"
+        for row in found.itertuples(index=False)
+        if row.quantises
+    ]
 
 
 def _fitted(engine: str) -> bool:
@@ -143,8 +152,10 @@ def _notes_of_shipped(runs: pd.DataFrame) -> list[str]:
         of = "such runs" if count == int(runs["engine"].isin(fitted).sum()) else f"such runs as {count} of these are"
         notes[0] += f"; the host{which} is fitted to seven in ten of {of}: partly a training error"
     if (runs["engine"] == SHARED).any():
-        notes.append(f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
-                     "engines'; 'dse calibrate engine' fits your own")  # fmt: skip
+        notes.append(
+            f"whole networks of an engine that no row's notes tell: the costs of {SHARED}, a mean of other "
+            "engines'; 'dse calibrate engine' fits your own"
+        )
     return notes
 
 

@@ -64,12 +64,18 @@ def validate_power(
     notes += [f"{note}." for note in (*notes_of_masks(judged), *notes_of_gpus(measured))]
     long = judged["latency_us"] >= SETTLED_US
     return {
-        "table": measured.path, "table_sha256": measured.sha256, "quantity": "power", "calibration": model.calibration,
-        "time": TIMES[time], "short_us": SETTLED_US, "device": _answers(judged[long]), "all": _scores(judged[long]),
+        "table": measured.path,
+        "table_sha256": measured.sha256,
+        "quantity": "power",
+        "calibration": model.calibration,
+        "time": TIMES[time],
+        "short_us": SETTLED_US,
+        "device": _answers(judged[long]),
+        "all": _scores(judged[long]),
         "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
         "note": " ".join(notes),
         "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
-    }  # fmt: skip
+    }
 
 
 def compared(
@@ -123,8 +129,10 @@ def _words(cell: Any) -> str:
 
 
 def _answers(judged: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{"device": device, "op": op} | _scores(group)
-            for (device, op), group in judged.groupby(["device", "op"], sort=True)]  # pyright: ignore  # fmt: skip
+    return [
+        {"device": device, "op": op} | _scores(group)
+        for (device, op), group in judged.groupby(["device", "op"], sort=True)
+    ]  # pyright: ignore
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, Any]:

@@ -49,9 +49,13 @@ class TimeValidation:
 
 
 def validate_time(
-    table: Path, timing: str = "amali", gpu: str | None = None, harness: str | None = None,
-    calibration: str | None = None, engine: str | None = None,
-) -> TimeValidation:  # fmt: skip
+    table: Path,
+    timing: str = "amali",
+    gpu: str | None = None,
+    harness: str | None = None,
+    calibration: str | None = None,
+    engine: str | None = None,
+) -> TimeValidation:
     """Return the errors of a timing model on a measured table; raises InputError when no row can be predicted.
 
     ``gpu``: a preset or TOML for devices without a preset, or for all rows where every device has one. ``harness``:
@@ -88,10 +92,17 @@ def validate_time(
     notes = [*doubts, *validation_notes(rows, models, found, harness, served, measured.sha256)]
     notes += [*notes_of_masks(rows), *notes_of_gpus(measured), *left_out]
     document = {
-        "table": measured.path, "table_sha256": measured.sha256, "quantity": "time", "model": timing,
-        "calibrations": {one.device: one.calibration for one in found}, "notes": notes, "doubts": doubts,
-        "groups": group_errors(rows, models), "worst": worst, "rows_skipped": skipped,
-    }  # fmt: skip
+        "table": measured.path,
+        "table_sha256": measured.sha256,
+        "quantity": "time",
+        "model": timing,
+        "calibrations": {one.device: one.calibration for one in found},
+        "notes": notes,
+        "doubts": doubts,
+        "groups": group_errors(rows, models),
+        "worst": worst,
+        "rows_skipped": skipped,
+    }
     return TimeValidation(document, tuple(notes), str(table), rows, found, tuple(doubts))
 
 
@@ -99,11 +110,15 @@ def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: 
     """Refuse options that no row of a table heeds."""
     runs = frame["op"].isin((*RUNS, *WHY_NOT))
     if engine and not runs.any():
-        raise InputError(f"--engine: {path} has no run of a whole network ({', '.join(RUNS)}), only kernels, which no "
-                         "engine runs; leave the option out")  # fmt: skip
+        raise InputError(
+            f"--engine: {path} has no run of a whole network ({', '.join(RUNS)}), only kernels, which no "
+            "engine runs; leave the option out"
+        )
     if harness and runs.all():
-        raise InputError(f"--harness: {path} has only runs of whole networks, which take an engine; leave the option "
-                         "out, or give --engine")  # fmt: skip
+        raise InputError(
+            f"--harness: {path} has only runs of whole networks, which take an engine; leave the option "
+            "out, or give --engine"
+        )
 
 
 def _predicted_parts(

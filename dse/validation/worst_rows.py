@@ -63,12 +63,20 @@ def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
     overhead, predicted = float(row["overhead_us"]), float(row["predicted_us"])
     kernel = sum(stack.values())
     visible = (predicted - overhead) / kernel if kernel > 0 else 0.0  # an eager launch's host hides some of it
-    return {"device": row["device"], "op": row["op"], "dtype": row["dtype"], **shape,
-            "measured_us": float(row["latency_us"]), "predicted_us": predicted,
-            "ratio": float(predicted / row["latency_us"]),
-            "implementation": row["implementation"], "kernel": row["kernel"], "harness": row["harness"],
-            "stack_us": {HOST if row["op"] in RUNS else OVERHEAD: overhead}
-                        | {cause: us * visible for cause, us in stack.items()}}  # fmt: skip
+    return {
+        "device": row["device"],
+        "op": row["op"],
+        "dtype": row["dtype"],
+        **shape,
+        "measured_us": float(row["latency_us"]),
+        "predicted_us": predicted,
+        "ratio": float(predicted / row["latency_us"]),
+        "implementation": row["implementation"],
+        "kernel": row["kernel"],
+        "harness": row["harness"],
+        "stack_us": {HOST if row["op"] in RUNS else OVERHEAD: overhead}
+        | {cause: us * visible for cause, us in stack.items()},
+    }
 
 
 def row_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:

@@ -210,8 +210,10 @@ def fitted_elsewhere(engine: Engine, gpu: str, calibration: str) -> list[str]:
     if known.gpus and gpu not in known.gpus:
         return [f"the host of {engine.name} was fitted on {', '.join(known.gpus)}, not on {gpu}"]
     if known.calibrations and calibration not in known.calibrations:
-        return [f"the host of {engine.name} was fitted beside kernels timed by {', '.join(known.calibrations)}, not by "
-                f"{calibration}: its costs make up for what those missed"]  # fmt: skip
+        return [
+            f"the host of {engine.name} was fitted beside kernels timed by {', '.join(known.calibrations)}, not by "
+            f"{calibration}: its costs make up for what those missed"
+        ]
     return []
 
 
@@ -236,8 +238,9 @@ def _from_toml(path: Path) -> Engine:
     like = _shipped(path, content)
     name = str(content.get("engine", path.stem))
     told = {"name": name, "title": str(content.get("title", name)), "source": path.name, "like": like.name}
-    return replace(like, **told, **numbers, fitted=Fitted(**{key: _words(path, content, key) for key in FITTED
-                                                             if key in content}))  # fmt: skip
+    return replace(
+        like, **told, **numbers, fitted=Fitted(**{key: _words(path, content, key) for key in FITTED if key in content})
+    )
 
 
 def _words(path: Path, content: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -260,8 +263,9 @@ def _number(path: Path, content: Mapping[str, Any], key: str) -> float:
 def _shipped(path: Path, content: Mapping[str, Any]) -> Engine:
     """The engine that a TOML is ``like``: a shipped one, so that no chain of files can end where it began."""
     if "like" not in content:
-        raise InputError(f"{path}: like is missing; give the shipped engine whose libraries ran: "
-                         f"{accepted('', engines())}")  # fmt: skip
+        raise InputError(
+            f"{path}: like is missing; give the shipped engine whose libraries ran: {accepted('', engines())}"
+        )
     like = str(content["like"])
     if like not in engines():
         raise InputError(f"{path}: like is {like!r}, which is no shipped engine; {accepted(like, engines())}")

@@ -62,11 +62,17 @@ def study() -> pd.DataFrame:
             held = part.start + int(jnp.argmin(totals[256.0]))
             for rate, stack in by_rate.items():
                 causes = {cause: float(stack[cause][held]) for cause in CAUSES}
-                rows.append({
-                    "model": name, "gemm": operator.name, "rate": rate,
-                    "kernel": operator.candidates[held - part.start].label,
-                    "cycles": float(stack["cycles"][held]), "retuned_cycles": float(totals[rate].min()), **causes,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "model": name,
+                        "gemm": operator.name,
+                        "rate": rate,
+                        "kernel": operator.candidates[held - part.start].label,
+                        "cycles": float(stack["cycles"][held]),
+                        "retuned_cycles": float(totals[rate].min()),
+                        **causes,
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -76,13 +82,17 @@ def summary(frame: pd.DataFrame) -> pd.DataFrame:
     for (model, gemm), part in frame.groupby(["model", "gemm"], sort=False):
         at = part.set_index("rate")
         math = at["math_pipe_throttle"]
-        rows.append({
-            "model": model, "gemm": gemm, "kernel": at["kernel"].iloc[0],
-            **{f"cycles at {rate:g}": round(at.loc[rate, "cycles"]) for rate in RATES},
-            "retuned at 512": round(at.loc[512.0, "retuned_cycles"]),
-            "math pipe 512/256": f"{math[512.0] / math[256.0]:.2f}" if math[256.0] > 0 else "-",
-            "top cause at 512": max(CAUSES, key=lambda cause: at.loc[512.0, cause]),
-        })  # fmt: skip
+        rows.append(
+            {
+                "model": model,
+                "gemm": gemm,
+                "kernel": at["kernel"].iloc[0],
+                **{f"cycles at {rate:g}": round(at.loc[rate, "cycles"]) for rate in RATES},
+                "retuned at 512": round(at.loc[512.0, "retuned_cycles"]),
+                "math pipe 512/256": f"{math[512.0] / math[256.0]:.2f}" if math[256.0] > 0 else "-",
+                "top cause at 512": max(CAUSES, key=lambda cause: at.loc[512.0, cause]),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -15,8 +15,14 @@ from dse.reports.common.figures import CAUSE_COLOURS, FONT, INK, figure_html, pl
 from dse.timing.timing import CAUSES
 
 COLOURS = CAUSE_COLOURS | {IDLE: "#E6E6E6"}
-LINES = {"gcom": "#D55E00", "+ tensor core": "#E69F00", "+ launch": "#CC79A7", "amali as printed": "#56B4E9",
-         "amali": "#0072B2", "mdm": "#666666"}  # fmt: skip
+LINES = {
+    "gcom": "#D55E00",
+    "+ tensor core": "#E69F00",
+    "+ launch": "#CC79A7",
+    "amali as printed": "#56B4E9",
+    "amali": "#0072B2",
+    "mdm": "#666666",
+}
 """Colours of the variants that differ (``+ divergence`` costs what ``gcom`` does)."""
 
 PANELS = [("gemm", "prefill"), ("gemm", "decode"), ("elementwise", "prefill"), ("elementwise", "decode")]
@@ -24,10 +30,16 @@ PANELS = [("gemm", "prefill"), ("gemm", "decode"), ("elementwise", "prefill"), (
 
 def _styled(figure: go.Figure, height: int, title: str) -> go.Figure:
     figure.update_layout(
-        title={"text": title, "font": {"size": 14}, "x": 0.01}, barmode="stack", height=height, width=1100,
-        margin={"l": 60, "r": 20, "t": 80, "b": 110}, font={"family": FONT, "size": 11, "color": INK},
-        paper_bgcolor="white", plot_bgcolor="white", legend={"traceorder": "normal"},
-    )  # fmt: skip
+        title={"text": title, "font": {"size": 14}, "x": 0.01},
+        barmode="stack",
+        height=height,
+        width=1100,
+        margin={"l": 60, "r": 20, "t": 80, "b": 110},
+        font={"family": FONT, "size": 11, "color": INK},
+        paper_bgcolor="white",
+        plot_bgcolor="white",
+        legend={"traceorder": "normal"},
+    )
     figure.update_yaxes(gridcolor="#E8E8E8", rangemode="tozero")
     figure.update_xaxes(tickangle=-60, showline=True, linecolor="#666666")
     return figure
@@ -42,18 +54,32 @@ def _rows(table: pd.DataFrame, **keys: str) -> pd.DataFrame:
 def _bars(figure: go.Figure, table: pd.DataFrame, causes: list[str], row: int, column: int, first: bool) -> None:
     for cause in causes:
         figure.add_trace(
-            go.Bar(x=table["variant"], y=table[cause], name=cause, legendgroup=cause, showlegend=first,
-                   marker={"color": COLOURS[cause]}),
-            row=row, col=column,
-        )  # fmt: skip
+            go.Bar(
+                x=table["variant"],
+                y=table[cause],
+                name=cause,
+                legendgroup=cause,
+                showlegend=first,
+                marker={"color": COLOURS[cause]},
+            ),
+            row=row,
+            col=column,
+        )
 
 
 def measured_figure(stacks: pd.DataFrame) -> go.Figure:
     """Draw the stacks over measured time (``measured.stacks``): a row a device, a column a kind and phase."""
     devices = [device for device in DEVICES if device in set(stacks["device"])]
     names = [f"{device[:4]} {kind}, {phase}" for device in devices for kind, phase in PANELS]
-    figure = make_subplots(len(devices), len(PANELS), subplot_titles=names, shared_xaxes=True, shared_yaxes="all",
-                           vertical_spacing=0.08, horizontal_spacing=0.03)  # fmt: skip
+    figure = make_subplots(
+        len(devices),
+        len(PANELS),
+        subplot_titles=names,
+        shared_xaxes=True,
+        shared_yaxes="all",
+        vertical_spacing=0.08,
+        horizontal_spacing=0.03,
+    )
     used = [cause for cause in CAUSES if stacks[cause].max() > 1e-3]
     for row, device in enumerate(devices, 1):
         for column, (kind, phase) in enumerate(PANELS, 1):
@@ -70,8 +96,9 @@ def traces_figure(table: pd.DataFrame) -> go.Figure:
     names = list(dict.fromkeys(table["case"]))
     per_row = 4
     lines = -(-len(names) // per_row)
-    figure = make_subplots(lines, per_row, subplot_titles=names, shared_xaxes=True, vertical_spacing=0.1,
-                           horizontal_spacing=0.05)  # fmt: skip
+    figure = make_subplots(
+        lines, per_row, subplot_titles=names, shared_xaxes=True, vertical_spacing=0.1, horizontal_spacing=0.05
+    )
     causes = list(TRACE_CAUSES)
     cpi = table.assign(**{cause: table[cause] / table["instructions"] for cause in causes})
     used = [cause for cause in causes if cpi[cause].max() > 0]
@@ -89,8 +116,15 @@ def errors_figure(errors: pd.DataFrame) -> go.Figure:
         for column, kind in enumerate(kinds, 1):
             for variant, colour in LINES.items():
                 part = _rows(errors, device=device, kind=kind, variant=variant).set_index("bin").reindex(TOKEN_NAMES)
-                line = go.Scatter(x=part.index, y=part["mape"], name=variant, legendgroup=variant, mode="lines+markers",
-                                  line={"color": colour}, showlegend=(row, column) == (1, 1))  # fmt: skip
+                line = go.Scatter(
+                    x=part.index,
+                    y=part["mape"],
+                    name=variant,
+                    legendgroup=variant,
+                    mode="lines+markers",
+                    line={"color": colour},
+                    showlegend=(row, column) == (1, 1),
+                )
                 figure.add_trace(line, row=row, col=column)
     figure.update_xaxes(title="tokens (up to 64: batch of a decode step; from 128: prompt)", row=len(devices))
     return _styled(figure, 340 * len(devices), "Mean absolute error [%] by tokens")

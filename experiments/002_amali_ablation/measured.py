@@ -74,9 +74,16 @@ def operator_of(row: pd.Series, target: Target) -> Operator:
     fields = SimpleNamespace(**row)
     inputs, results, _ = distances_of(fields, find_harness("vidur"), sm_count=0.0)
     return vector_operator(
-        name, row["op"], float(row["rows"]), float(row["cols"]), row["dtype"], "vllm_vector",
-        second=keys_of(fields), input_distance=inputs, out_distance=results,
-    )  # fmt: skip
+        name,
+        row["op"],
+        float(row["rows"]),
+        float(row["cols"]),
+        row["dtype"],
+        "vllm_vector",
+        second=keys_of(fields),
+        input_distance=inputs,
+        out_distance=results,
+    )
 
 
 def _gemm(row: pd.Series) -> Gemm:

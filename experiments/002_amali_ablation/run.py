@@ -60,8 +60,10 @@ def main() -> None:
     """Print every table and write the figures; or say what is missing."""
     missing = [name for name in ("measured", "gcom") if not (SHARED / name).is_dir()]
     if missing:
-        print(f"skipped: {' and '.join(str(SHARED / name) for name in missing)} not found; this experiment compares "
-              "with other people's measurements and traces, which are not part of the project")  # fmt: skip
+        print(
+            f"skipped: {' and '.join(str(SHARED / name) for name in missing)} not found; this experiment compares "
+            "with other people's measurements and traces, which are not part of the project"
+        )
         return
     rows = measured.select(SHARED / "measured")
     frame, traces, instructions = predictions(rows, SHARED / "gcom")
@@ -73,11 +75,14 @@ def main() -> None:
     print(f"\nCycles of traces on GCoM's RTX 2060\n{by_trace.round(0).astype(int).to_string()}")
     print(f"\nHMMA.16816 against HMMA.1688\n{instructions.round(2).to_string(index=False)}")
     by_tokens = measured.errors(frame, ["device", "kind", "bin"])
-    drawings.write_page(HERE / "stacks.html", {
-        "measured": drawings.measured_figure(stacks),
-        "errors": drawings.errors_figure(by_tokens),
-        "traces": drawings.traces_figure(traces),
-    })  # fmt: skip
+    drawings.write_page(
+        HERE / "stacks.html",
+        {
+            "measured": drawings.measured_figure(stacks),
+            "errors": drawings.errors_figure(by_tokens),
+            "traces": drawings.traces_figure(traces),
+        },
+    )
     print(f"\nfigures: {HERE / 'stacks.html'}")
 
 

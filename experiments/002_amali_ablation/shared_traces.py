@@ -45,8 +45,15 @@ def study(folder: Path, names: list[str] | None = None, done: Callable[[int], No
         }
         for model, stack in stacks.items():
             whole = dict.fromkeys(TRACE_CAUSES, 0.0) | stack
-            rows.append({"case": path.name, "variant": model, "cycles": sum(whole.values()),
-                         "instructions": kernel.segments.instructions, **whole})  # fmt: skip
+            rows.append(
+                {
+                    "case": path.name,
+                    "variant": model,
+                    "cycles": sum(whole.values()),
+                    "instructions": kernel.segments.instructions,
+                    **whole,
+                }
+            )
         done(1)
     return pd.DataFrame(rows)
 

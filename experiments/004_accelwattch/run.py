@@ -94,15 +94,27 @@ def errors(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
         ("Turing", "SASS_SIM, constant of Volta", components(turing, "sass"), turing, 19.8, "published components"),
         ("Turing", "SASS_SIM, static by Eq. 9, 10", _static(turing_sass, "per_sm", 34), turing, None, by_hand),
         ("Turing", "SASS_SIM, static by first SM", _static(turing_sass, "first_sm", 34), turing, None, by_hand),
-        ("Turing", "PTX_SIM, sheet's omissions", turing_ptx.drop(columns=list(OMITTED), errors="ignore"), turing, 14.28,
-         by_hand),
+        (
+            "Turing",
+            "PTX_SIM, sheet's omissions",
+            turing_ptx.drop(columns=list(OMITTED), errors="ignore"),
+            turing,
+            14.28,
+            by_hand,
+        ),
         ("Turing", "PTX_SIM", turing_ptx, turing, 14.03, by_hand),
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(
-        {"gpu": gpu, "variant": name, "kernels": len(parts), "MAPE %": round(mape(parts, frame), 2),
-         "published %": published, "from": source}
+        {
+            "gpu": gpu,
+            "variant": name,
+            "kernels": len(parts),
+            "MAPE %": round(mape(parts, frame), 2),
+            "published %": published,
+            "from": source,
+        }
         for gpu, name, parts, frame, published, source in rows
-    )  # fmt: skip
+    )
 
 
 def _read(model: AccelWattch, reading: str) -> AccelWattch:
@@ -132,27 +144,38 @@ def shares(volta: pd.DataFrame) -> pd.DataFrame:
 def relative(tables: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """Return measured and modelled power of one GPU relative to another, -1, and how often the signs agree."""
     factor = {"volta": 1.0, "pascal": 1.0, "turing": constants()["turing_constant_sass_sim"]}
-    ours = {gpu: on_target(components(frame, "sass"), TargetScaling(constant=factor[gpu])).sum(axis=1)
-            for gpu, frame in tables.items()}  # fmt: skip
+    ours = {
+        gpu: on_target(components(frame, "sass"), TargetScaling(constant=factor[gpu])).sum(axis=1)
+        for gpu, frame in tables.items()
+    }
     measured = {gpu: frame.set_index("kernel")["meas_W"] for gpu, frame in tables.items()}
     rows = []
     for one, other in (("pascal", "volta"), ("turing", "volta"), ("turing", "pascal")):
         both = pd.DataFrame({"m": measured[one] / measured[other] - 1, "o": ours[one] / ours[other] - 1}).dropna()
         agree = int((np.sign(both["m"]) == np.sign(both["o"])).sum())
-        rows.append({
-            "pair": f"{one}/{other}", "kernels": len(both), "same sign": agree,
-            "measured, mean %": round(100 * both["m"].mean(), 1), "modelled, mean %": round(100 * both["o"].mean(), 1),
-        })  # fmt: skip
+        rows.append(
+            {
+                "pair": f"{one}/{other}",
+                "kernels": len(both),
+                "same sign": agree,
+                "measured, mean %": round(100 * both["m"].mean(), 1),
+                "modelled, mean %": round(100 * both["o"].mean(), 1),
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def lane_ratios() -> pd.DataFrame:
     """Return the first lane's watts over a later one's, by category of the static table."""
     rows = [row for row in read_table("power/accelwattch_static.csv") if float(row["added_lane_w"]) > 0]
-    return pd.DataFrame({
-        "category": row["category"], "mix": row["mix"],
-        "first lane / later lane": round(float(row["first_lane_w"]) / float(row["added_lane_w"]), 1),
-    } for row in rows)  # fmt: skip
+    return pd.DataFrame(
+        {
+            "category": row["category"],
+            "mix": row["mix"],
+            "first lane / later lane": round(float(row["first_lane_w"]) / float(row["added_lane_w"]), 1),
+        }
+        for row in rows
+    )
 
 
 def sawtooth() -> dict[str, np.ndarray]:

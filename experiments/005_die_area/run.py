@@ -182,11 +182,19 @@ def main() -> None:
     print({name: float(f"{float(getattr(fitted, name)):.4g}") for name in FITTED})
     left_out = leave_one_out(shipped)
     print(
-        pd.DataFrame([
-            {"die": n, "node": d.node, "mm2": d.area, "fit %": 100 * error(shipped, d), "left out %": 100 * left_out[n]}
-            for n, d in dies().items()
-        ]).to_string(index=False, float_format="%.1f")
-    )  # fmt: skip
+        pd.DataFrame(
+            [
+                {
+                    "die": n,
+                    "node": d.node,
+                    "mm2": d.area,
+                    "fit %": 100 * error(shipped, d),
+                    "left out %": 100 * left_out[n],
+                }
+                for n, d in dies().items()
+            ]
+        ).to_string(index=False, float_format="%.1f")
+    )
     for case, (how, density, wrong) in without_its_node(shipped).items():
         print(f"{case}: its node from {how}: logic density {density:.3f}, error {100 * wrong:.1f} %")
     for title, table in (("GA100's blocks", blocks(shipped)), ("never seen", held_out(shipped))):

@@ -49,17 +49,21 @@ def serving_rows() -> pd.DataFrame:
     """Measured serving power of A100 and H100: generation of 1024 tokens (LLM-Inference-Bench), prefill (splitwise)."""
     bench = pd.read_csv(DATA / "llm_inference_bench__e2e.csv")
     bench = bench[bench.power_w.notna() & bench.group.isin(NETWORKS)]
-    bench = bench.assign(text=[
-        f"{NETWORKS[r.group]}:phase=generate,batch={r.batch:.0f},prompt={r.seq_q:.0f},output={r.seq_kv:.0f},dtype=fp16"
-        for r in bench.itertuples()
-    ])  # fmt: skip
+    bench = bench.assign(
+        text=[
+            f"{NETWORKS[r.group]}:phase=generate,batch={r.batch:.0f},prompt={r.seq_q:.0f},output={r.seq_kv:.0f},dtype=fp16"
+            for r in bench.itertuples()
+        ]
+    )
     split = pd.read_csv(DATA / "splitwise__llm_e2e.csv")
     split = split[(split.device == "A100-SXM4-80GB") & (split.op == "llm_prefill") & (split.power_w > 100)]
     split = split[split.batch * split.seq_q >= 1024]
-    split = split.assign(text=[
-        f"llama2_70b:phase=prefill,batch={r.batch:.0f},prompt={r.seq_q:.0f},dtype=fp16,tp={r.tp:.0f}"
-        for r in split.itertuples()
-    ])  # fmt: skip
+    split = split.assign(
+        text=[
+            f"llama2_70b:phase=prefill,batch={r.batch:.0f},prompt={r.seq_q:.0f},dtype=fp16,tp={r.tp:.0f}"
+            for r in split.itertuples()
+        ]
+    )
     return pd.concat([bench, split])[["source", "device", "text", "latency_us", "power_w"]].reset_index(drop=True)
 
 
@@ -87,10 +91,17 @@ def streaming_watts(model: BoardPower, preset: str, gbs: float, fp32: float, ten
     streamed, fma, products = gbs * us * 1e3, fp32 * us * 1e6 / 2, tensor * us * 1e6 / 2
     operands = products / 64  # bytes from the L2 of a tile of 128 x 128
     counts = dict.fromkeys(Activity._fields, 0.0) | {
-        "nanoseconds": us * 1e3, "busy": 1.0,
+        "nanoseconds": us * 1e3,
+        "busy": 1.0,
         "clock_ghz": float(gpu.tensor_clock_ghz if tensor else gpu.boost_clock_ghz),
-        "tensor_dtype": TENSOR_DTYPES.index("bf16"), "tensor_fma": products, "fp32": fma,
-        "instructions": fma / 32 + streamed / 512, "register_bytes": 16 * fma + streamed, "shared_bytes": 2 * operands,
-        "l1_bytes": streamed + operands, "l2_bytes": 2 * streamed + operands, "dram_bytes": streamed,
-    }  # fmt: skip
+        "tensor_dtype": TENSOR_DTYPES.index("bf16"),
+        "tensor_fma": products,
+        "fp32": fma,
+        "instructions": fma / 32 + streamed / 512,
+        "register_bytes": 16 * fma + streamed,
+        "shared_bytes": 2 * operands,
+        "l1_bytes": streamed + operands,
+        "l2_bytes": 2 * streamed + operands,
+        "dram_bytes": streamed,
+    }
     return float(model.uncapped(Activity(**{k: jnp.asarray(v) for k, v in counts.items()}), gpu).watts)

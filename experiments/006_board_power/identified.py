@@ -22,8 +22,15 @@ def bootstrap(free: tuple[str, ...], count: int = 40) -> pd.DataFrame:
         keep = rows.table.family.map(drawn).fillna(0).to_numpy() * train
         pair_keep = pairs.table.family.map(drawn).fillna(0).to_numpy() * pair_train
         # Every weight is kept above zero, so that all draws share one compiled fit.
-        draws.append(fit(rows, np.where(train, np.maximum(keep, 1e-9), 0), pairs,
-                         np.where(pair_train, np.maximum(pair_keep, 1e-9), 0), free))  # fmt: skip
+        draws.append(
+            fit(
+                rows,
+                np.where(train, np.maximum(keep, 1e-9), 0),
+                pairs,
+                np.where(pair_train, np.maximum(pair_keep, 1e-9), 0),
+                free,
+            )
+        )
     return pd.DataFrame(draws)
 
 

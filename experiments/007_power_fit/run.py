@@ -45,8 +45,11 @@ def models(variant: str) -> dict[str, JudgedClass]:
     for name in CLASSES:
         j = found[name] = judge(name, table)
         low, high = j.interval
-        print(f"| {name} | {j.train:.2f} | {j.leave_one_kernel_out:.2f} | {j.leave_one_benchmark_out:.2f} | "
-              f"{low:.1f} to {high:.1f} | {j.better_than_published:.2f} | {j.strength:g} |", flush=True)  # fmt: skip
+        print(
+            f"| {name} | {j.train:.2f} | {j.leave_one_kernel_out:.2f} | {j.leave_one_benchmark_out:.2f} | "
+            f"{low:.1f} to {high:.1f} | {j.better_than_published:.2f} | {j.strength:g} |",
+            flush=True,
+        )
     return found
 
 
@@ -96,8 +99,13 @@ def synthetic_table(kernels: KernelTable, truth: dict[str, float], bench: int, r
         parts[part] = np.concatenate([watts, more])
     watts = sum((w * truth.get(part, 1.0) for part, w in parts.items()), np.zeros(n + bench))
     groups = (*kernels.groups, *(f"microbenchmark {i}" for i in range(bench)))
-    return replace(kernels, kernels=groups, groups=groups, parts=parts,
-                   watts=watts * np.exp(NOISE * rng.standard_normal(n + bench)))  # fmt: skip
+    return replace(
+        kernels,
+        kernels=groups,
+        groups=groups,
+        parts=parts,
+        watts=watts * np.exp(NOISE * rng.standard_normal(n + bench)),
+    )
 
 
 def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> list[Recovered]:
@@ -137,8 +145,11 @@ def report_synthetic() -> None:
         errors = [100 * abs(value / truth - 1) for _, truth, value, _, _ in every]
         inside = np.mean([low <= truth <= high for _, truth, _, low, high in every])
         prior = [100 * abs(1 / truth - 1) for _, truth, *_ in every]
-        print(f"three seeds: median error {np.median(errors):.1f} %, largest {max(errors):.0f} %, the prior's median "
-              f"{np.median(prior):.1f} %, inside the interval {100 * inside:.0f} %", flush=True)  # fmt: skip
+        print(
+            f"three seeds: median error {np.median(errors):.1f} %, largest {max(errors):.0f} %, the prior's median "
+            f"{np.median(prior):.1f} %, inside the interval {100 * inside:.0f} %",
+            flush=True,
+        )
 
 
 def main() -> None:

@@ -88,10 +88,13 @@ def table(rows: tuple[Benchmark, ...]) -> pd.DataFrame:
     """Return what each benchmark's target is predicted to reach [% off the direct evaluation], by method."""
     answer = scale([Sheet("h100", "SM", rows)])
     (sheet,) = answer.sheets
-    frame = pd.DataFrame([
-        {"benchmark": p.benchmark, "method": p.method, "off": 100 * (p.ipc / p.truth - 1)}
-        for p in sheet.points if p.truth
-    ]).pivot(index="benchmark", columns="method", values="off")  # fmt: skip
+    frame = pd.DataFrame(
+        [
+            {"benchmark": p.benchmark, "method": p.method, "off": 100 * (p.ipc / p.truth - 1)}
+            for p in sheet.points
+            if p.truth
+        ]
+    ).pivot(index="benchmark", columns="method", values="off")
     frame = frame.reindex([row.name for row in rows])[list(SHOWN)]
     frame["S to L"] = [(row.ipc[1] or 0) / (row.ipc[0] or 1) for row in rows]
     frame["L to T"] = [(row.ipc[2] or 0) / (row.ipc[1] or 1) for row in rows]

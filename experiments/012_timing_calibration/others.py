@@ -87,14 +87,16 @@ def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
         return np.asarray(pass_timings(model, rows, every, one).microseconds)[: len(every)] + overhead
 
     static, token, largest = (launches(one) for one in (STATIC, BY_TOKEN, LARGEST))
-    return rows.table.assign(**{
-        "product alone": whole,
-        "product and a static quantisation": whole + static,
-        "product and a quantisation by token": whole + token,
-        "product without split-K alone": unsplit,
-        "product without split-K and a static quantisation": unsplit + static,
-        "product without split-K, largest value and quantisation": unsplit + largest + static,
-    })  # fmt: skip
+    return rows.table.assign(
+        **{
+            "product alone": whole,
+            "product and a static quantisation": whole + static,
+            "product and a quantisation by token": whole + token,
+            "product without split-K alone": unsplit,
+            "product without split-K and a static quantisation": unsplit + static,
+            "product without split-K, largest value and quantisation": unsplit + largest + static,
+        }
+    )
 
 
 def llmcompass_products(path: Path) -> None:
@@ -106,8 +108,10 @@ def llmcompass_products(path: Path) -> None:
     measured, given = rows.table["latency_us"].to_numpy(), rows.table["overhead_us"].to_numpy()
     overhead = fitted_overhead(predicted - given, measured)
     print("\n### LLMCompass's products on the A100")
-    print(f"overhead {given[0]:.0f} us as assumed: {_error(predicted, measured):.1f} %;"
-          f" {overhead:.0f} us fitted: {_error(predicted - given + overhead, measured):.1f} %")  # fmt: skip
+    print(
+        f"overhead {given[0]:.0f} us as assumed: {_error(predicted, measured):.1f} %;"
+        f" {overhead:.0f} us fitted: {_error(predicted - given + overhead, measured):.1f} %"
+    )
     print("| m | n | k | measured us | ours us | ratio |\n" + "|---" * 6 + "|")
     for row, time in zip(rows.table.itertuples(), predicted - given + overhead, strict=True):
         print(
@@ -131,10 +135,14 @@ def llmcompass_layer(path: Path) -> None:
     print(f"\n### GPT-3's layer, 8 requests, four A100s; one overhead of {overhead:.1f} us fitted")
     print("| operator | measured us | ours us | ratio |\n" + "|---" * 4 + "|")
     for row in rows.itertuples():
-        print(f"| {row.op.removeprefix('layer_')} | {row.latency_us:.1f} | {row.ours_us:.1f} | "
-              f"{row.ours_us / row.latency_us:.2f} |")  # fmt: skip
-    print(f"operators {_error(rows['ours_us'].to_numpy(), rows['latency_us'].to_numpy()):.1f} %; the prefill's sum "
-          f"{ours:.0f} us of {total:.0f} measured, {100 * (ours / total - 1):+.1f} %")  # fmt: skip
+        print(
+            f"| {row.op.removeprefix('layer_')} | {row.latency_us:.1f} | {row.ours_us:.1f} | "
+            f"{row.ours_us / row.latency_us:.2f} |"
+        )
+    print(
+        f"operators {_error(rows['ours_us'].to_numpy(), rows['latency_us'].to_numpy()):.1f} %; the prefill's sum "
+        f"{ours:.0f} us of {total:.0f} measured, {100 * (ours / total - 1):+.1f} %"
+    )
 
 
 def layer(path: Path) -> tuple[pd.DataFrame, float, float, float]:

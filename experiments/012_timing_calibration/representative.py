@@ -61,8 +61,9 @@ def losses(preset: str, rows: Sequence[int] = ROWS, designs: int = 16) -> tuple[
     ]
     gpus = [changed(sheet, change, preset).record() for change in changes]
     shapes = [Gemm(m, n, k, 1.0, *types) for types in TYPES for m in rows for n, k in WEIGHTS]
-    few, count = _best(shapes, sheet.numbers()["compute_capability"], warpgroup, gpus,
-                       WARPGROUP_ALONE if warpgroup else REPRESENTATIVE)  # fmt: skip
+    few, count = _best(
+        shapes, sheet.numbers()["compute_capability"], warpgroup, gpus, WARPGROUP_ALONE if warpgroup else REPRESENTATIVE
+    )
     all_, _ = _best(shapes, sheet.numbers()["compute_capability"], warpgroup, gpus, TUNED)
     return count / len(shapes), 100 * (few / all_ - 1)
 

@@ -95,15 +95,22 @@ def fitted(name: str, tables: list[OperatorTable], gpus: tuple[str, ...], rows: 
     answer = fit_timed(name, tables, gpus, rows, report=show, **options)
     for c in answer.coefficients():
         words = "at its bound" if c["at_bound"] else "" if c["determined"] else "not determined"
-        print(f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}), "
-              f"{100 * c['data_share']:.0f} % from the rows {words}")  # fmt: skip
+        print(
+            f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}), "
+            f"{100 * c['data_share']:.0f} % from the rows {words}"
+        )
     for r in answer.residuals:
         print(f"{r.op} {r.dtype} {r.regime}: n {r.n}, log error {r.q10:+.3f} {r.q50:+.3f} {r.q90:+.3f}")
     return answer
 
 
-INTERVALS = ("aiconfigurator__gemm", "aiconfigurator__power", "deepbench__gemm", "llmcompass__kernels_a100",
-             "llmservingsim__layers")  # fmt: skip
+INTERVALS = (
+    "aiconfigurator__gemm",
+    "aiconfigurator__power",
+    "deepbench__gemm",
+    "llmcompass__kernels_a100",
+    "llmservingsim__layers",
+)
 """Tables of products on tensor cores that intervals rest on."""
 
 EARLY_TABLE = "vidur__gemm"
@@ -185,9 +192,12 @@ def transfer(devices: Devices, preset: str) -> Transfer:
     every, long = np.mean(few, axis=0)
     sheet, pooled = _sheet(mine.table), _pooled(others.table, mine.table)
     return Transfer(
-        _errors(mine.table, predicted), _errors(mine.table, sheet), _errors(mine.table, pooled),
-        (float(every), float(long)), errors_of(mine.table, predicted, preset),
-    )  # fmt: skip
+        _errors(mine.table, predicted),
+        _errors(mine.table, sheet),
+        _errors(mine.table, pooled),
+        (float(every), float(long)),
+        errors_of(mine.table, predicted, preset),
+    )
 
 
 def unseen(devices: Devices) -> tuple[Residual, ...]:

@@ -32,13 +32,19 @@ from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_i
 
 TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")
 DEVICES = {
-    "A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200",
+    "A100-SXM4-80GB": "a100_sxm_80gb",
+    "H100-SXM5-80GB": "h100_sxm",
+    "H200-SXM-141GB": "h200",
     "RTXPRO6000-BW": "rtx_pro_6000",
-}  # fmt: skip
+}
 UNSEEN = (
-    ("sglang_prefill", "fa2_prefill"), ("sglang_decode", "fa2_decode"), ("fa2_early_prefill", "fa2_prefill"),
-    ("fa2_early_decode", "fa2_decode"), ("fa2_gddr_prefill", "fa2_prefill"), ("fa2_gddr_decode", "fa2_decode"),
-)  # fmt: skip
+    ("sglang_prefill", "fa2_prefill"),
+    ("sglang_decode", "fa2_decode"),
+    ("fa2_early_prefill", "fa2_prefill"),
+    ("fa2_early_decode", "fa2_decode"),
+    ("fa2_gddr_prefill", "fa2_prefill"),
+    ("fa2_gddr_decode", "fa2_decode"),
+)
 """Rows of one implementation -> the implementation whose costs predict them."""
 
 ONE_DEVICE = ("fa3_prefill", "fa3_decode")
@@ -56,8 +62,15 @@ FEW, SEEDS = (12, 24, 60), 3
 """Rows of such a fit, and draws of them."""
 
 PREFILL = ("fa2_prefill", "fa2_early_prefill", "fa2_gddr_prefill", "fa3_prefill", "sglang_prefill", "trtllm_prefill")
-DECODE = ("fa2_decode", "fa2_early_decode", "fa2_gddr_decode", "fa3_decode", "sglang_decode", "trtllm_decode",
-          "trtllm_decode_head")  # fmt: skip
+DECODE = (
+    "fa2_decode",
+    "fa2_early_decode",
+    "fa2_gddr_decode",
+    "fa3_decode",
+    "sglang_decode",
+    "trtllm_decode",
+    "trtllm_decode_head",
+)
 
 INTERVALS = ("aiconfigurator__attention", "aiconfigurator__power", "llmservingsim__attention", "vidur__attention")
 """Tables of attention that intervals rest on."""

@@ -66,8 +66,11 @@ def errors(frame: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, least: f
     for op, values in table.iterrows():
         print(f"| {op} |", " | ".join(f"{v:.1f}" if v == v else "-" for v in values), "|")
     count = int((out & long).sum())
-    print(f"left out {off[out & long].mean():.2f} % (median {np.median(off[out & long]):.2f}, {count} "
-          f"rows), fitted {off[~out & long].mean():.2f} %; all sizes {off[out].mean():.2f} %", flush=True)  # fmt: skip
+    print(
+        f"left out {off[out & long].mean():.2f} % (median {np.median(off[out & long]):.2f}, {count} "
+        f"rows), fitted {off[~out & long].mean():.2f} %; all sizes {off[out].mean():.2f} %",
+        flush=True,
+    )
 
 
 def write_counts(fits: dict[str, VectorFit]) -> None:
@@ -80,8 +83,11 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
         if row["attribute"] in fitted and row["status"] in ("prior", "fitted"):
             row |= {"value": f"{fitted[row['attribute']]:.5g}", "source": HERE, "status": "fitted"}
     for row, (implementation, op) in copied:
-        row["value"] = next(r["value"] for r in rows if (r["implementation"], r["op"], r["attribute"])
-                            == (implementation, op, row["attribute"]))  # fmt: skip
+        row["value"] = next(
+            r["value"]
+            for r in rows
+            if (r["implementation"], r["op"], r["attribute"]) == (implementation, op, row["attribute"])
+        )
     _write(path, rows)
     found = [row for fit in fits.values() for row in _overheads(fit)]
     new = {row["harness"] for row in found}
@@ -105,10 +111,18 @@ def _overheads(fit: VectorFit) -> list[dict[str, str]]:
         mean = float(np.exp(np.mean(np.log([o for o, _ in mine]))))
         floors[harness, ANY, op] = (mean, float(np.mean([s for _, s in mine])))
     return [
-        {"harness": harness, "device": device, "op": op, "overhead_us": f"{o:.5g}", "shadow_us": f"{s:.4g}",
-         "unit": "us", "source": HERE, "status": "fitted"}
+        {
+            "harness": harness,
+            "device": device,
+            "op": op,
+            "overhead_us": f"{o:.5g}",
+            "shadow_us": f"{s:.4g}",
+            "unit": "us",
+            "source": HERE,
+            "status": "fitted",
+        }
         for (harness, device, op), (o, s) in floors.items()
-    ]  # fmt: skip
+    ]
 
 
 def _write(path: Path, rows: list[dict[str, str]]) -> None:
@@ -123,8 +137,9 @@ def timed(frame: pd.DataFrame, sheets: dict[str, GpuSheet]) -> TimedRows:
     return joined(list(blocks(frame, sheets, None, Skipped())))
 
 
-def staged(implementation: str, read: list[OperatorTable], frame: pd.DataFrame, sheets: dict[str, GpuSheet],
-           fit: VectorFit) -> TimingAnswer:  # fmt: skip
+def staged(
+    implementation: str, read: list[OperatorTable], frame: pd.DataFrame, sheets: dict[str, GpuSheet], fit: VectorFit
+) -> TimingAnswer:
     """Return the staged fit of shares and costs at the fitted counts, and print what it is worth."""
     rows = timed(frame, sheets)
     gpus = tuple(sorted({sheet.name for sheet in sheets.values()}))
@@ -162,8 +177,11 @@ def show_unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuS
     """Print the error on each device of a fit to the others; where the host shows, also with its floors known."""
     for known in (False, True) if implementation == "pytorch_vector" else (False,):
         for device, off, us in unseen(implementation, frame, sheets, known):
-            print(f"{implementation}, {device} never seen{', floors known' * known}: {off.mean():.1f} % "
-                  f"({off[us >= 100].mean():.1f} % from 100 us)", flush=True)  # fmt: skip
+            print(
+                f"{implementation}, {device} never seen{', floors known' * known}: {off.mean():.1f} % "
+                f"({off[us >= 100].mean():.1f} % from 100 us)",
+                flush=True,
+            )
 
 
 def transfers(folder: Path, implementation: str) -> dict[str, pd.DataFrame]:

@@ -60,8 +60,11 @@ def main() -> None:
             off = 100 * np.abs(sums["predicted_us"] / sums["latency_us"] - 1)
             alone = 100 * np.abs(mine["predicted_us"] / mine["latency_us"] - 1)
             bias = float(np.exp(np.log(sums["predicted_us"] / sums["latency_us"]).mean()))
-            print(f"| {source} | {device} | {len(sums)} | {len(mine)} | {off.mean():.1f} % | {off.median():.1f} % | "
-                  f"{alone.mean():.1f} % | {bias:.2f} |", flush=True)  # fmt: skip
+            print(
+                f"| {source} | {device} | {len(sums)} | {len(mine)} | {off.mean():.1f} % | {off.median():.1f} % | "
+                f"{alone.mean():.1f} % | {bias:.2f} |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -65,14 +65,19 @@ def ranks(published: pd.DataFrame, calibrated: pd.DataFrame, baselines: pd.DataF
         a, b = published[column].to_numpy(), calibrated[column].to_numpy()
         gains = np.log((a / float(baselines["published"][column])) / (b / float(baselines["calibrated"][column])))
         moved = np.abs(np.argsort(np.argsort(a)) - np.argsort(np.argsort(b))) / len(a)
-        rows.append({
-            "time": name, "published / calibrated": float(np.exp(np.log(a / b).mean())),
-            "of the baseline": float(baselines["published"][column] / baselines["calibrated"][column]),
-            "speed-ups apart, mean [%]": 100 * float(np.expm1(np.abs(gains).mean())),
-            "most [%]": 100 * float(np.expm1(np.abs(gains).max())), "spearman": float(spearmanr(a, b).statistic),
-            "kendall": float(kendalltau(a, b).statistic), "pairs reversed [%]": 100 * reversed_pairs(a, b),
-            "moved > 10 % of ranks [%]": 100 * float((moved > 0.1).mean()),
-        })  # fmt: skip
+        rows.append(
+            {
+                "time": name,
+                "published / calibrated": float(np.exp(np.log(a / b).mean())),
+                "of the baseline": float(baselines["published"][column] / baselines["calibrated"][column]),
+                "speed-ups apart, mean [%]": 100 * float(np.expm1(np.abs(gains).mean())),
+                "most [%]": 100 * float(np.expm1(np.abs(gains).max())),
+                "spearman": float(spearmanr(a, b).statistic),
+                "kendall": float(kendalltau(a, b).statistic),
+                "pairs reversed [%]": 100 * reversed_pairs(a, b),
+                "moved > 10 % of ranks [%]": 100 * float((moved > 0.1).mean()),
+            }
+        )
     return pd.DataFrame(rows).set_index("time")
 
 
@@ -90,8 +95,14 @@ def who_moves(published: pd.DataFrame, calibrated: pd.DataFrame) -> pd.DataFrame
         ratio = np.log(calibrated[column].to_numpy() / published[column].to_numpy())
         for axis in AXES:
             mean = pd.Series(ratio - ratio.mean()).groupby(published[axis].to_numpy()).mean()
-            rows.append({"time": name, "axis": axis, "lowest value [%]": 100 * float(np.expm1(mean.iloc[0])),
-                         "highest value [%]": 100 * float(np.expm1(mean.iloc[-1]))})  # fmt: skip
+            rows.append(
+                {
+                    "time": name,
+                    "axis": axis,
+                    "lowest value [%]": 100 * float(np.expm1(mean.iloc[0])),
+                    "highest value [%]": 100 * float(np.expm1(mean.iloc[-1])),
+                }
+            )
     return pd.DataFrame(rows).set_index(["time", "axis"])
 
 
@@ -105,15 +116,17 @@ def fronts(published: pd.DataFrame, calibrated: pd.DataFrame) -> dict[str, float
     still = front(trusted)
     loss = beyond(trusted, truth)
     return {
-        "designs": len(published), "published front": len(members["published"]),
-        "calibrated front": len(members["calibrated"]), "members of both": len(both),
+        "designs": len(published),
+        "published front": len(members["published"]),
+        "calibrated front": len(members["calibrated"]),
+        "members of both": len(both),
         "published members kept [%]": 100 * len(both) / len(members["published"]),
         "calibrated members found [%]": 100 * len(both) / len(members["calibrated"]),
         "published members not dominated by each other [%]": 100 * len(still) / len(trusted),
         "hypervolume kept [%]": 100 * box.hypervolume(trusted) / box.hypervolume(truth),
         "published members: beyond the front, mean [%]": 100 * float(loss.mean()),
         "published members: beyond the front, most [%]": 100 * float(loss.max()),
-    }  # fmt: skip
+    }
 
 
 def beyond(designs: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -146,11 +159,16 @@ def choices(
         trusted, truth = means["calibrated"][places["published"]], means["calibrated"][places["calibrated"]]
         ranking = np.sort(means["calibrated"][small])
         for model, place in places.items():
-            rows.append({"choice": name, "by": model} | {a: calibrated[a].iloc[place] for a in AXES}
-                        | {"promised speed-up": float(np.exp(-means[model][place])),
-                           "true speed-up": float(np.exp(-means["calibrated"][place])),
-                           "regret [%]": 100 * float(np.expm1(trusted - truth)) if model == "published" else 0.0,
-                           "true rank": int(np.searchsorted(ranking, means["calibrated"][place])) + 1})  # fmt: skip
+            rows.append(
+                {"choice": name, "by": model}
+                | {a: calibrated[a].iloc[place] for a in AXES}
+                | {
+                    "promised speed-up": float(np.exp(-means[model][place])),
+                    "true speed-up": float(np.exp(-means["calibrated"][place])),
+                    "regret [%]": 100 * float(np.expm1(trusted - truth)) if model == "published" else 0.0,
+                    "true rank": int(np.searchsorted(ranking, means["calibrated"][place])) + 1,
+                }
+            )
     return pd.DataFrame(rows).set_index(["choice", "by"])
 
 
@@ -161,8 +179,9 @@ def most_moved(published: pd.DataFrame, calibrated: pd.DataFrame, count: int = 2
         by = [100 * frame[column].rank().to_numpy() / len(frame) for frame in (published, calibrated)]
         order = np.argsort(by[1] - by[0], kind="stable")
         places = [*order[:count], *order[-count:]]
-        parts.append(calibrated[list(AXES)].iloc[places].assign(published=by[0][places], calibrated=by[1][places],
-                                                                time=name))  # fmt: skip
+        parts.append(
+            calibrated[list(AXES)].iloc[places].assign(published=by[0][places], calibrated=by[1][places], time=name)
+        )
     return pd.concat(parts).set_index("time")
 
 

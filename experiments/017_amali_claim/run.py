@@ -44,10 +44,16 @@ def errors(model: TimingModel, rows: TimedRows) -> dict[str, float]:
     ratio = best(model, rows)[0] / rows.table["latency_us"].to_numpy()
     off, compute = 100 * np.abs(ratio - 1), compute_bound(rows.table)
     never = np.array([crc32(name.encode()) % 10 >= NEVER_FITTED for name in rows.table["family"]])
-    return {"rows": len(off), "error [%]": off.mean(), "left-out families [%]": off[never].mean(),
-            "median [%]": float(np.median(off)), "worst [%]": off.max(),
-            "compute-bound [%]": off[compute].mean(), "memory-bound [%]": off[~compute].mean(),
-            "bias": float(np.exp(np.log(ratio).mean()))}  # fmt: skip
+    return {
+        "rows": len(off),
+        "error [%]": off.mean(),
+        "left-out families [%]": off[never].mean(),
+        "median [%]": float(np.median(off)),
+        "worst [%]": off.max(),
+        "compute-bound [%]": off[compute].mean(),
+        "memory-bound [%]": off[~compute].mean(),
+        "bias": float(np.exp(np.log(ratio).mean())),
+    }
 
 
 def single(rows: TimedRows) -> TimedRows:
@@ -61,8 +67,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     rows = measured(parser.parse_args().folder)
     models: dict[str, TimingModel] = {
-        "published": Amali(), "tensor core of fixed interval": Amali(tensor_modifiers=False),
-    }  # fmt: skip
+        "published": Amali(),
+        "tensor core of fixed interval": Amali(tensor_modifiers=False),
+    }
     models |= {name: load_timing_calibration(name).model for name in CALIBRATIONS}
     table = {(name, device): errors(model, mine) for name, model in models.items() for device, mine in rows.items()}
     table |= {("published, no power limit", d): errors(models["published"], single(mine)) for d, mine in rows.items()}

@@ -31,9 +31,12 @@ from dse.validation.error_quantiles import unseen as of_unseen
 NAME = "matrix_simt"
 DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"
 DEVICES = {
-    "A100-PCIE-40GB": "a100_pcie_40gb", "H100-SXM5-80GB": "h100_sxm", "P100-PCIE-16GB": "p100_pcie_16gb",
-    "V100-PCIE-32GB": "v100_pcie_32gb", "T4": "t4",
-}  # fmt: skip
+    "A100-PCIE-40GB": "a100_pcie_40gb",
+    "H100-SXM5-80GB": "h100_sxm",
+    "P100-PCIE-16GB": "p100_pcie_16gb",
+    "V100-PCIE-32GB": "v100_pcie_32gb",
+    "T4": "t4",
+}
 MOST = 150
 """Rows of a device and operator that are used at most, fitted and left-out ones each."""
 

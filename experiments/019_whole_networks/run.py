@@ -21,8 +21,13 @@ TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__ser
 DATA = Path(dse.__file__).parent / "data" / "engines"
 HOST = ("step_us", "request_us", "prompt_us", "reduce_us")
 SERVED = (*HOST, "turn")
-FREE = {"vllm_2023_a100_host": ("launch_us", *HOST), "vllm_2023_h100_host": ("launch_us", *HOST),
-        "vllm_2024": HOST, "trtllm_2024": HOST, "pytorch_eager": ()}  # fmt: skip
+FREE = {
+    "vllm_2023_a100_host": ("launch_us", *HOST),
+    "vllm_2023_h100_host": ("launch_us", *HOST),
+    "vllm_2024": HOST,
+    "trtllm_2024": HOST,
+    "pytorch_eager": (),
+}
 """What is fitted: launches where they are eager, a prefill's turn where requests are served in flight (all others)."""
 
 EAGER = ("vllm_2023_a100_host", "vllm_2023_h100_host", "pytorch_eager")
@@ -52,11 +57,20 @@ def fitted(runs: Runs) -> dict[str, dict[str, float]]:
         seen, unseen = runs.error(rows & ~out, costs), runs.error(rows & out, costs)
         bare = runs.error(rows, {})
         low, _, high = quantiles(unseen, runs.table["family"][rows & out])
-        others = [percent(_transferred(runs, rows, runs.table[by].to_numpy(), free)) if mine[by].nunique() > 1 else "-"
-                  for by in ("group", "device")] if free else ["-", "-"]  # fmt: skip
+        others = (
+            [
+                percent(_transferred(runs, rows, runs.table[by].to_numpy(), free)) if mine[by].nunique() > 1 else "-"
+                for by in ("group", "device")
+            ]
+            if free
+            else ["-", "-"]
+        )
         inside = 100 * np.mean((unseen >= low) & (unseen <= high))
-        print(f"| {engine} | {len(mine)} | {percent(bare)} | {percent(seen)} | {percent(unseen)} | {inside:.0f} | "
-              f"{others[0]} | {others[1]} |", flush=True)  # fmt: skip
+        print(
+            f"| {engine} | {len(mine)} | {percent(bare)} | {percent(seen)} | {percent(unseen)} | {inside:.0f} | "
+            f"{others[0]} | {others[1]} |",
+            flush=True,
+        )
         found[str(engine)] = {name: costs[name] for name in free} | {"low": low, "high": high}
     return found | {SHARED: _shared(runs)}
 
@@ -99,8 +113,17 @@ def intervals(runs: Runs, found: dict[str, dict[str, float]]) -> list[dict[str, 
         mask = runs.table.index.isin(mine.index)
         low, _, high = quantiles(runs.error(mask, found[str(engine)]), mine["family"])
         ends = {"low": f"{low:.{DIGITS}g}", "high": f"{high:.{DIGITS}g}"}
-        rows.append({"engine": str(engine), "op": str(op), "runs": str(len(mine)), **ends, "unit": "1",
-                     "source": "experiments/019_whole_networks", "status": "fitted"})  # fmt: skip
+        rows.append(
+            {
+                "engine": str(engine),
+                "op": str(op),
+                "runs": str(len(mine)),
+                **ends,
+                "unit": "1",
+                "source": "experiments/019_whole_networks",
+                "status": "fitted",
+            }
+        )
     return rows
 
 

@@ -87,9 +87,12 @@ class Line:
 
 def _products(gpu: str, table: str = "aiconfigurator__gemm", dtype: str = "bf16", least: float = 0.0) -> Mask:
     return lambda r: (
-        (r["table"] == table) & (r["op"] == "gemm") & (r["dtype"] == dtype) & (r["gpu"] == gpu)
+        (r["table"] == table)
+        & (r["op"] == "gemm")
+        & (r["dtype"] == dtype)
+        & (r["gpu"] == gpu)
         & (r["latency_us"] >= least)
-    )  # fmt: skip
+    )
 
 
 def _ran(*implementations: str) -> Mask:
@@ -150,8 +153,10 @@ def seen(rows: pd.DataFrame) -> Iterator[Line]:
     """Yield the lines of left-out families; fp8 was fitted nowhere, so all of its rows count."""
     out = rows[rows["out"]]
     yield from (line(name, out[mask(out)], asked) for name, mask, asked in CHECKS)
-    yield line("products fp8, as the rows are (aiconfigurator)",
-               rows[(rows["table"] == "aiconfigurator__gemm") & (rows["dtype"] == "fp8")])  # fmt: skip
+    yield line(
+        "products fp8, as the rows are (aiconfigurator)",
+        rows[(rows["table"] == "aiconfigurator__gemm") & (rows["dtype"] == "fp8")],
+    )
 
 
 def layers(rows: pd.DataFrame, folder: Path) -> Iterator[Line]:
@@ -272,10 +277,15 @@ def seen_sections(page: Page, folder: Path) -> None:
     """Add what the shipped calibrations are worth on left-out rows: no fit is made."""
     with doing("predicting the rows of thirteen tables, about four minutes"):
         rows = judged_rows(folder)
-    page.section("Left-out families", "GPUs and implementations that were fitted, on shape families that never were.",
-                 seen(rows))  # fmt: skip
-    page.section("Layers", "Sums over the operators of one network, GPU, tensor-parallel degree and token count; "
-                 "fitted and left-out rows.", layers(rows, folder))  # fmt: skip
+    page.section(
+        "Left-out families", "GPUs and implementations that were fitted, on shape families that never were.", seen(rows)
+    )
+    page.section(
+        "Layers",
+        "Sums over the operators of one network, GPU, tensor-parallel degree and token count; "
+        "fitted and left-out rows.",
+        layers(rows, folder),
+    )
     page.section("Beside LLMCompass", "All rows of its A100; nothing of its products was fitted.", simulated(rows))
     page.add("", "## Intervals", "", INTERVALS, "")
     page.add("| operator; operator and type | rows | by folds, % | | as shipped, % | |", "|---|---|---|---|---|---|")
@@ -291,17 +301,29 @@ def unseen_sections(page: Page, folder: Path) -> None:
             few.append(known)
             yield unknown
 
-    page.section("GPUs never seen: products", "Each by a fit to the five others, beside its data sheet's roofline and "
-                 "the pooled one; required is also that neither is better.", never())  # fmt: skip
-    page.section("GPUs with 24 rows measured: products", "From 50 us; judged on its left-out families, the mean of "
-                 "three draws (rows: all of the GPU's).",
-                 iter(few))  # fmt: skip
+    page.section(
+        "GPUs never seen: products",
+        "Each by a fit to the five others, beside its data sheet's roofline and "
+        "the pooled one; required is also that neither is better.",
+        never(),
+    )
+    page.section(
+        "GPUs with 24 rows measured: products",
+        "From 50 us; judged on its left-out families, the mean of three draws (rows: all of the GPU's).",
+        iter(few),
+    )
     for title, says, lines in (
-        ("Implementations never seen: attention", "Each with the mean costs of all others of its kind.",
-         never_attention(folder)),
-        ("GPUs never seen: vector kernels", "Each by a fit to the library's other GPUs, the host's overhead unknown.",
-         never_vector(folder)),
-    ):  # fmt: skip
+        (
+            "Implementations never seen: attention",
+            "Each with the mean costs of all others of its kind.",
+            never_attention(folder),
+        ),
+        (
+            "GPUs never seen: vector kernels",
+            "Each by a fit to the library's other GPUs, the host's overhead unknown.",
+            never_vector(folder),
+        ),
+    ):
         page.add(mean(page.section(title, says, lines)).markdown())
 
 

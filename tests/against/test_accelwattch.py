@@ -55,9 +55,12 @@ def launches(lanes: np.ndarray | None = None) -> AccelWattchActivity:
     columns["Elapsed_Cycles"] = frame["time_s_hw"].to_numpy() * constants()["reference_clock_ghz"] * 1e9
     instructions = {c.removeprefix("act_"): frame[c].to_numpy() for c in frame if c.startswith("act_")}
     return hw_activity(
-        columns, instructions, lanes=published_lanes() if lanes is None else lanes,
-        clock_ghz=constants()["reference_clock_ghz"], sm_count=SMS,
-    )  # fmt: skip
+        columns,
+        instructions,
+        lanes=published_lanes() if lanes is None else lanes,
+        clock_ghz=constants()["reference_clock_ghz"],
+        sm_count=SMS,
+    )
 
 
 def published_lanes() -> np.ndarray:

@@ -47,9 +47,12 @@ def test_baselines_as_the_study_has_them(variant, name, kernel_out, benchmark_ou
 
 @pytest.mark.parametrize(
     ("variant", "name", "study"),
-    [("hw", "one_scale", 7.79), pytest.param("sass", "one_scale", 9.07, marks=pytest.mark.slow),
-     pytest.param("hw", "four_parameters", 6.92, marks=pytest.mark.slow)],
-)  # fmt: skip
+    [
+        ("hw", "one_scale", 7.79),
+        pytest.param("sass", "one_scale", 9.07, marks=pytest.mark.slow),
+        pytest.param("hw", "four_parameters", 6.92, marks=pytest.mark.slow),
+    ],
+)
 def test_small_models_near_the_study(variant, name, study):
     """The study minimises squares, ours bends: the numbers are near, not equal."""
     assert judge(name, kernels(variant)).leave_one_benchmark_out == pytest.approx(study, abs=0.1)
@@ -87,11 +90,15 @@ def test_convex_fit_of_all_kernels_is_the_quadratic_programmes_optimum(variant):
         bounded = np.array([q >= 0 for q in p.ranges.parent])
         curvature = np.asarray(jax.hessian(value)(jnp.ones(len(order))))
         found = optimize.minimize(
-            lambda x: float(value(x)), np.ones(len(order)), jac=lambda x: np.asarray(slope(x)),
-            hess=lambda x: curvature, method="trust-constr", bounds=optimize.Bounds(1e-3, 1e3),
+            lambda x: float(value(x)),
+            np.ones(len(order)),
+            jac=lambda x: np.asarray(slope(x)),
+            hess=lambda x: curvature,
+            method="trust-constr",
+            bounds=optimize.Bounds(1e-3, 1e3),
             constraints=optimize.LinearConstraint(order[bounded], 0.0, np.inf),
             options={"gtol": 1e-10, "xtol": 1e-14, "barrier_tol": 1e-12, "maxiter": 3000},
-        )  # fmt: skip
+        )
         assert found.constr_violation < 1e-9
         assert float(value(ours.coefficients[0])) <= found.fun * (1 + 1e-6)
         np.testing.assert_allclose(p.watts(ours.coefficients[0]), p.watts(jnp.asarray(found.x)), rtol=1e-4)

@@ -58,8 +58,9 @@ def test_all_benchmarks_are_predicted():
 def test_only_dct_and_fwt_cross_a_cliff():
     cliffs = {name: found for name, found in scale(TABLE).sheets[0].cliffs.items() if found}
     assert {name: (c[0].before, c[0].after, c[0].f_mem) for name, c in cliffs.items()} == {
-        "dct": (64, 128, 0.52), "fwt": (64, 128, 0.53),
-    }  # fmt: skip
+        "dct": (64, 128, 0.52),
+        "fwt": (64, 128, 0.53),
+    }
 
 
 def test_simulation_time_speed_up():

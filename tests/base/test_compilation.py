@@ -24,9 +24,11 @@ def of_a_clock(mhz: Array) -> Array:
 
 @pytest.mark.parametrize(
     "function",
-    [pytest.param(of_a_clock, id="values"),
-     pytest.param(jax.jacfwd(of_a_clock), id="derivatives", marks=pytest.mark.slow)],
-)  # fmt: skip
+    [
+        pytest.param(of_a_clock, id="values"),
+        pytest.param(jax.jacfwd(of_a_clock), id="derivatives", marks=pytest.mark.slow),
+    ],
+)
 def test_every_choice_computes_the_same(function):
     """A choice of loops that XLA had was 5 % off here."""
     with jax.enable_x64(True):

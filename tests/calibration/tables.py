@@ -21,12 +21,14 @@ def kernel_table(path: Path, kernels: int = 24, groups: int = 8, noise: float = 
         "STATICP": np.full(kernels, 30),
     }
     watts = sum((TRUTH[p] * w for p, w in parts.items()), np.zeros(kernels)) + sum(fixed.values(), np.zeros(kernels))
-    frame = pd.DataFrame({
-        "kernel": [f"k{i}" for i in range(kernels)],
-        "benchmark_group": [f"b{i % groups}" for i in range(kernels)],
-        "meas_W": watts * np.exp(noise * rng.standard_normal(kernels)),
-        **{f"sass_{part}_W": values for part, values in (parts | fixed).items()},
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "kernel": [f"k{i}" for i in range(kernels)],
+            "benchmark_group": [f"b{i % groups}" for i in range(kernels)],
+            "meas_W": watts * np.exp(noise * rng.standard_normal(kernels)),
+            **{f"sass_{part}_W": values for part, values in (parts | fixed).items()},
+        }
+    )
     frame.to_csv(path, index=False)
     return path
 

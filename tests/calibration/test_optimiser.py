@@ -37,11 +37,15 @@ def optimum(p: LinearProblem, weights: np.ndarray, strength: float, bend: float 
         if parent >= 0:
             order[i, i], order[i, parent] = 1.0, -RATIO[i]
     found = optimize.minimize(
-        lambda x: 1e3 * float(value(x)), np.ones(6), jac=lambda x: 1e3 * np.asarray(slope(x)),
-        hess=lambda x: 1e3 * np.asarray(curvature(x)), method="trust-constr",
-        bounds=optimize.Bounds(1e-3, 5.0), constraints=optimize.LinearConstraint(order, 0.0, np.inf),
+        lambda x: 1e3 * float(value(x)),
+        np.ones(6),
+        jac=lambda x: 1e3 * np.asarray(slope(x)),
+        hess=lambda x: 1e3 * np.asarray(curvature(x)),
+        method="trust-constr",
+        bounds=optimize.Bounds(1e-3, 5.0),
+        constraints=optimize.LinearConstraint(order, 0.0, np.inf),
         options={"gtol": 1e-10, "xtol": 1e-14, "barrier_tol": 1e-12, "maxiter": 3000},
-    )  # fmt: skip
+    )
     assert found.constr_violation < 1e-9
     return found.x, float(value(found.x))
 

@@ -42,9 +42,17 @@ def test_sweep_answers_in_json_and_writes_everything(
     assert run_command(["sweep", str(write_space(quick)), "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert list(document) == [
-        "n", "n_feasible", "infeasible", "objectives", "baseline", "pareto", "seconds", "calibration",
-        "intervals", "notes",
-    ]  # fmt: skip
+        "n",
+        "n_feasible",
+        "infeasible",
+        "objectives",
+        "baseline",
+        "pareto",
+        "seconds",
+        "calibration",
+        "intervals",
+        "notes",
+    ]
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"
     assert document["objectives"][0] == {"name": "prefill.ttft_ms", "unit": "ms", "direction": "minimize"}
@@ -421,9 +429,17 @@ def test_help_wraps_a_paragraph_to_the_terminal_alone():
         Folder.
     """
     assert one_line_paragraphs(text).split("\n") == [
-        "One sentence that goes on.", "", "Another paragraph.", "", "Parameters", "----------",
-        "space:", "    Path of a space, or its name.", "out:", "    Folder.",
-    ]  # fmt: skip
+        "One sentence that goes on.",
+        "",
+        "Another paragraph.",
+        "",
+        "Parameters",
+        "----------",
+        "space:",
+        "    Path of a space, or its name.",
+        "out:",
+        "    Folder.",
+    ]
 
 
 def test_every_command_s_help_is_wrapped_anew():

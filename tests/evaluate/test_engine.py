@@ -28,10 +28,14 @@ def served(content: dict[str, Any], hosts: dict[str, Host]) -> Space:
     """The space of a mapping, with these hosts of its phases."""
     space = space_from_mapping(content, "here", "small")
     workloads = [
-        replace(w, engine=find_engine("shared") if p.name in hosts else None,
-                phases=(replace(p, host=hosts.get(p.name, Host())),))
-        for w in space.workloads for p in w.phases
-    ]  # fmt: skip
+        replace(
+            w,
+            engine=find_engine("shared") if p.name in hosts else None,
+            phases=(replace(p, host=hosts.get(p.name, Host())),),
+        )
+        for w in space.workloads
+        for p in w.phases
+    ]
     return replace(space, workloads=tuple(workloads))
 
 

@@ -69,8 +69,10 @@ def test_times_of_an_uncalibrated_model_carry_no_interval(space):
 def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
     for dtype, known in (("bf16", True), ("fp16", True), ("fp8", False)):
         use = f"gpt2_xl:phase=decode,batch=1,context=128,dtype={dtype}"
-        mixed = small | {"workloads": {"decode": "gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16", "other": use},
-                         "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}  # fmt: skip
+        mixed = small | {
+            "workloads": {"decode": "gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16", "other": use},
+            "objectives": [{"value": "decode.tbt_ms", "goal": "min"}],
+        }
         space = replace(space_from_mapping(mixed, "here", "mixed"), model=Measured())
         assert trust(space, "decode.tbt_ms").uncertainty is not None
         assert (trust(space, "other.tbt_ms").uncertainty is not None) == known
@@ -212,8 +214,11 @@ def test_what_lies_beyond_the_measured_gpus_is_named(space):
     power = space.power.model.uncertainty
     assert power is not None
     assert beyond(space, power) == [
-        "tensor_fma_bf16 above 512", "sm_count below 108", "sm_count above 132", "dram_bandwidth_gbs above 4800"
-    ]  # fmt: skip
+        "tensor_fma_bf16 above 512",
+        "sm_count below 108",
+        "sm_count above 132",
+        "dram_bandwidth_gbs above 4800",
+    ]
     within = space_from_mapping(SMALL | {"axes": {"sm_count": [108, 120, 132]}, "links": {}}, "within", "within")
     assert beyond(within, power) == []
     assert beyond(space, DieArea.from_table().uncertainty) == []  # dies, not GPUs, were measured
@@ -282,10 +287,12 @@ def test_energies_heed_that_a_held_board_draws_no_more():
     served = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=bf16", name="w")
     model, power = load_timing_calibration("h100_sxm").model, BoardPower.from_table()
     free, held = (
-        {name: run_trust(name, served, model, power, H100, most).uncertainty
-         for name in ("time_ms", "power_w", "energy_j", "tokens_per_joule")}
+        {
+            name: run_trust(name, served, model, power, H100, most).uncertainty
+            for name in ("time_ms", "power_w", "energy_j", "tokens_per_joule")
+        }
         for most in (math.inf, 1.01)
-    )  # fmt: skip
+    )
     assert held["time_ms"] == free["time_ms"]
     assert held["power_w"].high == 1.01 < free["power_w"].high and held["power_w"].low == free["power_w"].low
     assert held["energy_j"].high < held["time_ms"].high * 1.01 < free["energy_j"].high

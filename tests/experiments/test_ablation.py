@@ -18,12 +18,14 @@ MEASURED = Path(__file__).parents[2] / ".." / "shared" / "data" / "measured"
 MODULES = ("variants", "measured", "tensor", "shared_traces", "drawings")
 DEVICE = "A100-SXM4-80GB"
 ROW = {"source": "vidur", "device": DEVICE, "dtype": "fp16", "latency_us": 100.0}
-ROWS = pd.DataFrame([
-    ROW | {"op": "gemm", "kind": "gemm", "phase": "prefill", "tokens": 2048, "m": 2048, "n": 6144, "k": 4096},
-    ROW | {"op": "gemm", "kind": "gemm", "phase": "decode", "tokens": 8, "m": 8, "n": 6144, "k": 4096},
-    ROW | {"op": "add", "kind": "elementwise", "phase": "decode", "tokens": 8, "rows": 8, "cols": 4096},
-    ROW | {"op": "rmsnorm", "kind": "elementwise", "phase": "prefill", "tokens": 512, "rows": 512, "cols": 4096},
-])  # fmt: skip
+ROWS = pd.DataFrame(
+    [
+        ROW | {"op": "gemm", "kind": "gemm", "phase": "prefill", "tokens": 2048, "m": 2048, "n": 6144, "k": 4096},
+        ROW | {"op": "gemm", "kind": "gemm", "phase": "decode", "tokens": 8, "m": 8, "n": 6144, "k": 4096},
+        ROW | {"op": "add", "kind": "elementwise", "phase": "decode", "tokens": 8, "rows": 8, "cols": 4096},
+        ROW | {"op": "rmsnorm", "kind": "elementwise", "phase": "prefill", "tokens": 512, "rows": 512, "cols": 4096},
+    ]
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,14 +14,24 @@ def run():
 
 def designs(prefill, decode, area) -> pd.DataFrame:
     frame = pd.DataFrame({"prefill.ttft_ms": prefill, "decode.tbt_ms": decode, "die_mm2": area}, dtype=float)
-    return frame.assign(**dict.fromkeys(
-        ("tensor_fma_bf16", "sm_count", "l2_mib", "dram_bandwidth_gbs", "tensor_clock_mhz", "l2_slice_bytes_per_cycle"),
-        np.arange(len(frame)),
-    ))  # fmt: skip
+    return frame.assign(
+        **dict.fromkeys(
+            (
+                "tensor_fma_bf16",
+                "sm_count",
+                "l2_mib",
+                "dram_bandwidth_gbs",
+                "tensor_clock_mhz",
+                "l2_slice_bytes_per_cycle",
+            ),
+            np.arange(len(frame)),
+        )
+    )
 
 
-BASELINES = pd.DataFrame({name: {"prefill.ttft_ms": 10.0, "decode.tbt_ms": 10.0, "die_mm2": 100.0}
-                          for name in ("published", "calibrated")})  # fmt: skip
+BASELINES = pd.DataFrame(
+    {name: {"prefill.ttft_ms": 10.0, "decode.tbt_ms": 10.0, "die_mm2": 100.0} for name in ("published", "calibrated")}
+)
 
 
 def test_equal_answers_lose_nothing(run):

@@ -14,10 +14,18 @@ def board():
 
 def rows(**changes) -> pd.DataFrame:
     """Three left-out products of an A100 and one that was fitted: 10, 20, 0 and 50 % off."""
-    base = {"table": "aiconfigurator__gemm", "op": "gemm", "dtype": "bf16", "gpu": "a100_sxm_80gb",
-            "implementation": "matrix", "latency_us": [10.0, 100.0, 100.0, 100.0],
-            "predicted_us": [11.0, 80.0, 100.0, 150.0], "sheet_us": 5.0, "three_us": [10.0, 90.0, 110.0, 100.0],
-            "out": [True, True, True, False]}  # fmt: skip
+    base = {
+        "table": "aiconfigurator__gemm",
+        "op": "gemm",
+        "dtype": "bf16",
+        "gpu": "a100_sxm_80gb",
+        "implementation": "matrix",
+        "latency_us": [10.0, 100.0, 100.0, 100.0],
+        "predicted_us": [11.0, 80.0, 100.0, 150.0],
+        "sheet_us": 5.0,
+        "three_us": [10.0, 90.0, 110.0, 100.0],
+        "out": [True, True, True, False],
+    }
     return pd.DataFrame(base | changes)
 
 
@@ -39,9 +47,14 @@ def test_fp8_was_fitted_nowhere_and_counts_whole(board):
 
 @pytest.mark.parametrize(
     ("error", "asked", "verdict"),
-    [(4.9, (5.5, 5), "aim met"), (5.5, (5.5, 5), "met"), (5.51, (5.5, 5), "**missed**"), (7.9, (8, np.nan), "met"),
-     (99.0, (np.nan, np.nan), "")],
-)  # fmt: skip
+    [
+        (4.9, (5.5, 5), "aim met"),
+        (5.5, (5.5, 5), "met"),
+        (5.51, (5.5, 5), "**missed**"),
+        (7.9, (8, np.nan), "met"),
+        (99.0, (np.nan, np.nan), ""),
+    ],
+)
 def test_a_bound_is_not_rounded_away(board, error, asked, verdict):
     assert board.Line("x", 1, error, asked).verdict() == verdict
 

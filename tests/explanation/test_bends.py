@@ -25,8 +25,16 @@ def judged(microseconds: list[float], joules: list[float], clock: float = 1.0) -
     filled = {name: jnp.asarray([[1.0] * 3, values]) for name, values in both.items()}
     same = {name: np.ones((2, 3)) for name in ("dram_bytes", "ctas", "waves", "runs")}
     stack = {cause: jnp.zeros((2, 3)) for cause in CAUSES}
-    return Judged(metrics={}, clock=np.array([1.0, clock]), chosen=np.stack([first, first]), stack=stack, waits={},
-                  watts={}, **filled, **same)  # fmt: skip
+    return Judged(
+        metrics={},
+        clock=np.array([1.0, clock]),
+        chosen=np.stack([first, first]),
+        stack=stack,
+        waits={},
+        watts={},
+        **filled,
+        **same,
+    )
 
 
 @pytest.mark.parametrize(

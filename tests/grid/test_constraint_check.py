@@ -27,8 +27,13 @@ def test_areas_are_the_sweeps(small):
 def test_a_bound_that_is_a_value_of_the_grid_counts_as_in_the_sweep(small):
     """Bounds at values that 32 bits do not hold, on either side of what they hold instead."""
     axes = {"l2_mib": [82.0335, 110.409], "dram_sustained_fraction": [0.90, 0.93]}
-    bounds = ["l2_mib >= 110.409", "l2_mib <= 82.0335", "dram_sustained_fraction <= 0.90",
-              "dram_sustained_fraction >= 0.93", "l2_mib == 110.409"]  # fmt: skip
+    bounds = [
+        "l2_mib >= 110.409",
+        "l2_mib <= 82.0335",
+        "dram_sustained_fraction <= 0.90",
+        "dram_sustained_fraction >= 0.93",
+        "l2_mib == 110.409",
+    ]
     small |= {"timing": "roofline", "axes": axes, "links": {}}
     assert [(one.share, one.told) for one in within(constrained(small, *bounds))] == [(0.5, "")] * len(bounds)
     assert sweep(constrained(small, *bounds[::3])).n_feasible == 1

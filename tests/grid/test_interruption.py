@@ -239,9 +239,11 @@ def test_another_gemm_in_the_same_file_is_refused(interrupted, tmp_path: Path) -
 
 def _reloaded(folder: Path):
     content = {
-        "base": "h100_sxm", "axes": {"sm_count": [1]}, "workloads": {"gemm": "one.csv"},
+        "base": "h100_sxm",
+        "axes": {"sm_count": [1]},
+        "workloads": {"gemm": "one.csv"},
         "objectives": [{"value": "die_mm2", "goal": "min"}],
-    }  # fmt: skip
+    }
     return space_from_mapping(content, "here", "other", folder).workloads
 
 
@@ -391,8 +393,10 @@ def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
 
 def test_a_file_that_is_gone_is_no_full_disk(tmp_path: Path) -> None:
     gone = FileNotFoundError(errno.ENOENT, "No such file or directory", str(tmp_path / "unfinished" / "state.npz"))
-    with pytest.raises(InputError, match=r"state\.npz is gone, as if another .*; let one") as refusal, \
-            writing(tmp_path, "go on"):  # fmt: skip
+    with (
+        pytest.raises(InputError, match=r"state\.npz is gone, as if another .*; let one") as refusal,
+        writing(tmp_path, "go on"),
+    ):
         raise gone
     assert "make room" not in str(refusal.value)
 

@@ -76,13 +76,16 @@ def test_a_record_has_the_sheet_of_the_preset_with_its_numbers():
     assert sheet_of(load_gpu("h100_sxm")) is preset_sheet("h100_sxm")
     fewer = sheet_of(replace(load_gpu("h100_sxm"), sm_count=96.0))
     assert (fewer.name, fewer.numbers()["sm_count"]) == ("record", 96)
-    wrong = {"sm_count": (-5.0, "sm_count = -5 is not accepted"), "dram_gb": (float("nan"), "dram_gb = nan is not"),
-             "shared_memory_kib": (512.0, "more than l1_kib = 256"),
-             "dram_type": (2.5, r"dram_type = 2\.5 is not accepted; give the row number of a choice: 0 \("),
-             "process": ("tsmc_4n", "process = 'tsmc_4n' is not accepted; give the row number"),
-             "async_copy": (0.5, r"async_copy = 0\.5 is not accepted; give 0 or 1"),
-             "l2_mib": (None, "l2_mib = None is not accepted; give a number from"),
-             "boost_clock_mhz": ("1980", "boost_clock_mhz = '1980' is not accepted")}  # fmt: skip
+    wrong = {
+        "sm_count": (-5.0, "sm_count = -5 is not accepted"),
+        "dram_gb": (float("nan"), "dram_gb = nan is not"),
+        "shared_memory_kib": (512.0, "more than l1_kib = 256"),
+        "dram_type": (2.5, r"dram_type = 2\.5 is not accepted; give the row number of a choice: 0 \("),
+        "process": ("tsmc_4n", "process = 'tsmc_4n' is not accepted; give the row number"),
+        "async_copy": (0.5, r"async_copy = 0\.5 is not accepted; give 0 or 1"),
+        "l2_mib": (None, "l2_mib = None is not accepted; give a number from"),
+        "boost_clock_mhz": ("1980", "boost_clock_mhz = '1980' is not accepted"),
+    }
     for name, (value, sentence) in wrong.items():
         with pytest.raises(InputError, match=sentence):
             sheet_of(replace(load_gpu("h100_sxm"), **{name: value}))

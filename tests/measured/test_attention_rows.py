@@ -50,14 +50,17 @@ def rows_of(table: str, device: str, op: str, words: str = "") -> pd.DataFrame:
     return frame.sample(min(600, len(frame)), random_state=1)
 
 
-@pytest.mark.parametrize(("device", "words", "op", "bound"), [
-    ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_prefill", 5.0),
-    ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_decode", 8.0),
-    ("A100-SXM4-80GB", "sglang", "attn_decode", 8.0),
-    ("H100-SXM5-80GB", "fa3", "attn_prefill", 7.0),
-    ("H100-SXM5-80GB", "trtllm", "attn_prefill", 10.0),
-    ("H100-SXM5-80GB", "trtllm", "attn_decode", 13.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "words", "op", "bound"),
+    [
+        ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_prefill", 5.0),
+        ("A100-SXM4-80GB", "vllm_flash_attn;", "attn_decode", 8.0),
+        ("A100-SXM4-80GB", "sglang", "attn_decode", 8.0),
+        ("H100-SXM5-80GB", "fa3", "attn_prefill", 7.0),
+        ("H100-SXM5-80GB", "trtllm", "attn_prefill", 10.0),
+        ("H100-SXM5-80GB", "trtllm", "attn_decode", 13.5),
+    ],
+)
 def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op, bound):
     frame = rows_of("aiconfigurator__attention.csv", device, op, words)
     loaded = load_implementations(frame, {device: load_sheet(DEVICES[device])}, Skipped())

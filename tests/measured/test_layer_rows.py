@@ -48,8 +48,12 @@ def test_gpt3s_layer():
 
 def test_a_layers_rows_are_predicted(tmp_path):
     path = tmp_path / "layer.csv"
-    wrong = [{"op": "layer_prefill:SUM"}, {"op": "layer_decode:Dropout"}, {"op": "layer_decode:Q_K_V", "heads": np.nan},
-             {"op": "layer_prefill:AllReduce_FFN", "tp": 1.0}]  # fmt: skip
+    wrong = [
+        {"op": "layer_prefill:SUM"},
+        {"op": "layer_decode:Dropout"},
+        {"op": "layer_decode:Q_K_V", "heads": np.nan},
+        {"op": "layer_prefill:AllReduce_FFN", "tp": 1.0},
+    ]
     pd.concat([layer(), pd.DataFrame([ROW | change for change in wrong])]).to_csv(path, index=False)
     found = validate_time(path)
     counts = {g["op"]: g["n"] for g in found.document["groups"] if g["regime"] == "all"}

@@ -29,8 +29,12 @@ def raw_page(path, times, ranges=None, unit="us", kernels=None, device=GPU):
     header = ["ID", "Process ID", "Process Name", "Host Name", NVTX, "Kernel Name", "Context", "Stream", "Block Size",
               "Grid Size", "Device", "CC", "device__attribute_display_name", "dram__bytes.sum", TIME]  # fmt: skip
     ranges, kernels = ranges or [""] * len(times), kernels or [KERNEL] * len(times)
-    lines = ["==PROF== Connected to process 1234", "loss: 0.5, accuracy: 3", quoted(header),
-             quoted([""] * 13 + ["Mbyte", unit])]  # fmt: skip
+    lines = [
+        "==PROF== Connected to process 1234",
+        "loss: 0.5, accuracy: 3",
+        quoted(header),
+        quoted([""] * 13 + ["Mbyte", unit]),
+    ]
     for i, (time, text, kernel) in enumerate(zip(times, ranges, kernels, strict=True)):
         lines.append(quoted([i, 1234, "python", "127.0.0.1", ranged(text), kernel, 1, 7, "(256, 1, 1)", "(132, 1, 1)",
                              0, "9.0", device, "12.50", time]))  # fmt: skip

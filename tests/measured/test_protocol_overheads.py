@@ -78,10 +78,17 @@ def predicted_by(device: str, gpu: str | None):
     return float(timed.table["overhead_us"].iloc[0]), float(low[0]), float(high[0])
 
 
-@pytest.mark.parametrize("device, gpu", [
-    ("a100_pcie_40gb", None), ("A100 PCIe 40GB", None), ("NVIDIA A100-PCIE-40GB", None), ("my board", "a100_pcie_40gb"),
-    ("my board", "A100 PCIe"), ("T4", "a100_pcie_40gb"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "device, gpu",
+    [
+        ("a100_pcie_40gb", None),
+        ("A100 PCIe 40GB", None),
+        ("NVIDIA A100-PCIE-40GB", None),
+        ("my board", "a100_pcie_40gb"),
+        ("my board", "A100 PCIe"),
+        ("T4", "a100_pcie_40gb"),
+    ],
+)
 def test_a_gpu_has_its_hosts_overhead_by_any_name_and_by_the_option(device, gpu):
     assert predicted_by(device, gpu) == predicted_by("A100-PCIE-40GB", None)
 
@@ -100,7 +107,9 @@ def test_a_gpu_of_ones_own_has_the_overhead_and_the_interval_of_unknown_hosts(na
 
 def test_the_errors_of_a_preset_are_no_others_of_its_name():
     shared = load_timing_calibration(SHARED)
-    changed, same = (gpu_from_mapping(what, "x", name) for what, name in ((OWN, "a100_pcie_40gb"), (
-        {"base": "a100_pcie_40gb"}, "mine")))  # fmt: skip
+    changed, same = (
+        gpu_from_mapping(what, "x", name)
+        for what, name in ((OWN, "a100_pcie_40gb"), ({"base": "a100_pcie_40gb"}, "mine"))
+    )
     assert find_preset(shared.called(changed)) is None
     assert shared.called(same) == "a100_pcie_40gb"

@@ -12,8 +12,17 @@ from dse.measured.row_operator import operator
 from dse.validation.time import validate_time
 from dse.workload.operators.gemm_library import TUNED
 
-ROW = {"source": "aiconfigurator", "device": "H100-SXM5-80GB", "op": "gemm", "dtype": "fp8", "m": 64, "n": 512,
-       "k": 16384, "latency_us": 40.0, "notes": ""}  # fmt: skip
+ROW = {
+    "source": "aiconfigurator",
+    "device": "H100-SXM5-80GB",
+    "op": "gemm",
+    "dtype": "fp8",
+    "m": 64,
+    "n": 512,
+    "k": 16384,
+    "latency_us": 40.0,
+    "notes": "",
+}
 
 
 @pytest.fixture

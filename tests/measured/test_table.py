@@ -160,8 +160,13 @@ def test_a_table_of_products_needs_no_columns_of_other_operators(tmp_path):
 @pytest.mark.parametrize("read", [read_times, read_operators])
 def test_names_have_no_blanks_around_them(tmp_path, read):
     plain = read(operator_table(tmp_path / "t.csv", device="My H100", source="mine", group="a")).frame
-    blanks = {"device": ["My H100 ", "My H100", " My H100"], "op": ["gemm ", "gemm", "gemm"],
-              "dtype": ["bf16", "bf16\t", "bf16"], "source": "mine ", "group": ["a", "a ", "a"]}  # fmt: skip
+    blanks = {
+        "device": ["My H100 ", "My H100", " My H100"],
+        "op": ["gemm ", "gemm", "gemm"],
+        "dtype": ["bf16", "bf16\t", "bf16"],
+        "source": "mine ",
+        "group": ["a", "a ", "a"],
+    }
     told = read(operator_table(tmp_path / "u.csv", **blanks)).frame
     pd.testing.assert_frame_equal(told, plain)
     text = (tmp_path / "u.csv").read_text().replace(" My H100", '" My H100"')

@@ -22,14 +22,22 @@ from dse.measurement.table import COLUMNS, Table
 GEMM = Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64})
 TINY = [
     GEMM,
-    Task("attention", "attn_prefill", "bf16",
-         {"batch": 1, "heads": 4, "kv_heads": 2, "head_dim": 16, "seq_q": 32, "seq_kv": 32, "causal": 1}),
+    Task(
+        "attention",
+        "attn_prefill",
+        "bf16",
+        {"batch": 1, "heads": 4, "kv_heads": 2, "head_dim": 16, "seq_q": 32, "seq_kv": 32, "causal": 1},
+    ),
     Task("vector", "add_rmsnorm", "bf16", {"rows": 8, "cols": 64}),
     Task("stream", "copy", "fp32", {"rows": 8, "cols": 64}),
-]  # fmt: skip
+]
 CARE = Care(repeats=3, run_s=0.0005, cold_bytes=2**14)
-SOURCES = {"gemm": {STAYS, ROTATES}, "attn_prefill_xla": {STAYS, COLD}, "add_rmsnorm": {STAYS, COLD},
-           "copy": {STAYS, COLD}}  # fmt: skip
+SOURCES = {
+    "gemm": {STAYS, ROTATES},
+    "attn_prefill_xla": {STAYS, COLD},
+    "add_rmsnorm": {STAYS, COLD},
+    "copy": {STAYS, COLD},
+}
 
 
 @pytest.fixture

@@ -69,7 +69,11 @@ def test_an_objective_that_is_maximised_keeps_its_order_in_the_box():
 
 def test_the_knee_of_a_bend_is_its_corner():
     arm = np.linspace(0.0, 1.0, 50)
-    costs = np.exp(np.vstack([np.column_stack([0.1 * arm, 1 - 0.9 * arm]), np.column_stack([0.1 + 0.9 * arm[1:], 0.1 - 0.1 * arm[1:]])]))  # fmt: skip  # noqa: E501
+    costs = np.exp(
+        np.vstack(
+            [np.column_stack([0.1 * arm, 1 - 0.9 * arm]), np.column_stack([0.1 + 0.9 * arm[1:], 0.1 - 0.1 * arm[1:]])]
+        )
+    )
     found = knees(costs)
     assert np.log(costs[found[0]]) == pytest.approx([0.1, 0.1])
     assert len(found) == 1

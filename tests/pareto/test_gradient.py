@@ -215,9 +215,11 @@ def test_slopes_are_finite_differences_of_the_smooth_model(smooth):
             size = np.abs(found.values) + 1e-3
             smooth_here = np.abs(forward - backward) < 1e-4 * size  # no kink between them
             np.testing.assert_allclose(
-                (found.slopes[:, :, axis] / size)[smooth_here], ((up - down) / (2 * step) / size)[smooth_here],
-                rtol=1e-4, atol=1e-6,
-            )  # fmt: skip
+                (found.slopes[:, :, axis] / size)[smooth_here],
+                ((up - down) / (2 * step) / size)[smooth_here],
+                rtol=1e-4,
+                atol=1e-6,
+            )
             checked += smooth_here.sum()
     assert checked > 0.9 * found.slopes.size
     assert (np.abs(found.slopes) > 1e-3).mean() > 0.2

@@ -143,9 +143,14 @@ JOURNAL, DATABASE = "journal:{}/study.journal", "sqlite:///{}/study.db"
 
 @pytest.mark.parametrize(
     ("sampler", "storage"),
-    [("local", JOURNAL), ("nsga2", JOURNAL), ("tpe", JOURNAL), ("local", DATABASE),
-     *(pytest.param(sampler, DATABASE, marks=pytest.mark.slow) for sampler in ("nsga2", "tpe"))],
-)  # fmt: skip
+    [
+        ("local", JOURNAL),
+        ("nsga2", JOURNAL),
+        ("tpe", JOURNAL),
+        ("local", DATABASE),
+        *(pytest.param(sampler, DATABASE, marks=pytest.mark.slow) for sampler in ("nsga2", "tpe")),
+    ],
+)
 def test_a_search_that_was_interrupted_goes_on_as_if_not(space, compiled_once, tmp_path, sampler, storage):
     whole = search(space, evaluations=160, sampler=sampler, seed=1)
     url = storage.format(tmp_path)
@@ -376,8 +381,12 @@ def test_the_command_writes_tables_and_a_record(write_space, tmp_path, capsys):
     assert document["search"]["evaluations"] == document["n"] == 200
     assert document["search"]["size"] == 4095
     assert {p.name for p in out.iterdir()} == {
-        "points.parquet", "pareto.parquet", "run.json", "search.journal", "report.html",
-    }  # fmt: skip
+        "points.parquet",
+        "pareto.parquet",
+        "run.json",
+        "search.journal",
+        "report.html",
+    }
     record = json.loads((out / "run.json").read_text())
     assert record["search"]["sampler"] == "local"
     assert record["n_pareto"] == len(document["pareto"]) == pq.read_metadata(out / "pareto.parquet").num_rows

@@ -26,6 +26,7 @@ def launch(counts: dict | None = None, **changes) -> AccelWattchActivity:
 
 def batch(launches: list[AccelWattchActivity]) -> AccelWattchActivity:
     """Launches stacked into one record."""
-    values = {f: np.stack([np.asarray(getattr(one, f)) for one in launches])
-              for f in AccelWattchActivity.__dataclass_fields__}  # fmt: skip
+    values = {
+        f: np.stack([np.asarray(getattr(one, f)) for one in launches]) for f in AccelWattchActivity.__dataclass_fields__
+    }
     return AccelWattchActivity(**values)

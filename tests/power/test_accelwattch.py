@@ -47,9 +47,16 @@ def energy(variant: str, counter: str) -> float:
 
 @pytest.mark.parametrize(
     ("variant", "counter", "picojoules"),
-    [("sass_sim", "TOT_INST", 5.8784), ("ptx_sim", "DP_DIV_ACC", 999.67), ("hw", "TENSOR_ACC", 5.7482),
-     ("hybrid", "SHRD_ACC", 738.64), ("sass_sim", "MEM_RD", 2009.7), ("hw", "REG_RD", 0.0), ("hw", "PIPE_A", 250.18)],
-)  # fmt: skip
+    [
+        ("sass_sim", "TOT_INST", 5.8784),
+        ("ptx_sim", "DP_DIV_ACC", 999.67),
+        ("hw", "TENSOR_ACC", 5.7482),
+        ("hybrid", "SHRD_ACC", 738.64),
+        ("sass_sim", "MEM_RD", 2009.7),
+        ("hw", "REG_RD", 0.0),
+        ("hw", "PIPE_A", 250.18),
+    ],
+)
 def test_effective_energies_as_published(variant, counter, picojoules):
     assert energy(variant, counter) == pytest.approx(picojoules, rel=2e-5)
 
@@ -178,7 +185,7 @@ def test_by_component_keeps_a_batch():
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [(lambda: AccelWattch.variant("hardware"), "hw"), (lambda: node_factor("tsmc_n5"), "tsmc_12ffn")],
-)  # fmt: skip
+)
 def test_what_it_does_not_cover_is_refused(wrong, hint):
     with pytest.raises(InputError, match=hint):
         wrong()

@@ -83,9 +83,15 @@ def test_what_a_component_costs_by_hand():
 
 
 BY_THE_COUNT = {
-    "instruction": "instructions", "register_file": "register_bytes", "int32": "int32", "fp32": "fp32", "sfu": "sfu",
-    "shared_memory": "shared_bytes", "l1": "l1_bytes", "l2": "l2_bytes",
-}  # fmt: skip
+    "instruction": "instructions",
+    "register_file": "register_bytes",
+    "int32": "int32",
+    "fp32": "fp32",
+    "sfu": "sfu",
+    "shared_memory": "shared_bytes",
+    "l1": "l1_bytes",
+    "l2": "l2_bytes",
+}
 """Components of the chip and what they pay for, coefficients of the component's name."""
 
 

@@ -28,9 +28,14 @@ def metrics() -> dict[str, float]:
     }
     pipes = {f"sm__pipe_{pipe}_cycles_active.sum": 4000.0 for pipe in ("alu", "fma", "fp64", "shared", "tensor")}
     counted = {name: 10.0 * (i + 1) for i, name in enumerate(sorted(names))}
-    return counted | pipes | {
-        "sm__cycles_elapsed.sum": 80_000.0, "smsp__cycles_active.avg.pct_of_peak_sustained_elapsed": 95.0,
-    }  # fmt: skip
+    return (
+        counted
+        | pipes
+        | {
+            "sm__cycles_elapsed.sum": 80_000.0,
+            "smsp__cycles_active.avg.pct_of_peak_sustained_elapsed": 95.0,
+        }
+    )
 
 
 def test_every_counter_is_one_of_a_kind():

@@ -147,10 +147,13 @@ def test_idle_power_is_found_again():
 
 @pytest.mark.parametrize(
     ("wrong", "hint"),
-    [(lambda: StaticPower.from_table("code"), "accepted are"),
-     (lambda: StaticPower.from_table(mix="hard"), "mix = 'hard'"),
-     (lambda: StaticPower.from_table(lanes="linear"), "lanes = 'linear'"), (lambda: one_hot("cat7"), "'cat6'")],
-)  # fmt: skip
+    [
+        (lambda: StaticPower.from_table("code"), "accepted are"),
+        (lambda: StaticPower.from_table(mix="hard"), "mix = 'hard'"),
+        (lambda: StaticPower.from_table(lanes="linear"), "lanes = 'linear'"),
+        (lambda: one_hot("cat7"), "'cat6'"),
+    ],
+)
 def test_unknown_names_are_refused(wrong, hint):
     with pytest.raises(InputError, match=hint):
         wrong()

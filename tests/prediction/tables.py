@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-DEVICES = {"A100-SXM4-80GB": (312e6, 2.0e6, 4.0), "V100-SXM2-16GB": (125e6, 0.9e6, 5.0),
-           "H100-SXM5-80GB": (989e6, 3.3e6, 2.5)}  # fmt: skip
+DEVICES = {
+    "A100-SXM4-80GB": (312e6, 2.0e6, 4.0),
+    "V100-SXM2-16GB": (125e6, 0.9e6, 5.0),
+    "H100-SXM5-80GB": (989e6, 3.3e6, 2.5),
+}
 """Device -> multiply-adds x 2 a microsecond, bytes a microsecond, overhead [us]: near the data sheets."""
 
 SIZES = (64, 512, 2048, 8192)

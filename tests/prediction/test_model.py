@@ -58,13 +58,22 @@ def test_kinds_of_kernels():
     ("name", "base", "residual"),  # of the linear ones, one on the model that compiles longest
     [
         ("forest", AMALI, False),
-        *(pytest.param(name, base, residual, marks=pytest.mark.slow) for name, base, residual in (
-            ("ols", Roofline(), False),
-            ("ols", Roofline(), True), ("nnls", AMALI, False), ("nnls", AMALI, True),
-            ("elastic_net", Roofline(), False), ("elastic_net", Roofline(), True), ("forest", AMALI, True),
-            ("network", AMALI, False), ("network", AMALI, True))),
+        *(
+            pytest.param(name, base, residual, marks=pytest.mark.slow)
+            for name, base, residual in (
+                ("ols", Roofline(), False),
+                ("ols", Roofline(), True),
+                ("nnls", AMALI, False),
+                ("nnls", AMALI, True),
+                ("elastic_net", Roofline(), False),
+                ("elastic_net", Roofline(), True),
+                ("forest", AMALI, True),
+                ("network", AMALI, False),
+                ("network", AMALI, True),
+            )
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_contract_of_timing_models(name, base, residual):
     model, kernels = (
         predicted(name, residual, base),
@@ -132,10 +141,14 @@ def test_demands_by_hand():
     )
 
 
-@pytest.mark.parametrize("gemm", [
-    Gemm(64, 512, 8192, batch=3), Gemm(64, 512, 8192, compute="fp32", a="fp32", b="fp32", out="fp32"),
-    Gemm(2, 512, 8192, batch=3.5, filled=4 / 7),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "gemm",
+    [
+        Gemm(64, 512, 8192, batch=3),
+        Gemm(64, 512, 8192, compute="fp32", a="fp32", b="fp32", out="fp32"),
+        Gemm(2, 512, 8192, batch=3.5, filled=4 / 7),
+    ],
+)
 def test_what_a_split_product_writes_is_its_result(gemm):
     candidates = gemm_operator("g", gemm, (8.0, 8.0)).candidates
     assert any("split" in c.label for c in candidates)

@@ -131,8 +131,16 @@ def test_inlier_curves_rise_to_all_rows(found):
 
 def versions_of_host(first: int) -> pd.DataFrame:
     """Three shapes of a target in version b and without one; of a host in a, b, of another source, and not at all."""
-    rows = [("h", "s", "a", "x"), ("h", "s", "b", "x"), ("h", "u", "a", "x"), ("h", "u", "a", "y"),
-            ("t", "s", "b", "x"), ("t", "u", "", "y"), ("t", "s", "", "z"), ("t", "w", "a", "x")]  # fmt: skip
+    rows = [
+        ("h", "s", "a", "x"),
+        ("h", "s", "b", "x"),
+        ("h", "u", "a", "x"),
+        ("h", "u", "a", "y"),
+        ("t", "s", "b", "x"),
+        ("t", "u", "", "y"),
+        ("t", "s", "", "z"),
+        ("t", "w", "a", "x"),
+    ]
     return pd.DataFrame(rows[first:4] + rows[:first] + rows[4:], columns=["preset", "shape", "version", "source"])
 
 
@@ -175,11 +183,14 @@ def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_told(tmp_path):
     assert any(note.startswith(f"{of}the host ran the shapes of 64 of 64 rows under several") for note in several.notes)
 
 
-@pytest.mark.parametrize(("slip", "note"), [
-    ({"H100-SXM5-80GB": 10.0}, "gemm fp16: the median row of h100_sxm is predicted"),
-    ({"H100-SXM5-80GB": 0.1}, "gemm fp16: the median row of"),
-    (dict.fromkeys(DEVICES, 1e-3), "the median row of a100_sxm_80gb is predicted"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("slip", "note"),
+    [
+        ({"H100-SXM5-80GB": 10.0}, "gemm fp16: the median row of h100_sxm is predicted"),
+        ({"H100-SXM5-80GB": 0.1}, "gemm fp16: the median row of"),
+        (dict.fromkeys(DEVICES, 1e-3), "the median row of a100_sxm_80gb is predicted"),
+    ],
+)
 def test_nothing_beats_anything_while_a_unit_is_in_doubt(tmp_path, slip, note):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     times = frame["latency_us"] * frame["device"].map(lambda name: slip.get(name, 1.0))
@@ -204,8 +215,9 @@ def test_one_version_predicts_another(tmp_path):
     path = gemm_table(tmp_path / "t.csv", ("V100-SXM2-16GB", "A100-SXM4-80GB"), notes=notes)
     versions = predict(path, "A100", predictors=("nnls",)).studies["versions"]
     assert {(v["device"], v["from"], v["to"]) for v in versions} == {
-        ("a100_sxm_80gb", "vllm-1", "vllm-2"), ("a100_sxm_80gb", "vllm-2", "vllm-1"),
-    }  # fmt: skip
+        ("a100_sxm_80gb", "vllm-1", "vllm-2"),
+        ("a100_sxm_80gb", "vllm-2", "vllm-1"),
+    }
     assert all(v["errors"]["nnls"] < 30 for v in versions)
 
 
@@ -293,8 +305,12 @@ def test_every_row_of_the_table_is_used_skipped_or_merged(tmp_path):
     whole = pd.concat([frame, frame, frame[:5], nowhere, same, alone, fewer])
     whole.to_csv(tmp_path / "t.csv", index=False)
     answer = predict(tmp_path / "t.csv", "H100", predictors=("ols",))
-    assert answer.rows == {"table": len(whole), "used": rows_of(answer), "merged": len(frame) + 5,
-                           "skipped": sum(answer.skipped.values())}  # fmt: skip
+    assert answer.rows == {
+        "table": len(whole),
+        "used": rows_of(answer),
+        "merged": len(frame) + 5,
+        "skipped": sum(answer.skipped.values()),
+    }
     assert answer.rows["table"] == answer.rows["used"] + answer.rows["merged"] + answer.rows["skipped"]
     assert answer.document()["rows"] == answer.rows
     assert answer.skipped["h200 is of h100_sxm's generation"] == 64

@@ -49,8 +49,13 @@ def maximised() -> SweepResult:
 @pytest.fixture(scope="session")
 def impossible() -> SweepResult:
     """No design can be had, the base GPU included."""
-    return swept(axes={"sm_count": [96, 132]}, links={}, constraints=["die_mm2 <= 5"],
-                 objectives=SMALL["objectives"][::2], **QUICK)  # fmt: skip
+    return swept(
+        axes={"sm_count": [96, 132]},
+        links={},
+        constraints=["die_mm2 <= 5"],
+        objectives=SMALL["objectives"][::2],
+        **QUICK,
+    )
 
 
 @pytest.fixture(scope="session")
@@ -65,8 +70,14 @@ def without_baseline() -> SweepResult:
     """The base GPU cannot run the workload: it has neither the data type nor the instructions."""
     axes = {"tensor_fma_fp8": [512, 1024, 2048], "compute_capability": [8.9], "sm_count": [96, 108, 120]}
     workloads = {"prefill": {"use": "gpt2_xl:phase=prefill,batch=1,prompt=512,dtype=fp8"}}
-    return swept(base="a100_sxm_80gb", axes=axes, links={}, workloads=workloads, timing="roofline",
-                 objectives=SMALL["objectives"][::2])  # fmt: skip
+    return swept(
+        base="a100_sxm_80gb",
+        axes=axes,
+        links={},
+        workloads=workloads,
+        timing="roofline",
+        objectives=SMALL["objectives"][::2],
+    )
 
 
 @pytest.fixture(scope="session")

@@ -178,8 +178,10 @@ def test_the_table_and_the_page_say_over_which_benchmarks(tmp_path, capsys, monk
     monkeypatch.setenv("COLUMNS", "80")
     assert run_command(["scale", str(written(tmp_path, HARD))]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    said = ("Over the benchmarks that every method predicts: 2 of 3 at 32, 2 of 2 at 64 SMs. In brackets: how many a "
-            "method predicts.")  # fmt: skip
+    said = (
+        "Over the benchmarks that every method predicts: 2 of 3 at 32, 2 of 2 at 64 SMs. In brackets: how many a "
+        "method predicts."
+    )
     assert said in printed and "(3)" in printed
     assert said in (tmp_path / "scale-t.html").read_text(encoding="utf-8")
 

@@ -64,9 +64,12 @@ def test_proportional_scaling_stays_proportional(method):
 
 
 @given(
-    small=st.floats(2, 50), ratio=st.floats(1.2, 4), growth=st.floats(0.7, 1.3), steps=st.floats(1, 8),
+    small=st.floats(2, 50),
+    ratio=st.floats(1.2, 4),
+    growth=st.floats(0.7, 1.3),
+    steps=st.floats(1, 8),
     f_mem=st.floats(0, 0.9),
-)  # fmt: skip
+)
 def test_predictions_are_finite_and_between_sizes_continuous(small, ratio, growth, steps, f_mem):
     models = ScaleModels(small, 10.0, small * ratio, 10.0 * ratio * growth)
     cliff = Cliff(models.n_L * 1.5, models.n_L * 3, f_mem)

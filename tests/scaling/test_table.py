@@ -38,12 +38,15 @@ def test_a_share_at_every_size_is_each_size_s_own_and_the_large_scale_model_s_co
     assert sheet.benchmarks[0].f_mem_of(64, 16) == 0.4
 
 
-@pytest.mark.parametrize(("rows", "f_mem"), [
-    ("a,8,100,5,0.3,\n,16,195,5,0.52,\n,32,,5,,\n,64,,0.2,,\n", 0.52),  # rows to predict have none
-    ("a,8,100,5,,\n,16,195,5,0.52,\n,32,,5,,\n,64,,0.2,,\n", 0.52),
-    ("a,4,50,5,0.1,\n,8,100,5,0.3,\n,16,195,5,0.52,\n,64,,0.2,,\n", 0.52),  # the large one is not the second
-    ("a,8,100,5,,\n,16,195,5,,\n,32,,5,0.9,\n,64,,0.2,,\n", None),  # of another cliff
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rows", "f_mem"),
+    [
+        ("a,8,100,5,0.3,\n,16,195,5,0.52,\n,32,,5,,\n,64,,0.2,,\n", 0.52),  # rows to predict have none
+        ("a,8,100,5,,\n,16,195,5,0.52,\n,32,,5,,\n,64,,0.2,,\n", 0.52),
+        ("a,4,50,5,0.1,\n,8,100,5,0.3,\n,16,195,5,0.52,\n,64,,0.2,,\n", 0.52),  # the large one is not the second
+        ("a,8,100,5,,\n,16,195,5,,\n,32,,5,0.9,\n,64,,0.2,,\n", None),  # of another cliff
+    ],
+)
 def test_the_large_scale_model_s_share_is_taken_wherever_it_stands(tmp_path, rows, f_mem):
     (sheet,) = read_scale_table(written(tmp_path, HEAD + rows))
     assert sheet.benchmarks[0].f_mem_of(64, 16) == f_mem
@@ -65,8 +68,9 @@ def test_scaling_and_sheet_in_the_first_row_only(tmp_path):
     text = "sheet,benchmark,size,ipc,scaling\nx,a,4,1,weak\n,,8,2,\ny,a,4,1,\n,,8,2,weak\n"
     sheets = read_scale_table(written(tmp_path, text))
     assert [(s.name, s.benchmarks[0].sizes, s.benchmarks[0].weak) for s in sheets] == [
-        ("x", (4, 8), True), ("y", (4, 8), True),
-    ]  # fmt: skip
+        ("x", (4, 8), True),
+        ("y", (4, 8), True),
+    ]
 
 
 def test_cells_beyond_the_header_of_a_spreadsheet(tmp_path):

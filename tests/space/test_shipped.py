@@ -9,9 +9,14 @@ from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space, load_space
 
 ASKED = {
-    "h100_tensor_core", "h100_successor", "long_context_cache", "perf_per_watt", "prefill_chip", "decode_chip",
+    "h100_tensor_core",
+    "h100_successor",
+    "long_context_cache",
+    "perf_per_watt",
+    "prefill_chip",
+    "decode_chip",
     "edge_75w",
-}  # fmt: skip
+}
 DESIGNS = 512
 
 

@@ -26,10 +26,14 @@ def test_where_every_design_has_room_for_warpgroup_tiles_they_stand_alone():
 @pytest.mark.parametrize(
     "axes",
     [
-        {"shared_memory_kib": [164, 228]}, {"registers_per_sm": [32768, 65536]}, {"threads_per_sm": [1024, 2048]},
-        {"cluster_size": [1, 8]}, {"warp_mma_fraction": [0.667, 1.0]}, {"shared_reserved_kib": [1, 4]},
+        {"shared_memory_kib": [164, 228]},
+        {"registers_per_sm": [32768, 65536]},
+        {"threads_per_sm": [1024, 2048]},
+        {"cluster_size": [1, 8]},
+        {"warp_mma_fraction": [0.667, 1.0]},
+        {"shared_reserved_kib": [1, 4]},
     ],
-)  # fmt: skip
+)
 def test_where_warp_level_tiles_may_win_they_are_tried(axes):
     assert not target(**axes).library.warpgroup_alone
 

@@ -63,12 +63,19 @@ def drawn_vectors(rng):
     second = float(rng.choice([0.0, cols // 5]))  # of a rotation
     return [
         vector_operator(
-            op, op, rows, cols, dtype, implementation, second=second if op == "rope" else 0.0,
-            input_distance=near, out_distance=out,
+            op,
+            op,
+            rows,
+            cols,
+            dtype,
+            implementation,
+            second=second if op == "rope" else 0.0,
+            input_distance=near,
+            out_distance=out,
         )
         for implementation, op in vector_counts()
         if op in vector_ops()
-    ]  # fmt: skip
+    ]
 
 
 def drawn_operator(rng):
@@ -85,10 +92,19 @@ def drawn_operator(rng):
     if kind == "attention":
         kv_heads, queries = _size(rng, 16), 1 if rng.random() < 0.5 else _size(rng, 10000)
         attention = Attention(
-            _size(rng, 64), kv_heads * _size(rng, 16), kv_heads, int(rng.choice([64, 80, 128, 256])), queries,
-            queries + _size(rng, 60000) - 1, rng.random() < 0.5, "bf16" if dtype == "int8" else dtype,
-            str(rng.choice(["bf16", "fp8", "fp4"])), near, far, out,
-        )  # fmt: skip
+            _size(rng, 64),
+            kv_heads * _size(rng, 16),
+            kv_heads,
+            int(rng.choice([64, 80, 128, 256])),
+            queries,
+            queries + _size(rng, 60000) - 1,
+            rng.random() < 0.5,
+            "bf16" if dtype == "int8" else dtype,
+            str(rng.choice(["bf16", "fp8", "fp4"])),
+            near,
+            far,
+            out,
+        )
         return attention_operator("a", attention)
     return all_reduce_operator("c", float(_size(rng, 10**9)), int(rng.choice([2, 4, 8])), "decode")
 

@@ -61,9 +61,13 @@ def test_a_program_says_what_the_file_says():
 
 @pytest.mark.parametrize(
     "gemm",
-    [Gemm(160, 8192, 4096, a="fp8", b="fp8", compute="fp8"), Gemm(160, 8192, 4096, b="int4"),
-     Gemm(160, 8192, 4096, batch=8), Gemm(160, 8192, 4096, a="fp32", b="fp32", compute="fp32", out="fp32")],
-)  # fmt: skip
+    [
+        Gemm(160, 8192, 4096, a="fp8", b="fp8", compute="fp8"),
+        Gemm(160, 8192, 4096, b="int4"),
+        Gemm(160, 8192, 4096, batch=8),
+        Gemm(160, 8192, 4096, a="fp32", b="fp32", compute="fp32", out="fp32"),
+    ],
+)
 def test_what_no_such_product_was_measured_of_is_left_alone(gemm):
     assert factor(POINTS, gemm) == 1.0
 
@@ -96,8 +100,10 @@ def test_attention_is_known_by_its_own_sizes():
     expected = np.exp(points.at(np.array([[256.0, 1, 8192, 128, 4]]))[0])
     assert found(replace(asked, batch=8, keys=8192)) == pytest.approx(expected, rel=1e-5) and 1.05 < expected < 1.3
     assert found(replace(asked, window=1024)) == found(replace(asked, kv="fp8")) == 1.0
-    assert points.lines()[2:4] == ["points = [ # heads, queries, keys, head_dim, group, weight",
-                                   "  [128, 1, 4096, 128, 4, 0.3000],"]  # fmt: skip
+    assert points.lines()[2:4] == [
+        "points = [ # heads, queries, keys, head_dim, group, weight",
+        "  [128, 1, 4096, 128, 4, 0.3000],",
+    ]
     with pytest.raises(InputError, match="matrix_simt has none; products in 16 bits, attention and vectors do"):
         read_points(Path("mine.toml"), "", "matrix_simt", {"sm_count": 1})
 

@@ -28,17 +28,29 @@ MEMORY = MemoryPath(*map(jnp.asarray, (500.0, 40.0, 200.0, 260.0, 1.0, 1e6, 0.0,
 
 
 def cycles(
-    interval, subcore=1.0, probability=0.1, length=20.0, pipelined=0.0, rate=256.0, memory=MEMORY, of=interval_cycles,
+    interval,
+    subcore=1.0,
+    probability=0.1,
+    length=20.0,
+    pipelined=0.0,
+    rate=256.0,
+    memory=MEMORY,
+    of=interval_cycles,
     **switches,
-):  # fmt: skip
+):
     """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing in ``memory``."""
     ahead = jnp.asarray(pipelined)
     found = of(
-        interval, own_stalls(interval, LATENCIES, memory, ahead), busiest_pipe(interval, A100, jnp.asarray(rate)),
-        A100, Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
-        Hiding(jnp.asarray(probability), jnp.asarray(length)), memory, ahead,
+        interval,
+        own_stalls(interval, LATENCIES, memory, ahead),
+        busiest_pipe(interval, A100, jnp.asarray(rate)),
+        A100,
+        Resident(*map(jnp.asarray, (subcore, 4 * subcore, 108.0))),
+        Hiding(jnp.asarray(probability), jnp.asarray(length)),
+        memory,
+        ahead,
         **{"single_warp_literal": False} | switches,
-    )  # fmt: skip
+    )
     return {name: float(value) for name, value in found._asdict().items()}
 
 

@@ -21,9 +21,15 @@ def microseconds(kernel, preset: str) -> float:
     return float(link_cycles(kernel, load_gpu(preset), np.float32(1.0))) / 1e3
 
 
-@pytest.mark.parametrize(("preset", "gpus", "link"), [
-    ("h100_pcie", 2, "nvlink"), ("h100_pcie", 4, "pcie"), ("h100_sxm", 8, "nvlink"), ("l40s", 2, "pcie"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("preset", "gpus", "link"),
+    [
+        ("h100_pcie", 2, "nvlink"),
+        ("h100_pcie", 4, "pcie"),
+        ("h100_sxm", 8, "nvlink"),
+        ("l40s", 2, "pcie"),
+    ],
+)
 def test_a_bridge_joins_two_and_more_exchange_over_pcie(preset, gpus, link):
     numbers, kernel = preset_sheet(preset).numbers(), kernels(gpus)["two-shot"]
     share = PCIE_SHARE if link == "pcie" else 1.0
@@ -32,10 +38,15 @@ def test_a_bridge_joins_two_and_more_exchange_over_pcie(preset, gpus, link):
     assert numbers["nvlink_gbs"] != numbers["pcie_gbs"]
 
 
-@pytest.mark.parametrize(("preset", "gpus", "able"), [
-    ("l40s", 2, {"one-shot", "two-shot"}), ("l40s", 4, {"ring"}), ("h100_pcie", 4, {"ring"}),
-    ("h100_sxm", 8, {"one-shot", "two-shot", "ring"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("preset", "gpus", "able"),
+    [
+        ("l40s", 2, {"one-shot", "two-shot"}),
+        ("l40s", 4, {"ring"}),
+        ("h100_pcie", 4, {"ring"}),
+        ("h100_sxm", 8, {"one-shot", "two-shot", "ring"}),
+    ],
+)
 def test_more_than_two_send_to_all_others_over_nvlink_alone(preset, gpus, able):
     assert {name for name, kernel in kernels(gpus).items() if reachable(kernel, load_gpu(preset))} == able
 

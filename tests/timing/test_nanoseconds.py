@@ -60,9 +60,15 @@ MADE = {
 def test_the_total_alone_holds_every_cost(name: str) -> None:
     """And holds it where it shows: without that cost's cause the kernel would be faster."""
     loop = Interval(
-        repeats=20.0, instructions=90.0, fp32=30.0, sfu=9.0, load_bytes=640.0, store_bytes=64.0, global_waits=1.0,
+        repeats=20.0,
+        instructions=90.0,
+        fp32=30.0,
+        sfu=9.0,
+        load_bytes=640.0,
+        store_bytes=64.0,
+        global_waits=1.0,
         alu_waits=9.0,
-    )  # fmt: skip
+    )
     plain = Kernel(Interval(instructions=20.0, repeats=1.0), loop, Interval(instructions=70.0, repeats=1.0), ctas=264.0)
     model, gpu = Amali(sustained=Sustained(**COSTS)), load_gpu("a100_sxm_80gb")
     kernel = replace(plain, **MADE[name]).as_arrays()

@@ -36,10 +36,17 @@ def test_every_shipped_implementation_is_accepted_and_within_its_bounds(name):
 
 @pytest.mark.parametrize(
     ("parameter", "value", "ends"),
-    [("tensor", "5", "0.5 to 1"), ("tensor", "1.001", "0.5 to 1"), ("dram", "0", "0.5 to 1.2"),
-     ("dram", "9", "0.5 to 1.2"), ("dram", "nan", "0.5 to 1.2"), ("overlap", "50", "0.01 to 1"),
-     ("launch_k", "-1", "100 to 6000"), ("launch_k", "'a'", "100 to 6000")],
-)  # fmt: skip
+    [
+        ("tensor", "5", "0.5 to 1"),
+        ("tensor", "1.001", "0.5 to 1"),
+        ("dram", "0", "0.5 to 1.2"),
+        ("dram", "9", "0.5 to 1.2"),
+        ("dram", "nan", "0.5 to 1.2"),
+        ("overlap", "50", "0.01 to 1"),
+        ("launch_k", "-1", "100 to 6000"),
+        ("launch_k", "'a'", "100 to 6000"),
+    ],
+)
 def test_values_that_no_fit_can_have_are_refused(tmp_path, parameter, value, ends):
     path = changed(tmp_path, f"[parameters.{parameter}]\nvalue = ", f"[parameters.{parameter}]\nvalue = {value} # ")
     with pytest.raises(

@@ -5,8 +5,16 @@ import pytest
 from dse.base.errors import InputError
 from dse.timing.residual import Residual, read_residual
 
-ROW = {"implementation": "matrix", "op": "gemm", "dtype": "bf16", "regime": "all", "n": 40, "q10": -0.1, "q50": 0,
-       "q90": 0.2}  # fmt: skip
+ROW = {
+    "implementation": "matrix",
+    "op": "gemm",
+    "dtype": "bf16",
+    "regime": "all",
+    "n": 40,
+    "q10": -0.1,
+    "q50": 0,
+    "q90": 0.2,
+}
 
 
 def test_a_line_comes_back(tmp_path):

@@ -77,9 +77,15 @@ def test_kernels_that_copy_operands_cost_their_bytes_and_rows():
 
 @pytest.mark.parametrize(
     "attribute",
-    ["dram_bandwidth_gbs", "l2_slice_bytes_per_cycle", "l2_port_bytes_per_cycle", "l1_bytes_per_cycle", "l2_mib",
-     "tensor_fma_bf16"],
-)  # fmt: skip
+    [
+        "dram_bandwidth_gbs",
+        "l2_slice_bytes_per_cycle",
+        "l2_port_bytes_per_cycle",
+        "l1_bytes_per_cycle",
+        "l2_mib",
+        "tensor_fma_bf16",
+    ],
+)
 def test_more_of_a_rate_is_never_slower(attribute):
     gpu, batch, model = load_gpu("h100_sxm"), kernels(TUNED), Amali(sustained=FITTED)
     last = cycles(model, gpu, batch)
@@ -119,9 +125,15 @@ def test_shares_are_of_the_rate_that_they_name():
     gpu, shares = load_gpu("h100_sxm"), Sustained(tensor=0.5, dram=0.6, l2=0.7, l2_port=0.8, shared=0.9)
     derated = shares.derated(gpu)
     rates = {
-        "tensor_fma_bf16": 1.0, "tensor_cores_per_sm": 0.5, "dram_bytes_per_ns": 0.6, "dram_bandwidth_gbs": 1.0,
-        "l2_bytes_per_ns": 0.7, "l2_port_bytes_per_cycle": 0.8, "l1_bytes_per_cycle": 0.9, "fp32_lanes": 1.0,
-    }  # fmt: skip
+        "tensor_fma_bf16": 1.0,
+        "tensor_cores_per_sm": 0.5,
+        "dram_bytes_per_ns": 0.6,
+        "dram_bandwidth_gbs": 1.0,
+        "l2_bytes_per_ns": 0.7,
+        "l2_port_bytes_per_cycle": 0.8,
+        "l1_bytes_per_cycle": 0.9,
+        "fp32_lanes": 1.0,
+    }
     assert {name: float(getattr(derated, name) / getattr(gpu, name)) for name in rates} == pytest.approx(rates)
 
 

@@ -63,9 +63,11 @@ def test_the_interval_is_the_gpus_own_only_where_it_was_measured_in_this_way():
     asked = ("matrix", "gemm", "bf16", "under_10us", "h100_sxm")
     places = {way: known.residual(*asked, way) for way in ("aiconfigurator", "llmservingsim", "dse_measure", "")}
     assert {way: (r.gpu, r.way, r.fitted) for way, r in places.items() if r} == {
-        "aiconfigurator": ("h100_sxm", "aiconfigurator", True), "llmservingsim": ("h100_sxm", "llmservingsim", False),
-        "dse_measure": (UNSEEN, "", True), "": (UNSEEN, "", True),
-    }  # fmt: skip
+        "aiconfigurator": ("h100_sxm", "aiconfigurator", True),
+        "llmservingsim": ("h100_sxm", "llmservingsim", False),
+        "dse_measure": (UNSEEN, "", True),
+        "": (UNSEEN, "", True),
+    }
     shared = load_timing_calibration("shared")
     for gpu in ("b200", "l40s", "anything"):
         found = shared.residual(*asked[:4], gpu, "aiconfigurator")
@@ -87,8 +89,16 @@ def test_every_shipped_implementation_has_an_interval_for_a_gpu_that_nobody_meas
 
 
 def test_rows_with_power_are_another_way_of_measuring():
-    table = pd.DataFrame({"device": ["H200-SXM-141GB"] * 2, "harness": "aiconfigurator", "power_w": [np.nan, 300.0],
-                          "latency_us": 10.0, "compute_us": 1.0, "memory_us": 2.0})  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "device": ["H200-SXM-141GB"] * 2,
+            "harness": "aiconfigurator",
+            "power_w": [np.nan, 300.0],
+            "latency_us": 10.0,
+            "compute_us": 1.0,
+            "memory_us": 2.0,
+        }
+    )
     assert list(ways(table)) == ["aiconfigurator", "aiconfigurator+power"]
     assert list(ways(table.drop(columns="power_w"))) == ["aiconfigurator"] * 2
     judged = errors_of(table, np.array([5.0, 20.0]))
@@ -109,8 +119,9 @@ def test_rewriting_intervals_changes_nothing_else(tmp_path):
     assert after.values == before.values and after.overheads == before.overheads
     mine = [r for r in after.residuals if r.implementation == "matrix" and r.gpu != UNSEEN]
     assert [(r.regime, r.n, r.gpu, r.way) for r in mine] == [
-        ("all", 100, "h100_sxm", "here"), ("under_10us", 100, "h100_sxm", "here"),
-    ]  # fmt: skip
+        ("all", 100, "h100_sxm", "here"),
+        ("under_10us", 100, "h100_sxm", "here"),
+    ]
     rewrite(path, found)
     assert load_timing_calibration(path) == after
     (tmp_path / "no.toml").write_text("format = 1\n")

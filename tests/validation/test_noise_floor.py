@@ -20,15 +20,27 @@ def test_the_range_of_normal_draws_is_that_of_the_tables():
 @pytest.mark.parametrize("n", [3, 5, 20])
 def test_it_finds_the_noise_of_repeats(n):
     repeats = np.random.default_rng(0).normal(100.0, 4.0, (20_000, n))
-    rows = pd.DataFrame({"latency_us": np.median(repeats, axis=1), "rep_n": n, "rep_lo_us": repeats.min(axis=1),
-                         "rep_hi_us": repeats.max(axis=1)})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "latency_us": np.median(repeats, axis=1),
+            "rep_n": n,
+            "rep_lo_us": repeats.min(axis=1),
+            "rep_hi_us": repeats.max(axis=1),
+        }
+    )
     truth = 4.0 * np.sqrt(2 / np.pi)  # mean |repeat - mean| of normal repeats, percent of 100
     assert group_noise(noise_percent(rows, "t")[0]) == pytest.approx(truth, rel=0.02)
 
 
 def test_rows_without_repeats_have_none():
-    rows = pd.DataFrame({"latency_us": 10.0, "rep_n": [1, 4, np.nan, 4], "rep_lo_us": [9.0, 9.0, 9.0, np.nan],
-                         "rep_hi_us": [11.0, 11.0, 11.0, 11.0]})  # fmt: skip
+    rows = pd.DataFrame(
+        {
+            "latency_us": 10.0,
+            "rep_n": [1, 4, np.nan, 4],
+            "rep_lo_us": [9.0, 9.0, 9.0, np.nan],
+            "rep_hi_us": [11.0, 11.0, 11.0, 11.0],
+        }
+    )
     noise, notes = noise_percent(rows, "t")
     assert notes == []
     assert np.isfinite(noise).tolist() == [False, True, False, False]

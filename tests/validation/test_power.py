@@ -62,14 +62,23 @@ def test_a_gpu_of_ones_own_stands_for_a_device_without_a_preset(tmp_path):
     path = operator_table(tmp_path / "t.csv", device=["H200-SXM-141GB", "Mine", "Mine"])
     answer = validate_power(path, gpu=str(gpu))
     assert {row["device"]: row["n"] for row in answer["device"] + answer["short"]["device"]} == {
-        "H200-SXM-141GB": 1, "Mine": 1}  # fmt: skip
+        "H200-SXM-141GB": 1,
+        "Mine": 1,
+    }
     whole = validate_power(operator_table(tmp_path / "u.csv"), gpu=str(gpu))
     assert whole["note"] == ""  # no row is judged as the H200 of the fit
     assert whole["all"]["power_bias"] < validate_power(tmp_path / "u.csv")["all"]["power_bias"]  # 500 W for 700
 
 
-ATTENTION = {"op": "attn_prefill", "batch": 4, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 4096,
-             "seq_kv": 4096}  # fmt: skip
+ATTENTION = {
+    "op": "attn_prefill",
+    "batch": 4,
+    "heads": 32,
+    "kv_heads": 8,
+    "head_dim": 128,
+    "seq_q": 4096,
+    "seq_kv": 4096,
+}
 
 
 def test_power_of_attention_is_predicted_without_warpgroup_instructions(tmp_path):
@@ -192,17 +201,24 @@ def test_calibrate_a_board(tmp_path, capsys):
 
 
 def test_a_fit_of_watts_that_is_worth_nothing_says_so():
-    models = [{"name": name, "headline": name == "board", "leave_families_out": off} for name, off in
-              (("board", 18.65), ("priors alone", 18.09), ("mean", 14.59))]  # fmt: skip
+    models = [
+        {"name": name, "headline": name == "board", "leave_families_out": off}
+        for name, off in (("board", 18.65), ("priors alone", 18.09), ("mean", 14.59))
+    ]
     (note,) = _no_better(models)
     assert note.startswith("on families left out the fit is 18.6 % off, mean 14.6 %: ")
     assert _no_better([models[0] | {"leave_families_out": 9.0}, *models[1:]]) == []
 
 
-@pytest.mark.parametrize(("constant", "below", "said"), [
-    (1.1, [True, True, False], "(2 rows) the fit is 20.0 % off, a constant 10.0 %: "),
-    (1.3, [True, True, False], ""), (1.1, [True] * 3, ""), (1.1, [False] * 3, ""),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("constant", "below", "said"),
+    [
+        (1.1, [True, True, False], "(2 rows) the fit is 20.0 % off, a constant 10.0 %: "),
+        (1.3, [True, True, False], ""),
+        (1.1, [True] * 3, ""),
+        (1.1, [False] * 3, ""),
+    ],
+)
 def test_a_constant_is_told_only_where_it_is_as_near_away_from_the_limit(constant, below, said):
     left_out = {"board": np.array([1.2, 0.8, 1.0]), "mean": np.array([constant, 2 - constant, 5.0])}
     found = _Fit({name: (ratios, ratios) for name, ratios in left_out.items()}, 1.0, np.zeros(0))

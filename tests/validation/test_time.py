@@ -25,8 +25,17 @@ def table(tmp_path_factory):
     """Forty products, an attention row, a product in fp8 (never fitted), and one row for each reason to skip."""
     frame = products(40).assign(latency_us=lambda t: 3 + 2e-6 * t["m"] * t["n"] * t["k"] / 700)
     gemm = {"m": 64, "n": 64, "k": 64, "latency_us": 5.0, "source": "aiconfigurator", "device": DEVICE, "op": "gemm"}
-    attention = {"op": "attn_prefill", "batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128, "seq_q": 1024,
-                 "seq_kv": 1024, "latency_us": 60.0, "dtype": "bf16"}  # fmt: skip
+    attention = {
+        "op": "attn_prefill",
+        "batch": 1,
+        "heads": 32,
+        "kv_heads": 8,
+        "head_dim": 128,
+        "seq_q": 1024,
+        "seq_kv": 1024,
+        "latency_us": 60.0,
+        "dtype": "bf16",
+    }
     more = [
         gemm | attention,
         gemm | {"dtype": "fp8"},
@@ -59,8 +68,10 @@ def test_document(table, capsys):
     assert all(set(g) == KEYS for g in document["groups"])
     whole = {(g["op"], g["dtype"]): g for g in document["groups"] if g["regime"] == "all"}
     assert {key: g["n"] for key, g in whole.items()} == {
-        ("gemm", "bf16"): 40, ("attn_prefill", "bf16"): 1, ("gemm", "fp8"): 1,
-    }  # fmt: skip
+        ("gemm", "bf16"): 40,
+        ("attn_prefill", "bf16"): 1,
+        ("gemm", "fp8"): 1,
+    }
     parts = [g for g in document["groups"] if (g["op"], g["dtype"]) == ("gemm", "bf16") and g["regime"] != "all"]
     assert sum(g["n"] for g in parts) == 40
     assert 0 <= whole["attn_prefill", "bf16"]["interval_80_coverage"] <= 100

@@ -100,8 +100,13 @@ def test_settings_replace_those_of_a_toml(tmp_path):
 @pytest.mark.parametrize("network", ["../net", "../net/config.json"])
 def test_the_network_of_a_toml_stands_relative_to_it(tmp_path, network):
     (tmp_path / "net").mkdir()
-    shape = {"num_hidden_layers": 2, "hidden_size": 256, "num_attention_heads": 4, "intermediate_size": 512,
-             "vocab_size": 1000}  # fmt: skip
+    shape = {
+        "num_hidden_layers": 2,
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "intermediate_size": 512,
+        "vocab_size": 1000,
+    }
     (tmp_path / "net" / "config.json").write_text(json.dumps(shape))
     path = tmp_path / "work" / "w.toml"
     path.parent.mkdir()

@@ -65,11 +65,14 @@ def test_rows_find_their_engine():
         engine_of("", "splitwise", "H100-SXM5-80GB-350Wcap")
 
 
-@pytest.mark.parametrize("source, notes, spellings", [
-    ("splitwise", "", ("A100-SXM4-80GB", "a100_sxm_80gb", "NVIDIA A100-SXM4-80GB", "a100")),
-    ("splitwise", "", ("H100-SXM5-80GB", "h100_sxm", "NVIDIA H100 80GB HBM3", "my board")),
-    ("aiconfigurator-silicon", "backend=vllm-0.12.0", ("H200-SXM-141GB", "h200", "NVIDIA H200")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "source, notes, spellings",
+    [
+        ("splitwise", "", ("A100-SXM4-80GB", "a100_sxm_80gb", "NVIDIA A100-SXM4-80GB", "a100")),
+        ("splitwise", "", ("H100-SXM5-80GB", "h100_sxm", "NVIDIA H100 80GB HBM3", "my board")),
+        ("aiconfigurator-silicon", "backend=vllm-0.12.0", ("H200-SXM-141GB", "h200", "NVIDIA H200")),
+    ],
+)
 def test_all_names_of_a_gpu_tell_one_engine(source, notes, spellings):
     assert len({engine_of(notes, source, device).name for device in spellings}) == 1
     with pytest.raises(InputError, match="computed, not measured"):

@@ -91,8 +91,10 @@ class EngineAnswer:
         """Of what runs the interval is, in words."""
         if self.fitted.judged_by:
             return f"runs left out ({', '.join(self.fitted.judged_by)})"
-        return ("engines that nobody has measured and of these runs: different runs left out: "
-                f"{self.different_left_out}, needed: {LEAST_ROWS}")  # fmt: skip
+        return (
+            "engines that nobody has measured and of these runs: different runs left out: "
+            f"{self.different_left_out}, needed: {LEAST_ROWS}"
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -104,8 +106,10 @@ class EngineAnswer:
             off, alone, runs = self.errors.fitted, self.errors.kernels_alone, f"{self.rows} runs that it was fitted to"
         found, told = list(self.doubts), f"on the {runs} the engine is {off:.1f} % off"
         if off > alone:
-            found.append(f"{told}, the kernels alone {alone:.1f} %: these costs do not carry over to other runs, do "
-                         "not take them")  # fmt: skip
+            found.append(
+                f"{told}, the kernels alone {alone:.1f} %: these costs do not carry over to other runs, do "
+                "not take them"
+            )
         if like is not None and off > like + NEARER:
             found.append(f"{told}, {self.like.name}, which it is like, {like:.1f} %: take that one")
         return tuple(found)
@@ -124,12 +128,16 @@ class EngineAnswer:
     def write(self, path: Path) -> None:
         """Write the engine as TOML: a workload's ``engine=`` takes its path."""
         head = {
-            "format": FORMAT, "engine": self.name, "title": self.title,
+            "format": FORMAT,
+            "engine": self.name,
+            "title": self.title,
             "like": self.like.like or self.like.name,  # a shipped one: the file stands by itself
-            "date": datetime.now(UTC).date().isoformat(), "rows": self.rows,
-            "rows_left_out": self.rows_left_out, "devices": list(self.devices),
+            "date": datetime.now(UTC).date().isoformat(),
+            "rows": self.rows,
+            "rows_left_out": self.rows_left_out,
+            "devices": list(self.devices),
             **{key: getattr(self.fitted, key) for key in FITTED},
-        }  # fmt: skip
+        }
         numbers = {c.name: c.value for c in self.costs} | {"low": self.low, "high": self.high}
         lines = [*pairs(head), *pairs(numbers, 6)]
         write_whole(path, "\n".join(lines) + "\n")

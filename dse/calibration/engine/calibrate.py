@@ -38,9 +38,13 @@ UNIT = "is latency_us in microseconds, and are the runs of this GPU, network and
 
 
 def calibrate_engine(
-    name: str, tables: Sequence[Path], like: str = SHARED, eager: bool | None = None, gpu: str | None = None,
+    name: str,
+    tables: Sequence[Path],
+    like: str = SHARED,
+    eager: bool | None = None,
+    gpu: str | None = None,
     calibration: str | None = None,
-) -> EngineAnswer:  # fmt: skip
+) -> EngineAnswer:
     """Fit the costs of an engine to the runs of whole networks in measured tables.
 
     ``like``: the engine whose kernel libraries ran, and whose costs stand in for what the runs do not tell; ``eager``:
@@ -61,8 +65,10 @@ def calibrate_engine(
     count = len(_different(runs.table)) if len(runs.table) else 0
     if count < FEWEST:
         others = "; ".join((why_skipped(skipped) or "none", *notes))
-        raise InputError(f"{', '.join(map(str, tables))}: {count} different runs of whole networks can be fitted, "
-                         f"{FEWEST} are needed; others: {others}")  # fmt: skip
+        raise InputError(
+            f"{', '.join(map(str, tables))}: {count} different runs of whole networks can be fitted, "
+            f"{FEWEST} are needed; others: {others}"
+        )
     if eager is None and base.launch_us > 0:
         notes.append(f"launches are taken as eager, as those of {base.name} are: their host time is fitted")
     eager = base.launch_us > 0 if eager is None else eager
@@ -70,9 +76,14 @@ def calibrate_engine(
 
 
 def _answer(
-    name: str, base: Engine, read: tuple[OperatorTable, ...], runs: Runs, eager: bool, skipped: Skipped,
+    name: str,
+    base: Engine,
+    read: tuple[OperatorTable, ...],
+    runs: Runs,
+    eager: bool,
+    skipped: Skipped,
     notes: tuple[str, ...],
-) -> EngineAnswer:  # fmt: skip
+) -> EngineAnswer:
     out = runs.table["out"].to_numpy()
     every = np.ones(len(out), bool)
     seen = ~out if 0 < out.sum() <= len(out) / 2 else every

@@ -55,8 +55,9 @@ class Runs:
     def passes(self, rows: np.ndarray) -> Passes:
         """Return the steps of the rows of a mask."""
         new, kept = np.cumsum(rows) - 1, rows[self._passes["row"].astype(int)]
-        return Passes(**{name: (new[x[kept].astype(int)] if name == "row" else x[kept])
-                         for name, x in self._passes.items()})  # fmt: skip
+        return Passes(
+            **{name: (new[x[kept].astype(int)] if name == "row" else x[kept]) for name, x in self._passes.items()}
+        )
 
     def fit(self, rows: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the costs that fit the rows of a mask best."""
@@ -70,9 +71,12 @@ class Runs:
 
 
 def measured_runs(
-    table: OperatorTable, skipped: Skipped, engine: Engine | None = None, gpu: str | None = None,
+    table: OperatorTable,
+    skipped: Skipped,
+    engine: Engine | None = None,
+    gpu: str | None = None,
     calibration: str | None = None,
-) -> Iterator[tuple[pd.DataFrame, Passes]]:  # fmt: skip
+) -> Iterator[tuple[pd.DataFrame, Passes]]:
     """Yield each device's runs of a table with their steps, kernels timed; others count as skipped.
 
     ``engine``: whose libraries all of them ran; None: by their notes. ``gpu``, ``calibration``: as
@@ -113,9 +117,13 @@ def fit_costs(
 
 
 def fits(
-    passes: Passes, measured_us: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None, weights: np.ndarray,
+    passes: Passes,
+    measured_us: np.ndarray,
+    free: Sequence[str],
+    held: Mapping[str, float] | None,
+    weights: np.ndarray,
     near: Mapping[str, float] | None = None,
-) -> dict[str, np.ndarray]:  # fmt: skip
+) -> dict[str, np.ndarray]:
     """Return the costs of one fit for each row of ``weights`` (fits, rows), arrays of shape (fits,).
 
     Where runs tell no cost from another, those as near to the costs ``near`` as they allow, not wherever a fit ends.

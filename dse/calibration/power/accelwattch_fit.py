@@ -44,10 +44,20 @@ UNFITTED = ("IDLE_COREP", "CONSTP", "STATICP")
 """Components whose multiplier the paper's programme holds at 1."""
 
 ORDERINGS = {
-    "FPUP": "INTP", "DPUP": "FPUP", "INT_MULP": "INTP", "INT_MUL24P": "INTP", "INT_MUL32P": "INTP",
-    "FP_DIVP": "FP_MULP", "DP_MULP": "FP_MULP", "FP_SQRTP": "FP_MULP", "FP_LGP": "FP_MULP", "FP_SINP": "FP_MULP",
-    "FP_EXP": "FP_MULP", "TENSORP": "FP_MULP", "TEXP": "FP_MULP",
-}  # fmt: skip
+    "FPUP": "INTP",
+    "DPUP": "FPUP",
+    "INT_MULP": "INTP",
+    "INT_MUL24P": "INTP",
+    "INT_MUL32P": "INTP",
+    "FP_DIVP": "FP_MULP",
+    "DP_MULP": "FP_MULP",
+    "FP_SQRTP": "FP_MULP",
+    "FP_LGP": "FP_MULP",
+    "FP_SINP": "FP_MULP",
+    "FP_EXP": "FP_MULP",
+    "TENSORP": "FP_MULP",
+    "TEXP": "FP_MULP",
+}
 """Component -> the one whose energy an operation may not be below (:func:`ordered_energies`), as released."""
 
 LOW, HIGH = 1e-3, 1e3
@@ -136,8 +146,9 @@ def four_parameters(table: KernelTable) -> Problem:
     names = tuple(columns)
     ranges = Ranges(jnp.zeros(4), jnp.full(4, 1e4), jnp.zeros(4), (-1,) * 4)
     design = np.stack([values for values, _ in columns.values()], axis=1)
-    problem = _problem(names, design, np.zeros(len(table.watts)), table, ranges,
-                       units=tuple(unit for _, unit in columns.values()))  # fmt: skip
+    problem = _problem(
+        names, design, np.zeros(len(table.watts)), table, ranges, units=tuple(unit for _, unit in columns.values())
+    )
     start = 0.25 * table.watts.mean() / design.mean(axis=0)
     return Problem(problem.names, problem.units, problem.linear, start, problem.strengths)
 
@@ -155,10 +166,16 @@ def _rates(table: KernelTable) -> dict[str, tuple[np.ndarray, str]]:
 
 
 def _problem(
-    names: tuple[str, ...], design: np.ndarray, offset: np.ndarray, table: KernelTable, ranges: Ranges,
-    prior: np.ndarray | None = None, center: np.ndarray | None = None, strengths: tuple[float, ...] = (0.0,),
+    names: tuple[str, ...],
+    design: np.ndarray,
+    offset: np.ndarray,
+    table: KernelTable,
+    ranges: Ranges,
+    prior: np.ndarray | None = None,
+    center: np.ndarray | None = None,
+    strengths: tuple[float, ...] = (0.0,),
     units: tuple[str, ...] | None = None,
-) -> Problem:  # fmt: skip
+) -> Problem:
     prior = np.zeros((1, len(names))) if prior is None else prior
     center = np.zeros(1) if center is None else center
     numbers = [jnp.asarray(x, float) for x in (design, offset, table.watts, prior, center)]
@@ -237,10 +254,15 @@ def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend:
     whole = fit_all(problem, folds.weights[folds.place[none]][None], np.array([strength]), bend)
     kept = np.asarray(whole.coefficients)[0]
     return _judged(
-        name, table, np.asarray(problem.linear.watts(jnp.asarray(kept))),
-        watts[(*by_kernel, rows)], watts[(*out, rows)],
-        strength=strength, coefficients=kept, problem=problem,
-    )  # fmt: skip
+        name,
+        table,
+        np.asarray(problem.linear.watts(jnp.asarray(kept))),
+        watts[(*by_kernel, rows)],
+        watts[(*out, rows)],
+        strength=strength,
+        coefficients=kept,
+        problem=problem,
+    )
 
 
 def _between(strengths: tuple[float, ...], watts: np.ndarray) -> tuple[list[float], np.ndarray]:
@@ -272,9 +294,17 @@ def _judged(
     published = 100 * np.abs(sum(table.parts.values(), np.zeros(len(table.watts))) / table.watts - 1)
     train, kernel_out, benchmark_out = (float(e.mean()) for e in errors)
     return JudgedClass(
-        name, train, kernel_out, benchmark_out, mean_interval(errors[2], table.groups),
-        probability_lower(errors[2], published, table.groups), watts, kernel_watts, out_watts, **rest,
-    )  # fmt: skip
+        name,
+        train,
+        kernel_out,
+        benchmark_out,
+        mean_interval(errors[2], table.groups),
+        probability_lower(errors[2], published, table.groups),
+        watts,
+        kernel_watts,
+        out_watts,
+        **rest,
+    )
 
 
 # ---- the coefficients

@@ -49,20 +49,33 @@ def _kernels(path: Path, variant: str, told: Told) -> Answer:
         "the features of four_parameters were picked with all kernels in sight: its errors are too small",
     ]
     return Answer(
-        f"accelwattch_{variant}", f"accelwattch_{variant}_refit_{table.sha256[:8]}", table.path, table.sha256,
-        len(table.watts), {LACKING: table.skipped} if table.skipped else {}, judged[0].strength,
-        "inner leave-one-out", [model_row(j) for j in judged], fitted, condition, notes,
-    )  # fmt: skip
+        f"accelwattch_{variant}",
+        f"accelwattch_{variant}_refit_{table.sha256[:8]}",
+        table.path,
+        table.sha256,
+        len(table.watts),
+        {LACKING: table.skipped} if table.skipped else {},
+        judged[0].strength,
+        "inner leave-one-out",
+        [model_row(j) for j in judged],
+        fitted,
+        condition,
+        notes,
+    )
 
 
 def model_row(judged: JudgedClass) -> dict[str, Any]:
     """One model's errors [%], with the 95 % interval of its leave-one-benchmark-out error over benchmarks."""
     return {
-        "name": judged.name, "meaning": CLASSES[judged.name], "train": judged.train,
-        "leave_one_kernel_out": judged.leave_one_kernel_out, "leave_one_benchmark_out": judged.leave_one_benchmark_out,
-        "interval": list(judged.interval), "better_than_published": judged.better_than_published,
+        "name": judged.name,
+        "meaning": CLASSES[judged.name],
+        "train": judged.train,
+        "leave_one_kernel_out": judged.leave_one_kernel_out,
+        "leave_one_benchmark_out": judged.leave_one_benchmark_out,
+        "interval": list(judged.interval),
+        "better_than_published": judged.better_than_published,
         "headline": judged.name == HEADLINE,
-    }  # fmt: skip
+    }
 
 
 def _told(parts: Iterator[JudgedClass], told: Told) -> Iterator[JudgedClass]:

@@ -78,10 +78,15 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     found, drawn = _fits(rows)
     told(parts - 1)
     models = [
-        {"name": name, "train": float(train.mean()), "leave_families_out": float(out.mean()),
-         "interval": list(mean_interval(out, rows.table["family"].tolist())), "headline": name == "board"}
+        {
+            "name": name,
+            "train": float(train.mean()),
+            "leave_families_out": float(out.mean()),
+            "interval": list(mean_interval(out, rows.table["family"].tolist())),
+            "headline": name == "board",
+        }
         for name, (train, out) in ((n, _off(*pair)) for n, pair in found.ratios.items())
-    ]  # fmt: skip
+    ]
     notes = [f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times", OF]
     below = (rows.table["power_w"] < BELOW_LIMIT * on.sheet.numbers()["tdp_w"]).to_numpy()
     notes += [*_as_constant(found, below), *_no_better(models)]
@@ -125,8 +130,10 @@ def _as_constant(found: _Fit, below: np.ndarray) -> list[str]:
     fit, constant = (_off(found.ratios[name][1][below])[0].mean() for name in ("board", "mean"))
     if fit < constant:
         return []
-    return [f"away from the power limit ({int(below.sum())} rows) the fit is {fit:.1f} % off, a constant "
-            f"{constant:.1f} %: operands, which nobody recorded, decide (experiment 006)"]  # fmt: skip
+    return [
+        f"away from the power limit ({int(below.sum())} rows) the fit is {fit:.1f} % off, a constant "
+        f"{constant:.1f} %: operands, which nobody recorded, decide (experiment 006)"
+    ]
 
 
 def _no_better(models: list[dict[str, Any]]) -> list[str]:
@@ -215,7 +222,8 @@ def _ratios(rows: MeasuredLaunches, fold: np.ndarray, outs: list[frozenset[int]]
         np.array([measured[fold != f].mean() if cross else measured.mean() for f in fold]) for cross in (False, True)
     ]
     models = {
-        "board": (ratios[whole, none], left_out), "priors alone": (prior, prior),
+        "board": (ratios[whole, none], left_out),
+        "priors alone": (prior, prior),
         "mean": (mean[0] / measured, mean[1] / measured),
-    }  # fmt: skip
+    }
     return _Fit(models, STRENGTHS[none], fits[whole, none])

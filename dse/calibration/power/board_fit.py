@@ -71,9 +71,16 @@ def _fit(
     return jax.lax.map(one, (weights, strength, pair_weights, about))
 
 
-def fit_batch(rows: MeasuredLaunches, weights: np.ndarray, strength: np.ndarray, free: tuple[str, ...] = FREE,
-              start: BoardPower | None = None, pairs: MeasuredLaunches | None = None,
-              pair_weights: np.ndarray | None = None, about: np.ndarray | None = None) -> np.ndarray:  # fmt: skip
+def fit_batch(
+    rows: MeasuredLaunches,
+    weights: np.ndarray,
+    strength: np.ndarray,
+    free: tuple[str, ...] = FREE,
+    start: BoardPower | None = None,
+    pairs: MeasuredLaunches | None = None,
+    pair_weights: np.ndarray | None = None,
+    about: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the coefficients (fits, free) for ``weights`` (fits, rows) and ``strength`` (fits,), in one compiled call.
 
     Rows that no fit weighs are left out. ``pairs``: launches with a column ``sustained_us`` beside ``latency_us``,
@@ -99,9 +106,14 @@ def fit_batch(rows: MeasuredLaunches, weights: np.ndarray, strength: np.ndarray,
     ))  # fmt: skip
 
 
-def fit(rows: MeasuredLaunches, keep: np.ndarray, pairs: MeasuredLaunches | None = None,
-        keep_pairs: np.ndarray | None = None, free: tuple[str, ...] = FREE, start: BoardPower | None = None
-        ) -> dict[str, float]:  # fmt: skip
+def fit(
+    rows: MeasuredLaunches,
+    keep: np.ndarray,
+    pairs: MeasuredLaunches | None = None,
+    keep_pairs: np.ndarray | None = None,
+    free: tuple[str, ...] = FREE,
+    start: BoardPower | None = None,
+) -> dict[str, float]:
     """Fitted values of ``free``; ``keep`` weighs the rows (a bootstrap repeats some)."""
     kept = None if keep_pairs is None else np.asarray(keep_pairs, float)[None]
     found = fit_batch(rows, np.asarray(keep, float)[None], np.array([PRIOR_WEIGHT]), free, start, pairs, kept)

@@ -25,9 +25,15 @@ SHEET = {"NOCP": "L2CP"}
 
 
 def write_calibration(
-    path: Path, kind: str, calibration: str, table: str, sha256: str, fitted: list[Coefficient], errors: Mapping,
+    path: Path,
+    kind: str,
+    calibration: str,
+    table: str,
+    sha256: str,
+    fitted: list[Coefficient],
+    errors: Mapping,
     left_out: Uncertainty | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write coefficients with unit, interval and share of the data; the same fit gives the same bytes.
 
     ``left_out``: errors on what the fit left out, with the GPUs of the table.
@@ -36,12 +42,22 @@ def write_calibration(
     lines = pairs(head | {"table_sha256": sha256})
     lines += ["", "[error_percent]", *(f"{name} = {value:.4g}" for name, value in errors.items())]
     if left_out is not None:
-        lines += ["", "[left_out]", f"low = {left_out.low:.4f}", f"high = {left_out.high:.4f}",
-                  f"gpus = {literal(left_out.gpus)}", *own_lines(left_out.own)]  # fmt: skip
+        lines += [
+            "",
+            "[left_out]",
+            f"low = {left_out.low:.4f}",
+            f"high = {left_out.high:.4f}",
+            f"gpus = {literal(left_out.gpus)}",
+            *own_lines(left_out.own),
+        ]
     for c in fitted:
         lines += ["", f"[coefficients.{c.name}]", f"value = {c.value:.6g}", f"unit = {literal(c.unit)}"]
-        lines += [f"low = {c.low:.6g}", f"high = {c.high:.6g}", f"data_share = {c.share:.3f}",
-                  f"identified = {literal(c.identified)}"]  # fmt: skip
+        lines += [
+            f"low = {c.low:.6g}",
+            f"high = {c.high:.6g}",
+            f"data_share = {c.share:.3f}",
+            f"identified = {literal(c.identified)}",
+        ]
     write_whole(path, "\n".join(lines) + "\n")
 
 

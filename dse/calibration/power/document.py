@@ -35,15 +35,23 @@ class Answer:
         """The answer as one JSON document; errors in percent."""
         rows = [asdict(c) | {"identified": c.identified} for c in self.coefficients]
         return {
-            "model": self.kind, "calibration": self.calibration, "table": self.table, "table_sha256": self.table_sha256,
-            "n": self.rows, "skipped": [{"reason": r, "n": n} for r, n in self.skipped.items()],
-            "prior_strength": self.strength, "models": self.models, "coefficients": rows,
+            "model": self.kind,
+            "calibration": self.calibration,
+            "table": self.table,
+            "table_sha256": self.table_sha256,
+            "n": self.rows,
+            "skipped": [{"reason": r, "n": n} for r, n in self.skipped.items()],
+            "prior_strength": self.strength,
+            "models": self.models,
+            "coefficients": rows,
             "not_identified": [c.name for c in self.coefficients if not c.identified],
-            "hessian_condition": self.condition, "notes": self.notes,
-        }  # fmt: skip
+            "hessian_condition": self.condition,
+            "notes": self.notes,
+        }
 
     def write(self, path: Path) -> None:
         """Write the fitted coefficients as TOML."""
         errors = {k: v for k, v in self.models[0].items() if isinstance(v, float)}
-        write_calibration(path, self.kind, self.calibration, self.table, self.table_sha256, self.coefficients, errors,
-                          self.left_out)  # fmt: skip
+        write_calibration(
+            path, self.kind, self.calibration, self.table, self.table_sha256, self.coefficients, errors, self.left_out
+        )

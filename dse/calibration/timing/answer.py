@@ -59,22 +59,35 @@ class TimingAnswer:
         units = {p.name: (p.unit, p.stage) for p in parameters(KINDS[self.implementation])}
         rows = zip(known.names, known.share, known.low, known.high, known.bound, strict=True)
         return [
-            {"name": name, "value": self.fit.values[name], "unit": units[name][0], "low": float(low),
-             "high": float(high), "data_share": float(share), "stage": units[name][1],
-             "determined": bool(share >= DETERMINED), "at_bound": bool(bound)}
+            {
+                "name": name,
+                "value": self.fit.values[name],
+                "unit": units[name][0],
+                "low": float(low),
+                "high": float(high),
+                "data_share": float(share),
+                "stage": units[name][1],
+                "determined": bool(share >= DETERMINED),
+                "at_bound": bool(bound),
+            }
             for name, share, low, high, bound in rows
-        ]  # fmt: skip
+        ]
 
     def document(self) -> dict[str, Any]:
         """Return the fit as JSON, without what it shares with others of the same tables."""
         return {
-            "implementation": self.implementation, "also": list(self.also), "rows": self.rows,
-            "rows_left_out": self.rows_left_out, "harnesses": self.harnesses,
+            "implementation": self.implementation,
+            "also": list(self.also),
+            "rows": self.rows,
+            "rows_left_out": self.rows_left_out,
+            "harnesses": self.harnesses,
             "stages": [asdict(stage) for stage in self.fit.stages],
-            "parameters": self.coefficients(), "undetermined": list(self.fit.undetermined),
-            "at_bounds": list(self.fit.at_bounds), "discrepancy": self._points(),
+            "parameters": self.coefficients(),
+            "undetermined": list(self.fit.undetermined),
+            "at_bounds": list(self.fit.at_bounds),
+            "discrepancy": self._points(),
             "residuals": [asdict(r) for r in self.residuals],
-        }  # fmt: skip
+        }
 
     def _points(self) -> dict[str, Any] | None:
         points = self.fit.discrepancy
@@ -136,11 +149,15 @@ class GpuTimingAnswer:
         """Return the JSON document of ``dse calibrate timing --json``."""
         first = {"like": self.like} if self.products is None else self.products.document()
         return {
-            "name": self.name, "gpus": list(self.gpus), "model": MODEL,
+            "name": self.name,
+            "gpus": list(self.gpus),
+            "model": MODEL,
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
-            **first, "implementations": {fit.implementation: fit.document() for fit in self.others},
-            "notes": list(self.notes), "rows_skipped": self.skipped,
-        }  # fmt: skip
+            **first,
+            "implementations": {fit.implementation: fit.document() for fit in self.others},
+            "notes": list(self.notes),
+            "rows_skipped": self.skipped,
+        }
 
     def write(self, path: Path) -> None:
         """Write the calibration as TOML; but for the date the same fits give the same bytes."""

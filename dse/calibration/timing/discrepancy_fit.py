@@ -167,8 +167,9 @@ def weighed(rows: Measured, points: Points, ridge: float) -> Points:
     return points._replace(weights=weights)
 
 
-def _robust(near: np.ndarray, like: np.ndarray, target: np.ndarray, left: np.ndarray, ridge: float
-            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+def _robust(
+    near: np.ndarray, like: np.ndarray, target: np.ndarray, left: np.ndarray, ridge: float
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return weights of the least ROBUST errors and ``ridge`` prior, what they leave of ``target``, each row's trust.
 
     ``left``: what the weights of before leave, by which rows are trusted at first.

@@ -40,9 +40,10 @@ from dse.timing.calibration import (
 from dse.workload.operators.attention_library import DEFAULTS, attention_libraries, names_library
 
 FITTED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32")), **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32")),
+    **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
     **dict.fromkeys(VECTOR, VECTOR_DTYPES),
-}  # fmt: skip
+}
 """Operator -> data types that are fitted; other rows are counted. Products of fewer bits are timed with what quantises
 their activations, and take the costs of those in 16 bits."""
 
@@ -58,8 +59,9 @@ Report = Callable[[str, StageResult], None]
 """Told each stage's implementation and result."""
 
 
-def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = None,
-                     report: Report | None = None) -> GpuTimingAnswer:  # fmt: skip
+def calibrate_timing(
+    gpu: str, tables: Sequence[Path], harness: str | None = None, report: Report | None = None
+) -> GpuTimingAnswer:
     """Fit the timing model to the rows of one GPU; raises InputError when there are too few of every implementation.
 
     ``gpu``: a preset, whose rows are taken, or a GPU TOML, for which the tables must hold one device only. ``harness``:
@@ -92,8 +94,10 @@ def calibrate_timing(gpu: str, tables: Sequence[Path], harness: str | None = Non
 def _refuse_shipped(gpu: str, sheet: GpuSheet) -> None:
     """Refuse a GPU whose calibration would be called as a shipped one is that is not its own."""
     if sheet.name in shipped_calibrations() and own_gpus([sheet]):
-        raise InputError(f"{gpu}: {sheet.name!r} is the name of a shipped calibration, which a fit to this GPU would "
-                         "be taken for; give the file another name")  # fmt: skip
+        raise InputError(
+            f"{gpu}: {sheet.name!r} is the name of a shipped calibration, which a fit to this GPU would "
+            "be taken for; give the file another name"
+        )
 
 
 def _assumed(rows: TimedRows, sheet: GpuSheet) -> list[str]:
@@ -146,8 +150,10 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
             "that one device"
         )
         if any(device.startswith(UNNAMED_GPU) for device in devices):
-            remedy = (f"An export that does not name its GPU needs device={sheet.name} in the names of its ranges, a "
-                      f"column device in its table of shapes, or {NAME} among the metrics")  # fmt: skip
+            remedy = (
+                f"An export that does not name its GPU needs device={sheet.name} in the names of its ranges, a "
+                f"column device in its table of shapes, or {NAME} among the metrics"
+            )
         raise InputError(f"{gpu}: the tables have no row of it; they hold {', '.join(devices)}. {remedy}")
     others = [d for d in devices if find_preset(d) != sheet.name]
     return frame[mine], Skipped({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
@@ -169,8 +175,9 @@ def _usable(frame: pd.DataFrame, counts: Skipped) -> pd.DataFrame:
     return frame[wrong == ""]
 
 
-def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Skipped,
-          report: Report | None) -> list[TimingAnswer]:  # fmt: skip
+def _fits(
+    rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, counts: Skipped, report: Report | None
+) -> list[TimingAnswer]:
     """Fit every implementation that has rows enough; those of others are added to ``counts``."""
     fits, few = [], []
     for name, part in by_implementation(rows).items():
@@ -180,18 +187,27 @@ def _fits(rows: TimedRows, read: Sequence[OperatorTable], sheet: GpuSheet, count
         few.append(f"{len(part.table)} of {name}")
         counts.update({f"{name}: fewer than the {FEWEST} rows that a fit needs": len(part.table)})
     if not fits:
-        raise InputError(f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
-                         "of one implementation")  # fmt: skip
+        raise InputError(
+            f"calibrate timing: too few rows can be fitted ({', '.join(few)}); give at least {FEWEST} "
+            "of one implementation"
+        )
     return fits
 
 
-def _fitted(name: str, read: Sequence[OperatorTable], sheet: GpuSheet, rows: TimedRows,
-            report: Report | None) -> TimingAnswer:  # fmt: skip
+def _fitted(
+    name: str, read: Sequence[OperatorTable], sheet: GpuSheet, rows: TimedRows, report: Report | None
+) -> TimingAnswer:
     near = _before(name)
     fit = fit_timed(
-        sheet.name, read, (sheet.name,), rows, report=(lambda stage: report(name, stage)) if report else None,
-        implementation=name, start=near.values, near=near,
-    )  # fmt: skip
+        sheet.name,
+        read,
+        (sheet.name,),
+        rows,
+        report=(lambda stage: report(name, stage)) if report else None,
+        implementation=name,
+        start=near.values,
+        near=near,
+    )
     return replace(fit, also=tuple(other for other in that_ran(rows) if other != name))
 
 

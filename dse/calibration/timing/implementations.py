@@ -71,8 +71,11 @@ def told_apart(table: pd.DataFrame, few: int = FEW_FAMILIES) -> pd.Series:
 
 
 def fit_implementation(
-    name: str, tables: Sequence[OperatorTable], rows: TimedRows, gpus: tuple[str, ...],
+    name: str,
+    tables: Sequence[OperatorTable],
+    rows: TimedRows,
+    gpus: tuple[str, ...],
     report: Callable[[StageResult], None] | None = None,
-) -> TimingAnswer:  # fmt: skip
+) -> TimingAnswer:
     """Fit the costs of the implementation ``name`` to its rows."""
     return fit_timed(name, tables, gpus, rows, report=report, implementation=name)

@@ -40,11 +40,18 @@ MOST_ROWS = 1500
 seed."""
 
 
-def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...], rows: TimedRows,
-              fit_overhead: bool = False,
-              report: Callable[[StageResult], None] | None = None, implementation: str = MATRIX,
-              start: dict[str, float] | None = None, near: TimingCalibration | None = None,
-              weight: np.ndarray | None = None) -> TimingAnswer:  # fmt: skip
+def fit_timed(
+    name: str,
+    tables: Sequence[OperatorTable],
+    gpus: tuple[str, ...],
+    rows: TimedRows,
+    fit_overhead: bool = False,
+    report: Callable[[StageResult], None] | None = None,
+    implementation: str = MATRIX,
+    start: dict[str, float] | None = None,
+    near: TimingCalibration | None = None,
+    weight: np.ndarray | None = None,
+) -> TimingAnswer:
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
     ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
@@ -58,8 +65,9 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     few = near is not None and (len(rows.table) < ENOUGH or out.all() or not out.any())
     out = np.zeros(len(rows.table), bool) if few else out
     held = near.discrepancy if near is not None and too_few(rows, out) else None
-    fit = staged_fit(rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start,
-                     weight=weight, held=held)  # fmt: skip
+    fit = staged_fit(
+        rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start, weight=weight, held=held
+    )
     fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead)
     if report and fit.discrepancy is not held:
         report(fit.stages[-1])
@@ -73,10 +81,17 @@ def fit_timed(name: str, tables: Sequence[OperatorTable], gpus: tuple[str, ...],
     if near is not None and few:
         errors = tuple(r for r in near.residuals if r.implementation == implementation)
     return TimingAnswer(
-        name, gpus, tuple(tables), int((~out).sum()), int(out.sum()),
-        {str(k): float(v) for k, v in overheads.items()}, fit, errors, implementation,
+        name,
+        gpus,
+        tuple(tables),
+        int((~out).sum()),
+        int(out.sum()),
+        {str(k): float(v) for k, v in overheads.items()},
+        fit,
+        errors,
+        implementation,
         doubts=tuple(far_rows(rows.table, fit.predicted_us, f" of {implementation}")),
-    )  # fmt: skip
+    )
 
 
 def _refuse_far_off(implementation: str, ratio: np.ndarray) -> None:
@@ -94,8 +109,13 @@ def left_out(families: Iterable[str]) -> np.ndarray:
     return np.array([crc32(name.encode()) % 10 >= LEFT_OUT for name in families], bool)
 
 
-def drawn_rows(frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], harness: Harness | None,
-               skipped: Skipped, most: int = MOST_ROWS) -> TimedRows:  # fmt: skip
+def drawn_rows(
+    frame: pd.DataFrame,
+    sheets: Mapping[str, GpuSheet],
+    harness: Harness | None,
+    skipped: Skipped,
+    most: int = MOST_ROWS,
+) -> TimedRows:
     """Return rows with their kernels, at most ``most`` fitted and left-out ones of a device and an operator.
 
     ``sheets``: device -> GPU; ``harness``: None takes each row's by its source. Rows beyond ``most`` and those without

@@ -111,10 +111,16 @@ class StagedFit:
         return tuple(n for n, at in zip(self.known.names, self.known.bound, strict=True) if at)
 
 
-def staged_fit(rows: TimedRows, out: np.ndarray, fit_overhead: bool = False,
-               report: Callable[[StageResult], None] | None = None, kind: str = "matrix",
-               start: dict[str, float] | None = None, weight: np.ndarray | None = None,
-               held: Points | None = None) -> StagedFit:  # fmt: skip
+def staged_fit(
+    rows: TimedRows,
+    out: np.ndarray,
+    fit_overhead: bool = False,
+    report: Callable[[StageResult], None] | None = None,
+    kind: str = "matrix",
+    start: dict[str, float] | None = None,
+    weight: np.ndarray | None = None,
+    held: Points | None = None,
+) -> StagedFit:
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
@@ -177,8 +183,9 @@ def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead
     return TimedRows(table, rows.gpus, rows.kernels, rows.row, rows.labels)
 
 
-def errors_after(name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndarray, free: tuple[str, ...],
-                 fitted: int) -> StageResult:  # fmt: skip
+def errors_after(
+    name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndarray, free: tuple[str, ...], fitted: int
+) -> StageResult:
     """Return what ``predicted`` (rows,) [us] is off by after the stage ``name``, which ``fitted`` rows moved."""
     measured = rows.table["latency_us"].to_numpy()
     error, long = 100 * np.abs(predicted / measured - 1), measured >= LONG_US
@@ -189,9 +196,17 @@ def errors_after(name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndar
     return StageResult(name, fitted, free, mean(~out), mean(out), mean(~out & long), mean(out & long))
 
 
-def _finished(rows: TimedRows, weights: np.ndarray, z: np.ndarray, prior: Priors, order: tuple[str, ...],
-              fit_overhead: bool, results: tuple[StageResult, ...], size: int, held: Points | None
-              ) -> StagedFit:  # fmt: skip
+def _finished(
+    rows: TimedRows,
+    weights: np.ndarray,
+    z: np.ndarray,
+    prior: Priors,
+    order: tuple[str, ...],
+    fit_overhead: bool,
+    results: tuple[StageResult, ...],
+    size: int,
+    held: Points | None,
+) -> StagedFit:
     values = _named(z, prior)
     predicted, _ = best(with_points(values, held), with_fitted_overhead(rows, values, fit_overhead))
     chosen = rows.shortlist(with_points(values, held), SHORTLIST)

@@ -114,9 +114,13 @@ def _floor(row: Any) -> tuple[str, str, str]:
 
 
 def _problem(
-    frame: pd.DataFrame, sheets: Mapping[str, GpuSheet], implementation: str, weights: np.ndarray,
-    kernels: list[str], floors: list[tuple[str, str, str]],
-) -> Problem:  # fmt: skip
+    frame: pd.DataFrame,
+    sheets: Mapping[str, GpuSheet],
+    implementation: str,
+    weights: np.ndarray,
+    kernels: list[str],
+    floors: list[tuple[str, str, str]],
+) -> Problem:
     rows = list(frame.itertuples())
     whats = [vector_ops()[r.op] for r in rows]
     names = [_kernel(implementation, r, sheets) for r in rows]
@@ -132,17 +136,22 @@ def _problem(
     return Problem(
         VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),  # pyright: ignore[reportArgumentType]
         {n: np.array([getattr(c, n) for c in counts]) for n in fixed},
-        frame["rows"].to_numpy(float), frame["cols"].to_numpy(float),
-        (np.array([element_bytes(r.dtype) for r in rows]),
-         np.array([element_bytes(w.out or r.dtype) for w, r in zip(whats, rows, strict=True)])),
-        (distance[0], distance[1], distance[2]), np.array([keys_of(r) for r in rows]),
+        frame["rows"].to_numpy(float),
+        frame["cols"].to_numpy(float),
+        (
+            np.array([element_bytes(r.dtype) for r in rows]),
+            np.array([element_bytes(w.out or r.dtype) for w, r in zip(whats, rows, strict=True)]),
+        ),
+        (distance[0], distance[1], distance[2]),
+        np.array([keys_of(r) for r in rows]),
         np.array([kernels.index(name) for name in names]),
         np.array([floors.index(_floor(r)) for r in rows]),
         np.array([_hosts(floors).index(_host(_floor(r))) for r in rows]),
         jax.tree.map(lambda *x: jnp.asarray(np.array(x), float), *(record[str(r.device), str(r.source)] for r in rows)),
         np.ones(len(rows)),
-        jnp.asarray(frame["latency_us"].to_numpy(float)), jnp.asarray(weights, float),
-    )  # fmt: skip
+        jnp.asarray(frame["latency_us"].to_numpy(float)),
+        jnp.asarray(weights, float),
+    )
 
 
 def _shares(implementation: str) -> tuple[Parameter, ...]:
@@ -203,9 +212,14 @@ def built(problem: Problem, counts: Any) -> Kernel:
     """Return the kernels (rows,) of fitted ``counts`` (attributes, kernels), as :func:`vector_kernel` makes each."""
     fitted = {name: counts[i][problem.kernel] for i, name in enumerate(FITTED_COUNTS)}
     kernel = vector_kernel(
-        problem.what, Counts(**problem.counts, **fitted), problem.rows, problem.cols, problem.element,
-        problem.distance, second=problem.second,
-    )  # fmt: skip
+        problem.what,
+        Counts(**problem.counts, **fitted),
+        problem.rows,
+        problem.cols,
+        problem.element,
+        problem.distance,
+        second=problem.second,
+    )
     return jax.tree.map(lambda x: jnp.broadcast_to(jnp.asarray(x, float), problem.rows.shape), kernel)
 
 
@@ -234,9 +248,12 @@ def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str
 
 
 def _told(
-    values: np.ndarray, predicted: np.ndarray, kernels: list[str], floors: list[tuple[str, str, str]],
+    values: np.ndarray,
+    predicted: np.ndarray,
+    kernels: list[str],
+    floors: list[tuple[str, str, str]],
     shape: tuple[int, int, tuple[str, ...]],
-) -> VectorFit:  # fmt: skip
+) -> VectorFit:
     shares, counts, overheads, shadows = _parts(values, shape)
     named = {k: {n: float(counts[i, j]) for i, n in enumerate(FITTED_COUNTS)} for j, k in enumerate(kernels)}
     # A shadow below a hundredth of a microsecond is none.

@@ -19,8 +19,11 @@ WHY_NOT = {
 """Runs that are not predicted, and why."""
 
 DTYPES = {
-    "bf16": {"dtype": "bf16"}, "fp16": {"dtype": "fp16"}, "fp8": {"dtype": "fp8"}, "fp8_block": {"dtype": "fp8"},
+    "bf16": {"dtype": "bf16"},
+    "fp16": {"dtype": "fp16"},
+    "fp8": {"dtype": "fp8"},
+    "fp8_block": {"dtype": "fp8"},
     "nvfp4": {"dtype": "fp4", "kv": "fp8"},
-}  # fmt: skip
+}
 """Column ``dtype`` -> the types of a network's weights and activations. Its KV cache has 16 bits but with NVFP4, whose
 checkpoints keep it in fp8 (nvidia/Qwen3-32B-NVFP4, hf_quant_config.json)."""

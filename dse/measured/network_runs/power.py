@@ -84,9 +84,14 @@ class _Board:
 
 @quick_filter_jit
 def _settled(
-    power: BoardPower, kernels: Kernel, timing: Timing, repeats: Array, gpu: Gpu, stretch: Array,
+    power: BoardPower,
+    kernels: Kernel,
+    timing: Timing,
+    repeats: Array,
+    gpu: Gpu,
+    stretch: Array,
     host: tuple[Array, Array],
-) -> tuple[Array, Array]:  # fmt: skip
+) -> tuple[Array, Array]:
     """Energy [J] and time [ns] of launches (launches,) one after another where the board settles."""
     longer = timing.stretched(stretch)
     watts = jax.vmap(lambda kernel, timing: power.uncapped(activity(kernel, timing, gpu), gpu))(kernels, longer)

@@ -89,12 +89,20 @@ def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray
     slower = pass_slowdowns(model, kernels, rows.operators.gpus, [(s.places, s.repeats) for _, s in every])
     columns = zip(
         *(
-            (i, held * float(s.repeats @ operator_us[s.places]), float(s.repeats.sum()), s.requests, s.prompts,
-             s.reductions, s.runs, s.others)
+            (
+                i,
+                held * float(s.repeats @ operator_us[s.places]),
+                float(s.repeats.sum()),
+                s.requests,
+                s.prompts,
+                s.reductions,
+                s.runs,
+                s.others,
+            )
             for (i, s), held in zip(every, slower, strict=True)
         ),
         strict=True,
-    )  # fmt: skip
+    )
     return Passes(*(np.asarray(column) for column in columns)), places
 
 
@@ -116,8 +124,14 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
     kernels = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | {"turn": costs["turn"]}))
     total = np.where(can_run(kernels), total, NEVER_US)
     names = rows.table["engine"]
-    found = rows.table.assign(predicted_us=total, overhead_us=total - kernels, shadow_us=0.0, kernel=names,
-                              implementation=names, harness=names)  # fmt: skip
+    found = rows.table.assign(
+        predicted_us=total,
+        overhead_us=total - kernels,
+        shadow_us=0.0,
+        kernel=names,
+        implementation=names,
+        harness=names,
+    )
     return found, places
 
 

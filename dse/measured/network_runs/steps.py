@@ -149,8 +149,13 @@ class Steps:
         kernels = Kernel.stack([c.kernel for o in self._operators for c in o.candidates])
         labels = tuple(c.label for o in self._operators for c in o.candidates)
         table = pd.DataFrame({"name": [o.name for o in self._operators]})
-        return TimedRows(table, gpus, jax.tree.map(lambda x: np.asarray(x, np.float32), kernels),
-                         np.repeat(np.arange(len(counts)), counts), labels)  # fmt: skip
+        return TimedRows(
+            table,
+            gpus,
+            jax.tree.map(lambda x: np.asarray(x, np.float32), kernels),
+            np.repeat(np.arange(len(counts)), counts),
+            labels,
+        )
 
 
 def _refuse_shape(row: Any) -> None:

@@ -34,8 +34,12 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
     """Print of each implementation errors stage by stage, the parameters and what determines them, and errors on
     left-out rows; then what every fit is worth."""
     for fit in answer.fits:
-        console.print(f"{answer.name}, {' and '.join((fit.implementation, *fit.also))}: {fit.rows} rows fitted, "
-                      f"{fit.rows_left_out} left out", style="bold", highlight=False)  # fmt: skip
+        console.print(
+            f"{answer.name}, {' and '.join((fit.implementation, *fit.also))}: {fit.rows} rows fitted, "
+            f"{fit.rows_left_out} left out",
+            style="bold",
+            highlight=False,
+        )
         console.print(_stages(fit))
         console.print()
         console.print(_parameters(fit.coefficients()))
@@ -54,8 +58,9 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
 
 
 def _worth(fits: Sequence[TimingAnswer]) -> Table:
-    table = plain_table("mean error before and after the fit, %", ("implementation",),
-                   ("rows", "before", "fitted", "left out"))  # fmt: skip
+    table = plain_table(
+        "mean error before and after the fit, %", ("implementation",), ("rows", "before", "fitted", "left out")
+    )
     for fit in fits:
         first, last = fit.fit.stages[0], fit.fit.stages[-1]
         numbers = (first.fitted, last.fitted, last.left_out)
@@ -79,18 +84,27 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
     console.print(table)
     errors, out = answer.errors, ""
     if errors.left_out is not None:
-        out = (f", of runs left out {errors.left_out:.1f} % (kernels alone {errors.kernels_alone_left_out:.1f} %, "
-               f"{answer.like.name} {errors.like_left_out:.1f} %)")  # fmt: skip
+        out = (
+            f", of runs left out {errors.left_out:.1f} % (kernels alone {errors.kernels_alone_left_out:.1f} %, "
+            f"{answer.like.name} {errors.like_left_out:.1f} %)"
+        )
     low, high = (100 * (np.exp(-x) - 1) for x in (answer.high, answer.low))
     alone = f"mean error of kernels alone {errors.kernels_alone:.1f} % (all runs)"
-    say(console, f"{alone}, fitted {errors.fitted:.1f} %{out}; 80 % of measured times are {signed(low)} to "
-                 f"{signed(high)} % from predicted (of {answer.interval_of})")  # fmt: skip
+    say(
+        console,
+        f"{alone}, fitted {errors.fitted:.1f} %{out}; 80 % of measured times are {signed(low)} to "
+        f"{signed(high)} % from predicted (of {answer.interval_of})",
+    )
     print_notes(answer.skipped, answer.notes, console)
 
 
 def _models(models: list[dict[str, Any]]) -> Table:
-    heads = {"train": "train", "leave_one_kernel_out": "kernel out", "leave_one_benchmark_out": "benchmark out",
-             "leave_families_out": "families out"}  # fmt: skip
+    heads = {
+        "train": "train",
+        "leave_one_kernel_out": "kernel out",
+        "leave_one_benchmark_out": "benchmark out",
+        "leave_families_out": "families out",
+    }
     shown = [key for key in heads if key in models[0]]
     table = plain_table("mean error, %")
     table.add_column("model", no_wrap=True)
@@ -119,8 +133,11 @@ def _coefficients(rows: list[Coefficient]) -> Table:
 
 
 def _stages(answer: TimingAnswer) -> Table:
-    table = plain_table("mean error after each stage, %", ("stage",),
-                   ("rows", "fitted", "left out", "fitted > 50 us", "left out > 50 us"))  # fmt: skip
+    table = plain_table(
+        "mean error after each stage, %",
+        ("stage",),
+        ("rows", "fitted", "left out", "fitted > 50 us", "left out > 50 us"),
+    )
     for s in answer.fit.stages:
         numbers = (s.fitted, s.left_out, s.long_fitted, s.long_left_out)
         table.add_row(s.name, str(s.rows or "-"), *("-" if x is None else f"{x:.1f}" for x in numbers))
@@ -134,8 +151,9 @@ def _parameters(rows: list[dict[str, Any]]) -> Table:
     for row in rows:
         words = "bound" if row["at_bound"] else "" if row["determined"] else "prior"
         numbers = (f"{row['value']:.4g}", row["unit"], f"{row['low']:.4g}", f"{row['high']:.4g}")
-        table.add_row(row["name"], row["stage"], *numbers, f"{100 * row['data_share']:.0f}", words,
-                      style="dim" if words else None)  # fmt: skip
+        table.add_row(
+            row["name"], row["stage"], *numbers, f"{100 * row['data_share']:.0f}", words, style="dim" if words else None
+        )
     return table
 
 
@@ -146,8 +164,11 @@ def _discrepancy(points: Points, fitted: bool) -> str:
 
 
 def _residuals(answer: TimingAnswer) -> Table:
-    table = plain_table("log(predicted / measured) of left-out rows, by predicted time", ("operator", "type", "regime"),
-                   ("rows", "10 %", "median", "90 %"))  # fmt: skip
+    table = plain_table(
+        "log(predicted / measured) of left-out rows, by predicted time",
+        ("operator", "type", "regime"),
+        ("rows", "10 %", "median", "90 %"),
+    )
     for r in answer.residuals:
         table.add_row(r.op, r.dtype, r.regime, str(r.n), f"{r.q10:+.3f}", f"{r.q50:+.3f}", f"{r.q90:+.3f}")
     return table

@@ -32,7 +32,8 @@ def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
     """Show a bar over ``total`` of ``what``; yields a function to call with how many were done."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, _Rate(), TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-                  transient=True) as bar:  # fmt: skip
+    with Progress(
+        *columns, _Rate(), TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True
+    ) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.update(task, advance=count)

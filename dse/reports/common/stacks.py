@@ -53,8 +53,14 @@ COMPONENT_COLOURS = {
 }
 """Consumer of power -> colour."""
 
-POWER = Stacked("component", "watts", "W", "mean board power [W]", COMPONENT_COLOURS,
-                {"static", "idle_sm", "instruction", "int32", "sfu", "texture", "constant_cache", REST})  # fmt: skip
+POWER = Stacked(
+    "component",
+    "watts",
+    "W",
+    "mean board power [W]",
+    COMPONENT_COLOURS,
+    {"static", "idle_sm", "instruction", "int32", "sfu", "texture", "constant_cache", REST},
+)
 
 
 def stacks_figure(frame: pd.DataFrame, stacked: Stacked = TIME) -> go.Figure:
@@ -63,8 +69,14 @@ def stacks_figure(frame: pd.DataFrame, stacked: Stacked = TIME) -> go.Figure:
     columns = min(len(workloads), 2)
     rows = -(-len(workloads) // columns)
     titles = [f"<b>{escape(workload)}</b>" for workload in workloads]
-    figure = make_subplots(rows=rows, cols=columns, shared_yaxes=True, horizontal_spacing=0.03,
-                           vertical_spacing=0.3 / rows, subplot_titles=titles)  # fmt: skip
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        vertical_spacing=0.3 / rows,
+        subplot_titles=titles,
+    )
     figure.update_annotations(font_size=13)
     for number_, workload in enumerate(workloads):
         place = {"row": number_ // columns + 1, "col": number_ % columns + 1}

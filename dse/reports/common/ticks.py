@@ -34,8 +34,12 @@ def log_axis(low: float, high: float, most: int = 8) -> dict[str, Any]:
     """Axis settings from ``low`` to ``high``, logarithmic with at most ``most`` round ticks."""
     places = log_ticks(low, high, most)
     texts = [tick_text(place) for place in places]
-    return {"type": "log", "range": [float(np.log10(end)) for end in (low, high)], "tickvals": places,
-            "ticktext": texts}  # fmt: skip
+    return {
+        "type": "log",
+        "range": [float(np.log10(end)) for end in (low, high)],
+        "tickvals": places,
+        "ticktext": texts,
+    }
 
 
 def axis_range(values: np.ndarray, ticks: int = 8) -> dict[str, Any]:

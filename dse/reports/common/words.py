@@ -14,8 +14,13 @@ from dse.timing.timing import TimingModel
 
 MISSING = "–"
 
-REGIMES = {"all": "all", "under_10us": "< 10 us", "10_to_50us": "10-50 us", "memory_above_50us": "memory >50us",
-           "compute_above_50us": "compute >50us"}  # fmt: skip
+REGIMES = {
+    "all": "all",
+    "under_10us": "< 10 us",
+    "10_to_50us": "10-50 us",
+    "memory_above_50us": "memory >50us",
+    "compute_above_50us": "compute >50us",
+}
 """Regime of a measured time -> its name in a table."""
 
 METRIC_LABELS = {

@@ -49,8 +49,11 @@ def _bars(workload: str, name: str, stack: dict[str, float]) -> list[dict]:
     total = sum(stack.values())
     shown = {cause: value for cause, value in stack.items() if value >= SMALL_SHARE * total and value > 0}
     shown |= {REST: total - sum(shown.values())}
-    return [{"workload": workload, "name": name, "cause": cause, "ms": value, "share": value / total}
-            for cause, value in shown.items() if value > 0]  # fmt: skip
+    return [
+        {"workload": workload, "name": name, "cause": cause, "ms": value, "share": value / total}
+        for cause, value in shown.items()
+        if value > 0
+    ]
 
 
 def roofline(found: Explanation, most: int | None = None) -> tuple[pd.DataFrame, dict[str, float], float]:

@@ -67,16 +67,20 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
         part = frame[frame["metric"] == metric]
         names, change = [escape(text) for text in part["text"]], part["change"].to_numpy(dtype=float)
         bars = go.Bar(
-            x=change, y=names, orientation="h", marker={"color": np.where(change > 0, BASELINE, EFFECT)},
+            x=change,
+            y=names,
+            orientation="h",
+            marker={"color": np.where(change > 0, BASELINE, EFFECT)},
             text=[signed(value, 1) if abs(value) >= 0.05 else "" for value in change],
             hovertemplate="%{y}: %{x:+.2f} %<extra></extra>",
-        )  # fmt: skip
+        )
         figure.add_trace(bars, row=1, col=column)
         if part["promised"].notna().any():
             marker = {"symbol": "line-ns-open", "size": 13, "color": np.where(part["agrees"], GREY, INK)}
             hover = "the elasticity promises %{x:+.2f} %<extra></extra>"
-            dots = go.Scatter(x=part["promised"].to_numpy(dtype=float), y=names, mode="markers", marker=marker,
-                              hovertemplate=hover)  # fmt: skip
+            dots = go.Scatter(
+                x=part["promised"].to_numpy(dtype=float), y=names, mode="markers", marker=marker, hovertemplate=hover
+            )
             figure.add_trace(dots, row=1, col=column)
         figure.update_xaxes(title_text="change [%]", row=1, col=column)
     figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(moves)])

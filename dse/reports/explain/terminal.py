@@ -105,8 +105,7 @@ def _metrics(found: Comparison, names: list[str]) -> Table:
     for _, row in found.metrics.iterrows():
         cells = (f"{row[side]:,.4g}" for side in ("first", "second"))
         name = bracketed(RUN_LABELS.get(row["metric"], str(row["metric"])), row["unit"])
-        table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]),
-                      span_text(row["ratio_80"]))  # fmt: skip
+        table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]), span_text(row["ratio_80"]))
     return table
 
 
@@ -134,8 +133,16 @@ def _sentences(sentences: list[str], console: Console, most: int) -> None:
 def _kernels(found: Explanation, phase: str, width: int, most: int | None) -> Table:
     """The stack of each kernel and its place on the roofline; a narrow terminal gets fewer columns."""
     table = plain_table(f"{phase}: stack and roofline by kernel")
-    columns = {"kernel": 0, "ms": 0, "costs most": 0, "FLOP/B": 110, "TFLOP/s": 110, "of roof": 0, "of DRAM": 80,
-               "steepest in": 110}  # fmt: skip
+    columns = {
+        "kernel": 0,
+        "ms": 0,
+        "costs most": 0,
+        "FLOP/B": 110,
+        "TFLOP/s": 110,
+        "of roof": 0,
+        "of DRAM": 80,
+        "steepest in": 110,
+    }
     shown = [name for name, needed in columns.items() if width >= needed]
     table.caption, table.caption_justify = "of DRAM: of the bandwidth that a stream sustains", "left"
     for name in shown:

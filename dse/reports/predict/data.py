@@ -21,10 +21,13 @@ def inlier_curves(found: Transfer) -> pd.DataFrame:
     for role, judged in shown.items():
         by_predictor.setdefault((judged.name, judged.mode), []).append(role)
     series = [
-        (f"{name}, {mode} ({', '.join(roles)})", "predictor", next(
-            j.errors for j in found.judged if (j.name, j.mode) == (name, mode)))
+        (
+            f"{name}, {mode} ({', '.join(roles)})",
+            "predictor",
+            next(j.errors for j in found.judged if (j.name, j.mode) == (name, mode)),
+        )
         for (name, mode), roles in by_predictor.items()
-    ]  # fmt: skip
+    ]
     series += [(b.name, "baseline" if b.fair else "reference", b.errors) for b in found.baselines]
     rows = [
         {"series": name, "kind": kind, "threshold": t, "inliers": inlier_ratio(errors, t)}
@@ -38,21 +41,34 @@ def ranking(found: Transfer) -> pd.DataFrame:
     """The predictors by E_out, a row each: errors [%] under folds and on the target, inliers, rank correlation."""
     rows = [
         {
-            "predictor": j.name, "mode": j.mode, "E_out": j.e_out["error"], "families out": j.e_family,
-            "devices or sizes out": j.e_transfer, "target": j.target["error"], "bias": j.target["bias"],
-            "Spearman": j.target["spearman"], "Kendall": j.target["kendall"],
-            **{f"I({t})": ratio for t, ratio in j.target["inliers"].items()}, "fit [s]": j.fit_seconds,
+            "predictor": j.name,
+            "mode": j.mode,
+            "E_out": j.e_out["error"],
+            "families out": j.e_family,
+            "devices or sizes out": j.e_transfer,
+            "target": j.target["error"],
+            "bias": j.target["bias"],
+            "Spearman": j.target["spearman"],
+            "Kendall": j.target["kendall"],
+            **{f"I({t})": ratio for t, ratio in j.target["inliers"].items()},
+            "fit [s]": j.fit_seconds,
         }
         for j in ranked(found)
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)
 
 
 def baseline_table(found: Transfer) -> pd.DataFrame:
     """The baselines on the target, a row each."""
     rows = [
-        {"baseline": b.name, "target": b.target["error"], "bias": b.target["bias"], "Spearman": b.target["spearman"],
-         "Kendall": b.target["kendall"], **{f"I({t})": r for t, r in b.target["inliers"].items()}}
+        {
+            "baseline": b.name,
+            "target": b.target["error"],
+            "bias": b.target["bias"],
+            "Spearman": b.target["spearman"],
+            "Kendall": b.target["kendall"],
+            **{f"I({t})": r for t, r in b.target["inliers"].items()},
+        }
         for b in found.baselines
-    ]  # fmt: skip
+    ]
     return pd.DataFrame(rows)

@@ -22,8 +22,9 @@ def inlier_figure(frame: pd.DataFrame) -> go.Figure:
         used[kind] += 1
         line = {"color": colour, "width": 2.2 if kind == "predictor" else 1.6, "dash": DASHES[kind]}
         hover = f"{escape(str(name))}: %{{y:.1f}} % of the rows within %{{x:.1f}} %<extra></extra>"
-        figure.add_scatter(x=part["threshold"], y=part["inliers"], mode="lines", name=escape(str(name)), line=line,
-                           hovertemplate=hover)  # fmt: skip
+        figure.add_scatter(
+            x=part["threshold"], y=part["inliers"], mode="lines", name=escape(str(name)), line=line, hovertemplate=hover
+        )
     for threshold in THRESHOLDS:
         figure.add_vline(x=threshold, line={"color": INK, "width": 0.5, "dash": "dot"}, opacity=0.3)
     figure.update_xaxes(title_text="absolute error of at most [%]", range=[0, 100])

@@ -46,24 +46,26 @@ def _operator(name: str, found: Transfer, number: int) -> list[str]:
     learned = (
         f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
     )
-    features = [
-        {"mode": mode, **one} for mode, rows in found.ranking.items() for one in rows
-    ]  # fmt: skip
+    features = [{"mode": mode, **one} for mode, rows in found.ranking.items() for one in rows]
     return [
         figure_section(f"{name}: inlier ratio", learned, curves, f"figure-inliers-{number}"),
         section("", f"{name}: baselines", _table(findings_predict.baseline_table(found))),
         section(
-            "", f"{name}: predictors by E_out",
-            note("Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
-                  "that were learned from. I(t): rows of the target within t %."),
+            "",
+            f"{name}: predictors by E_out",
+            note(
+                "Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
+                "that were learned from. I(t): rows of the target within t %."
+            ),
             _table(findings_predict.ranking(found)),
         ),
         section(
-            "", f"{name}: features",
+            "",
+            f"{name}: features",
             note("Share of a forest's decrease in squares; p-value of relative least squares."),
             _table(pd.DataFrame(features)),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _table(frame: pd.DataFrame) -> str:

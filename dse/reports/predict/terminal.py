@@ -8,9 +8,11 @@ from dse.prediction.transfer import ANALYTICAL_ALONE, OF_OTHERS, OF_TARGET, Tran
 from dse.reports.common.terminal_parts import plain_table, print_notes, say
 
 BASELINES = {
-    ANALYTICAL_ALONE: "analytical model", OF_OTHERS.format("cycles"): "others' roofline, cycles",
-    OF_OTHERS.format("us"): "others' roofline, us", OF_TARGET: "target's own roofline",
-}  # fmt: skip
+    ANALYTICAL_ALONE: "analytical model",
+    OF_OTHERS.format("cycles"): "others' roofline, cycles",
+    OF_OTHERS.format("us"): "others' roofline, us",
+    OF_TARGET: "target's own roofline",
+}
 """Baseline -> what it is called where there is little room."""
 
 HEADS = (
@@ -46,8 +48,14 @@ def _ranking(title: str, found: Transfer) -> Table:
         cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
         table.add_row(judged.name, judged.mode, *cells, style="bold" if judged is found.chosen else None)
     for baseline in found.baselines:
-        table.add_row(BASELINES[baseline.name], "baseline" if baseline.fair else "reference", "", "",
-                      *_target(baseline.target), style=None if baseline.fair else "dim")  # fmt: skip
+        table.add_row(
+            BASELINES[baseline.name],
+            "baseline" if baseline.fair else "reference",
+            "",
+            "",
+            *_target(baseline.target),
+            style=None if baseline.fair else "dim",
+        )
     return table
 
 

@@ -82,8 +82,10 @@ def interval_notes(result: RunResult) -> list[str]:
         f"{100 * SHARE:.0f} % of measured values lie so far from the predicted ({'; '.join(dict.fromkeys(sources))})"
     ]
     stacks = {phase.name: result.stack(phase.name) for phase in result.workload.phases}
-    shares = [(stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
-              for name, stack in stacks.items()]  # fmt: skip
+    shares = [
+        (stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
+        for name, stack in stacks.items()
+    ]
     rows = result.kernels[result.kernels["kernel"].str.startswith(EXPERT)]
     shares += [(share, str(name), "kernels of experts") for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]

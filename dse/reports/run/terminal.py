@@ -91,7 +91,12 @@ def _kernels(phase: str, rows: pd.DataFrame, width: int, waits: float) -> Table:
         table.add_row(*(Text(cell(row)) for cell in shown.values()))
     if waits > 0:
         share = waits / (waits + rows["time_ms"].sum())
-        last = {"kernel": "none: the GPU waits", "runs": "1", "us each": f"{1e3 * waits:.2f}",
-                "share %": f"{100 * share:.1f}", "bound by": HOST}  # fmt: skip
+        last = {
+            "kernel": "none: the GPU waits",
+            "runs": "1",
+            "us each": f"{1e3 * waits:.2f}",
+            "share %": f"{100 * share:.1f}",
+            "bound by": HOST,
+        }
         table.add_row(*(Text(last.get(name, "")) for name in shown))
     return table

@@ -62,8 +62,15 @@ def speed_ups(answer: ScaleAnswer) -> pd.DataFrame:
         found = [{"sheet": sheet.sheet.name, "unit": sheet.sheet.unit} | s._asdict() for s in sheet.speed_ups]
         for size in sorted({s.size for s in sheet.speed_ups}):
             factor = mean(s.factor for s in sheet.speed_ups if s.size == size)
-            found.append({"sheet": sheet.sheet.name, "unit": sheet.sheet.unit, "benchmark": "mean", "size": size,
-                          "factor": factor})  # fmt: skip
+            found.append(
+                {
+                    "sheet": sheet.sheet.name,
+                    "unit": sheet.sheet.unit,
+                    "benchmark": "mean",
+                    "size": size,
+                    "factor": factor,
+                }
+            )
         rows += found
     return pd.DataFrame(rows, columns=["sheet", "unit", "benchmark", "size", "factor"])
 

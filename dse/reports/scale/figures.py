@@ -35,9 +35,12 @@ def curves_figure(frame: pd.DataFrame, unit: str, small: float, large: float) ->
     columns = min(MOST_COLUMNS, len(names))
     rows = ceil(len(names) / columns)
     figure = make_subplots(
-        rows=rows, cols=columns, subplot_titles=[escape(name) for name in names], horizontal_spacing=0.06,
+        rows=rows,
+        cols=columns,
+        subplot_titles=[escape(name) for name in names],
+        horizontal_spacing=0.06,
         vertical_spacing=min(0.1, 0.35 / rows),
-    )  # fmt: skip
+    )
     for number, name in enumerate(names):
         place = {"row": number // columns + 1, "col": number % columns + 1}
         part = frame[frame["benchmark"] == name]
@@ -46,10 +49,16 @@ def curves_figure(frame: pd.DataFrame, unit: str, small: float, large: float) ->
         for method, (colour, dash, width) in METHOD_STYLES.items():
             line = pd.concat([models[models["size"] == large], part[part["series"] == method]])
             figure.add_scatter(
-                x=line["size"], y=line["ipc"], mode="lines", name=method, legendgroup=method, showlegend=number == 0,
-                line={"color": colour, "dash": dash, "width": width}, **place,
+                x=line["size"],
+                y=line["ipc"],
+                mode="lines",
+                name=method,
+                legendgroup=method,
+                showlegend=number == 0,
+                line={"color": colour, "dash": dash, "width": width},
+                **place,
                 hovertemplate=f"{method}, %{{x}} {unit}s: %{{y:.4~g}} each<extra></extra>",
-            )  # fmt: skip
+            )
         _measured(figure, part, unit, small, large, place, first=number == 0)
     sizes = sorted(set(frame["size"]))
     figure.update_xaxes(type="log", tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])
@@ -69,24 +78,38 @@ def _interval(figure: go.Figure, part: pd.DataFrame, models: pd.DataFrame, place
     x = [*start["size"], *band["size"]]
     low, high = ([*start["ipc"], *band[side]] for side in ("low", "high"))
     figure.add_scatter(
-        x=[*x, *reversed(x)], y=[*low, *reversed(high)], fill="toself", fillcolor="rgba(0,114,178,0.15)", mode="lines",
-        line={"width": 0}, hoverinfo="skip", name="interval of the recursion", legendgroup="interval", showlegend=first,
+        x=[*x, *reversed(x)],
+        y=[*low, *reversed(high)],
+        fill="toself",
+        fillcolor="rgba(0,114,178,0.15)",
+        mode="lines",
+        line={"width": 0},
+        hoverinfo="skip",
+        name="interval of the recursion",
+        legendgroup="interval",
+        showlegend=first,
         **place,
-    )  # fmt: skip
+    )
 
 
 def _measured(
     figure: go.Figure, part: pd.DataFrame, unit: str, small: float, large: float, place: dict, first: bool
-) -> None:  # fmt: skip
+) -> None:
     """The table's points: filled where they are the scale models, open where they were to be predicted."""
     table = part[part["series"] == "table"]
     is_model = table["size"].isin([small, large])
     for rows, name, fill in ((table[is_model], "scale models", INK), (table[~is_model], "simulated", "white")):
         figure.add_scatter(
-            x=rows["size"], y=rows["ipc"], mode="markers", name=name, legendgroup=name, showlegend=first,
-            marker={"size": 8, "color": fill, "line": {"color": INK, "width": 1.5}}, **place,
+            x=rows["size"],
+            y=rows["ipc"],
+            mode="markers",
+            name=name,
+            legendgroup=name,
+            showlegend=first,
+            marker={"size": 8, "color": fill, "line": {"color": INK, "width": 1.5}},
+            **place,
             hovertemplate=f"{name}, %{{x}} {unit}s: %{{y:.4~g}} each<extra></extra>",
-        )  # fmt: skip
+        )
 
 
 def error_figure(frame: pd.DataFrame, unit: str) -> go.Figure:
@@ -98,12 +121,18 @@ def error_figure(frame: pd.DataFrame, unit: str) -> go.Figure:
     for method, (colour, _, _) in METHOD_STYLES.items():
         part = frame[(frame["method"] == method) & (frame["shared_n"] > 0)].sort_values("size")
         figure.add_bar(
-            x=[f"{size:g} {unit}s" for size in part["size"]], y=part["shared_mean"], name=method, marker_color=colour,
+            x=[f"{size:g} {unit}s" for size in part["size"]],
+            y=part["shared_mean"],
+            name=method,
+            marker_color=colour,
             text=[f"{error:.1f}{few}" for error, few in zip(part["shared_mean"], part["few"], strict=True)],
-            textposition="outside", cliponaxis=False, offsetgroup=method, customdata=part[["shared_max", "n"]],
+            textposition="outside",
+            cliponaxis=False,
+            offsetgroup=method,
+            customdata=part[["shared_max", "n"]],
             hovertemplate=f"{method}: mean %{{y:.2f}} %, largest %{{customdata[0]:.1f}} %; predicts %{{customdata[1]}} "
             "benchmarks<extra></extra>",
-        )  # fmt: skip
+        )
     figure.update_yaxes(title_text="mean absolute error [%]")
     layout(figure, 340, t=50)
     return figure.update_layout(legend={"orientation": "h", "x": 0, "y": 1.04, "yanchor": "bottom"}, bargap=0.15)
@@ -118,10 +147,17 @@ def speed_up_figure(frame: pd.DataFrame) -> go.Figure:
         part = part[part["size"] == part["size"].max()]
         colours = np.where(part["benchmark"] == "mean", BASELINE, EFFECT)
         figure.add_bar(
-            x=[escape(b) for b in part["benchmark"]], y=part["factor"], marker_color=colours, showlegend=False,
-            text=[f"{value:.1f}x" for value in part["factor"]], textposition="outside", cliponaxis=False,
-            hovertemplate="%{x}: %{y:.2f} times faster<extra></extra>", row=1, col=column,
-        )  # fmt: skip
+            x=[escape(b) for b in part["benchmark"]],
+            y=part["factor"],
+            marker_color=colours,
+            showlegend=False,
+            text=[f"{value:.1f}x" for value in part["factor"]],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate="%{x}: %{y:.2f} times faster<extra></extra>",
+            row=1,
+            col=column,
+        )
         size, unit = part["size"].iloc[0], part["unit"].iloc[0]
         figure.update_yaxes(title_text=f"speed-up, {size:g} {unit}s", row=1, col=column)
     layout(figure, 320, t=50)

@@ -59,8 +59,10 @@ def _errors(answer: SheetAnswer) -> Table:
         table.add_column(f"{size:g} {answer.sheet.unit}s", justify="right", no_wrap=True)
     for method in METHODS:
         known = [(method, size) in frame.index for size in sizes]
-        cells = [_error(frame.loc[(method, size)], counted) if is_known else "–"
-                 for size, is_known in zip(sizes, known, strict=True)]  # fmt: skip
+        cells = [
+            _error(frame.loc[(method, size)], counted) if is_known else "–"
+            for size, is_known in zip(sizes, known, strict=True)
+        ]
         table.add_row(method, *cells)
     return table
 

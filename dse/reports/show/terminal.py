@@ -29,19 +29,21 @@ def print_gpus(console: Console, as_json: bool) -> None:
         if row["supported"] != "1":
             continue
         sheet = preset_sheet(preset).entries
-        rows.append({
-            "preset": preset,
-            "name": row["name"],
-            "chip": row["chip"],
-            "SMs": sheet["sm_count"].value,
-            "BF16/FP16 FMA/cycle/SM": max(sheet["tensor_fma_bf16"].number, sheet["tensor_fma_fp16"].number)
-            * sheet["tensor_cores_per_sm"].number,
-            "L2 MiB": sheet["l2_mib"].value,
-            "DRAM GB/s": sheet["dram_bandwidth_gbs"].value,
-            "DRAM GB": sheet["dram_gb"].value,
-            "TDP W": sheet["tdp_w"].value,
-            "aliases": row["aliases"].replace(";", ", "),
-        })  # fmt: skip
+        rows.append(
+            {
+                "preset": preset,
+                "name": row["name"],
+                "chip": row["chip"],
+                "SMs": sheet["sm_count"].value,
+                "BF16/FP16 FMA/cycle/SM": max(sheet["tensor_fma_bf16"].number, sheet["tensor_fma_fp16"].number)
+                * sheet["tensor_cores_per_sm"].number,
+                "L2 MiB": sheet["l2_mib"].value,
+                "DRAM GB/s": sheet["dram_bandwidth_gbs"].value,
+                "DRAM GB": sheet["dram_gb"].value,
+                "TDP W": sheet["tdp_w"].value,
+                "aliases": row["aliases"].replace(";", ", "),
+            }
+        )
     print_rows(rows, console, as_json, rest=("name", "aliases"))
     if not as_json:
         refused = ", ".join(row["name"] for row in gpu_index().values() if row["supported"] != "1")
@@ -77,8 +79,9 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
     print_rows([row | {"value": cell(row["value"])} for row in rows], console, False, rest=("note", "source"))
     if checks:
         console.print()
-        print_rows(checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock",
-                   rest=("source", "note"))  # fmt: skip
+        print_rows(
+            checks, console, False, "Dense peaks: data sheet against SMs x FMA x 2 x clock", rest=("source", "note")
+        )
     console.print()
     print_rows(die, console, False, "The die by the area and cost models (PAPERS.md)")
 
@@ -162,25 +165,31 @@ def print_engines(console: Console, as_json: bool) -> None:
     rows = []
     for e in engines().values():
         attention = [e.attention_for(warpgroup) or DEFAULTS[warpgroup] for warpgroup in (False, True)]
-        rows.append({
-            "engine": e.name,
-            "name": e.title,
-            "launch us": e.launch_us,
-            "step us": e.step_us,
-            "request us": e.request_us,
-            "prompt us": e.prompt_us,
-            "reduce us": e.reduce_us,
-            "turn": e.turn,
-            "attention": " or ".join(dict.fromkeys(attention)),
-            "from %": round(100 * (math.exp(-e.high) - 1), 1),
-            "to %": round(100 * (math.exp(-e.low) - 1), 1),
-            "source": e.source,
-        })  # fmt: skip
+        rows.append(
+            {
+                "engine": e.name,
+                "name": e.title,
+                "launch us": e.launch_us,
+                "step us": e.step_us,
+                "request us": e.request_us,
+                "prompt us": e.prompt_us,
+                "reduce us": e.reduce_us,
+                "turn": e.turn,
+                "attention": " or ".join(dict.fromkeys(attention)),
+                "from %": round(100 * (math.exp(-e.high) - 1), 1),
+                "to %": round(100 * (math.exp(-e.low) - 1), 1),
+                "source": e.source,
+            }
+        )
     if as_json:
         print_rows(rows, console, True)
         return
-    print_rows([{k: v for k, v in row.items() if k != "source"} for row in rows], console, False,
-               rest=("name", "turn", "attention"))  # fmt: skip
+    print_rows(
+        [{k: v for k, v in row.items() if k != "source"} for row in rows],
+        console,
+        False,
+        rest=("name", "turn", "attention"),
+    )
     for source in dict.fromkeys(row["source"] for row in rows):
         names = ", ".join(row["engine"] for row in rows if row["source"] == source)
         say(console, f"{names}: {source}", "dim")

@@ -240,8 +240,11 @@ def model_text(result: SweepResult) -> str:
     """Return the timing model's name with its switches, those that are set first."""
     model = result.space.model
     switches = {f.name: getattr(model, f.name) for f in fields(model) if isinstance(getattr(model, f.name), bool)}
-    states = [f"{'on' if state else 'off'}: {', '.join(names)}" for state in (True, False)
-              if (names := [name for name, value in switches.items() if value is state])]  # fmt: skip
+    states = [
+        f"{'on' if state else 'off'}: {', '.join(names)}"
+        for state in (True, False)
+        if (names := [name for name, value in switches.items() if value is state])
+    ]
     return f"{type(model).__name__} ({'; '.join(states)})" if states else type(model).__name__
 
 

@@ -111,8 +111,9 @@ def starting_colour(result: SweepResult) -> int | None:
     return {2: None, 3: 1}.get(count, 2)
 
 
-def _objective(o: Objective, trust: Trust, everything: pd.DataFrame, cloud: pd.DataFrame, front: pd.DataFrame,
-               base: pd.DataFrame) -> dict[str, Any]:  # fmt: skip
+def _objective(
+    o: Objective, trust: Trust, everything: pd.DataFrame, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFrame
+) -> dict[str, Any]:
     return {
         "name": o.name,
         "label": label(o),

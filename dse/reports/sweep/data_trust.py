@@ -63,8 +63,11 @@ def trust_notes(result: SweepResult) -> list[str]:
         notes.append(HELD)
     if any("cannot be told" in note for note in notes):
         notes.append(SHARED_ERRORS)
-    without = [label(o) for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
-               if t.uncertainty is None and not t.exact]  # fmt: skip
+    without = [
+        label(o)
+        for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
+        if t.uncertainty is None and not t.exact
+    ]
     if without:
         notes.append(f"No interval, since uncalibrated: {joined(without)}.")
     return notes + _beyond(result.space)

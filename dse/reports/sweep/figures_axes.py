@@ -39,8 +39,9 @@ def axis_figures(
     return [_axis_grid(frame, objectives, axes[i : i + width], baseline, width) for i in range(0, len(axes), width)]
 
 
-def _axis_grid(frame: pd.DataFrame, objectives: list[Objective], axes: list[Axis], baseline: pd.DataFrame,
-               width: int) -> go.Figure:  # fmt: skip
+def _axis_grid(
+    frame: pd.DataFrame, objectives: list[Objective], axes: list[Axis], baseline: pd.DataFrame, width: int
+) -> go.Figure:
     rows = len(objectives)
     figure = make_subplots(
         rows=rows, cols=width, shared_yaxes=True, horizontal_spacing=0.2 / max(width, 5), vertical_spacing=0.12 / rows
@@ -66,8 +67,14 @@ def _wrapped(objective: Objective) -> str:
     return "<br>".join(escape(line) for line in lines)
 
 
-def _effect(figure: go.Figure, part: pd.DataFrame, objective: Objective, axis: Axis, baseline: pd.DataFrame,
-            place: tuple[int, int]) -> None:  # fmt: skip
+def _effect(
+    figure: go.Figure,
+    part: pd.DataFrame,
+    objective: Objective,
+    axis: Axis,
+    baseline: pd.DataFrame,
+    place: tuple[int, int],
+) -> None:
     """One small panel: three lines, and the baseline's diamond where it lies on the axis."""
     row, column = place
     words = is_words(axis)
@@ -78,27 +85,46 @@ def _effect(figure: go.Figure, part: pd.DataFrame, objective: Objective, axis: A
     for key, name, colour, dash, size in LINES:
         if part[key].isna().all():
             continue
-        figure.add_trace(go.Scatter(
-            x=at, y=part[key].to_numpy(dtype=float), customdata=texts, name=name, legendgroup=key,
-            showlegend=first, mode="lines+markers",
-            line={"color": colour, "width": 2 if size else 1.5, "dash": dash},
-            marker={"size": size or (6 if words else 3), "color": colour},
-            hovertemplate=f"{hover}<extra>{name}</extra>",
-        ), row=row, col=column)  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=at,
+                y=part[key].to_numpy(dtype=float),
+                customdata=texts,
+                name=name,
+                legendgroup=key,
+                showlegend=first,
+                mode="lines+markers",
+                line={"color": colour, "width": 2 if size else 1.5, "dash": dash},
+                marker={"size": size or (6 if words else 3), "color": colour},
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+            ),
+            row=row,
+            col=column,
+        )
     if len(baseline):
         here = baseline[axis.name].iloc[0]
-        figure.add_trace(go.Scatter(
-            x=[escape(axis_value(here)) if words else float(here)], y=[float(baseline[objective.name].iloc[0])],
-            name="baseline", legendgroup="base", showlegend=first, mode="markers",
-            marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
-            customdata=[escape(short_value(here))], hovertemplate=f"{hover}<extra>baseline</extra>",
-        ), row=row, col=column)  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[escape(axis_value(here)) if words else float(here)],
+                y=[float(baseline[objective.name].iloc[0])],
+                name="baseline",
+                legendgroup="base",
+                showlegend=first,
+                mode="markers",
+                marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
+                customdata=[escape(short_value(here))],
+                hovertemplate=f"{hover}<extra>baseline</extra>",
+            ),
+            row=row,
+            col=column,
+        )
     settings = {"type": "category"} if words else _few_ticks(axis, baseline)
     last = row == len(figure._grid_ref)
     unit = unit_text(axis.unit)
     title = f"{axis.name}<br><span style='color:{GREY}'>[{unit}]</span>" if unit else axis.name
-    figure.update_xaxes(title_text=title if last else None, title_font_size=11, showticklabels=last, **settings,
-                        row=row, col=column)  # fmt: skip
+    figure.update_xaxes(
+        title_text=title if last else None, title_font_size=11, showticklabels=last, **settings, row=row, col=column
+    )
 
 
 def _few_ticks(axis: Axis, baseline: pd.DataFrame) -> dict[str, Any]:
@@ -139,32 +165,53 @@ def _front_row(frame: pd.DataFrame, axes: list[Axis], baseline: pd.DataFrame, wi
     return figure
 
 
-def _places(figure: go.Figure, part: pd.DataFrame, axis: Axis, baseline: pd.DataFrame, top: float,
-            column: int) -> None:  # fmt: skip
+def _places(figure: go.Figure, part: pd.DataFrame, axis: Axis, baseline: pd.DataFrame, top: float, column: int) -> None:
     """One small panel: a bar a value, equally wide, and the baseline's diamond above its value."""
     unit = unit_text(axis.unit)
     texts = part["at"].tolist() if is_words(axis) else short_values(part["number"].tolist())
-    figure.add_trace(go.Bar(
-        x=np.arange(len(part)), y=100 * part["share"].to_numpy(dtype=float), marker={"color": EFFECT},
-        name="Pareto set",
-        customdata=np.stack([[escape(text) for text in texts], part["designs"]], axis=1), showlegend=column == 1,
-        hovertemplate=f"{axis.name} %{{customdata[0]}} {unit}<br>%{{customdata[1]:,}} designs, %{{y:.1f}} %"
-        "<extra>Pareto set</extra>",
-    ), row=1, col=column)  # fmt: skip
+    figure.add_trace(
+        go.Bar(
+            x=np.arange(len(part)),
+            y=100 * part["share"].to_numpy(dtype=float),
+            marker={"color": EFFECT},
+            name="Pareto set",
+            customdata=np.stack([[escape(text) for text in texts], part["designs"]], axis=1),
+            showlegend=column == 1,
+            hovertemplate=f"{axis.name} %{{customdata[0]}} {unit}<br>%{{customdata[1]:,}} designs, %{{y:.1f}} %"
+            "<extra>Pareto set</extra>",
+        ),
+        row=1,
+        col=column,
+    )
     if len(baseline):
         here = short_value(baseline[axis.name].iloc[0])
-        figure.add_trace(go.Scatter(
-            x=[_place(part, axis, baseline[axis.name].iloc[0])], y=[top], mode="markers", name="baseline's value",
-            marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
-            showlegend=column == 1, hovertemplate=f"baseline {axis.name} {escape(here)} {unit}<extra></extra>",
-        ), row=1, col=column)  # fmt: skip
+        figure.add_trace(
+            go.Scatter(
+                x=[_place(part, axis, baseline[axis.name].iloc[0])],
+                y=[top],
+                mode="markers",
+                name="baseline's value",
+                marker={"symbol": "diamond", "size": 10, "color": BASELINE, "line": {"width": 1, "color": "white"}},
+                showlegend=column == 1,
+                hovertemplate=f"baseline {axis.name} {escape(here)} {unit}<extra></extra>",
+            ),
+            row=1,
+            col=column,
+        )
     room = len(part) <= (3 if is_words(axis) else 4) and (not is_words(axis) or sum(map(len, texts)) <= PANEL_LETTERS)
     ticks = list(range(len(part))) if room else [0, len(part) - 1]
     title = f"{axis.name}<br><span style='color:{GREY}'>[{unit}]</span>" if unit else axis.name
     figure.update_xaxes(
-        title_text=title, title_font_size=11, tickvals=ticks, ticktext=[escape(texts[i]) for i in ticks], tickangle=0,
-        range=[-0.8, len(part) - 0.2], showgrid=False, row=1, col=column,
-    )  # fmt: skip
+        title_text=title,
+        title_font_size=11,
+        tickvals=ticks,
+        ticktext=[escape(texts[i]) for i in ticks],
+        tickangle=0,
+        range=[-0.8, len(part) - 0.2],
+        showgrid=False,
+        row=1,
+        col=column,
+    )
 
 
 def _place(part: pd.DataFrame, axis: Axis, value: Any) -> float | None:

@@ -24,9 +24,14 @@ def histogram_figure(frame: pd.DataFrame, objective: Objective, marks: list[tupl
         colour = BASELINE if position < len(marks) - 1 else EFFECT
         figure.add_vline(x=value, line={"color": colour, "width": 2})
         figure.add_annotation(
-            x=value, y=1.0 + 0.07 * position, yref="paper", showarrow=False, font={"color": colour}, yanchor="bottom",
+            x=value,
+            y=1.0 + 0.07 * position,
+            yref="paper",
+            showarrow=False,
+            font={"color": colour},
+            yanchor="bottom",
             text=f"{escape(text)} {escape(quantity(value, objective.unit))}",
-        )  # fmt: skip
+        )
     figure.update_xaxes(title_text=axis_title(objective))
     figure.update_yaxes(title_text="feasible designs shown")
     layout(figure, 420, t=70)
@@ -39,9 +44,12 @@ def history_figure(history: pd.DataFrame) -> go.Figure:
     figure = make_subplots(cols=2, horizontal_spacing=0.09)
     for column, (name, title) in enumerate(HISTORY.items(), start=1):
         line = go.Scatter(
-            x=x, y=history[name].to_numpy(dtype=float), mode="lines", line={"color": EFFECT, "width": 2, "shape": "hv"},
+            x=x,
+            y=history[name].to_numpy(dtype=float),
+            mode="lines",
+            line={"color": EFFECT, "width": 2, "shape": "hv"},
             hovertemplate=f"after %{{x:,}} evaluations: {title} %{{y:,.5~g}}<extra></extra>",
-        )  # fmt: skip
+        )
         figure.add_trace(line, row=1, col=column)
         figure.update_xaxes(title_text="evaluations", tickformat=",", rangemode="tozero", row=1, col=column)
         figure.update_yaxes(title_text=title, tickformat=",", row=1, col=column)

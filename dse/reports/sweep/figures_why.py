@@ -44,8 +44,9 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
     columns = min(len(workloads), 2)
     rows = -(-len(workloads) // columns)
     titles = [f"<b>{escape(workload)}</b>" for workload in workloads]
-    figure = make_subplots(rows=rows, cols=columns, horizontal_spacing=0.07, vertical_spacing=0.3 / rows,
-                           subplot_titles=titles)  # fmt: skip
+    figure = make_subplots(
+        rows=rows, cols=columns, horizontal_spacing=0.07, vertical_spacing=0.3 / rows, subplot_titles=titles
+    )
     figure.update_annotations(font_size=13)
     ridges = roofs["peak_tflops"] * 1e3 / roofs["slope_gbs"]
     x = _ends(np.concatenate([points["intensity"].to_numpy(float), ridges.to_numpy(float)]))
@@ -82,10 +83,16 @@ def _roofs(roofs: pd.DataFrame, colour: str, x: tuple[float, float]) -> list[go.
         across, up = roof_line(roof["peak_tflops"], roof["slope_gbs"], *x)
         text = f"{roof['unit']}: {roof['peak_tflops']:,.0f} TFLOP/s; DRAM {roof['slope_gbs']:,.0f} GB/s sustained"
         dash = "solid" if roof["unit"].startswith("tensor") else "dot"
-        lines.append(go.Scatter(
-            x=across, y=up, mode="lines", showlegend=False, line={"width": 1.5, "color": colour, "dash": dash},
-            hovertemplate=f"{escape(text)}<extra>{escape(roof['name'])}</extra>",
-        ))  # fmt: skip
+        lines.append(
+            go.Scatter(
+                x=across,
+                y=up,
+                mode="lines",
+                showlegend=False,
+                line={"width": 1.5, "color": colour, "dash": dash},
+                hovertemplate=f"{escape(text)}<extra>{escape(roof['name'])}</extra>",
+            )
+        )
     return lines
 
 
@@ -99,13 +106,17 @@ def _kernels(points: pd.DataFrame, colour: str, legend: bool) -> go.Scatter:
         customdata=np.stack(about, axis=1) if len(points) else None,
         name=escape(str(points["name"].iloc[0])) if len(points) else "",
         mode="markers",
-        marker={"size": 6 + 22 * np.sqrt(share), "color": colour, "opacity": 0.7,
-                "line": {"width": 1, "color": "white"}},
+        marker={
+            "size": 6 + 22 * np.sqrt(share),
+            "color": colour,
+            "opacity": 0.7,
+            "line": {"width": 1, "color": "white"},
+        },
         showlegend=legend and len(points) > 0,
         hovertemplate="%{customdata[0]}: %{x:,.3~r} FLOP/B, %{y:,.3~r} TFLOP/s, "
         "%{customdata[1]:.0f} % of the roof, %{customdata[2]:.0f} % of the time"
         "<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
+    )
 
 
 # --- Tornado -------------------------------------------------------------------------------------------------------
@@ -120,9 +131,14 @@ def slopes_figure(frame: pd.DataFrame) -> go.Figure:
     columns = min(len(panels), MOST_PANELS)
     rows = -(-len(panels) // columns)
     height = rows * (30 * len(texts) + 84) + TOP
-    figure = make_subplots(rows=rows, cols=columns, shared_yaxes=True, horizontal_spacing=0.025,
-                           vertical_spacing=84 / (height - TOP) if rows > 1 else 0,
-                           subplot_titles=[f"<b>{escape(panel)}</b>" for panel in panels])  # fmt: skip
+    figure = make_subplots(
+        rows=rows,
+        cols=columns,
+        shared_yaxes=True,
+        horizontal_spacing=0.025,
+        vertical_spacing=84 / (height - TOP) if rows > 1 else 0,
+        subplot_titles=[f"<b>{escape(panel)}</b>" for panel in panels],
+    )
     figure.update_annotations(font_size=13)
     reach = 1.08 * max(float(frame[["step", "elasticity"]].abs().max(axis=None)), 0.1)
     for number, panel in enumerate(panels):
@@ -147,11 +163,16 @@ def slopes_figure(frame: pd.DataFrame) -> go.Figure:
 def _steps(part: pd.DataFrame, colour: str, legend: bool) -> go.Bar:
     about = [part["move"].map(escape), 100 * part["change"].astype(float), part["why"].map(_why)]
     return go.Bar(
-        x=part["step"].to_numpy(dtype=float), y=_names(part), orientation="h", name=escape(str(part["name"].iloc[0])),
-        marker={"color": colour}, showlegend=legend, customdata=np.stack(about, axis=1),
+        x=part["step"].to_numpy(dtype=float),
+        y=_names(part),
+        orientation="h",
+        name=escape(str(part["name"].iloc[0])),
+        marker={"color": colour},
+        showlegend=legend,
+        customdata=np.stack(about, axis=1),
         hovertemplate="%{customdata[0]}: %{customdata[1]:+.2f} %, so %{x:+.3f} % for each 1 %%{customdata[2]}"
         "<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
+    )
 
 
 def _why(text: str) -> str:
@@ -160,12 +181,19 @@ def _why(text: str) -> str:
 
 def _elasticities(part: pd.DataFrame) -> go.Scatter:
     return go.Scatter(
-        x=part["elasticity"].to_numpy(dtype=float), y=_names(part), mode="markers", showlegend=False,
-        marker={"symbol": "line-ns-open", "size": 10, "color": np.where(part["agrees"], GREY, INK).tolist(),
-                "line": {"width": np.where(part["agrees"], 1.0, 2.0).tolist()}},
+        x=part["elasticity"].to_numpy(dtype=float),
+        y=_names(part),
+        mode="markers",
+        showlegend=False,
+        marker={
+            "symbol": "line-ns-open",
+            "size": 10,
+            "color": np.where(part["agrees"], GREY, INK).tolist(),
+            "line": {"width": np.where(part["agrees"], 1.0, 2.0).tolist()},
+        },
         name=escape(str(part["name"].iloc[0])),
         hovertemplate="elasticity (derivative at the design) %{x:+.3f}<extra>%{fullData.name}</extra>",
-    )  # fmt: skip
+    )
 
 
 def _names(part: pd.DataFrame) -> list[str]:

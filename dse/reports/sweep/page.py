@@ -35,9 +35,18 @@ def page_html(found: SweepResult | Searched, why: Why | None = None) -> str:
     search = found if isinstance(found, Searched) else None
     result = found.result if isinstance(found, Searched) else found
     sections = [
-        _head(result, search), chosen_section(result), _pareto(result), _stacks(result), *_why(why), _places(result),
-        _axes(result), front_section(result), infeasible_section(result), _search(search), _provenance(result, search),
-    ]  # fmt: skip
+        _head(result, search),
+        chosen_section(result),
+        _pareto(result),
+        _stacks(result),
+        *_why(why),
+        _places(result),
+        _axes(result),
+        front_section(result),
+        infeasible_section(result),
+        _search(search),
+        _provenance(result, search),
+    ]
     return document(f"{result.space.name}: design-space exploration", "\n".join(filter(None, sections)))
 
 

@@ -40,11 +40,17 @@ def explorer_section(result: SweepResult) -> str:
     plots = "".join(_plot(k) for k in range(len(data["plots"])))
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return section(
-        "pareto", "Pareto set", said, _controls(), _keys(result, data),
-        f'<div class="plots{"" if several else " single"}">{plots}</div>', _parallel(result, data), _file(),
+        "pareto",
+        "Pareto set",
+        said,
+        _controls(),
+        _keys(result, data),
+        f'<div class="plots{"" if several else " single"}">{plots}</div>',
+        _parallel(result, data),
+        _file(),
         f'<script type="application/json" id="explorer-data">{text}</script>',
         f"<script>{_script()}</script>",
-    )  # fmt: skip
+    )
 
 
 def _script() -> str:

@@ -64,9 +64,13 @@ def _searched(result: SweepResult, record: dict[str, Any], history: list[Any]) -
     shown = replace(result, sample=thinned(feasible, SAMPLE), axis_effects=evaluated_effects(result, feasible))
     rows = [(evaluations, members, volume) for evaluations, _, members, volume in history]
     return Searched(
-        shown, record["sampler"], record["seed"], record["evaluations"], record["hypervolume"],
+        shown,
+        record["sampler"],
+        record["seed"],
+        record["evaluations"],
+        record["hypervolume"],
         pd.DataFrame(rows, columns=["evaluations", "members", "hypervolume"]),
-    )  # fmt: skip
+    )
 
 
 def evaluated_effects(result: SweepResult, feasible: pd.DataFrame) -> pd.DataFrame:
@@ -111,8 +115,9 @@ def _start(result: SweepResult, axis: Axis, objective: Objective, order: np.ndar
     return int(np.abs(np.asarray(axis.numbers)[order] - number).argmin()), float(base[objective.name].iloc[0])
 
 
-def _chained(code: np.ndarray, keys: np.ndarray, values: np.ndarray, order: np.ndarray, start: int,
-             value: float) -> np.ndarray:  # fmt: skip
+def _chained(
+    code: np.ndarray, keys: np.ndarray, values: np.ndarray, order: np.ndarray, start: int, value: float
+) -> np.ndarray:
     """An objective at each value along ``order``, from ``value`` at ``start`` on, by the ratios of pairs."""
     steps = [_ratio(code, keys, values, int(a), int(b)) for a, b in pairwise(order)]
     found = np.full(len(order), np.nan)

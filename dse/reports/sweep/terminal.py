@@ -52,8 +52,10 @@ def print_front(result: SweepResult, console: Console, rows: int = 12) -> None:
     console.print(
         f"Pareto set: {len(result.front):,} of {result.n:,} designs{feasible}{between} ({result.calibration})\n"
         f"base: {gpu_name(result.space)}; differences are to it\n",
-        markup=False, highlight=False, style="bold",
-    )  # fmt: skip
+        markup=False,
+        highlight=False,
+        style="bold",
+    )
     front, letters = lettered_front(result, rows)
     left_out = _print_table(_columns(result, front, letters), console)
     if left_out:
@@ -115,8 +117,13 @@ def _print_table(columns: list[_Column], console: Console) -> list[str]:
         header = Text("\n".join(wrapped(column.name, width)))
         if column.unit:
             header.append("\n" + "\n".join(wrapped(column.unit, width)), style="not bold dim")
-        table.add_column(header, justify="right" if column.name else "left", no_wrap=not column.name, min_width=width,
-                         vertical="bottom")  # fmt: skip
+        table.add_column(
+            header,
+            justify="right" if column.name else "left",
+            no_wrap=not column.name,
+            min_width=width,
+            vertical="bottom",
+        )
     for row in zip(*(c.cells for c in columns), strict=True):
         table.add_row(*row)
     console.print(table)

@@ -26,8 +26,9 @@ def searching(
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal,
-                  transient=True) as bar:  # fmt: skip
+    with Progress(
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True
+    ) as bar:
         task = bar.add_task("compiling", total=1.0)
         first: list[tuple[float, int]] = []
 
@@ -53,11 +54,16 @@ def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
     console.print(
         f"{size} designs, {found.evaluations:,} evaluations{restored} by {found.sampler} (seed {found.seed}), "
         f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} ({HYPERVOLUME_OF})",
-        markup=False, highlight=False,
-    )  # fmt: skip
+        markup=False,
+        highlight=False,
+    )
     if found.repeated:
-        console.print(f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
-                      markup=False, highlight=False, style="dim")  # fmt: skip
+        console.print(
+            f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
+            markup=False,
+            highlight=False,
+            style="dim",
+        )
     if found.refinement:
         say(console, found.refinement.sentence())
     print_front(found.result, console, rows)

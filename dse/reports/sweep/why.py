@@ -168,9 +168,14 @@ class _Workload:
         ]
         text = [words(self.sheets[design].entries[name].attribute) for name in rows["attribute"]]
         return rows.assign(
-            design=design, workload=self.workload.name, text=text, move=rows["text"], step=step, elasticity=elasticity,
+            design=design,
+            workload=self.workload.name,
+            text=text,
+            move=rows["text"],
+            step=step,
+            elasticity=elasticity,
             metric=rows["metric"].map(METRIC_WORDS),
-        )  # fmt: skip
+        )
 
     def _watts(self, design: int, judged: Judged) -> pd.DataFrame:
         """Mean watts of every phase by component."""

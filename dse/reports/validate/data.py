@@ -27,8 +27,12 @@ MEANINGS = PHASE_CAUSES | {
 }
 """Part of a predicted time -> what it is."""
 
-FAMILIES = {"Whole networks": RUNS, "Matrix products": (*PRODUCTS,), "Attention": ATTENTION,
-            "All-reduces": (ALL_REDUCE,)}  # fmt: skip
+FAMILIES = {
+    "Whole networks": RUNS,
+    "Matrix products": (*PRODUCTS,),
+    "Attention": ATTENTION,
+    "All-reduces": (ALL_REDUCE,),
+}
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
 
 VECTOR_KERNELS = "Vector kernels"
@@ -94,8 +98,13 @@ def overall(found: TimeValidation) -> dict[str, float]:
     measured = rows["latency_us"].to_numpy()
     off = {c: 100 * np.abs(rows[c].to_numpy() / measured - 1) for c in ("predicted_us", "sheet_us", "three_us")}
     bias = float(np.exp(np.log(rows["predicted_us"].to_numpy() / measured).mean()))
-    return {"mean": float(off["predicted_us"].mean()), "median": float(np.median(off["predicted_us"])),
-            "sheet": float(off["sheet_us"].mean()), "three": _mean(off["three_us"]), "bias": bias}  # fmt: skip
+    return {
+        "mean": float(off["predicted_us"].mean()),
+        "median": float(np.median(off["predicted_us"])),
+        "sheet": float(off["sheet_us"].mean()),
+        "three": _mean(off["three_us"]),
+        "bias": bias,
+    }
 
 
 def _mean(values: np.ndarray) -> float:
@@ -109,8 +118,10 @@ def shape_text(row: dict, op: str) -> str:
         return f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} tokens"
     if op in RUNS:
         gpus = f", {row['tp']:g} GPUs" if row["tp"] > 1 else ""
-        return (f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
-                f"tokens{gpus}")  # fmt: skip
+        return (
+            f"{row['group']}, batch {row['batch']:g}, {row['seq_q']:,.0f} prompt and {row['seq_kv']:,.0f} output "
+            f"tokens{gpus}"
+        )
     if op in PRODUCTS:
         many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
         return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
@@ -144,15 +155,24 @@ def _bins(values: np.ndarray, ratio: np.ndarray) -> list[dict[str, float]]:
     order = np.argsort(values, kind="stable")
     values, ratio = values[order], ratio[order]
     if len(values) < FEWEST_BINNED:
-        return [{"value": float(value), "n": 1} | dict.fromkeys(("low", "middle", "high"), float(one))
-                for value, one in zip(values, ratio, strict=True)]  # fmt: skip
+        return [
+            {"value": float(value), "n": 1} | dict.fromkeys(("low", "middle", "high"), float(one))
+            for value, one in zip(values, ratio, strict=True)
+        ]
     count = max(1, min(MOST_BINS, len(values) // FEWEST))
     ends = np.searchsorted(values, np.quantile(values, np.linspace(0, 1, count + 1)[1:]), side="right")
     bins, start = [], 0
     for end in np.unique(ends):
         if end - start >= FEWEST:
             low, middle, high = np.quantile(ratio[start:end], (0.1, 0.5, 0.9))
-            bins.append({"value": float(np.median(values[start:end])), "n": int(end - start), "low": float(low),
-                         "middle": float(middle), "high": float(high)})  # fmt: skip
+            bins.append(
+                {
+                    "value": float(np.median(values[start:end])),
+                    "n": int(end - start),
+                    "low": float(low),
+                    "middle": float(middle),
+                    "high": float(high),
+                }
+            )
             start = end
     return bins

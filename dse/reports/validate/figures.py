@@ -30,8 +30,15 @@ NEAR = 1.2
 PANEL = 330
 """Height of a panel [px]."""
 
-LEGEND = {"x": 1.01, "y": 1, "xanchor": "left", "yanchor": "top", "itemsizing": "constant",
-          "tracegroupgap": 1, "font": {"size": 11.5}}  # fmt: skip
+LEGEND = {
+    "x": 1.01,
+    "y": 1,
+    "xanchor": "left",
+    "yanchor": "top",
+    "itemsizing": "constant",
+    "tracegroupgap": 1,
+    "font": {"size": 11.5},
+}
 
 
 def scatter_figure(frame: pd.DataFrame) -> go.Figure:
@@ -44,8 +51,15 @@ def scatter_figure(frame: pd.DataFrame) -> go.Figure:
     figure, places = _panels(frame)
     for place in places.values():
         for factor, dash in ((1.0, "solid"), (NEAR, "dot"), (1 / NEAR, "dot")):
-            figure.add_scatter(x=[low, high], y=[low * factor, high * factor], mode="lines", hoverinfo="skip",
-                               line={"color": GREY, "width": 1, "dash": dash}, showlegend=False, **place)  # fmt: skip
+            figure.add_scatter(
+                x=[low, high],
+                y=[low * factor, high * factor],
+                mode="lines",
+                hoverinfo="skip",
+                line={"color": GREY, "width": 1, "dash": dash},
+                showlegend=False,
+                **place,
+            )
     _dots(figure, frame, places, "predicted")
     figure.update_xaxes(**ends)
     figure.update_yaxes(**ends)
@@ -72,8 +86,9 @@ def shape_figure(frame: pd.DataFrame) -> go.Figure:
     columns, names = list(dict.fromkeys(frame["column"])), sorted(set(frame["series"]))
     wide = min(MOST_COLUMNS, len(columns))
     high = ceil(len(columns) / wide)
-    figure = make_subplots(rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03,
-                           vertical_spacing=0.24 / high)  # fmt: skip
+    figure = make_subplots(
+        rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03, vertical_spacing=0.24 / high
+    )
     seen: set[str] = set()
     for i, column in enumerate(columns):
         place = {"row": i // wide + 1, "col": i % wide + 1}
@@ -97,23 +112,39 @@ def _band(figure: go.Figure, part: pd.DataFrame, colour: str, named: bool, place
     red, green, blue = (int(colour[k : k + 2], 16) for k in (1, 3, 5))
     if binned:
         figure.add_scatter(
-            x=[*part["value"], *part["value"][::-1]], y=[*part["low"], *part["high"][::-1]], fill="toself",
-            mode="lines", fillcolor=f"rgba({red},{green},{blue},0.13)", line={"width": 0}, hoverinfo="skip",
-            showlegend=False, **group, **place,
-        )  # fmt: skip
+            x=[*part["value"], *part["value"][::-1]],
+            y=[*part["low"], *part["high"][::-1]],
+            fill="toself",
+            mode="lines",
+            fillcolor=f"rgba({red},{green},{blue},0.13)",
+            line={"width": 0},
+            hoverinfo="skip",
+            showlegend=False,
+            **group,
+            **place,
+        )
     figure.add_scatter(
-        x=part["value"], y=part["middle"], mode="lines+markers" if binned else "markers", name=name,
-        showlegend=named, customdata=part["n"],
-        line={"color": colour, "width": 2}, marker={"size": 5}, **group, **place,
+        x=part["value"],
+        y=part["middle"],
+        mode="lines+markers" if binned else "markers",
+        name=name,
+        showlegend=named,
+        customdata=part["n"],
+        line={"color": colour, "width": 2},
+        marker={"size": 5},
+        **group,
+        **place,
         hovertemplate=f"{name}: %{{y:.3f}} at %{{x:,.6~g}} (%{{customdata}} rows)<extra></extra>",
-    )  # fmt: skip
+    )
 
 
 def worst_stacks_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the stacks of single rows as shares of the longer of predicted and measured time, which a mark shows."""
     rows = frame.drop_duplicates("place").sort_values("place")
-    names = {r["place"]: f"<b>{r['place'] + 1}</b> {escape(r['name'])}\u2002<br>{escape(r['shape'])}"
-             for r in rows.to_dict("records")}  # fmt: skip
+    names = {
+        r["place"]: f"<b>{r['place'] + 1}</b> {escape(r['name'])}\u2002<br>{escape(r['shape'])}"
+        for r in rows.to_dict("records")
+    }
     units = {r["place"]: row_unit(r["measured_us"], r["predicted_us"]) for r in rows.to_dict("records")}
     figure = go.Figure()
     for part in (p for p in PART_COLOURS if p in set(frame["part"])):
@@ -121,27 +152,39 @@ def worst_stacks_figure(frame: pd.DataFrame) -> go.Figure:
         parts = [(units[place], us) for place, us in zip(bars["place"], bars["us"], strict=True)]
         sizes = [_size(*part, share) for part, share in zip(parts, bars["share"], strict=True)]
         figure.add_bar(
-            x=bars["share"], y=[names[p] for p in bars["place"]], orientation="h", name=part,
+            x=bars["share"],
+            y=[names[p] for p in bars["place"]],
+            orientation="h",
+            name=part,
             customdata=[unit.text(us) for unit, us in parts],
-            marker={"color": PART_COLOURS[part], "line": {"width": 0.6, "color": "white"}}, textposition="inside",
-            text=sizes, textfont={"color": INK if part in LIGHT else "white", "size": 11}, textangle=0,
+            marker={"color": PART_COLOURS[part], "line": {"width": 0.6, "color": "white"}},
+            textposition="inside",
+            text=sizes,
+            textfont={"color": INK if part in LIGHT else "white", "size": 11},
+            textangle=0,
             insidetextanchor="middle",
             hovertemplate=f"{part}: %{{customdata}}<extra>%{{y}}</extra>",
-        )  # fmt: skip
+        )
     longer = rows[["measured_us", "predicted_us"]].max(axis=1)
     figure.add_scatter(
-        x=rows["measured_us"] / longer, y=[names[p] for p in rows["place"]], mode="markers", name="measured",
+        x=rows["measured_us"] / longer,
+        y=[names[p] for p in rows["place"]],
+        mode="markers",
+        name="measured",
         marker={"symbol": "line-ns", "size": 24, "line": {"color": INK, "width": 3}},
         customdata=[units[r["place"]].text(r["measured_us"]) for r in rows.to_dict("records")],
         hovertemplate="measured %{customdata}<extra>%{y}</extra>",
-    )  # fmt: skip
+    )
     for row in rows.to_dict("records"):
         unit = units[row["place"]]
         text = f"{unit.text(row['predicted_us'])} for {unit.text(row['measured_us'])}: × {row['ratio']:.2f}"
         figure.add_annotation(x=1.02, y=names[row["place"]], text=text, showarrow=False, xanchor="left")
     figure.update_yaxes(categoryorder="array", categoryarray=[names[p] for p in rows["place"]][::-1])
-    figure.update_xaxes(title_text="share of the longer of predicted and measured time", range=[0, 1.42],
-                        tickvals=[0, 0.25, 0.5, 0.75, 1.0])  # fmt: skip
+    figure.update_xaxes(
+        title_text="share of the longer of predicted and measured time",
+        range=[0, 1.42],
+        tickvals=[0, 0.25, 0.5, 0.75, 1.0],
+    )
     layout(figure, 40 * len(rows) + 90, l=20)
     figure.update_yaxes(ticks="", ticksuffix="  ", showline=False, showgrid=False, automargin=True)
     return figure.update_layout(barmode="stack", bargap=0.3, showlegend=False)
@@ -164,8 +207,14 @@ def _panels(frame: pd.DataFrame) -> tuple[go.Figure, dict[str, dict[str, int]]]:
     wide = min(MOST_COLUMNS, len(devices))
     high = ceil(len(devices) / wide)
     titles = [f"<b>{escape(d)}</b>" for d in devices]
-    figure = make_subplots(rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03,
-                           vertical_spacing=0.26 / high, subplot_titles=titles)  # fmt: skip
+    figure = make_subplots(
+        rows=high,
+        cols=wide,
+        shared_yaxes=True,
+        horizontal_spacing=0.03,
+        vertical_spacing=0.26 / high,
+        subplot_titles=titles,
+    )
     figure.update_annotations(font_size=13)
     return figure, {d: {"row": i // wide + 1, "col": i % wide + 1} for i, d in enumerate(devices)}
 
@@ -175,15 +224,24 @@ def _dots(figure: go.Figure, frame: pd.DataFrame, places: dict[str, dict[str, in
     kinds = sorted(set(frame["kind"]))
     for (device, kind), part in frame.groupby(["device", "kind"], sort=True):
         units = [row_unit(*pair) for pair in zip(part["measured_us"], part["predicted_us"], strict=True)]
-        told = [[unit.text(m), unit.text(p), r] for unit, m, p, r
-                in zip(units, part["measured_us"], part["predicted_us"], part["ratio"], strict=True)]  # fmt: skip
+        told = [
+            [unit.text(m), unit.text(p), r]
+            for unit, m, p, r in zip(units, part["measured_us"], part["predicted_us"], part["ratio"], strict=True)
+        ]
         figure.add_scatter(
-            x=part["measured"], y=part[y], mode="markers", name=escape(str(kind)), legendgroup=str(kind),
-            showlegend=kind not in seen, customdata=told, text=[escape(s) for s in part["shape"]],
+            x=part["measured"],
+            y=part[y],
+            mode="markers",
+            name=escape(str(kind)),
+            legendgroup=str(kind),
+            showlegend=kind not in seen,
+            customdata=told,
+            text=[escape(s) for s in part["shape"]],
             marker={"size": 4.5, "color": COLOURS[kinds.index(kind) % len(COLOURS)], "opacity": 0.55},
             hovertemplate=f"{escape(str(kind))}, %{{text}}<br>measured %{{customdata[0]}}, predicted "
-            "%{customdata[1]} (× %{customdata[2]:.3f})<extra></extra>", **places[str(device)],
-        )  # fmt: skip
+            "%{customdata[1]} (× %{customdata[2]:.3f})<extra></extra>",
+            **places[str(device)],
+        )
         seen.add(str(kind))
 
 
@@ -204,5 +262,9 @@ def _ratio_axis(ratio: np.ndarray) -> dict:
     steps = (1.1, 1.2, 1.5) if most < np.log(1.8) else (1.2, 1.5, 2, 3) if most < np.log(5) else (2, 5, 10, 30, 100)
     ticks = [t for s in steps for t in (s, 1 / s) if abs(np.log(t)) <= most]
     ticks = sorted([1.0, *ticks])
-    return {"type": "log", "range": [-most / np.log(10), most / np.log(10)], "tickvals": ticks,
-            "ticktext": [f"{t:.2g}" for t in ticks]}  # fmt: skip
+    return {
+        "type": "log",
+        "range": [-most / np.log(10), most / np.log(10)],
+        "tickvals": ticks,
+        "ticktext": [f"{t:.2g}" for t in ticks],
+    }

@@ -14,11 +14,16 @@ from dse.validation.baselines import FITTED_ROOFLINE
 from dse.validation.time import TimeValidation
 
 COLUMNS = (
-    ("rows", "n", "{:,}"), ("mean error [%]", "mape", "{:.1f}"), ("bias", "bias", "{:.2f}"),
-    ("within 10 % [%]", "inlier_10", "{:.0f}"), ("within 20 % [%]", "inlier_20", "{:.0f}"),
-    ("sheet roofline [%]", "roofline_mape", "{:.1f}"), ("fitted roofline [%]", "roofline3_mape", "{:.1f}"),
-    ("noise floor [%]", "noise_floor", "{:.1f}"), ("in 80 % interval [%]", "interval_80_coverage", "{:.0f}"),
-)  # fmt: skip
+    ("rows", "n", "{:,}"),
+    ("mean error [%]", "mape", "{:.1f}"),
+    ("bias", "bias", "{:.2f}"),
+    ("within 10 % [%]", "inlier_10", "{:.0f}"),
+    ("within 20 % [%]", "inlier_20", "{:.0f}"),
+    ("sheet roofline [%]", "roofline_mape", "{:.1f}"),
+    ("fitted roofline [%]", "roofline3_mape", "{:.1f}"),
+    ("noise floor [%]", "noise_floor", "{:.1f}"),
+    ("in 80 % interval [%]", "interval_80_coverage", "{:.0f}"),
+)
 """Heading, key of a group, format."""
 
 FEW = 20
@@ -61,10 +66,14 @@ def _head(found: TimeValidation, title: str) -> str:
     large = groups[groups["n"] >= FEW]
     if len(large) > 1:
         best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
-        said.append(f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with "
-                    f"{least['mape']:.1f} %.")  # fmt: skip
-    beware = [n for n in found.notes if not n.startswith(FITTED_ROOFLINE)
-              and (any(word in n for word in BEWARE) or n.startswith("whole networks"))]  # fmt: skip
+        said.append(
+            f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with {least['mape']:.1f} %."
+        )
+    beware = [
+        n
+        for n in found.notes
+        if not n.startswith(FITTED_ROOFLINE) and (any(word in n for word in BEWARE) or n.startswith("whole networks"))
+    ]
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
     answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
@@ -89,11 +98,16 @@ def _scatter(found: TimeValidation) -> str:
     points = findings_validate.points(found)
     few = len(points) < len(found.rows)
     shown = f"{len(points):,} of {len(found.rows):,} rows, evenly over measured time" if few else "Every row"
-    said = note(f"{shown}. Dotted: a fifth too long, a fifth too short. Click an operator in "
-                "the legend to show or hide it.")  # fmt: skip
-    return section("points", "Predicted against measured", said,
-                   drawn(figures_validate.scatter_figure(points), "figure-points"),
-                   drawn(figures_validate.ratio_figure(points), "figure-ratio"))  # fmt: skip
+    said = note(
+        f"{shown}. Dotted: a fifth too long, a fifth too short. Click an operator in the legend to show or hide it."
+    )
+    return section(
+        "points",
+        "Predicted against measured",
+        said,
+        drawn(figures_validate.scatter_figure(points), "figure-points"),
+        drawn(figures_validate.ratio_figure(points), "figure-ratio"),
+    )
 
 
 def _groups(found: TimeValidation) -> str:
@@ -149,8 +163,11 @@ def _worst(found: TimeValidation) -> str:
         "measured time; the black mark is the measured time. A bar beyond the mark is predicted too long, one that "
         "ends before it too short. Of a kernel that runs while the host still works, what outlasts the host is drawn."
     )
-    legend = {part: (colour, findings_validate.MEANINGS[part]) for part, colour in figures_validate.PART_COLOURS.items()
-              if part in set(frame["part"])}  # fmt: skip
+    legend = {
+        part: (colour, findings_validate.MEANINGS[part])
+        for part, colour in figures_validate.PART_COLOURS.items()
+        if part in set(frame["part"])
+    }
     figure = drawn(figures_validate.worst_stacks_figure(frame), "figure-worst")
     title = "The row that is farthest off" if count == 1 else f"The {count} rows that are farthest off"
     return section("worst", title, said, figure, swatches(legend))

@@ -20,8 +20,11 @@ def print_time_validation(found: TimeValidation, console: Console) -> None:
     for doubt in found.doubts:
         say(console, f"warning: {doubt}", "bold red")
     console.print("error of time, %, of rooflines (sheet, fitted), and noise of one repeat", style="italic")
-    console.print("bias: geometric mean of predicted / measured; 80 %: share of rows within their interval called so\n",
-                  style="dim", highlight=False)  # fmt: skip
+    console.print(
+        "bias: geometric mean of predicted / measured; 80 %: share of rows within their interval called so\n",
+        style="dim",
+        highlight=False,
+    )
     for device in dict.fromkeys(g["device"] for g in found.document["groups"]):
         console.print(_groups(device, [g for g in found.document["groups"] if g["device"] == device]))
         console.print()
@@ -57,9 +60,16 @@ def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
         noise = "-" if g["noise_floor"] is None else f"{g['noise_floor']:.1f}"
         errors = ("-" if g[key] is None else f"{g[key]:.1f}" for key in ("roofline_mape", "roofline3_mape"))
         table.add_row(
-            "" if name == named else name, REGIMES[g["regime"]], str(g["n"]), f"{g['mape']:.1f}",
-            f"{g['bias']:.2f}", *errors, noise, covered, style="bold" if g["regime"] == "all" else None,
-        )  # fmt: skip
+            "" if name == named else name,
+            REGIMES[g["regime"]],
+            str(g["n"]),
+            f"{g['mape']:.1f}",
+            f"{g['bias']:.2f}",
+            *errors,
+            noise,
+            covered,
+            style="bold" if g["regime"] == "all" else None,
+        )
         named = name
     return table
 

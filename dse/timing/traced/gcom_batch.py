@@ -276,8 +276,13 @@ def _contention(
     batch = c["L2Latency"] + m * c["dramLatency"] + phi * A * rd_ * (t_N + m * t_D)
     mshr = jnp.where(divergent, batch * (jnp.ceil(rd / M) - 1), 0.0)
     return {
-        "cycles": noc + dram + mshr, "mem_data": noc + dram, "mem_struct": mshr, "noc": noc, "dram": dram, "mshr": mshr,
-    }  # fmt: skip
+        "cycles": noc + dram + mshr,
+        "mem_data": noc + dram,
+        "mem_struct": mshr,
+        "noc": noc,
+        "dram": dram,
+        "mshr": mshr,
+    }
 
 
 def _rate(misses: Array, hits: Array) -> Array:

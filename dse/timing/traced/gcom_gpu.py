@@ -122,8 +122,12 @@ def config_of_sheet(sheet: GpuSheet) -> GcomConfig:
     return GcomConfig(sheet.name, values)
 
 
-_LATENCIES = {"int": "alu_latency_cycles", "fp": "alu_latency_cycles", "dp": "fp64_latency_cycles",
-              "sfu": "sfu_latency_cycles"}  # fmt: skip
+_LATENCIES = {
+    "int": "alu_latency_cycles",
+    "fp": "alu_latency_cycles",
+    "dp": "fp64_latency_cycles",
+    "sfu": "sfu_latency_cycles",
+}
 _LANES = {"int": "int32_lanes", "fp": "fp32_lanes", "dp": "fp64_lanes", "sfu": "sfu_lanes"}
 
 

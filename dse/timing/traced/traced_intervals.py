@@ -119,11 +119,13 @@ def view(
     memory = memory_terms(gpu, clock_ghz, at.plain(p.footprint), jnp.zeros(()), dram_bytes, latency_is_total)
     load_latency = memory.l1 + at.plain(p.load_misses) * (memory.l2 + at.sized(p.load_l2_misses) * memory.dram)
     intervals = _tensor_intervals(kernel, gpu, tensor_modifiers)
-    latency = jnp.concatenate([
-        _fixed_latencies(gpu, memory, designs),
-        _tensor_latencies(intervals, gpu, designs, tensor_latency_measured),
-        load_latency,  # AMAT, section 9.2
-    ])  # fmt: skip
+    latency = jnp.concatenate(
+        [
+            _fixed_latencies(gpu, memory, designs),
+            _tensor_latencies(intervals, gpu, designs, tensor_latency_measured),
+            load_latency,  # AMAT, section 9.2
+        ]
+    )
     passes = gpu.warp_passes
     counts = Segmented(
         instructions=jnp.asarray(kernel.counts["instructions"], float),

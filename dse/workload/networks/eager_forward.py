@@ -45,10 +45,15 @@ def forwards() -> dict[str, Forward]:
     """Return the known forward passes by name."""
     whole = ("layers", "hidden", "heads", "ffn", "vocab")
     return {
-        row["forward"]: Forward(row["forward"], row["name"], **{key: int(row[key]) for key in whole},
-                                encoder=row["encoder"] == "1", activation=row["activation"])
+        row["forward"]: Forward(
+            row["forward"],
+            row["name"],
+            **{key: int(row[key]) for key in whole},
+            encoder=row["encoder"] == "1",
+            activation=row["activation"],
+        )
         for row in read_table("networks/forwards.csv")
-    }  # fmt: skip
+    }
 
 
 def find_forward(name: str) -> Forward:
@@ -85,8 +90,11 @@ class _Pass:
         layers = [operator.times(net.layers) for operator in self._layer()]
         if net.encoder:
             return layers
-        return [*layers, self._vector("final_norm", "layernorm", self.tokens, net.hidden),
-                self._linear("logits", net.vocab, net.hidden)]  # fmt: skip
+        return [
+            *layers,
+            self._vector("final_norm", "layernorm", self.tokens, net.hidden),
+            self._linear("logits", net.vocab, net.hidden),
+        ]
 
     def _layer(self) -> Iterator[Operator]:
         net, tokens = self.network, self.tokens
@@ -137,8 +145,17 @@ class _Pass:
 
     def _vector(self, name: str, kernel: str, rows: float, columns: float) -> Operator:
         touched = 2.0 * rows * columns * BYTES
-        return vector_operator(name, kernel, rows, columns, DTYPE, "pytorch_vector", input_distance=touched,
-                               out_distance=touched, phase=PHASE)  # fmt: skip
+        return vector_operator(
+            name,
+            kernel,
+            rows,
+            columns,
+            DTYPE,
+            "pytorch_vector",
+            input_distance=touched,
+            out_distance=touched,
+            phase=PHASE,
+        )
 
 
 def _gemm(m: float, n: float, k: float, batch: float) -> Gemm:

@@ -124,8 +124,9 @@ def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
     ffn_keys = ffn_keys if experts > 1 else ffn_keys[1:]
     spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
     activation = str(next(filter(None, spelled), "gelu" if old else "silu"))
-    kv_heads = _integer(config, ("num_key_value_heads", "n_head_kv", "num_kv_heads"), path,
-                        1 if config.get("multi_query") else heads)  # fmt: skip
+    kv_heads = _integer(
+        config, ("num_key_value_heads", "n_head_kv", "num_kv_heads"), path, 1 if config.get("multi_query") else heads
+    )
     if model_type == "falcon" and not config.get("new_decoder_architecture"):
         kv_heads = 1 if config.get("multi_query", True) else heads  # it reads num_kv_heads in the new one alone
     used = _integer(config, ("num_experts_per_tok", "moe_topk"), path, 1 if experts == 1 else None)

@@ -200,9 +200,15 @@ class _Step:
         """Gather the tokens' rows: from DRAM, since a table that large is cold at every step."""
         dtype = self.serving.precision.output
         return vector_operator(
-            "embedding", "embedding", self.rows, self.network.hidden, dtype, input_distance=self.step_bytes,
-            out_distance=self.layer_bytes, phase=self.phase,
-        )  # fmt: skip
+            "embedding",
+            "embedding",
+            self.rows,
+            self.network.hidden,
+            dtype,
+            input_distance=self.step_bytes,
+            out_distance=self.layer_bytes,
+            phase=self.phase,
+        )
 
     def _layer(self) -> Iterator[Operator]:
         yield self._norm("attention_norm")
@@ -220,20 +226,41 @@ class _Step:
             yield self._vector("rope", "rope", self.rows, (heads + kv_heads) * net.head_dim, kv_heads * net.head_dim)
         kv_columns = 2 * kv_heads * net.head_dim
         yield vector_operator(
-            "kv_write", "copy", self.rows, kv_columns, p.output, out_dtype=p.kv,
-            input_distance=3.0 * self._bytes(kv_columns), out_distance=self.step_bytes, phase=self.phase,
-        )  # fmt: skip
+            "kv_write",
+            "copy",
+            self.rows,
+            kv_columns,
+            p.output,
+            out_dtype=p.kv,
+            input_distance=3.0 * self._bytes(kv_columns),
+            out_distance=self.step_bytes,
+            phase=self.phase,
+        )
         fresh = self.phase == "prefill"
         attention = Attention(
-            self.serving.batch, heads, kv_heads, net.head_dim, self.queries,
-            self._attended(), window=net.window, dtype=p.output, kv=p.kv,
+            self.serving.batch,
+            heads,
+            kv_heads,
+            net.head_dim,
+            self.queries,
+            self._attended(),
+            window=net.window,
+            dtype=p.output,
+            kv=p.kv,
             q_distance=2.0 * self._bytes(heads * net.head_dim),
             kv_distance=2.0 * self._bytes((heads + 2 * kv_heads) * net.head_dim) if fresh else self.step_bytes,
             out_distance=self.layer_bytes,
-        )  # fmt: skip
+        )
         target = self.target
-        yield attention_operator("attention", attention, target.capabilities, target.warpgroup, self.phase,
-                                 library=target.attention, elsewhere=True)  # fmt: skip
+        yield attention_operator(
+            "attention",
+            attention,
+            target.capabilities,
+            target.warpgroup,
+            self.phase,
+            library=target.attention,
+            elsewhere=True,
+        )
         yield from self._gemm("output_projection", self.rows, net.hidden, heads * net.head_dim)
 
     def _attended(self) -> float:
@@ -246,8 +273,9 @@ class _Step:
         columns = net.ffn // self.serving.gpus
         gates = 2 if net.gated else 1
         filled = min(1.0, activated / (rows * experts))
-        yield from self._gemm(f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns,
-                              net.hidden, experts, filled)  # fmt: skip
+        yield from self._gemm(
+            f"{prefix}{'gate_up' if net.gated else 'up'}_projection", rows, gates * columns, net.hidden, experts, filled
+        )
         kernel = "silu_and_mul" if net.gated else "relu" if net.activation == "relu" else "gelu"
         yield self._vector(f"{prefix}{net.activation}", kernel, activated, columns)
         yield from self._gemm(f"{prefix}down_projection", rows, net.hidden, columns, experts, filled)
@@ -267,9 +295,17 @@ class _Step:
         columns = ceil(net.vocab / self.serving.gpus)
         element = element_bytes(p.output)
         gemm = Gemm(
-            rows, columns, net.hidden, a=p.output, b=p.output, compute=p.output, out=p.output,
-            a_distance=2.0 * rows * net.hidden * element, b_distance=self.step_bytes, out_distance=self.step_bytes,
-        )  # fmt: skip
+            rows,
+            columns,
+            net.hidden,
+            a=p.output,
+            b=p.output,
+            compute=p.output,
+            out=p.output,
+            a_distance=2.0 * rows * net.hidden * element,
+            b_distance=self.step_bytes,
+            out_distance=self.step_bytes,
+        )
         return [
             vector_operator("final_norm", net.norm, rows, net.hidden, p.output, phase=self.phase,
                             input_distance=2.0 * rows * net.hidden * element, out_distance=self.step_bytes),
@@ -281,23 +317,38 @@ class _Step:
     def _bytes(self, columns: float) -> float:
         return self.rows * columns * element_bytes(self.serving.precision.output)
 
-    def _gemm(self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0,
-              filled: float = 1.0) -> Iterator[Operator]:  # fmt: skip
+    def _gemm(
+        self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0, filled: float = 1.0
+    ) -> Iterator[Operator]:
         """A projection, after the quantisation of its input where activations are narrower than the residual stream;
         ``filled``: share of the rows of a ``batch`` that hold a token."""
         p, tokens = self.serving.precision, batch * rows * filled
         if p.activations != p.output:
             yield vector_operator(
-                f"{name}_quantise", "elementwise_quant_bf16_fp8", tokens, depth, p.output,
-                out_dtype=p.activations, out_distance=self.layer_bytes, phase=self.phase,
+                f"{name}_quantise",
+                "elementwise_quant_bf16_fp8",
+                tokens,
+                depth,
+                p.output,
+                out_dtype=p.activations,
+                out_distance=self.layer_bytes,
+                phase=self.phase,
                 input_distance=2.0 * tokens * depth * element_bytes(p.output),
-            )  # fmt: skip
+            )
         gemm = Gemm(
-            rows, columns, depth, batch, p.activations, p.weights, p.compute, p.output,
+            rows,
+            columns,
+            depth,
+            batch,
+            p.activations,
+            p.weights,
+            p.compute,
+            p.output,
             a_distance=2.0 * tokens * depth * element_bytes(p.activations),
             b_distance=self.step_bytes,
-            out_distance=self.layer_bytes, filled=filled,
-        )  # fmt: skip
+            out_distance=self.layer_bytes,
+            filled=filled,
+        )
         yield self._product(name, gemm)
 
     def _product(self, name: str, gemm: Gemm) -> Operator:
@@ -310,17 +361,33 @@ class _Step:
         dtype = self.serving.precision.output
         reads = vector_ops()[kernel].reads if inputs is None else inputs
         return vector_operator(
-            name, kernel, rows, columns, dtype, inputs=inputs, second=second, phase=self.phase,
-            input_distance=(reads + 1.0) * rows * columns * element_bytes(dtype), out_distance=self.layer_bytes,
-        )  # fmt: skip
+            name,
+            kernel,
+            rows,
+            columns,
+            dtype,
+            inputs=inputs,
+            second=second,
+            phase=self.phase,
+            input_distance=(reads + 1.0) * rows * columns * element_bytes(dtype),
+            out_distance=self.layer_bytes,
+        )
 
     def _norm(self, name: str) -> Operator:
         """The norm of the residual stream, fused with the addition to it: two arrays in, two out."""
         net = self.network
         return vector_operator(
-            name, net.norm, self.rows, net.hidden, self.serving.precision.output, inputs=2.0, outputs=2.0,
-            input_distance=self.layer_bytes / 2.0, out_distance=self.layer_bytes, phase=self.phase,
-        )  # fmt: skip
+            name,
+            net.norm,
+            self.rows,
+            net.hidden,
+            self.serving.precision.output,
+            inputs=2.0,
+            outputs=2.0,
+            input_distance=self.layer_bytes / 2.0,
+            out_distance=self.layer_bytes,
+            phase=self.phase,
+        )
 
     def _reduce(self, name: str) -> Iterator[Operator]:
         if self.serving.gpus > 1:

@@ -68,11 +68,15 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     flags = ("packs", "longest_first", "skips", "splits_single", "swaps", "one_token_decodes", "splits_prefill")
     return {
         row["library"]: AttentionLibrary(
-            row["library"], row["title"], row["instructions"], **{f: row[f] == "1" for f in flags},
-            least_blocks=int(row["least_blocks"]), tiles=tiles[row["library"]],
+            row["library"],
+            row["title"],
+            row["instructions"],
+            **{f: row[f] == "1" for f in flags},
+            least_blocks=int(row["least_blocks"]),
+            tiles=tiles[row["library"]],
         )
         for row in read_table("attention/libraries.csv")
-    }  # fmt: skip
+    }
 
 
 def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:

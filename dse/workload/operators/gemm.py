@@ -196,9 +196,14 @@ def _pipelines(
 
 
 def _candidate(
-    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, split: int, cluster: int, library: Library,
+    gemm: Gemm,
+    instruction: MatrixInstruction,
+    tile: Tile,
+    split: int,
+    cluster: int,
+    library: Library,
     implementation: float,
-) -> Candidate:  # fmt: skip
+) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
     working = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)

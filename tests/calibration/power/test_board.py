@@ -41,8 +41,12 @@ def launches(families: int) -> MeasuredLaunches:
     """Launches of an H200 of so many families, two of each, that do this and that; watts as the priors have them."""
     rng, count, clock = np.random.default_rng(3), 2 * families, jnp.full(2 * families, 1.98)
     drawn = {name: jnp.asarray(10.0 ** rng.uniform(9, 11, count)) for name in Activity._fields}
-    fixed = {"nanoseconds": jnp.full(count, 1e6), "clock_ghz": clock, "tensor_dtype": jnp.zeros(count),
-             "busy": jnp.full(count, 0.9)}  # fmt: skip
+    fixed = {
+        "nanoseconds": jnp.full(count, 1e6),
+        "clock_ghz": clock,
+        "tensor_dtype": jnp.zeros(count),
+        "busy": jnp.full(count, 0.9),
+    }
     nothing = dict.fromkeys((f.name for f in fields(Timing)), jnp.zeros(count))
     timing = Timing(**(nothing | {"selected": 1e6 * clock, "clock_ghz": clock, "feasible": jnp.ones(count)}))
     counts, gpu = Activity(**(drawn | fixed)), load_sheet("h200").record()

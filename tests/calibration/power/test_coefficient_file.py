@@ -36,9 +36,12 @@ def board(path, **changes):
 
 def test_multipliers_scale_the_columns_of_the_sheet(tmp_path):
     activity = AccelWattchActivity.of(
-        {"L2_RH": 1e6, "NOC_A": 2e6, "MEM_RD": 1e6, "INT_ACC": 1e8, "DC_RH": 1e6}, cycles=1e5, clock_ghz=1.447,
-        lanes=32.0, sm_count=80.0,
-    )  # fmt: skip
+        {"L2_RH": 1e6, "NOC_A": 2e6, "MEM_RD": 1e6, "INT_ACC": 1e8, "DC_RH": 1e6},
+        cycles=1e5,
+        clock_ghz=1.447,
+        lanes=32.0,
+        sm_count=80.0,
+    )
     fitted = calibrated_accelwattch(written(tmp_path / "c.toml"))
     before = sheet_columns(AccelWattch.variant("hw").watts_by_part(activity))
     after = sheet_columns(fitted.watts_by_part(activity))

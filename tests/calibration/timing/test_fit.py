@@ -234,8 +234,11 @@ def test_shapes_that_no_product_has_and_repeated_rows_are_skipped(measured, tmp_
     pd.concat([good, *bad, good.head(10)]).to_csv(tmp_path / "t.csv", index=False)
     answer = calibrate_timing("h100_sxm", [tmp_path / "t.csv"])
     assert sum(fit.rows + fit.rows_left_out for fit in answer.fits) == 40
-    assert answer.skipped == {"repeats another row in every column": 10, "gemm whose m, n, k are not positive": 2,
-                              "gemm whose m, n, k are not whole": 1}  # fmt: skip
+    assert answer.skipped == {
+        "repeats another row in every column": 10,
+        "gemm whose m, n, k are not positive": 2,
+        "gemm whose m, n, k are not whole": 1,
+    }
 
 
 def test_times_in_another_unit_are_not_fitted(measured, tmp_path):
@@ -264,11 +267,14 @@ def test_refusals(measured, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("device", "preset", "whole", "long"), [
-    ("A100-SXM4-80GB", "a100_sxm_80gb", 9.5, 7.0),
-    ("H100-SXM5-80GB", "h100_sxm", 5.5, 3.6),
-    ("H200-SXM-141GB", "h200", 5.5, 3.6),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("device", "preset", "whole", "long"),
+    [
+        ("A100-SXM4-80GB", "a100_sxm_80gb", 9.5, 7.0),
+        ("H100-SXM5-80GB", "h100_sxm", 5.5, 3.6),
+        ("H200-SXM-141GB", "h200", 5.5, 3.6),
+    ],
+)
 def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, preset, whole, long):
     path = SHARED_DATA / "aiconfigurator__gemm.csv"
     if not path.exists():

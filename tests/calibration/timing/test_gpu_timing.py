@@ -89,9 +89,11 @@ def test_every_row_is_fitted_with_the_implementation_that_ran_it(asked, tmp_path
     answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", *parts)])
     of_rows = {name: (len(rows.table), set(rows.table["op"])) for name, (rows, _) in asked.items()}
     assert of_rows == {
-        "matrix": (20, {"gemm"}), "matrix_early": (12, {"gemm"}), "vllm_vector": (9, {"gelu"}),
+        "matrix": (20, {"gemm"}),
+        "matrix_early": (12, {"gemm"}),
+        "vllm_vector": (9, {"gelu"}),
         "fa2_decode": (16, {"attn_decode"}),
-    }  # fmt: skip
+    }
     for name, (rows, options) in asked.items():
         assert set(np.asarray(rows.kernels.implementation)) == {IMPLEMENTATIONS.index(name)}
         start = load_timing_calibration("shared") if name == "matrix" else implementation_calibration(name)
@@ -108,9 +110,10 @@ def test_what_no_fit_can_use_is_counted(asked, tmp_path):
     answer = calibrate_timing(GPU, [table(tmp_path / "t.csv", decodes(16), few, fp8, runs)])
     assert set(asked) == {"fa2_decode"}
     assert answer.skipped == {
-        "data type is not fitted: gemm in fp8": 5, "operator is not fitted: llm_prefill": 4,
+        "data type is not fitted: gemm in fp8": 5,
+        "operator is not fitted: llm_prefill": 4,
         "vllm_vector: fewer than the 8 rows that a fit needs": 3,
-    }  # fmt: skip
+    }
     assert answer.like == GPU  # its own shipped products
     with pytest.raises(InputError, match=r"too few rows can be fitted \(3 of vllm_vector\); give at least 8"):
         calibrate_timing(GPU, [table(tmp_path / "few.csv", few)])
@@ -249,8 +252,9 @@ def test_names_that_nothing_has_are_told_with_the_nearest(asked, tmp_path):
     other = products("aiconfigurator", 3).assign(op="gem"), products("aiconfigurator", 2, "bfloat16")
     skipped = calibrate_timing(GPU, [table(tmp_path / "t.csv", decodes(16), *other)]).skipped
     assert [(n, "did you mean 'gemm'" in why or "accepted are bf16" in why) for why, n in skipped.items()] == [
-        (3, True), (2, True)
-    ]  # fmt: skip
+        (3, True),
+        (2, True),
+    ]
 
 
 @pytest.mark.slow

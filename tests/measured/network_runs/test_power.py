@@ -24,8 +24,15 @@ POWER = {"power_w": 400.0, "rows": None, "cols": None, "latency_us": 2e6}
 @pytest.fixture
 def table(tmp_path):
     """Two runs of a network, one as long again; its prefill; rows of which no power is predicted."""
-    changes = [{}, {"latency_us": 4e6}, {"op": "llm_prefill"}, {"group": "x_Nobody-1B"}, {"op": "serving_ttft"},
-               {"device": "TPU"}, {"power_w": None}]  # fmt: skip
+    changes = [
+        {},
+        {"latency_us": 4e6},
+        {"op": "llm_prefill"},
+        {"group": "x_Nobody-1B"},
+        {"op": "serving_ttft"},
+        {"device": "TPU"},
+        {"power_w": None},
+    ]
     path = tmp_path / "runs.csv"
     pd.DataFrame([ROW | POWER | change for change in changes]).to_csv(path, index=False)
     return path

@@ -172,8 +172,14 @@ def test_own_runs_are_told_from_fitted_ones_and_units_are_doubted(tmp_path):
 
 def test_forward_passes_are_not_told_as_fitted(tmp_path):
     path = tmp_path / "runs.csv"
-    forward = {"op": "model_inf", "dtype": "fp32", "group": "neusight_bert_large", "seq_q": 512.0,
-               "notes": "fusion=False", "source": "neusight"}  # fmt: skip
+    forward = {
+        "op": "model_inf",
+        "dtype": "fp32",
+        "group": "neusight_bert_large",
+        "seq_q": 512.0,
+        "notes": "fusion=False",
+        "source": "neusight",
+    }
     pd.DataFrame([ROW | forward]).to_csv(path, index=False)
     said = " ".join(validate_time(path).notes)
     assert "what an engine's host adds (pytorch_eager)" in said and "fitted to seven in ten" not in said

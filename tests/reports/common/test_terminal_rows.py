@@ -9,10 +9,15 @@ from rich.console import Console
 from dse.reports.common.terminal_rows import print_rows
 
 ROWS = [
-    {"attribute": "dram_bandwidth_gbs", "value": 3352.32, "unit": "GB/s",
-     "note": "5 stacks at 5.2 Gbit/s a pin, by the product page of the maker", "source": "H100SPEC"},
+    {
+        "attribute": "dram_bandwidth_gbs",
+        "value": 3352.32,
+        "unit": "GB/s",
+        "note": "5 stacks at 5.2 Gbit/s a pin, by the product page of the maker",
+        "source": "H100SPEC",
+    },
     {"attribute": "sm_count", "value": 132, "unit": "SM", "note": "", "source": "H100SPEC"},
-]  # fmt: skip
+]
 
 
 def printed(width: int, **options) -> list[str]:

@@ -40,9 +40,14 @@ def test_axes_of_words_have_no_scale(maximised: SweepResult) -> None:
     assert data["sm_count"]["scale"]["numbers"] == [120, 132, 144]
 
 
-@pytest.mark.parametrize(("name", "plots", "colour"), [
-    ("pair", [[1, 0]], None), ("result", [[2, 0], [2, 1]], 1), ("maximised", [[3, 0], [3, 1]], 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "plots", "colour"),
+    [
+        ("pair", [[1, 0]], None),
+        ("result", [[2, 0], [2, 1]], 1),
+        ("maximised", [[3, 0], [3, 1]], 2),
+    ],
+)
 def test_plots_at_first(name: str, plots: list, colour: int | None, request: pytest.FixtureRequest) -> None:
     data = explorer(request.getfixturevalue(name), [])
     assert data["plots"] == plots

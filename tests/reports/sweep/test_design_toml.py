@@ -45,8 +45,13 @@ def test_a_loaded_design_gives_its_results(result: SweepResult, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_changed_base_is_written(tmp_path: Path) -> None:
-    found = swept(gpu={"l2_mib": 40, "process": "tsmc_n5"}, axes={"sm_count": [96, 120]}, links={},
-                  objectives=SMALL["objectives"][::2], **QUICK)  # fmt: skip
+    found = swept(
+        gpu={"l2_mib": 40, "process": "tsmc_n5"},
+        axes={"sm_count": [96, 120]},
+        links={},
+        objectives=SMALL["objectives"][::2],
+        **QUICK,
+    )
     text = design_files(found.space, found.front).text(0, 1)
     assert 'process = "tsmc_n5"' in text
     assert loaded(found, 0, tmp_path).numbers()["l2_mib"] == 40

@@ -76,8 +76,12 @@ def test_designs_without_a_result_prove_nothing() -> None:
 
 @pytest.mark.slow
 def test_of_designs_that_cannot_be_had_nothing_is_said() -> None:
-    some = swept(axes={"nvlink_gbs": [300, 450], "sm_count": [96, 132]}, links={}, constraints=["sm_count < 100"],
-                 **QUICK | {"objectives": [{"value": "peak_bf16_tflops", "goal": "max"}]})  # fmt: skip
+    some = swept(
+        axes={"nvlink_gbs": [300, 450], "sm_count": [96, 132]},
+        links={},
+        constraints=["sm_count < 100"],
+        **QUICK | {"objectives": [{"value": "peak_bf16_tflops", "goal": "max"}]},
+    )
     (said,) = idle_note(some)
     assert said.startswith("No objective of a feasible design moves with nvlink_gbs:")
 
@@ -94,8 +98,13 @@ def test_where_designs_were_not_kept_the_statistics_are_told_as_such(whole: Swee
 @pytest.mark.slow
 def test_one_design_with_results_proves_nothing() -> None:
     """Of the values of an axis one alone can be had, or has results: what the others would show is not known."""
-    alone = swept(axes={"tensor_fma_fp8": [0, 512]}, links={}, base="a100_sxm_80gb",
-                  workloads={"prefill": {"use": "gpt2_xl:phase=prefill,batch=1,prompt=512,dtype=fp8"}},
-                  timing="roofline", objectives=SMALL["objectives"][:1])  # fmt: skip
+    alone = swept(
+        axes={"tensor_fma_fp8": [0, 512]},
+        links={},
+        base="a100_sxm_80gb",
+        workloads={"prefill": {"use": "gpt2_xl:phase=prefill,batch=1,prompt=512,dtype=fp8"}},
+        timing="roofline",
+        objectives=SMALL["objectives"][:1],
+    )
     assert alone.n_feasible == 1
     assert idle_note(alone) == []

@@ -16,8 +16,17 @@ from dse.reports.sweep.design_toml import design_files
 from dse.reports.sweep.page import write_page
 from dse.reports.sweep.why import Why, design_numbers
 
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync")  # fmt: skip
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 FRONT = 2
 """The front's trace in a plot of the explorer."""

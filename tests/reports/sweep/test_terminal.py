@@ -40,8 +40,17 @@ def test_fits_the_window_and_cuts_nothing(result: SweepResult, maximised: SweepR
 
 
 def test_many_axes_fit_a_hundred_columns() -> None:
-    names = ("sm_count", "l2_mib", "dram_bandwidth_gbs", "tensor_clock_mhz", "l2_slice_bytes_per_cycle",
-             "tensor_fma_bf16", "shared_load_latency_cycles", "dram_latency_ns", "l2_latency_ns")  # fmt: skip
+    names = (
+        "sm_count",
+        "l2_mib",
+        "dram_bandwidth_gbs",
+        "tensor_clock_mhz",
+        "l2_slice_bytes_per_cycle",
+        "tensor_fma_bf16",
+        "shared_load_latency_cycles",
+        "dram_latency_ns",
+        "l2_latency_ns",
+    )
     base = load_sheet("h100_sxm").numbers()
     axes = {name: [base[name], base[name] * 2] for name in names}
     text = printed(swept(axes=axes, links={}, objectives=SMALL["objectives"][::2], **QUICK))

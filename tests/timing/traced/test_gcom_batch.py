@@ -50,9 +50,12 @@ def one(config: GcomConfig, columns: dict[str, np.ndarray], design: int) -> Gcom
 
 @pytest.mark.parametrize(
     ("policy", "case"),
-    [*(("RTX2060", case) for case in CASES), ("RTX2060_lrr", CASES[0]),
-     *(pytest.param("RTX2060_lrr", case, marks=pytest.mark.slow) for case in CASES[3::3])],
-)  # fmt: skip
+    [
+        *(("RTX2060", case) for case in CASES),
+        ("RTX2060_lrr", CASES[0]),
+        *(pytest.param("RTX2060_lrr", case, marks=pytest.mark.slow) for case in CASES[3::3]),
+    ],
+)
 def test_a_batch_equals_single_calls(policy: str, case: str) -> None:
     config = read_gcom_config(DATA / "configs" / f"{policy}.config")
     warp = profile(case, config)

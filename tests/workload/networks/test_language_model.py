@@ -167,8 +167,11 @@ def test_one_token_is_one_row_of_each_of_its_experts(experts, per_token):
     network = replace(load_network("mixtral_8x7b"), experts=experts, experts_per_token=per_token)
     serving = Serving("decode", 1, 2048, 2048, 0, precision("x"))
     found = llm_workload(network, serving, "x", H100)
-    done = sum(o.repeats * o.candidates[0].kernel.fma for o in found.operators
-               if o.kind == "gemm" and o.name.startswith("expert_"))  # fmt: skip
+    done = sum(
+        o.repeats * o.candidates[0].kernel.fma
+        for o in found.operators
+        if o.kind == "gemm" and o.name.startswith("expert_")
+    )
     assert done == pytest.approx(per_token * network.layers * network.expert_parameters)
 
 
@@ -203,10 +206,15 @@ def test_every_operator_belongs_to_a_phase_and_has_candidates():
 
 @pytest.mark.parametrize(
     ("phase", "asked", "tokens"),
-    [("prefill", {"prompt": 4097}, "4,097"), ("decode", {"context": 5000}, "5,000"),
-     ("generate", {"prompt": 4000, "output": 97}, "4,097"), ("generate", {"prompt": 4000, "output": 96}, ""),
-     ("prefill", {"prompt": 4096}, ""), ("decode", {"context": 4096}, "")],
-)  # fmt: skip
+    [
+        ("prefill", {"prompt": 4097}, "4,097"),
+        ("decode", {"context": 5000}, "5,000"),
+        ("generate", {"prompt": 4000, "output": 97}, "4,097"),
+        ("generate", {"prompt": 4000, "output": 96}, ""),
+        ("prefill", {"prompt": 4096}, ""),
+        ("decode", {"context": 4096}, ""),
+    ],
+)
 def test_tokens_beyond_what_a_network_was_made_for_are_said(phase, asked, tokens):
     caution = workload("llama2_7b", phase, **asked).caution
     said = f"{tokens} tokens are beyond the 4,096 positions that Llama-2-7B was made for" if tokens else ""

@@ -10,10 +10,16 @@ from dse.base.errors import InputError
 from dse.workload.networks.network import load_network, networks, stated_quantisation
 
 LLAMA = {
-    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32,
-    "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "hidden_act": "silu",
+    "model_type": "llama",
+    "num_hidden_layers": 32,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "intermediate_size": 14336,
+    "vocab_size": 128256,
+    "hidden_act": "silu",
     "tie_word_embeddings": False,
-}  # fmt: skip
+}
 
 
 def config(tmp_path, **changes):
@@ -50,17 +56,26 @@ def test_names_are_forgiving_and_typos_helped():
         load_network("lama3_8b")
 
 
-@pytest.mark.parametrize("name", ["opt-1.3b", "OPT_1.3B", "gpt3_1.3b", "GPT-3 1.3B", "qwen2_57b", "llama2_1.3b",
-                                  "qwen2.5_3.2b"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["opt-1.3b", "OPT_1.3B", "gpt3_1.3b", "GPT-3 1.3B", "qwen2_57b", "llama2_1.3b", "qwen2.5_3.2b"]
+)
 def test_another_size_is_no_spelling_of_a_shipped_one(name):
     with pytest.raises(InputError, match="no network is called"):
         load_network(name)
 
 
-@pytest.mark.parametrize(("name", "found"), [
-    ("Qwen2.5 7B", "qwen2_5_7b"), ("qwen-2-5-7b", "qwen2_5_7b"), ("GPT-3 6.7B", "gpt3_6_7b"), ("gpt3-13b", "gpt3_13b"),
-    ("opt_6.7b", "opt_6_7b"), ("mixtral 8x7b", "mixtral_8x7b"), ("bloom-7b1", "bloom_7b1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Qwen2.5 7B", "qwen2_5_7b"),
+        ("qwen-2-5-7b", "qwen2_5_7b"),
+        ("GPT-3 6.7B", "gpt3_6_7b"),
+        ("gpt3-13b", "gpt3_13b"),
+        ("opt_6.7b", "opt_6_7b"),
+        ("mixtral 8x7b", "mixtral_8x7b"),
+        ("bloom-7b1", "bloom_7b1"),
+    ],
+)
 def test_what_parts_two_digits_may_be_written_in_any_way(name, found):
     assert load_network(name).name == found
 

@@ -19,8 +19,11 @@ from dse.workload.target import Target
 STEP = "llama3_8b:phase=decode,batch=4,context=512,tp=2"
 MADE_UP = Engine("made_up", "Made up", 2.0, 300.0, 10.0, 40.0, 5.0, 0.0, -0.1, 0.1, "sglang", "fa3")
 HOPPER, AMPERE, BOTH, ANY = (
-    Target((9.0, 9.0), True), Target((8.0, 8.0), False), Target((8.0, 9.0), True), Target(),
-)  # fmt: skip
+    Target((9.0, 9.0), True),
+    Target((8.0, 8.0), False),
+    Target((8.0, 9.0), True),
+    Target(),
+)
 
 
 def test_the_host_launches_samples_and_waits_for_all_reduces():
@@ -83,8 +86,9 @@ def test_an_unknown_engine_is_refused_with_what_is_known(name):
 
 
 @pytest.mark.parametrize(
-    ("target", "library"), [(HOPPER, "fa3"), (AMPERE, "sglang"), (BOTH, None), (ANY, None)],
-)  # fmt: skip
+    ("target", "library"),
+    [(HOPPER, "fa3"), (AMPERE, "sglang"), (BOTH, None), (ANY, None)],
+)
 def test_attention_is_the_engines_where_all_gpus_run_the_same(target, library):
     found = _served(target, MADE_UP).attention
     assert (found and found.name) == library

@@ -201,10 +201,16 @@ def test_the_early_library_launches_whole_clusters(m, launched):
 @pytest.mark.parametrize(("capability", "k", "slow"), [(7.0, 2560, True), (7.0, 2048, False), (7.5, 2560, False)])
 def test_volta_reads_an_operand_along_k_at_half_the_bandwidth(capability, k, slow):
     plain, along = (
-        gemm_operator("gemm", Gemm(7680, 16, k, a="fp16", b="fp16", compute="fp16", out="fp16", a_along_k=at),
-                      (capability, capability), False).candidates[0].kernel
+        gemm_operator(
+            "gemm",
+            Gemm(7680, 16, k, a="fp16", b="fp16", compute="fp16", out="fp16", a_along_k=at),
+            (capability, capability),
+            False,
+        )
+        .candidates[0]
+        .kernel
         for at in (False, True)
-    )  # fmt: skip
+    )
     assert along.warm_bytes == plain.warm_bytes * (2.0 if slow else 1.0)
     assert along.cold_bytes == plain.cold_bytes
     assert along.l2_bytes == plain.l2_bytes
@@ -224,10 +230,16 @@ def test_an_operand_that_volta_reads_slowly_takes_time_and_no_more_bytes():
     sheet = preset_sheet("v100_sxm2_16gb")
     gpu, model = sheet.record(), quick_jit(Amali())
     plain, slow = (
-        gemm_operator("g", Gemm(16, 5124, 2560, **dict.fromkeys(("a", "b", "compute", "out"), "fp16"), b_along_k=along),
-                      (7.0, 7.0), False).candidates[0].kernel
+        gemm_operator(
+            "g",
+            Gemm(16, 5124, 2560, **dict.fromkeys(("a", "b", "compute", "out"), "fp16"), b_along_k=along),
+            (7.0, 7.0),
+            False,
+        )
+        .candidates[0]
+        .kernel
         for along in (False, True)
-    )  # fmt: skip
+    )
     fast, slower = model(plain, gpu), model(slow, gpu)
     assert slow.cold_bytes == 2 * plain.cold_bytes
     assert float(slower.cycles) > 1.2 * float(fast.cycles)

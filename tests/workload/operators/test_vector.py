@@ -97,8 +97,9 @@ def test_threads_without_a_vector_take_room_and_no_time():
 
 
 def test_the_residual_stream_is_older_than_the_sum_added_to_it():
-    plain, older = (kernel("add_rmsnorm", 8, 4096, residual_distance=d, implementation="vllm_0_19_vector")
-                    for d in (0.0, 1e8))  # fmt: skip
+    plain, older = (
+        kernel("add_rmsnorm", 8, 4096, residual_distance=d, implementation="vllm_0_19_vector") for d in (0.0, 1e8)
+    )
     assert (plain.cold_bytes, plain.warm_bytes) == (0, 8 * 4096 * 4)
     assert (older.cold_bytes, older.warm_bytes, older.cold_distance) == (8 * 4096 * 2, 8 * 4096 * 2, 1e8)
 
