@@ -4,7 +4,6 @@ import csv
 import json
 
 import jax
-import jax.numpy as jnp
 import pytest
 
 from dse.base.errors import InputError
@@ -12,12 +11,10 @@ from dse.cli import run_command
 from dse.measured.protocol import harness_of
 from dse.measured.table import read_times
 from dse.measurement import measure as module
-from dse.measurement.grid import KINDS, Task, tasks
-from dse.measurement.kernels import VECTOR, measured
+from dse.measurement.grid import Task
 from dse.measurement.measure import COLD, HOST_BYTES, ROTATES, STAYS, Care, find_device, measure
-from dse.measurement.program import NotMeasurableError, check_launches, compiled, launch_count
-from dse.measurement.stopwatch import times
-from dse.measurement.table import COLUMNS, Table
+from dse.measurement.program import NotMeasurableError
+from dse.measurement.table import COLUMNS
 
 GEMM = Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64})
 TINY = [
@@ -131,103 +128,8 @@ def test_without_a_gpu_it_refuses_in_one_sentence(tmp_path, capsys):
     assert not (tmp_path / "table.csv").exists()
 
 
-def test_other_tables_and_names_are_refused(tmp_path):
-    other = tmp_path / "other.csv"
-    other.write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"other.csv: is no table of dse measure"):
-        Table(other)
-    assert other.read_text(encoding="utf-8") == "a,b\n1,2\n"
-    with pytest.raises(InputError, match="'gem'; did you mean 'gemm'"):
-        tasks(only="gem")
-
-
-@pytest.mark.parametrize("rounds", [1, 3, 40])
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.bfloat16])
-def test_no_launch_is_merged_or_left_out(rounds, dtype):
-    operands = (jnp.ones((8, 64), dtype), jnp.ones((64, 32), dtype))
-    one, many = (compiled(jnp.dot, [operands] * n, r) for n, r in ((1, 1), (6, rounds)))
-    launches = 6 * min(rounds, 2)
-    assert 0 <= check_launches(one, many, launches) <= 10
-    with pytest.raises(NotMeasurableError, match="the compiler left"):
-        check_launches(one, many, 10 * launches)
-    bare = jax.jit(lambda a, b: [jnp.dot(a, b) for _ in range(6)]).lower(*operands).compile()
-    with pytest.raises(NotMeasurableError):  # what happens without the barriers
-        check_launches(one, bare, 6)
-
-
-def test_more_rounds_take_more_time():
-    operands = (jnp.ones((256, 256)), jnp.ones((256, 256)))
-    took = []
-    for rounds in (4, 40):
-        program = compiled(jnp.dot, [operands] * 4, rounds)
-        took.append(times(lambda program=program: program([operands] * 4), 1, 5).low)
-    assert took[1] > 4 * took[0]
-
-
-def test_a_launch_computes_the_operator():
-    a, b = jax.random.normal(jax.random.key(0), (2, 16, 16))
-    first, *_, last = compiled(jnp.dot, [(a, b)] * 3, 1)([(a, b)] * 3)
-    assert jnp.allclose(first, a @ b, rtol=1e-5)
-    assert jnp.allclose(last, a @ b, rtol=1e-5)
-
-
-def test_vector_operators_are_what_their_names_say():
-    x, y = jax.random.normal(jax.random.key(1), (2, 4, 8))
-    norm = x / jnp.sqrt((x * x).mean(-1, keepdims=True))
-    assert jnp.allclose(VECTOR["rmsnorm"](x), norm, atol=1e-5)
-    total, normed = VECTOR["add_rmsnorm"](x, y)
-    assert jnp.allclose(total, x + y)
-    assert jnp.allclose(normed, VECTOR["rmsnorm"](x + y))
-    assert jnp.allclose(VECTOR["silu_and_mul"](x, y), x / (1 + jnp.exp(-x)) * y, atol=1e-5)
-    assert jnp.allclose(VECTOR["layernorm"](x).std(-1), 1, atol=1e-3)
-    assert jnp.allclose(VECTOR["softmax"](x).sum(-1), 1)
-
-
-def test_every_kind_is_planned_and_every_beginning_is_a_mixture():
-    full, quick = tasks(), tasks(quick=True)
-    assert {task.kind for task in full} == {task.kind for task in quick} == set(KINDS)
-    assert len({task.words() for task in full}) == len(full) > 500
-    assert 10 < len(quick) < 60
-    assert {task.kind for task in full[:60]} == set(KINDS)
-    assert {task.kind for task in tasks(only="vector,stream")} == {"vector", "stream"}
-    for task in quick:
-        assert measured(task).out_bytes() > 0
-
-
 def test_what_no_memory_holds_is_refused():
     session = module.Session(find_device("cpu"), None, CARE, True)
     huge = Task("gemm", "gemm", "fp16", {"m": 8, "n": HOST_BYTES // 64, "k": 64})
     with pytest.raises(NotMeasurableError, match="quarter of the device's memory"):
         list(module.rows_of(huge, session, lambda head: False))
-
-
-GRAPHED = """HloModule jit_program, is_scheduled=true
-
-%wrapped_negate_computation (param_0: f32[8,8]) -> f32[8,8] {
-  %param_0 = f32[8,8]{1,0} parameter(0)
-  ROOT %negate.0 = f32[8,8]{1,0} negate(%param_0)
-}
-
-%command_buffer (p: bf16[8,8], p.1: bf16[8,8]) -> ((bf16[8,8], s8[1024]), (bf16[8,8], s8[1024]), f32[8,8]) {
-  %p = bf16[8,8]{1,0} parameter(0)
-  %p.1 = bf16[8,8]{1,0} parameter(1)
-  %cublas-gemm.1 = (bf16[8,8]{1,0}, s8[1024]{0}) custom-call(%p, %p.1), custom_call_target="__cublas$gemm"
-  %cublas-gemm.2 = (bf16[8,8]{1,0}, s8[1024]{0}) custom-call(%p, %p.1), custom_call_target="__cublas$gemm"
-  %wrapped_negate = f32[8,8]{1,0} fusion(%p), kind=kLoop, calls=%wrapped_negate_computation
-  ROOT %tuple = ((bf16[8,8]{1,0}, s8[1024]{0}), (bf16[8,8]{1,0}, s8[1024]{0}), f32[8,8]{1,0}) tuple(%cublas-gemm.1)
-}
-
-ENTRY %main (a: bf16[8,8], b: bf16[8,8]) -> (bf16[8,8], bf16[8,8]) {
-  %a = bf16[8,8]{1,0} parameter(0)
-  %b = bf16[8,8]{1,0} parameter(1)
-  %call = ((bf16[8,8]{1,0}, s8[1024]{0}), f32[8,8]{1,0}) call(%a, %b), to_apply=%command_buffer
-  %get-tuple-element = bf16[8,8]{1,0} get-tuple-element(%call), index=0
-  %copy.1 = bf16[8,8]{1,0} copy(%get-tuple-element)
-  ROOT %tuple.1 = (bf16[8,8]{1,0}, bf16[8,8]{1,0}) tuple(%get-tuple-element, %copy.1)
-}
-"""
-"""What XLA writes for a GPU where launches stand in a CUDA graph, shortened."""
-
-
-def test_launches_in_a_graph_count_and_copies_stand_apart():
-    assert launch_count(GRAPHED) == (3, 1)
