@@ -14,13 +14,10 @@ from rich.console import Console
 
 from dse.base.errors import InputError
 from dse.cli import run_command
-from dse.prediction.data import Learnable
-from dse.prediction.features import DEMANDS
 from dse.prediction.model import type_of
 from dse.prediction.predict import _notes_of_units, beats, predict
 from dse.prediction.predictors import fit
-from dse.prediction.studies import _between, with_host
-from dse.prediction.transfer import TWICE, Transfer
+from dse.prediction.transfer import TWICE
 from dse.reports.common.figures import plotly_script
 from dse.reports.predict.data import CURVE, inlier_curves
 from dse.reports.predict.page import predict_page_html
@@ -107,18 +104,6 @@ def test_times_in_another_unit_are_told():
     assert note.startswith("the median row of a100_sxm_80gb is predicted 8e+02 times as long as measured")
 
 
-def test_what_is_chosen_has_not_seen_the_target():
-    """The least error on devices left out of training, then under folds; the target's own is hindsight."""
-
-    def judged(name, transfer, out, target):
-        return SimpleNamespace(name=name, e_transfer=transfer, e_out={"error": out}, target={"error": target})
-
-    three = SimpleNamespace(judged=(judged("a", 9.0, 1.0, 9.0), judged("b", 5.0, 3.0, 8.0), judged("c", 5.0, 4.0, 1.0)))
-    assert Transfer.chosen.fget(three).name == "b"
-    assert Transfer.least_e_out.fget(three).name == "a"
-    assert Transfer.hindsight.fget(three).name == "c"
-
-
 def test_inlier_curves_rise_to_all_rows(found):
     (transferred,) = found.transfers.values()
     frame = inlier_curves(transferred)
@@ -127,44 +112,6 @@ def test_inlier_curves_rise_to_all_rows(found):
         assert len(part) == len(CURVE)
     page = predict_page_html(found).replace(plotly_script(), "")
     assert "calibrated roofline" in page and "<script src" not in page
-
-
-def versions_of_host(first: int) -> pd.DataFrame:
-    """Three shapes of a target in version b and without one; of a host in a, b, of another source, and not at all."""
-    rows = [
-        ("h", "s", "a", "x"),
-        ("h", "s", "b", "x"),
-        ("h", "u", "a", "x"),
-        ("h", "u", "a", "y"),
-        ("t", "s", "b", "x"),
-        ("t", "u", "", "y"),
-        ("t", "s", "", "z"),
-        ("t", "w", "a", "x"),
-    ]
-    return pd.DataFrame(rows[first:4] + rows[:first] + rows[4:], columns=["preset", "shape", "version", "source"])
-
-
-@pytest.mark.parametrize("first", range(4))
-def test_a_host_s_time_is_of_the_row_s_own_software_and_source_else_the_mean(first):
-    frame = versions_of_host(first)
-    host = {("s", "a"): 2.0, ("s", "b"): 8.0, ("u", "ax"): 3.0, ("u", "ay"): 5.0}
-    key = frame["version"] + frame["source"].where(frame["shape"] == "u", "")
-    y = np.array([host.get(k, 100.0) for k in zip(frame["shape"], key, strict=True)])
-    x = np.full((len(y), len(DEMANDS) + 1), 10.0)
-    rows = Learnable(frame, x, y, y, y, np.where(frame["preset"] == "h", 1.0, 2.0))
-    found = with_host(rows, "h", "t")
-    assert found.frame["shape"].tolist() == ["s", "u", "s"]
-    assert found.frame["host_times"].tolist() == [1, 1, 2]
-    assert found.x[:, -4] == pytest.approx([16.0, 10.0, 8.0])  # at twice the host's clock
-    assert found.x[:, -3] == pytest.approx([8.0, 5.0, 4.0])  # by rooflines of equal cycles
-
-
-@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2]])
-def test_a_version_s_times_of_one_shape_are_averaged(order):
-    frame = pd.DataFrame({"preset": "t", "shape": "s", "version": ["a", "a", "b"], "source": ["x", "y", "z"]})
-    y, x = np.array([2.0, 8.0, 4.0])[order], np.full((3, len(DEMANDS) + 1), 10.0)
-    found = _between(Learnable(frame.iloc[order], x, y, y, y, y), "a", "b", "plain")["same_shapes"]
-    assert found == {"error": pytest.approx(0.0), "rows": 1}
 
 
 def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_told(tmp_path):
