@@ -30,10 +30,10 @@ from dse.grid.accumulator import Fold
 from dse.grid.machine import machine, unlike
 from dse.grid.shard import Portion, PortionResult
 from dse.grid.store import RESULTS, write_json
-from dse.space.space import Space, fingerprint
+from dse.space.space import Space
 
 FOLDER = "unfinished"
-FORMAT = 3
+FORMAT = 4
 
 OURS = re.compile(r"sweep\.json|state\.npz|\d{6,}\.arrow")
 """Names of the files in it."""
@@ -58,8 +58,7 @@ def identity(space: Space, keep: str, chunk: int, portion: int) -> dict[str, Any
         "portion": portion,
         "space": space.content,
         "base": space.base.numbers(),
-        "timing": fingerprint(space.model),
-        "power": [fingerprint(space.power.model), space.power.limit],
+        **space.fingerprints,
         "digest": space.digest,
         "machine": machine(),
     }

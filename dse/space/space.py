@@ -4,13 +4,11 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import equinox as eqx
-import jax
 import numpy as np
 
 import dse
@@ -24,14 +22,16 @@ from dse.power.models import PowerChoice, power_choice
 from dse.space.axis import Axis, make_axis
 from dse.space.data_types import refuse_of_base, refuse_types
 from dse.space.expression import Expression, parse_expression
+from dse.space.fingerprint import fingerprint, implementations_in
 from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
 from dse.space.shipped import find_space
 from dse.space.target import space_target
 from dse.space.workloads import Around, read_workloads
-from dse.timing.models import timing_model
+from dse.timing.models import name_of, timing_model
 from dse.timing.timing import TimingModel, causes_of
+from dse.workload.serving_engine import Fitted
 from dse.workload.workload import Workload
 
 MAX_DESIGNS = 10**15
@@ -93,13 +93,9 @@ class Space:
         state = {
             "space": self.content,
             "base": self.base.numbers(),
-            "model": fingerprint(self.model),
-            "power": [fingerprint(self.power.model), self.power.limit],
+            "models": self.fingerprints,
             "cost": fingerprint(DieCost.from_table(self.yield_model)),
-            "workloads": [
-                [w.phases, w.memory, w.gpus, w.tokens, [(o.phase, o.repeats) for o in w.operators], *_served(w)]
-                for w in self.workloads
-            ],
+            "workloads": fingerprint([_asked(w) for w in self.workloads]),
             "version": dse.__version__,
         }
         digest = hashlib.sha256(json.dumps(state, sort_keys=True, default=repr).encode())
@@ -107,6 +103,14 @@ class Space:
             for array in workload.arrays():
                 digest.update(array.tobytes())
         return digest.hexdigest()[:16]
+
+    @cached_property
+    def fingerprints(self) -> dict[str, Any]:
+        """Hashes of the timing model, as far as the workloads' kernels use it, and of the power model."""
+        return {
+            "timing": [name_of(self.model), fingerprint(self.model, implementations_in(self.workloads))],
+            "power": [fingerprint(self.power.model), self.power.limit],
+        }
 
     def at(self, index: np.ndarray) -> dict[str, np.ndarray]:
         """Return the axes' numbers of the designs with these numbers, each of shape (designs,).
@@ -131,17 +135,11 @@ class Space:
         return sum((results[f"{workload.name}.time_ms"] * weight for workload, weight in weighted), 0.0)
 
 
-def fingerprint(record: Any) -> str:
-    """Return a model in words with a hash of its numbers, of which the words show no more than shapes."""
-    digest = hashlib.sha256()
-    for leaf in jax.tree.leaves(eqx.filter(record, eqx.is_array_like)):
-        digest.update(np.asarray(leaf, float).tobytes())
-    return f"{eqx.tree_pformat(record)} {digest.hexdigest()[:16]}"  # whole: a repr leaves out what tells two apart
-
-
-def _served(workload: Workload) -> list[Any]:
-    """What a serving engine adds to the state of a workload; nothing without one."""
-    return [] if workload.engine is None else [workload.engine, [phase.host for phase in workload.phases]]
+def _asked(workload: Workload) -> list[Any]:
+    """What decides a workload's results beside its kernels; no time follows from what an engine was fitted on."""
+    engine = None if workload.engine is None else replace(workload.engine, fitted=Fitted())
+    repeats = [(o.phase, o.repeats) for o in workload.operators]
+    return [workload.phases, workload.memory, workload.gpus, workload.tokens, repeats, engine]
 
 
 _KEYS = {

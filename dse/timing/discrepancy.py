@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,8 +19,8 @@ from jax import Array
 from dse.base.compilation import quick_filter_jit
 from dse.base.errors import InputError, accepted
 from dse.base.toml_file import coefficient, refuse_keys
-from dse.workload.implementation import IMPLEMENTATIONS, KINDS, of_implementation
-from dse.workload.kernel import PROBLEM, Kernel, Number
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS, PerImplementation
+from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operators.vector import vector_ops
 
 PRODUCT = ("m", "n", "k")
@@ -90,7 +89,7 @@ class Points(NamedTuple):
         return [*lines, f"points = [ # {', '.join(names)}, weight", *points, "]"]
 
 
-class Discrepancy(eqx.Module):
+class Discrepancy(PerImplementation):
     """The same inside a program: ``centers`` (implementations, points, FEATURES), ``weights`` (implementations,
     points), ``sm_count`` (implementations,), and ``place`` (implementations,) in PLACES of what problems are, in the
     order of IMPLEMENTATIONS; without that axis, of one of them."""
@@ -99,10 +98,6 @@ class Discrepancy(eqx.Module):
     weights: Array | np.ndarray
     sm_count: Array | np.ndarray
     place: Array | np.ndarray
-
-    def of(self, implementation: Number) -> "Discrepancy":
-        """Return that of one implementation."""
-        return of_implementation(self, implementation)
 
     def factor(self, kernel: Kernel) -> Array:
         """Return how many times as long as the equations say the kernel takes: 1 where its problem is unknown."""

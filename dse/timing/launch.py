@@ -1,15 +1,14 @@
 """Kernel launch latency, AMALI Eq. (27) and (28)."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
 from dse.traces.traced_kernel import TracedKernel
-from dse.workload.implementation import of_implementation
-from dse.workload.kernel import Kernel, Number
+from dse.workload.implementation import PerImplementation
+from dse.workload.kernel import Kernel
 
 
-class LaunchLatency(eqx.Module):
+class LaunchLatency(PerImplementation):
     """KLL = s GS + k with s = alpha BS^2 + beta BS + gamma: GS the grid [CTA], BS the block [warp/CTA], KLL in cycles.
 
     The paper prints beta = +0.0366; its figure's axes fit only -0.0366, which is the default here (a departure). k is
@@ -20,10 +19,6 @@ class LaunchLatency(eqx.Module):
     beta: Array | float = -0.0366  # [cycle/CTA/warp]
     gamma: Array | float = 1.1891  # [cycle/CTA]
     k: Array | float = 2200.0  # [cycle]
-
-    def of(self, implementation: Number) -> "LaunchLatency":
-        """Return the coefficients of one implementation, where they are arrays with one for each."""
-        return of_implementation(self, implementation)
 
     def per_grid(self, kernel: Kernel | TracedKernel) -> Array:
         """Return s GS [cycle]: the launch of the grid's CTAs."""

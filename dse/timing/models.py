@@ -19,6 +19,13 @@ from dse.workload.workload import Workload
 TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}
 """Name -> model."""
 
+
+def name_of(model: TimingModel) -> str:
+    """Return the name of a model in TIMING_MODELS; of another one that of its class."""
+    names = {of: name for name, of in TIMING_MODELS.items()}
+    return names.get(type(model), type(model).__name__)
+
+
 CALIBRATED = "amali"
 """The one that can be calibrated."""
 

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
@@ -10,11 +9,11 @@ from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
 from dse.timing.memory import MemoryPath
 from dse.traces.traced_kernel import TracedKernel
-from dse.workload.implementation import of_implementation
-from dse.workload.kernel import Kernel, Number
+from dse.workload.implementation import PerImplementation
+from dse.workload.kernel import Kernel
 
 
-class Sustained(eqx.Module):
+class Sustained(PerImplementation):
     """Fitted shares of rates and fitted costs; the defaults leave the published model as it is, bit for bit.
 
     Each field is a number, or an array with one for each of IMPLEMENTATIONS (:meth:`of` takes one's).
@@ -71,10 +70,6 @@ class Sustained(eqx.Module):
     copy: Array | float = 0.0
     copied: Array | float = 1.0
     copied_row: Array | float = 0.0
-
-    def of(self, implementation: Number) -> "Sustained":
-        """Return the values of one implementation, where the fields hold one for each."""
-        return of_implementation(self, implementation)
 
     def derated(self, gpu: Gpu) -> Gpu:
         """Return the GPU with the rates that kernels sustain."""

@@ -110,7 +110,7 @@ class TracedKernel:
         for part in (self.segments, self.counts.values(), (self.tensor_counts, self.made_for), self.profiles):
             yield from map(np.asarray, part)
         yield np.array([self.ctas, self.warps, self.registers, self.shared_kib, self.launches, self.compute_capability])
-        yield np.array([str(kind) for kind in self.tensor], "U")
+        yield np.array([str(tuple(kind)) for kind in self.tensor], "U")
 
     @property
     def fma(self) -> float:

@@ -1,7 +1,8 @@
 """Implementations: groups of kernels from one library whose costs are fitted together, apart from the GPU."""
 
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -30,10 +31,11 @@ KINDS = {
     "matrix_simt": "simt",
     "matrix_early_hopper": "matrix",
 }
-"""Implementation -> kind, which has a table of priors of its own. ``matrix``: products of a tuned library,
-``matrix_early`` and ``matrix_early_hopper``: of the library of 2023, before Hopper and on it; ``matrix_simt``: in fp32
-on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static
-quantisation); of an attention library (:mod:`dse.workload.operators.attention_library`) each phase's kernel."""
+"""Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
+place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,
+before Hopper and on it; ``matrix_simt``: in fp32 on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of
+2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
+(:mod:`dse.workload.operators.attention_library`) each phase's kernel."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""
@@ -51,3 +53,11 @@ def of_implementation(coefficients: Coefficients, index: Any) -> Coefficients:
     """
     place = jnp.asarray(index).astype(int)
     return jax.tree.map(lambda x: jnp.asarray(x)[place] if jnp.ndim(x) else x, coefficients)
+
+
+class PerImplementation(eqx.Module):
+    """A record of coefficients whose fields are numbers, or arrays with one for each of IMPLEMENTATIONS."""
+
+    def of(self, implementation: Any) -> Self:
+        """Return the values of one implementation, where the fields hold one for each."""
+        return of_implementation(self, implementation)

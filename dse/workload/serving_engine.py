@@ -110,7 +110,7 @@ class Engine:
     library: Library = REPRESENTATIVE
     source: str = ""
     like: str = ""
-    fitted: Fitted = field(default_factory=Fitted, repr=False)  # no time follows from it: a digest is made of the rest
+    fitted: Fitted = field(default_factory=Fitted, repr=False)  # no time follows from it
 
     def host(self, launches: float, reductions: float, requests: float = 0.0, prompts: float = 0.0) -> Host:
         """Return what the host does in a step (:func:`host_of`)."""

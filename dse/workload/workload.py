@@ -35,7 +35,7 @@ class Phase:
 
     name: str
     runs: float = 1.0
-    host: Host = field(default_factory=Host, repr=False)  # so that spaces without an engine keep their digest
+    host: Host = field(default_factory=Host, repr=False)
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import pytest
 from dse.base.errors import InputError
 from dse.hardware.cost import DieCost
 from dse.space import designs
+from dse.space.fingerprint import fingerprint
 from dse.space.shipped import shipped_spaces
-from dse.space.space import fingerprint, load_space, space_from_mapping
+from dse.space.space import load_space, space_from_mapping
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 
 
