@@ -3,15 +3,12 @@
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dse.base.errors import InputError
 from dse.traces.cache_simulation import CacheGeometry, simulate
-from dse.traces.coalescing import coalesce, coalesce_atomic
-from dse.traces.sectored_cache import FERMI, RESIDUE, hash_index, make_hash
 from dse.traces.trace_files import read_directory
-from tests.traces.naive_caches import Naive, atomic_sectors, l2_set, sectors
+from tests.traces.naive_caches import Naive, atomic_sectors, sectors
 from tests.traces.traces import kernel_text, write_directory
 
 SMALL = CacheGeometry(3, 2, 2, 3, 128, 0, 4, 3, 2, 16, 2, 128, 2)
@@ -68,50 +65,11 @@ def test_equals_the_plain_simulation(tmp_path: Path, geometry: CacheGeometry, se
             assert accesses == (plain[cta][warp][i][1] if used else [])
 
 
-def test_atomics_pack_lanes_without_overlap() -> None:
-    out = np.empty(64, np.uint64)
-    lanes = np.array([4 * (lane % 4) for lane in range(32)], np.uint64)
-    assert coalesce_atomic(lanes, 4, 4, out) == 8
-    assert coalesce_atomic(np.array([30], np.uint64), 4, 4, out) < 0
-
-
 def test_atomic_that_straddles_is_refused(tmp_path: Path) -> None:
     text = kernel_text([[["0 1 0 RED.E.ADD 1 R2 4 0 0x1e"]]])
     (kernel,) = read_directory(write_directory(tmp_path, text)).kernels
     with pytest.raises(InputError, match="two 32-byte segments"):
         simulate(kernel, SMALL, 0)
-
-
-@pytest.mark.parametrize(
-    ("lanes", "width", "expected"),
-    [
-        ([0, 4, 8], 1, [0]),
-        ([64], 2, [64]),
-        ([96], 2, [96]),
-        ([0, 40], 2, [0]),
-        ([96], 4, [96]),
-        ([64, 96], 4, [64]),
-        ([0, 96], 4, [0]),
-        ([32], 8, [32]),
-        ([130, 300], 4, [128, 288]),
-    ],
-)
-def test_segments_of_a_cache_without_sectors(lanes: list[int], width: int, expected: list[int]) -> None:
-    out = np.empty(64, np.uint64)
-    count = coalesce(np.array(lanes, np.uint64), width, False, 1, out)
-    assert out[:count].tolist() == expected
-
-
-@pytest.mark.parametrize("sets", [16, 32, 64])
-def test_residue_hash(sets: int) -> None:
-    h = make_hash(RESIDUE, sets, 128, "L2")
-    rng = random.Random(sets)
-    for address in [rng.getrandbits(48) for _ in range(200)]:
-        assert hash_index(np.uint64(address), h.kind, h.bins, h.offset, h.residues) == l2_set(address, sets)
-    with pytest.raises(InputError, match="no polynomial for 48"):
-        make_hash(RESIDUE, 48, 128, "L2")
-    with pytest.raises(InputError, match="Fermi"):
-        make_hash(FERMI, 16, 128, "L2")
 
 
 def test_representative_outside_the_grid_is_refused(tmp_path: Path) -> None:

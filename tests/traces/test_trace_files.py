@@ -10,69 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.traces.opcodes import AddressSpace, OpClass, Unit, decode_opcode
 from dse.traces.trace_files import read_directory
-from dse.traces.trace_reader import KernelStream
-from tests.traces.traces import kernel_text, write_directory
-
-LOAD = "0010 ffffffff 1 R2 LDG.E.SYS 1 R4 4 1 0x7fff00000000 4"
-LINES = [
-    "0000 ffffffff 1 R1 FFMA 3 R1 R2 R3 0",
-    LOAD,
-    "0020 0000000f 0 STG.E.64.SYS 2 R4 R2 8 0 0x7fff00000000 7fff00000100 0x7fff00000008 0x20",
-    "0030 00000f0f 1 R9 LD.E 1 R4 4 2 0x7f0002000000 4 -4 8 16 4 4 4 4",
-    "0040 ffffffff 0 EXIT 0 0",
-]
-
-
-def instructions(folder: Path) -> list[dict]:
-    """Read every kernel and return its rows as dictionaries."""
-    rows = []
-    for kernel in read_directory(folder).kernels:
-        stream = KernelStream(kernel)
-        for cta in stream:
-            for warp in range(kernel.header.warps_per_cta):
-                for row in range(*cta.warp(warp).indices(1 << 60)):
-                    c = cta.columns
-                    at, lanes = int(c.address_at[row]), int(c.mask[row]).bit_count()
-                    rows.append(
-                        {
-                            "cta": cta.number,
-                            "warp": warp,
-                            "pc": int(c.pc[row]),
-                            "opcode": stream.opcodes[c.opcode[row]].text,
-                            "space": AddressSpace(c.space[row]),
-                            "sources": c.sources[row, : c.source_count[row]].tolist(),
-                            "addresses": [] if at < 0 else c.address[at : at + lanes].tolist(),
-                        }
-                    )
-    return rows
-
-
-def one_warp(lines: list[str], **facts) -> str:
-    return kernel_text([[lines]], **facts)
-
-
-def test_address_modes_and_spaces(tmp_path: Path) -> None:
-    rows = instructions(write_directory(tmp_path, one_warp(LINES)))
-    base = 0x7FFF00000000
-    assert rows[1]["addresses"] == [base + 4 * lane for lane in range(32)]
-    assert rows[2]["addresses"] == [base, base + 0x100, base + 8, 0x20]
-    local = 0x7F0002000000
-    assert rows[3]["addresses"] == [local + d for d in (0, 4, 0, 8, 24, 28, 32, 36)]
-    assert [row["space"] for row in rows] == [
-        AddressSpace.NONE,
-        AddressSpace.GLOBAL,
-        AddressSpace.GLOBAL,
-        AddressSpace.LOCAL,
-        AddressSpace.NONE,
-    ]
-    assert rows[0]["sources"] == [1, 2, 3]
-
-
-def test_stride_covers_the_first_run_of_lanes_only(tmp_path: Path) -> None:
-    rows = instructions(write_directory(tmp_path, one_warp(["0 0000006e 1 R1 LDG.E 1 R2 4 1 0x100 8"])))
-    assert rows[0]["addresses"] == [0x100, 0x108, 0x110, 0, 0]
+from tests.traces.traces import LINES, instructions, kernel_text, one_warp, write_directory
 
 
 @pytest.mark.parametrize("wrap", [gzip.compress, lzma.compress, bytes], ids=["gz", "xz", "plain"])
@@ -82,12 +21,6 @@ def test_compressions_read_the_same(tmp_path: Path, wrap) -> None:
     assert len(instructions(write_directory(tmp_path, wrap(text), suffix=suffix))) == len(LINES)
 
 
-def test_warps_in_any_order_and_missing_ones(tmp_path: Path) -> None:
-    text = one_warp(LINES, threads=96).replace("warp = 0", "warp = 2")
-    rows = instructions(write_directory(tmp_path, text))
-    assert {row["warp"] for row in rows} == {2}
-
-
 def test_versions(tmp_path: Path) -> None:
     old = instructions(write_directory(tmp_path / "2", one_warp(["0 0 0 3 " + line for line in LINES], version=2)))
     new = instructions(write_directory(tmp_path / "5", one_warp([LINES[0] + " 17", LINES[4] + " 0"], version=5)))
@@ -95,25 +28,6 @@ def test_versions(tmp_path: Path) -> None:
     assert len(new) == 2
     with pytest.raises(InputError, match="version 9"):
         read_directory(write_directory(tmp_path / "9", one_warp(LINES, version=9)))
-
-
-def test_opcodes_of_later_machines() -> None:
-    expected = {
-        "HMMA.16816.F32": (Unit.TENSOR, 2048),
-        "HMMA.1688.F32.TF32": (Unit.TENSOR, 1024),
-        "IMMA.16832.S8.S8": (Unit.TENSOR, 4096),
-        "DMMA.884": (Unit.TENSOR, 256),
-        "HGMMA.64x128x16.F32": (Unit.TENSOR, 64 * 128 * 16 // 4),
-        "UTMALDG.2D": (Unit.MEM, 0),
-        "LDGSTS.E.BYPASS.128": (Unit.MEM, 0),
-        "LDSM.16.M88.4": (Unit.MEM, 0),
-    }
-    for text, (unit, fma) in expected.items():
-        opcode = decode_opcode(text, 90)
-        assert opcode is not None and (opcode.unit, opcode.fma) == (unit, fma), text
-    assert decode_opcode("LDGSTS.E.BYPASS.128", 90).width == 16
-    assert decode_opcode("LDSM.16.M88.4", 70) is None
-    assert decode_opcode("KILL", 75).op_class == OpClass.TENSOR
 
 
 @pytest.mark.parametrize(
