@@ -4,36 +4,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from dse.base.errors import InputError
-from dse.base.package_tables import read_table
 from dse.cli import run_command
 from dse.timing.traced.gcom import gcom_trace
-from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
-from dse.timing.traced.gcom_profile import bank_cycles
-from dse.traces.coalescing import coalesce
-from dse.traces.sectored_cache import LINEAR, make_hash
+from dse.timing.traced.gcom_config import read_gcom_config
 from dse.traces.trace_files import TraceDirectory, read_directory
 from tests.traces.traces import kernel_text, write_directory
-
-
-def config_text(**changes: Any) -> str:
-    """Return a whole configuration with the program's own values but for the changes; None leaves a key out."""
-    values = {row["key"]: row["default"] for row in read_table("sass/gcom_config.csv")} | changes
-    return "".join(f"unsigned {key} = {value} // note\n" for key, value in values.items() if value is not None)
-
-
-@pytest.fixture
-def write_config(tmp_path: Path):
-    def write(**changes: Any) -> Path:
-        path = tmp_path / "gpu.config"
-        path.write_text(config_text(**changes), encoding="utf-8")
-        return path
-
-    return write
-
 
 LINES = [
     "0000 ffffffff 1 R4 S2R 0 0",
@@ -127,40 +105,6 @@ def test_a_representative_without_instructions_is_refused(tmp_path: Path, write_
         gcom_trace(read_directory(write_directory(tmp_path / "t", text)), read_gcom_config(write_config()))
 
 
-def test_config_reports_what_it_ignores(write_config) -> None:
-    config = read_gcom_config(write_config(l2DnSet=3, L2nSet=None, fuQue=None))
-    assert config.ignored == ("l2DnSet",)
-    assert config.assumed == ("fuQue",)
-    assert config["fuQue"] == 2
-    assert (config["L2nSet"], config["sharedMemSizeOption"], config["coreFreq"]) == (64, (32768, 65536), 1.365)
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"numSMs": "many"}, "line 1: numSMs = 'many'"),
-        ({"numSMs": 0}, "of at least 1"),
-        ({"coreFreq": "nan"}, "coreFreq = 'nan'"),
-        ({"coreFreq": "1365"}, "coreFreq = 1365 is no GPU's clock in GHz; give 0.1 to 10 GHz"),  # in MHz
-        ({"coreFreq": "0.001365"}, "coreFreq = 0.001365 is no GPU's clock in GHz"),
-        ({"wrapSchedulePolicy": "fifo"}, "gto|lrr"),
-        ({"sharedMemSizeOption": "{2, 1}"}, "sharedMemSizeOption"),
-        ({"sharedMemSizeOption": "{}"}, "sharedMemSizeOption"),
-        ({"nSectorPerLine": 2}, "nSectorPerLine = '2'"),
-    ],
-    ids=str,
-)
-def test_bad_configs_are_refused(write_config, changes, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        read_gcom_config(write_config(**changes))
-
-
-def test_missing_config_file(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.config: cannot be read as a GCoM"):
-        read_gcom_config(tmp_path / "none.config")
-    assert isinstance(GcomConfig("x", {"a": 1})["a"], int)
-
-
 def test_command(tmp_path: Path, write_config, capsys: pytest.CaptureFixture[str]) -> None:
     folder = trace(tmp_path / "t").path
     command = ["trace", str(folder), "--gpu", str(write_config(l2DnSet=3)), "--timing", "gcom"]
@@ -177,11 +121,3 @@ def test_command(tmp_path: Path, write_config, capsys: pytest.CaptureFixture[str
     assert run_command([*command, "--representative", "99"]) == 2
     assert "not in the grid" in capsys.readouterr().err
     assert run_command([*command[:-1], "magic"]) == 2
-
-
-@pytest.mark.parametrize(("step", "cycles"), [(4, 1), (8, 2), (16, 4), (128, 32)])
-def test_bank_cycles(step: int, cycles: int) -> None:
-    """spec/timing.md section 4: coalesced 4, 8 and 16 bytes, and a stride of 128 bytes, on the RTX 2060."""
-    lanes, out = np.arange(32, dtype=np.uint64) * np.uint64(step), np.empty(64, np.uint64)
-    count = coalesce(lanes, min(step, 16), False, 4, out)
-    assert bank_cycles(out[:count], make_hash(LINEAR, 4, 32, "L1 banks")) == cycles

@@ -15,7 +15,7 @@ from dse.timing.amali import Amali
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import CAUSES, TimingModel
-from dse.timing.traced.trace_profile import KEYS, carveout_kib, traced_workload
+from dse.timing.traced.trace_profile import KEYS, traced_workload
 from dse.traces.stack_distance import SIZES
 from dse.traces.traced_kernel import TracedKernel
 from tests.programs import quick_jit
@@ -239,11 +239,3 @@ def test_sentences(tmp_path: Path) -> None:
         kernel(tmp_path, [[[line("HMMA.999", 8, [8])]]])
     with pytest.raises(InputError, match="L1 lines of 128 bytes"):
         kernel(tmp_path, mixed_ctas(), gpus=[A100 | {"l1_line_bytes": 64}])
-
-
-def test_carveouts() -> None:
-    assert carveout_kib(8.0, 0.0, 164) == 0
-    assert carveout_kib(8.0, 33.0, 164) == 64
-    assert carveout_kib(9.0, 200.0, 227) == 227  # 228 KiB with what the driver keeps
-    assert carveout_kib(7.5, 1.0, 64) == 32
-    assert carveout_kib(6.1, 1.0, 96) == 8  # as the oldest generation that is listed
