@@ -54,7 +54,7 @@ FEW_DESIGNS, LOOP_DESIGNS = 2048, 256
 
 VMAP_DESIGNS = (2048, 8192, 32768, 65536)
 """Designs of a call of the naive program; the last is what a user would write, who leaves out the thought of caches
-(spec/speed.md: unchunked or 64k); ours has half as many, in blocks."""
+(docs/model/speed.md 2: all at once or 65,536); ours has half as many, in blocks."""
 
 Columns = dict[str, np.ndarray]
 

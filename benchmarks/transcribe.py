@@ -30,7 +30,7 @@ COST = {
     "pow": 22,
     "gather": 3,
 }
-"""Operations that count for the bound, and for how many (spec speed: exp 11, look-up 3; the rest are comparisons)."""
+"""Operations that count for the bound, and for how many (exponential 11, look-up 3; the rest are comparisons)."""
 
 NUMPY = {
     "add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "div": "({0} / {1})", "neg": "(-{0})",

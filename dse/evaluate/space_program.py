@@ -1,7 +1,7 @@
 """Evaluation of many designs: the only file that knows blocks and devices.
 
 The models are mapped over (designs, kernels) in :mod:`dse.evaluate.candidates`; a chunk runs in blocks whose (designs x
-kernels) arrays fit a core's cache, inside one jitted program (spec speed, section 8).
+kernels) arrays fit a core's cache, inside one jitted program (docs/model/speed.md 2).
 """
 
 from collections.abc import Callable, Mapping, Sequence

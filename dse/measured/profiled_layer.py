@@ -27,7 +27,7 @@ VECTOR_KERNELS = 8
 ZEROS_WATTS, VECTOR_WATTS, IDLE_WATTS = 0.62, 0.5, 0.15
 """Watts of a product of zeros, of a vector kernel and of a board that waits, over those of a product of random numbers.
 The first: inputs save an A100 PCIe up to 38 % (Gregersen, Patel, Choukse, Input-Dependent Power Usage in GPUs, 2024),
-as 0.35 of the switching would by spec/operators.md's fit of board power; the others are assumed."""
+as 0.35 of the switching would by a fit of board power (docs/model/operators.md 6); the others are assumed."""
 
 
 class Reading(NamedTuple):

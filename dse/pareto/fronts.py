@@ -12,7 +12,7 @@ EXACT_OBJECTIVES = 3
 """Objectives up to which the hypervolume of a whole front is cheap."""
 
 CHUNK = 65536
-"""Designs whose front is taken at once: small enough for a core's cache (spec speed, section 5)."""
+"""Designs whose front is taken at once: small enough for a core's cache (docs/model/speed.md 5)."""
 
 
 def front(costs: np.ndarray) -> np.ndarray:

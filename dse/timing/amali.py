@@ -1,6 +1,6 @@
 """AMALI: interval model of GPU kernels for LLM inference (Cao, Wu, Chen, An, Yu; ISCA 2025) on generated kernels.
 
-C = S_I + S_IP + KLL + ID (Eq. 16), composed as spec AMALI section 11 recommends; PAPERS.md lists every departure.
+C = S_I + S_IP + KLL + ID (Eq. 16), composed as in docs/model/timing_amali.md 3; PAPERS.md lists every departure.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED, Library
 
 
 class Amali(TimingModel):
-    """AMALI's interval model with its switches (spec AMALI section 10; the defaults are the recommended readings).
+    """AMALI's interval model with its switches (docs/model/timing_amali.md 12; the defaults are its readings).
 
     ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), and
     ``discrepancy``: what these leave of a library's kernels, by the calibration named ``calibrated_on``; its
@@ -173,7 +173,7 @@ class Amali(TimingModel):
         wave = partial(self._wave, gpu=gpu, mem=mem, of_interval=of_interval)
         on_sm = busiest_sm(filled, grid, uneven, self.sustained.alone, wave)  # S_I + S_IP
         on_sm = self.sustained.started(on_sm, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0))
-        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (item 3)
+        drain = mem.l1 + mem.l2  # the last stores, once: those of earlier waves overlap the next (12.3)
         drain = drain + jnp.asarray(kernel.serial_waits) * mem.amat
         # Every CTA's own cost on its SM: at least one, and as many as the schedule gives the busiest.
         ctas = self.sustained.cta * jnp.maximum(uneven * grid.resident, 1.0)
@@ -202,10 +202,11 @@ class Amali(TimingModel):
     def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,).
 
-        As section 11 composes it on the SM with the most CTAs; a sub-core holds ceil(W/Q) warps like the representative
-        one, or the instructions that the trace counts for the busiest, where those are more (a departure: the
-        representative's own SM and sub-core would lose the stalls of a busier one, item 13). Of a calibration only the
-        shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own prologue and epilogue.
+        On the SM with the most CTAs (docs/model/timing_amali.md 13); a sub-core holds ceil(W/Q) warps like the
+        representative one, or the instructions that the trace counts for the busiest, where those are more (a
+        departure: the representative's own SM and sub-core would lose the stalls of a busier one, 12.13). Of a
+        calibration only the shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own
+        prologue and epilogue.
         """
         model = self._of(0)
         gpu = model.sustained.derated(gpu)
@@ -236,7 +237,7 @@ class Amali(TimingModel):
         if self.with_divergence:
             stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
         designs = designs_shape(gpu)
-        stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (section 10, item 3)
+        stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (12.3)
         timing = self._timing(
             kernel,
             gpu,
@@ -376,4 +377,4 @@ class Amali(TimingModel):
         unit = clock_ghz if self.launch_in_ns else 1.0
         grid, launches = self.launch.per_grid(kernel) * unit, self.launch.per_launch(kernel) * unit  # Eq. (27)
         launches = self.sustained.further_kernels(launches, kernel, clock_ghz)
-        return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # item 14
+        return launches + (jnp.maximum(grid - executed, 0.0) if self.launch_overlapped else grid)  # 12.14

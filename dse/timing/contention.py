@@ -1,4 +1,4 @@
-"""Queueing of memory requests in MSHRs, network on chip and DRAM (MDM, in GCoM's form; spec GCoM section 6.7)."""
+"""Queueing of requests in MSHRs, network on chip and DRAM (MDM, in GCoM's form; docs/model/timing_amali.md 6)."""
 
 import jax.numpy as jnp
 from jax import Array
@@ -15,7 +15,7 @@ def queueing(load_bytes: Array, store_bytes: Array, sms: Array, mshr_bytes: Arra
     """Return S_NoC + S_DRAM + S_MSHR of one interval [cycle].
 
     ``load_bytes`` and ``store_bytes`` [B] are those of one SM, on ``sms`` SMs: as many as hold CTAs in the wave, not
-    all that are active in the kernel (spec section 14.4, a departure). ``mshr_bytes`` [B] is what full MSHRs fetch.
+    all that are active in the kernel (a departure). ``mshr_bytes`` [B] is what full MSHRs fetch.
     Writes reach DRAM through the L2's write-back and queue for the network alone. The last batch of misses queues for
     what it holds, not for full MSHRs (a departure: else fewer misses on each of more SMs, in as many batches, would
     queue longer). Bytes instead of sectors: the sector's size cancels.

@@ -1,4 +1,4 @@
-"""The roofline under an interval model: C >= bytes / bandwidth, of DRAM and of the L2 (spec AMALI 10, item 10)."""
+"""Roofline under an interval model: C >= bytes / bandwidth, of DRAM and of the L2 (docs/model/timing_amali.md 9)."""
 
 from typing import NamedTuple
 

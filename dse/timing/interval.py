@@ -1,6 +1,7 @@
 """One interval of the representative warp, for the warps that share its sub-core and SM.
 
-Spec GCoM sections 6.2, 6.3 and 6.6 in the reading that AMALI mode recommends (sections 10 and 11).
+docs/model/timing_amali.md 4 and 5, with the readings of its section 12;
+GCoM's forms stand in docs/model/timing_traced.md 6.
 """
 
 from collections.abc import Iterable
@@ -43,7 +44,7 @@ class Resident(NamedTuple):
 def resident_warps(gpu: Gpu, ctas: Array, all_ctas: Array, warps: Any) -> Resident:
     """Return the warps of a wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU."""
     on_sm = ctas * warps
-    subcore = few_ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (item 18)
+    subcore = few_ceil_div(on_sm, gpu.subcores_per_sm)  # X: sub-core of a warp = SM-wide slot mod Q (12.18)
     return Resident(subcore, on_sm, all_ctas / jnp.maximum(ctas, 1.0))
 
 
@@ -166,7 +167,7 @@ def with_pipelining(kernel: Kernel) -> list[tuple[Interval, Array]]:
 
 
 def hiding_of(kernel: Kernel, latencies: Latencies, memory: MemoryPath) -> Hiding:
-    """Return p = I/(I+S) and nbar = I/K of a generated kernel's representative warp (section 5)."""
+    """Return p = I/(I+S) and nbar = I/K of a generated kernel's representative warp (docs/model/timing_traced.md 5)."""
     issued = jnp.asarray(kernel.per_warp("instructions"))
     count = sum(interval.repeats for interval in kernel.intervals)
     stalled = sum(i.repeats * sum(own_stalls(i, latencies, memory, p)) for i, p in with_pipelining(kernel))
@@ -289,7 +290,10 @@ def _queue(interval: Interval, gpu: Gpu, resident: Resident, memory: MemoryPath)
 def _hidden(
     n: Array, stall: Array, gpu: Gpu, resident: Resident, hiding: Hiding, single_warp_literal: bool
 ) -> tuple[Array, Array]:
-    """Return the issue cycles of the sub-core's warps and the stall that they do not hide (section 6.2, gto)."""
+    """Return the issue cycles of the sub-core's warps and the stall that they do not hide.
+
+    docs/model/timing_traced.md 6.2.
+    """
     if single_warp_literal:  # Eq. (17)-(20) as printed
         return n / gpu.issue_rate, stall
     others = jnp.maximum(resident.subcore - 1.0, 0.0) * hiding.length / gpu.issue_rate  # O

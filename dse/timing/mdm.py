@@ -1,8 +1,8 @@
 """MDM: the GPU memory divergence model (Wang, Jahre, Adileh, Eeckhout; MICRO 2020), which papers compare with.
 
-As spec/timing.md section 14.4 defines it: an SM is one scheduler with all its warps; intervals overlap with the other
-warps' instructions; requests of 128 bytes queue for one combined service time. No sub-cores, no structural stalls, no
-L1 banks, no launch.
+As docs/model/timing_traced.md 10 defines it: an SM is one scheduler with all its warps; intervals overlap with the
+other warps' instructions; requests of 128 bytes queue for one combined service time. No sub-cores, no structural
+stalls, no L1 banks, no launch.
 """
 
 from typing import NamedTuple
@@ -119,7 +119,7 @@ class Mdm(TimingModel):
 
 def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:
     """Full waves, then the rest, of the SM with the most CTAs; as many SMs compete throughout as the CTAs in flight
-    would fill (a departure: all active SMs, spec section 6.7, would count the CTAs of unevenly filled ones twice)."""
+    would fill (a departure: all active SMs, GCoM's form, would count the CTAs of unevenly filled ones twice)."""
     full = grid.full_ctas / jnp.maximum(grid.resident, 1.0)
     rest = jnp.where(grid.rest > 0, 1.0, 0.0)
     return [_Wave(grid.resident * warps, full, grid.full), _Wave(grid.rest * warps, full, rest)]

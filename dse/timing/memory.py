@@ -43,7 +43,7 @@ def memory(
     """Return the memory terms of a generated kernel.
 
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
-    that misses the L2 (spec AMALI section 10, item 11); a CTA's further passes find their row in the L2, or wait for
+    that misses the L2 (docs/model/timing_amali.md 12.11); a CTA's further passes find their row in the L2, or wait for
     bytes. ``kept`` and ``streams``: what survives in the L2
     between launches (:func:`dse.workload.reuse.between_launches`).
     """
@@ -77,8 +77,8 @@ def memory_terms(
 ) -> MemoryPath:
     """Return the memory of a kernel that touches ``footprint`` [B] and moves ``dram_bytes`` [B].
 
-    With ``latency_is_total`` the record's L2 and DRAM latencies are read end to end instead of as increments (spec
-    AMALI section 10, item 4).
+    With ``latency_is_total`` the record's L2 and DRAM latencies are read end to end instead of as increments
+    (docs/model/timing_amali.md 12.4).
     """
     near = gpu.l2_bytes / gpu.l2_partitions
     far_share = (1.0 - 1.0 / gpu.l2_partitions) * jnp.maximum(0.0, 1.0 - safe_div(near, footprint))
@@ -89,7 +89,7 @@ def memory_terms(
         to_l2 = jnp.maximum(l1, l2)
         l2, dram = to_l2 - l1, jnp.maximum(dram - to_l2, 0.0)
     return MemoryPath(
-        amat=l1 + l2 + dram_share * dram,  # AMAT, section 9.2 with mu1 = 1
+        amat=l1 + l2 + dram_share * dram,  # AMAT with mu1 = 1
         l1=l1,
         l2=l2,
         dram=dram,

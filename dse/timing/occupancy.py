@@ -1,4 +1,4 @@
-"""How many CTAs an SM holds, and in which waves a grid runs (spec GCoM sections 2 and 11)."""
+"""How many CTAs an SM holds, and in which waves a grid runs (docs/model/timing_traced.md 2)."""
 
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ class Limits(NamedTuple):
 def ctas_per_sm(kernel: Kernel | TracedKernel | Launch, gpu: Gpu | Limits) -> Array:
     """Return how many CTAs fit an SM at once [CTA/SM]: threads, CTA slots, shared memory and registers (0: none fits).
 
-    B = min(floor(T_max/th), B_max, floor(SH/shmem), floor(R_SM/(th 4 ceil(nregs/4)))), GCoM section 2.
+    B = min(floor(T_max/th), B_max, floor(SH/shmem), floor(R_SM/(th 4 ceil(nregs/4)))), docs/model/timing_traced.md 2.
     """
     threads = WARP_SIZE * jnp.asarray(kernel.warps)
     registers = threads * 4.0 * jnp.ceil(jnp.asarray(kernel.registers) / 4.0)
@@ -64,7 +64,7 @@ def ctas_per_sm(kernel: Kernel | TracedKernel | Launch, gpu: Gpu | Limits) -> Ar
 
 
 def waves(kernel: Kernel | TracedKernel, gpu: Gpu) -> Waves:
-    """Return the waves of the SM that gets the most CTAs (GCoM section 2; AMALI section 11 uses this SM class)."""
+    """Return the waves of the SM that gets the most CTAs (docs/model/timing_amali.md 3)."""
     fit = ctas_per_sm(kernel, gpu)
     grid = jnp.asarray(kernel.ctas)
     most = ceil_div(grid, gpu.sm_count)

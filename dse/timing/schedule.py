@@ -52,9 +52,10 @@ def rounds(kernel: Kernel, gpu: Gpu, grid: Waves, tail: Array | float) -> Array:
 def busiest_sm(
     kernel: Kernel, grid: Waves, uneven: Array, alone: Array | float, wave: Callable[[Kernel, Array, Array], Cycles]
 ) -> Cycles:
-    """Return the cycles of the busiest SM: full waves, then the rest, C = F Cyc(full) + Cyc(rest) (section 11).
+    """Return the cycles of the busiest SM: full waves, then the rest, C = F Cyc(full) + Cyc(rest).
 
-    ``wave(kernel, ctas, all_ctas)`` returns those of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU.
+    ``wave(kernel, ctas, all_ctas)`` returns those of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU
+    (docs/model/timing_amali.md 3).
     CTAs of unequal length, handed out one by one, take ``uneven`` rounds (:func:`rounds`) of full SMs instead, and at
     least as long as the longest of them alone; ``alone``: a lone CTA's loop relative to its pipes' time.
     """

@@ -1,4 +1,7 @@
-"""What tuned kernels sustain of a GPU's rates, and what they cost beyond the interval model (spec/operators.md)."""
+"""What tuned kernels sustain of a GPU's rates, and what they cost beyond the interval model.
+
+docs/model/timing_amali.md 10.
+"""
 
 from dataclasses import replace
 

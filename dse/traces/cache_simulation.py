@@ -1,4 +1,4 @@
-"""Functional simulation of a trace's loads and stores through L1 and L2 (spec/timing.md section 3).
+"""Functional simulation of a trace's loads and stores through L1 and L2 (docs/model/timing_traced.md 3).
 
 CTAs stream from the trace to the SMs' free slots; every SM's warps execute in lock step. Memory is bounded by the
 CTAs that are resident at one time and by the distinct (program counter, index) pairs of loads and stores.

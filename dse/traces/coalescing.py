@@ -1,4 +1,4 @@
-"""Compiled coalescing of a warp's lanes into memory accesses (GCoM after Accel-Sim; spec/timing.md section 3)."""
+"""Compiled coalescing of a warp's lanes into memory accesses (GCoM after Accel-Sim; docs/model/timing_traced.md 3)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A warp's stalls as linear forms of its latencies (spec/speed.md section 3).
+"""A warp's stalls as linear forms of its latencies (docs/model/timing_traced.md 9.2).
 
 Which operand a segment waits for, if any, is decided by inequalities between sums of latencies. The designs of a space
 decide them in few ways, the *patterns*: within one, every stall is a linear form, and the hundreds of intervals of a
@@ -115,7 +115,7 @@ def _walk(segments: Segments, latency: np.ndarray) -> _Walked:
             done = times[slots[live]] + segments.offset[s, live, None] + latency[segments.row[s, live]]
             late = done.max(axis=0)
             stalls = late - before > NEGLIGIBLE * late
-            # Of those that are done last, global memory's first, then shared memory's (spec section 10, item 17).
+            # Of those that are done last, global memory's first, then shared memory's (timing_amali.md 12.17).
             last = np.where(done >= late * (1 - NEGLIGIBLE), segments.cause[s, live, None], -1).argmax(axis=0)
             waits[s] = np.where(stalls, live[last], -1)
             stalled[segments.cause[s, live[last]], np.arange(designs)] += np.where(stalls, late - before, 0.0)

@@ -49,7 +49,7 @@ def read_representatives(path: Path) -> dict[int, int]:
 
 
 def cluster_representative(kernel: KernelFile) -> int:
-    """Return the warp nearest to the centre of the larger of two k-means clusters (spec/timing.md section 8).
+    """Return the warp nearest to the centre of the larger of two k-means clusters (docs/model/timing_traced.md 8).
 
     The features are AMALI's: how many instructions a warp sends to each functional unit. Equal warps are clustered
     as one with their number as weight, so the cost does not grow with the grid. Ties take the first warp.

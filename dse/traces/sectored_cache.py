@@ -1,4 +1,4 @@
-"""Compiled sectored LRU caches, their set hashes, and the L2 slice of an address (spec/timing.md section 3)."""
+"""Compiled sectored LRU caches, their set hashes, and the L2 slice of an address (docs/model/timing_traced.md 3)."""
 
 from typing import NamedTuple
 
@@ -75,7 +75,10 @@ def hash_index(address, kind, bins, offset, residues):
 
 @njit()
 def bank_cycles(accesses: np.ndarray, banks: Hash) -> int:
-    """Return b: accesses in order, a new cycle whenever the bank is in use; at most 64 banks  (section 4)."""
+    """Return b: accesses in order, a new cycle whenever the bank is in use; at most 64 banks.
+
+    docs/model/timing_traced.md 4.
+    """
     cycles, used = 1, np.uint64(0)
     for address in accesses:
         bank = np.uint64(1) << np.uint64(hash_index(address, banks.kind, banks.bins, banks.offset, banks.residues))

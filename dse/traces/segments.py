@@ -2,8 +2,8 @@
 
 Only an instruction that reads the result of an earlier one can stall, and only if no instruction before it has waited
 for the same results; all others issue one cycle after their predecessor. So the recurrence over instructions
-(spec/timing.md section 5) becomes one over segments, whose operands, counts and registers are known before any design
-is: what depends on a design is the latency of each row of a table.
+(docs/model/timing_traced.md 5) becomes one over segments, whose operands, counts and registers are known before any
+design is: what depends on a design is the latency of each row of a table.
 """
 
 from typing import NamedTuple

@@ -198,7 +198,10 @@ def _tensor_class(opcode: Opcode, where: str) -> TensorClass:
 
 
 def _load_misses(run: WarpProfile) -> np.ndarray:
-    """Return mu1 and mu2 by cache size of each instruction [i, 1 + G]: conditional rates (spec section 10, item 11)."""
+    """Return mu1 and mu2 by cache size of each instruction [i, 1 + G]: conditional rates.
+
+    docs/model/timing_amali.md 12.11.
+    """
     curves = _curves(run)
     executed = np.maximum(run.pooled[:, L1_HIT] + run.pooled[:, L1_MISS], 1)
     missed = run.pooled[:, L1_MISS]
@@ -314,7 +317,7 @@ def _subcores(run: WarpProfile, sms: int, subcores: int) -> tuple[float, float]:
     """Return the instructions of the busiest sub-core and of the representative warp's, for AMALI's ID.
 
     The tracer does not record SMs: CTAs are dealt round robin. A warp's sub-core is its SM-wide slot mod the number of
-    sub-cores (spec section 10, item 18), where CTAs of an SM take slots one after another.
+    sub-cores (docs/model/timing_amali.md 12.18), where CTAs of an SM take slots one after another.
     """
     ctas, warps = run.warp_counts.shape
     cta = np.arange(ctas)

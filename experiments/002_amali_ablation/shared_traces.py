@@ -63,7 +63,7 @@ def _timings(kernel: TracedKernel, gpu: Gpu) -> dict[str, Timing]:
 
 
 def _named(stack: Stack) -> dict[str, float]:
-    """Return GCoM's stack under AMALI's names (spec/timing.md section 9); shared-memory stalls lie within ``wait``."""
+    """Return GCoM's stack under AMALI's names; shared-memory stalls lie within ``wait``."""
     return {
         "selected": stack.base,
         "wait": stack.com_data,

@@ -65,7 +65,7 @@ def gradient_boosting(rows: MeasuredLaunches) -> np.ndarray:
 
 
 def compact(rows: MeasuredLaunches) -> np.ndarray:
-    """The compact physical fit of spec/operators.md: base, active SMs, FMAs, L2 and DRAM bytes, a soft cap."""
+    """The compact physical fit of docs/model/operators.md 6: base, active SMs, FMAs, L2 and DRAM bytes, a soft cap."""
     counts, train = rows.measured, masks(rows)["train"]
     fma = counts.tensor_fma + counts.softmax_fma + counts.padding_fma
     columns = (

@@ -43,7 +43,7 @@ LAYERS = {"vidur": ("vidur__gemm", "vidur__elementwise_norm"), "LLMServingSim": 
 LAYER = ["group", "device", "tp", "tokens"]
 
 SIMULATOR = {"gemm": 6.5, "softmax": 9.4, "layernorm": 8.7, "gelu": 5.5}
-"""Errors of LLMCompass's simulator on its own A100 data [%] (its repository, run as it is: spec/measured.md)."""
+"""Errors of LLMCompass's simulator on its own A100 data [%] (its repository, run as it is)."""
 
 INTERVALS = (
     f"Rows that no fit has seen within the interval called {100 * SHARE:.0f} %. By folds: each family held to the "

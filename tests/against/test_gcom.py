@@ -141,7 +141,7 @@ def test_kernels(config: str, case: str) -> None:
 
 
 def test_worked_example() -> None:
-    """spec/timing.md section 13: one warp an SM, 64 dependent FFMA and EXIT."""
+    """docs/model/timing_traced.md 11: one warp an SM, 64 dependent FFMA and EXIT."""
     (ours,) = answers("RTX2060", "c01_fp32_chain_1warp")
     assert ours.profile.latency[0] == 2 + 3 + 2
     assert [(k.instructions, k.stall) for k in ours.profile.intervals] == [(1, 6)] * 63 + [(2, 5)]

@@ -37,7 +37,7 @@ def test_the_switching_energy_is_that_of_stillmaker_and_baas(node):
 
 
 def test_pascal_to_volta_is_what_accelwattch_scales_by():
-    """Its Pascal sheet multiplies dynamic power by 0.82/0.77 (spec/power.md section 7)."""
+    """Its Pascal sheet multiplies dynamic power by 0.82/0.77 (docs/model/power_accelwattch.md 7)."""
     volta = NodePower.from_table(reference="tsmc_12ffn")
     assert float(volta.switching_energy(node_index("tsmc_16ff"))) == pytest.approx(0.82 / 0.77, rel=0.01)
 

@@ -1,4 +1,4 @@
-"""Queueing of memory requests by hand, spec section 6.7 with its marked departures."""
+"""Queueing of memory requests by hand: docs/model/timing_amali.md 6."""
 
 import jax.numpy as jnp
 import pytest

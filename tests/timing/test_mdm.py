@@ -30,7 +30,9 @@ def test_a_chain_by_hand(tmp_path: Path, warps: int) -> None:
 
 
 def queueing(missing: float, load: float, store: float, batches: float) -> tuple[float, float]:
-    """MDM's queueing on 54 SMs of four warps that each load and store so many bytes, and by hand (spec section 14.4).
+    """MDM's queueing on 54 SMs of four warps that each load and store so many bytes, and by hand.
+
+    docs/model/timing_traced.md 10.
 
     ``missing``: share of the loads that come from DRAM; ``batches`` of the MSHRs that they fill.
     """

@@ -1,4 +1,4 @@
-"""The cache simulation of spec/timing.md section 3 written plainly: lists, dictionaries, no compilation."""
+"""The cache simulation of docs/model/timing_traced.md 3 written plainly: lists, dictionaries, no compilation."""
 
 from collections import OrderedDict, defaultdict
 

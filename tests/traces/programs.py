@@ -43,7 +43,7 @@ class Plain(NamedTuple):
 
 
 def plain_recurrence(program: Program, latency: np.ndarray) -> Plain:
-    """Return section 5's recurrence instruction by instruction, with a table of registers."""
+    """Return the recurrence of docs/model/timing_traced.md 5 instruction by instruction, with a table of registers."""
     done: dict[int, float] = {}
     cause: dict[int, int] = {}
     n = len(program.row)

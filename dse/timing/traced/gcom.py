@@ -1,4 +1,6 @@
-"""GCoM on a trace: cycles of a kernel by cause, number by number as the original (spec/timing.md 2, 6 and 7).
+"""GCoM on a trace: cycles of a kernel by cause, number by number as the original.
+
+Sections are those of docs/model/timing_traced.md.
 
 Lee et al., "GCoM: A Detailed GPU Core Model for Accurate Analytical Modeling of Modern GPUs", ISCA 2022, as its
 published program computes it, in 64-bit. Scalars throughout: one kernel on one GPU.

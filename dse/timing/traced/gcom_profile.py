@@ -1,4 +1,7 @@
-"""GCoM's interval profile of the representative warp: latencies, scoreboard, intervals (spec/timing.md 4 and 5)."""
+"""GCoM's interval profile of the representative warp: latencies, scoreboard, intervals.
+
+Sections are those of docs/model/timing_traced.md, 4 and 5.
+"""
 
 from math import ceil
 from typing import NamedTuple

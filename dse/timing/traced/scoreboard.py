@@ -1,4 +1,4 @@
-"""When a warp issues and what it waits for, on a batch of designs (spec/timing.md section 5).
+"""When a warp issues and what it waits for, on a batch of designs (docs/model/timing_traced.md 5).
 
 Here designs are batched inside, in the minor axis: the recurrence runs over a trace's segments, and each step is a few
 vector operations over the designs. Mapped over designs from outside it would store a warp's times design by design,
@@ -95,9 +95,9 @@ def walk(
     """Return the end of a warp's instructions, and ``state`` after ``follow(state, stall, cause, value)`` of each
     segment: the cycles it stalls, what for (COMPUTE, SHARED, GLOBAL), and its entry of ``values``, arrays [S, ...].
 
-    A stall's cause is that of the operand that is done last, ties going to global, then shared memory (spec section 10,
-    item 17); ``by_operand_order`` labels it as GCoM's code does: global memory where such an operand stands at or
-    after the first that is late.
+    A stall's cause is that of the operand that is done last, ties going to global, then shared memory
+    (docs/model/timing_amali.md 12.17); ``by_operand_order`` labels it as GCoM's code does: global memory where such an
+    operand stands at or after the first that is late.
     """
     operands = range(segments.slot.shape[1])
     places = [_unsigned(segments.slot[:, o]) for o in operands], [_unsigned(segments.row[:, o]) for o in operands]

@@ -118,7 +118,7 @@ def trace_geometry(header: KernelHeader, numbers: Mapping[str, float]) -> CacheG
 
 
 def resident_ctas(header: KernelHeader, numbers: Mapping[str, float]) -> int:
-    """Return the CTAs that an SM holds at a time (spec GCoM section 2)."""
+    """Return the CTAs that an SM holds at a time (docs/model/timing_traced.md 2)."""
     launch = Launch(header.warps_per_cta, header.registers, header.shared_bytes / 1024.0)
     return int(ctas_per_sm(launch, Limits(*(numbers[name] for name in Limits._fields))))
 

@@ -123,7 +123,7 @@ def view(
         [
             _fixed_latencies(gpu, memory, designs),
             _tensor_latencies(intervals, gpu, designs, tensor_latency_measured),
-            load_latency,  # AMAT, section 9.2
+            load_latency,  # AMAT
         ]
     )
     passes = gpu.warp_passes

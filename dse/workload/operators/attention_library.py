@@ -10,7 +10,7 @@ DEFAULTS = ("fa2", "fa3")
 """What engines run where nothing is said: with warp-level instructions, and with warpgroup instructions."""
 
 XQA_GROUPS = 32
-"""Query heads of a group that TensorRT-LLM's packed decode kernel takes at most (spec/operators.md)."""
+"""Query heads of a group that TensorRT-LLM's packed decode kernel takes at most (docs/model/operators.md 4.2)."""
 
 
 @dataclass(frozen=True)

@@ -118,11 +118,11 @@ EARLY = replace(
     whole_clusters=True,
     warpgroup_splits=(1, 2, 4, 8, 16),
 )
-"""The library in Hopper's first years: few warpgroup tiles (spec/operators.md: sides of 64, 128 and 256), launched in
-whole clusters, and splits of its warpgroup tiles by powers of two: against a model without clusters an odd number of
-tiles along m took up to a tenth longer than an even one, which today's library shows nowhere. Its warp-level kernels of
-192x128 (cuBLAS 12's ``tilesize192x128x32_stage3``, whose 192 would be columns here) fit the A100's products 0.3 points
-better by rows, 0.2 by columns, and today's library on the same GPU 0.2 to 0.3 worse
+"""The library in Hopper's first years: few warpgroup tiles, with sides of 64, 128 and 256 (docs/model/operators.md
+2.1), launched in whole clusters, and splits of its warpgroup tiles by powers of two: against a model without clusters
+an odd number of tiles along m took up to a tenth longer than an even one, which today's library shows nowhere. Its
+warp-level kernels of 192x128 (cuBLAS 12's ``tilesize192x128x32_stage3``, whose 192 would be columns here) fit the
+A100's products 0.3 points better by rows, 0.2 by columns, and today's library on the same GPU 0.2 to 0.3 worse
 (experiments/012_timing_calibration)."""
 
 LIBRARIES = {library.name: library for library in (REPRESENTATIVE, TUNED, EARLY)}

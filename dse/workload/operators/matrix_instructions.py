@@ -13,7 +13,7 @@ from dse.workload.kernel import ANY_NEWER
 class MatrixInstruction:
     """A class of matrix instructions.
 
-    ``fma`` [FMA/warp instruction] by data type (the opcode's modifiers, spec AMALI Eq. 25); ``compute_capability`` at
+    ``fma`` [FMA/warp instruction] by data type (the opcode's modifiers, AMALI Eq. 25); ``compute_capability`` at
     least; ``warpgroup``: issued by four warps together, operands read from shared memory by the tensor core;
     ``rows``: rows of the first operand that one instruction takes; ``stages`` of the software pipeline.
     """

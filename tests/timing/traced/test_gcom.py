@@ -61,7 +61,7 @@ def test_stacks_add_up(tmp_path: Path, write_config, changes: dict[str, Any]) ->
 
 
 def test_waves_are_serial(tmp_path: Path, write_config) -> None:
-    """Section 2: 11 CTAs on 2 SMs of 2: two full waves and a rest of 1, and on the longer SM three full waves."""
+    """11 CTAs on 2 SMs of 2: two full waves and a rest of 1, and on the longer SM three full waves."""
     (result, _) = gcom_trace(trace(tmp_path / "t"), read_gcom_config(write_config(numSMs=2, maxCTAPerSM=2)))
     assert [warps for warps, _ in result.waves] == [6, 6, 3]
     full, rest = (sum(stack.cycles for stack in result.waves[i][1]) for i in (1, 2))

@@ -86,7 +86,7 @@ def cycles(timing) -> dict[str, float]:
 
 
 def test_five_warps_on_four_subcores_issue_twice_the_instructions(tmp_path: Path) -> None:
-    """The worked example of section 10, item 13: the representative stands on a sub-core with one warp."""
+    """docs/model/timing_amali.md 12.13: the representative stands on a sub-core with one warp."""
     warp = [line("IADD3", 10 + i % 40, [9]) for i in range(100)]
     record = kernel(tmp_path, [[warp] * 5], representative=1)
     stack = cycles(Amali().on_trace(record, Gpu.from_numbers(A100 | {"int32_lanes": 128})))
