@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.package_tables import read_table
 from dse.base.uncertainty import SHARE, Uncertainty
 from dse.hardware.gpu import Gpu
@@ -29,7 +30,7 @@ COMPONENTS = (
     "other",
 )
 
-KIB_PER_REGISTER = 4 / 1024  # a register of a thread holds 32 bits
+KIB_PER_REGISTER = constant("kib_per_register")  # a register of a thread holds 32 bits
 HBM_CHANNEL_BITS = 128  # a type with narrower channels is GDDR: the mark of a graphics die
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from jax import Array
 
 from dse.base.compilation import quick_filter_jit
+from dse.base.constants import constant
 from dse.hardware.gpu import Gpu
 from dse.measured.power_rows import MeasuredLaunches
 from dse.power.activity import Activity
@@ -12,7 +13,7 @@ from dse.power.board import BoardPower
 from dse.power.cap import sustain
 from dse.timing.timing import Timing
 
-SETTLED_US = 200.0
+SETTLED_US = constant("settled_power_us")
 """Runs shorter than this hold mostly the power of what ran before them (100 ms polls of loops of 0.3 to 1 s)."""
 
 

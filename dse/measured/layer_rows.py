@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from dse.base.constants import constant
 from dse.hardware.presets import GpuSheet
 from dse.measured.row_shape import ALL_REDUCE
 from dse.timing.links import link_gbs
@@ -19,7 +20,7 @@ LAYER_COLUMN = "layer_operator"
 NVLINK = "nvlink"
 """What stands for the implementation of an all-reduce: latency and bandwidth of the links, nothing fitted."""
 
-FFN = 4
+FFN = int(constant("gpt3_ffn_ratio"))
 """Width of the feed-forward network over the hidden one (GPT-3, Brown et al., 2020, section 2.1)."""
 
 SUM = "SUM"

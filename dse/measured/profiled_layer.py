@@ -9,22 +9,25 @@ numbers in its place.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from dse.base.constants import constant
 from dse.hardware.peak import VECTOR_DTYPES, peak_tflops
 from dse.measured.protocol import Harness
 from dse.workload.dtypes import element_bytes
 from dse.workload.networks.network import Network
 
-PEAK_SHARE = 0.75
-BANDWIDTH_SHARE = 0.8
+PEAK_SHARE = constant("profiled_peak_share")
+BANDWIDTH_SHARE = constant("profiled_bandwidth_share")
 """Shares of the sheet's peak and bandwidth that products reach: assumed, about the means of measured ones."""
 
-KERNEL_US = 2.0
+KERNEL_US = constant("profiled_kernel_us")
 """Of a kernel that has nothing to do [us]: launched while the one before runs."""
 
-VECTOR_KERNELS = 8
+VECTOR_KERNELS = int(constant("profiled_vector_kernels"))
 """Kernels of a layer that are no products: two norms, two sums, rotation, activation, embedding, random numbers."""
 
-ZEROS_WATTS, VECTOR_WATTS, IDLE_WATTS = 0.62, 0.5, 0.15
+ZEROS_WATTS = constant("zeros_watts_share")
+VECTOR_WATTS = constant("vector_watts_share")
+IDLE_WATTS = constant("idle_watts_share")
 """Watts of a product of zeros, of a vector kernel and of a board that waits, over those of a product of random numbers.
 The first: inputs save an A100 PCIe up to 38 % (Gregersen, Patel, Choukse, Input-Dependent Power Usage in GPUs, 2024),
 as 0.35 of the switching would by a fit of board power (docs/model/operators.md 6); the others are assumed."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from math import ceil, log2
 from typing import Any
 
+from dse.base.constants import constant
 from dse.measured.protocol import Harness
 from dse.measured.row_shape import measured_network
 from dse.workload.dtypes import element_bytes
@@ -18,7 +19,7 @@ VECTOR_DTYPES = ("bf16", "fp16", "fp32")
 TILE_ROWS, SMALL_TILE, LARGE_TILE = 128, 128, 256
 """Rows of a CTA's results, and columns of the small and of the large one, that a library of products chooses from."""
 
-SMALL_WAVE = 0.54
+SMALL_WAVE = constant("small_tile_wave")
 """Time of a wave of small tiles in those of large ones: 78 of 145 us on an RTX PRO 6000, k of 5120 (LLMServingSim)."""
 
 BLOCKS = 4

@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array
 
 from dse.base.compilation import quick_filter_jit
+from dse.base.constants import constant
 from dse.hardware.gpu import Gpu
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -29,7 +30,7 @@ from dse.power.sequence import in_sequence
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 
-GOVERNOR_US = 20e3
+GOVERNOR_US = constant("governor_us")
 """Time constant of the mean that a board's governor holds to the limit [us]. Read off fitted families of
 aiconfigurator's products on A100, H100 and H200 (10 ms: 0.2 points worse, 40 ms: 0.1)."""
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.units import WARP_SIZE
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -18,7 +19,7 @@ from dse.timing.traced.traced_intervals import trace_l2_bytes
 from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
 
-OPERAND_BYTES = 16.0
+OPERAND_BYTES = constant("operand_bytes")
 """Register bytes of a CUDA-core operation of one thread: three operands read and one written, 32 bits each."""
 
 

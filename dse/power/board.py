@@ -14,6 +14,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.package_tables import read_table
 from dse.base.uncertainty import Uncertainty
 from dse.base.units import BITS_PER_BYTE, KIB, KILO, MILLI
@@ -41,11 +42,11 @@ FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap
 SM_PARTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "tensor_core")
 """Parts of the die that the clock of the SMs drives."""
 
-REFERENCE_DIE_MM2 = 814.0
-REFERENCE_TDP_W = 700.0
-REFERENCE_SLICE_KIB = 640.0
-REFERENCE_L1_KIB = 256.0
-REFERENCE_REGISTERS = 65536.0
+REFERENCE_DIE_MM2 = constant("reference_die_mm2")
+REFERENCE_TDP_W = constant("reference_tdp_w")
+REFERENCE_SLICE_KIB = constant("reference_l2_slice_kib")
+REFERENCE_L1_KIB = constant("reference_l1_kib")
+REFERENCE_REGISTERS = constant("reference_registers")
 
 REFERENCE_NODE = "tsmc_4n"
 """The GPU whose energies the table states: an H200 (GH100, 60 MiB of L2 in 96 slices)."""

@@ -18,11 +18,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from dse.base.constants import constant
 from dse.base.numerics import safe_div
 from dse.power.power import Power
 from dse.timing.timing import Timing
 
-SLOWEST = 0.15
+SLOWEST = constant("lowest_clock_share")
 """Lowest clock relative to the requested one (210 of 1410 MHz, the lowest an A100 can be locked to)."""
 
 NO_LOWER = 1.001 * SLOWEST

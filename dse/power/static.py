@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.base.numerics import safe_div
 from dse.base.package_tables import read_table
@@ -21,8 +22,8 @@ CATEGORIES: tuple[str, ...] = tuple(row["category"] for row in read_table("power
 UNITS = ("int_add", "int_mul", "fp", "dp", "sfu", "tensor", "tex")
 MEMORIES = ("l1", "shared", "l2")
 
-ADDED_LANES = 31.0  # from the first lane to a full warp
-HALF_WARP = 16.0
+ADDED_LANES = constant("added_lanes")  # from the first lane to a full warp
+HALF_WARP = constant("half_warp_lanes")
 
 READINGS: dict[str, dict[str, str]] = {
     "released": {"mix": "released", "lane_model": "linear", "sm_scaling": "released"},

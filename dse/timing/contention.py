@@ -3,10 +3,11 @@
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.numerics import few_ceil_div
 from dse.timing.memory import MemoryPath
 
-PHI = 0.5
+PHI = constant("queue_share")
 """A request waits for half of those it competes with. GCoM doubles it when the MSHRs are full and the network is
 saturated; that jump makes a GPU with more SMs slower, and saturation is the roofline floor's here (a departure)."""
 

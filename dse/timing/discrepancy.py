@@ -17,6 +17,7 @@ import numpy as np
 from jax import Array
 
 from dse.base.compilation import quick_filter_jit
+from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.base.toml_file import coefficient, refuse_keys
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, PerImplementation
@@ -37,15 +38,16 @@ PAIR = 256
 
 FEATURES = 4 + len(TILES)
 
-PRODUCT_WEIGHTS, WAVE_WEIGHT, PAIR_WEIGHT = (0.27, 0.5, 0.63), 0.7, 0.67
+PRODUCT_WEIGHTS = tuple(constant(f"product_distance_{size}") for size in ("rows", "results", "depth"))
+WAVE_WEIGHT, PAIR_WEIGHT = constant("product_distance_wave"), constant("product_distance_pair")
 """How far apart, in lengths of the covariance, a doubling puts two products: of their rows, their results and their
 depth; of the waste of a last wave; of that of the last pair. Chosen by families left out in turn among the fitted ones
 of A100, H100 and H200 and two libraries (experiments/012_timing_calibration)."""
 
-ATTENTION_WEIGHTS = (0.37, 0.6, 0.6, 0.95, 0.27)
+ATTENTION_WEIGHTS = tuple(constant(f"attention_distance_{i}") for i in range(5))
 """The same of attention's sizes, in the order of ATTENTION (experiments/013_attention)."""
 
-VECTOR_WEIGHT, APART = 0.8, 10.0
+VECTOR_WEIGHT, APART = constant("vector_distance"), 10.0
 """The same of a vector kernel's rows and columns (experiments/014_vector_kernels); and how far apart operators are, or
 types of another size: one says nothing of another."""
 

@@ -3,17 +3,18 @@
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.hardware.gpu import Gpu
 from dse.workload.kernel import Kernel
 
 LEAST_GBS = 1e-3
 """Below this bandwidth [GB/s] there is no NVLink, so that cycles stay finite in 32 bits."""
 
-PCIE_SHARE = 0.75
+PCIE_SHARE = constant("pcie_message_share")
 """Share of PCIe's bandwidth that messages get (assumed): NCCL counts on 12 of the 16 GB/s of PCIe 3.0 x16 (PCI_BW in
 its graph/topo.h)."""
 
-DIRECT_PCIE = 2
+DIRECT_PCIE = int(constant("pcie_direct_gpus"))
 """GPUs that send to all others at once over PCIe: of more, libraries send around a ring (vllm-project/vllm,
 custom_all_reduce.py: "not supported on more than two PCIe-only GPUs")."""
 

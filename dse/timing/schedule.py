@@ -6,15 +6,16 @@ from dataclasses import replace
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
 from dse.timing.occupancy import Waves
 from dse.workload.kernel import Interval, Kernel
 
-SMEARED_IN_ORDER, SMEARED_LONGEST_FIRST = 10.0, 2.0
+SMEARED_IN_ORDER, SMEARED_LONGEST_FIRST = constant("smeared_in_order"), constant("smeared_longest_first")
 """How soon unequal CTAs no longer end together (fitted to list schedules of causal tiles)."""
 
-IN_FLIGHT, LAST_SHORT = 0.53, 0.15
+IN_FLIGHT, LAST_SHORT = constant("in_flight_share"), constant("last_short_share")
 """Mean share of a CTA done when the queue runs dry, and share of the shortest CTA that shows at the end (fitted)."""
 
 

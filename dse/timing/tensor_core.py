@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -10,7 +11,7 @@ from dse.timing.links import reachable
 from dse.workload.kernel import Kernel
 from dse.workload.operators.matrix_instructions import TCGEN05, WGMMA
 
-FIXED_INTERVAL = 16.0
+FIXED_INTERVAL = constant("gcom_tensor_interval")
 """Initiation interval [cycle] of GCoM's tensor core, whatever the instruction and the GPU (its RTX 2060 file)."""
 
 SLOWEST = 1e-3

@@ -3,10 +3,11 @@
 import jax.numpy as jnp
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.numerics import safe_div
 from dse.workload.kernel import Kernel
 
-RETAINED = 0.568
+RETAINED = constant("l2_retained_share")
 """Bytes that survive in the L2 until their next use, per byte of L2 (fitted to measured GEMMs of A100 and H100)."""
 
 

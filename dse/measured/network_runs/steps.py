@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
 from dse.measured.network_runs.kinds import DTYPES, FORWARD, MOST, RUN_SHAPE
@@ -26,7 +27,7 @@ from dse.workload.target import Target
 FUSED = "fusion=True"
 """Words in the notes of a forward pass whose kernels a compiler has fused."""
 
-MEMORY_SHARE = 0.9
+MEMORY_SHARE = constant("engine_memory_share")
 """Share of a GPU's memory that an engine takes (vLLM's gpu_memory_utilization, TensorRT-LLM's fraction: 0.9)."""
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.constants import constant
 from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -26,10 +27,10 @@ from dse.traces.stack_distance import LINE_BYTES, SIZES
 from dse.traces.traced_kernel import ROWS, SECTOR_BYTES, TensorClass, TracedKernel
 from dse.workload.kernel import Interval
 
-CONTROL_CYCLES = 1.0
+CONTROL_CYCLES = constant("control_cycles")
 """Latency [cycle] of barriers, exit, fences and instructions without active lanes."""
 
-TEXTURE_CYCLES = 200.0
+TEXTURE_CYCLES = constant("texture_cycles")
 """Latency [cycle] of texture instructions: GCoM's RTX 2060; their addresses are not traced."""
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from dse.base.constants import constant
 from dse.base.units import KIB
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.workload.dtypes import BITS, element_bytes
@@ -21,13 +22,13 @@ from dse.workload.operators.matrix_instructions import (
     instructions_for,
 )
 
-SOFTMAX_ALU = 5.0
+SOFTMAX_ALU = constant("softmax_alu_instructions")
 """ALU instructions a score: scale, maximum, subtract, sum, convert (measured attention: 1/16 MUFU + 5/lanes cycles)."""
 
-SOFTMAX_SFU = 1.0
+SOFTMAX_SFU = constant("softmax_sfu_instructions")
 """Exponentials a score."""
 
-CACHE_THREADS, CACHE_SMALL = 512, 1.35
+CACHE_THREADS, CACHE_SMALL = int(constant("cache_write_threads")), constant("cache_write_size_power")
 """Threads of a CTA that writes a token into the cache at most (vLLM, csrc/cache_kernels.cu: a thread an element), and
 by which power of its size a smaller one costs its SM less (measured A100 and H100 rows: 1.5, 4.5, 10.5 and 10.8 ns a
 token at 128, 256, 512 and 1024 elements)."""

@@ -3,13 +3,14 @@
 from dataclasses import dataclass
 from functools import cache
 
+from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 
 DEFAULTS = ("fa2", "fa3")
 """What engines run where nothing is said: with warp-level instructions, and with warpgroup instructions."""
 
-XQA_GROUPS = 32
+XQA_GROUPS = int(constant("xqa_group_heads"))
 """Query heads of a group that TensorRT-LLM's packed decode kernel takes at most (docs/model/operators.md 4.2)."""
 
 

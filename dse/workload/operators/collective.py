@@ -3,10 +3,11 @@
 from dataclasses import replace
 from math import ceil
 
+from dse.base.constants import constant
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.operator import Candidate, Operator
 
-CTA_BYTES = 256 * 16
+CTA_BYTES = int(constant("all_reduce_cta_bytes"))
 """Bytes a CTA of 256 threads moves at a time, one 128-bit load a thread (assumed)."""
 
 

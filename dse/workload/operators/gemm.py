@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil
 
+from dse.base.constants import constant
 from dse.base.units import KIB
 from dse.hardware.peak import TENSOR_DTYPES
 from dse.workload.dtypes import BITS, element_bytes
@@ -45,10 +46,10 @@ PRODUCTS_KEPT = 256
 SIMT = "matrix_simt"
 """Implementation of products on CUDA cores, whatever the library."""
 
-SCATTERED = 2.0
+SCATTERED = constant("scattered_operand_slowdown")
 """DRAM time per byte of an operand that lies contiguous along k, under Volta's kernels (fitted to the V100's rows)."""
 
-PAGE_BYTES = 4096
+PAGE_BYTES = int(constant("dram_page_bytes"))
 """Rows whose length is a multiple of this are read at full speed all the same (V100: k = 2048 and 4096)."""
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.units import WARP_SIZE
@@ -19,19 +20,19 @@ from dse.workload.implementation import implementation_index
 from dse.workload.kernel import ANY_NEWER, Interval, Kernel, Number
 from dse.workload.operator import FOREVER, Candidate, Operator
 
-SHUFFLES = 5
+SHUFFLES = int(constant("warp_shuffle_steps"))
 """Steps of a warp's tree reduction."""
 
-WARP_ROW = 1024
+WARP_ROW = int(constant("warp_row_elements"))
 """Longest row that one warp takes, where a library's kernel has that variant [element]."""
 
 MOST_CTAS = 2**22
 """CTAs of a grid of shares at most: half of what 32 bits count exactly to with its waves' fractions."""
 
-MANY_ROWS = 256
+MANY_ROWS = int(constant("many_rows"))
 """Rows from which a library may prefer smaller CTAs, several of them an SM."""
 
-WIDE_ROWS, WIDE_CAPABILITY = 128, 10.0
+WIDE_ROWS, WIDE_CAPABILITY = int(constant("wide_load_rows")), constant("wide_load_capability")
 """Rows above which, and compute capability from which, a library has a kernel of 32-byte loads (vLLM, CUDA 12.9)."""
 
 
