@@ -49,7 +49,7 @@ def recursion(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> fl
     Steps of the scale models' ratio; sizes between two steps take a fraction of one. Raises InputError where the
     larger model is so slow that the correction is no longer positive.
     """
-    c0 = 2.0 - models.ratio * models.IPC_S / models.IPC_L  # not C of Eq. (1): spec, what produced the figures
+    c0 = 2.0 - models.ratio * models.IPC_S / models.IPC_L  # not C of Eq. (1): docs/model/scaling.md 3
     if c0 <= 0:
         raise InputError(
             "the large scale model is no faster than half of proportional: the recursion has no correction"
