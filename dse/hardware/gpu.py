@@ -1,7 +1,6 @@
 """The record of what a GPU is: every attribute an array, so that one GPU and a million GPUs are the same class."""
 
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 import equinox as eqx
@@ -11,9 +10,13 @@ from jax import Array
 from dse.base.brief import brief
 from dse.base.errors import InputError, accepted, expect
 from dse.base.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
+from dse.hardware.schema import gpu_schema
+
+ATTRIBUTES = tuple(gpu_schema())
+"""Every attribute of a GPU by its public name: the rows of ``data/schema/gpu.csv``."""
 
 SHOWN = ("sm_count", "boost_clock_mhz", "tensor_fma_bf16", "l2_mib", "dram_gb", "dram_bandwidth_gbs", "tdp_w")
-"""Attributes by which a GPU is told at a glance, the units in their names."""
+"""Attributes by which a GPU is shown at a glance, the units in their names."""
 
 
 class Gpu(eqx.Module):
@@ -91,7 +94,7 @@ class Gpu(eqx.Module):
     tdp_w: Array
 
     def __repr__(self) -> str:
-        return brief(self, {name: getattr(self, name) for name in SHOWN})
+        return brief(self, {name: self.attribute(name) for name in SHOWN})
 
     @classmethod
     def from_numbers(cls, numbers: Mapping[str, Any]) -> "Gpu":
@@ -100,13 +103,29 @@ class Gpu(eqx.Module):
         Raises InputError where an attribute is missing or there is none of a name.
         """
         expect("numbers", numbers, Mapping, "give the number of every attribute by its name")
-        names = [f.name for f in fields(cls)]
         for name in numbers:
-            if name not in names:
-                raise InputError(f"numbers: {name!r} is not an attribute of a GPU; {accepted(str(name), names)}")
-        if missing := [name for name in names if name not in numbers]:
+            if name not in ATTRIBUTES:
+                raise InputError(f"numbers: {name!r} is not an attribute of a GPU; {accepted(str(name), ATTRIBUTES)}")
+        if missing := [name for name in ATTRIBUTES if name not in numbers]:
             raise InputError(f"numbers: {', '.join(missing[:3])} missing ({len(missing)} in all); give every attribute")
-        return cls(**{name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
+        return cls.from_attributes({name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
+
+    @classmethod
+    def from_attributes(cls, values: Mapping[str, Any]) -> "Gpu":
+        """Return the record of every attribute of the schema, its values as they are: arrays, axes, None."""
+        return cls(**values)
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the values by attribute, in the schema's order."""
+        return {name: getattr(self, name) for name in ATTRIBUTES}
+
+    def attribute(self, name: str) -> Any:
+        """Return the value of one attribute."""
+        return getattr(self, name)
+
+    def with_attributes(self, changes: Mapping[str, Any]) -> "Gpu":
+        """Return the record with some attributes changed."""
+        return self.from_attributes(self.attributes() | dict(changes))
 
     @property
     def tensor_fma(self) -> tuple[Array, ...]:
