@@ -38,6 +38,11 @@ def blocks(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.MULTILINE | re.DOTALL)
 
 
+def written(page):
+    """Paths of the files that a page tells its reader to write."""
+    return re.findall(r"^`([\w./]+)`:\n\n```", read(page), re.MULTILINE)
+
+
 def sentences(text):
     """Sentences of the prose: neither code, tables and headings, nor the symbols of a formula."""
     text = re.sub(r"^```.*?^```", "\n", text, flags=re.MULTILINE | re.DOTALL)
@@ -92,7 +97,8 @@ def test_what_is_named_can_be_opened(page):
     text = read(page)
     assert PRIVATE.findall(text) == []
     named = re.findall(rf"`((?:{FOLDERS})/[\w./-]*)`", text)
-    assert [name for name in named if not (ROOT / name).exists()] == []
+    absent = {name for name in named if not (ROOT / name).exists()}
+    assert absent == set(written(page)), "what a page has its reader write is there already, or something is missing"
 
 
 @pages
@@ -102,9 +108,10 @@ def test_what_is_named_can_be_imported(page):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "dse":
                 named += [f"{node.module}.{alias.name}" for alias in node.names]
+    own = {path.removesuffix(".py").replace("/", ".") for path in written(page)}
     for name in named:
         module, _, attribute = name.rpartition(".")
-        assert hasattr(importlib.import_module(module), attribute), name
+        assert module in own or hasattr(importlib.import_module(module), attribute), name
 
 
 @pages
