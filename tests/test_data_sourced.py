@@ -40,3 +40,13 @@ def test_an_assumed_value_says_why(table):
 def test_every_citation_is_used():
     used = {key for t in TABLES if t.startswith("gpus/") for row in read_table(t) for key in row["source"].split(";")}
     assert CITED.keys() - used == set()
+
+
+REASON = 3
+"""Words at least of a source that says why a value is assumed; a bare file of a repository does not."""
+
+
+@pytest.mark.parametrize("table", [t for t in TABLES if not t.startswith("gpus/")])
+def test_an_assumed_number_has_its_reason(table):
+    assumed = [row for row in read_table(table) if row.get("status") == "assumed"]
+    assert [row for row in assumed if not row.get("note") and len(row["source"].split()) < REASON] == []
