@@ -136,8 +136,8 @@ class Space:
 
 
 def _asked(workload: Workload) -> list[Any]:
-    """What decides a workload's results beside its kernels; no time follows from what an engine was fitted on."""
-    engine = None if workload.engine is None else replace(workload.engine, fitted=Fitted())
+    """What decides a workload's results beside its kernels; none follows from where an engine's numbers come from."""
+    engine = None if workload.engine is None else replace(workload.engine, source="", fitted=Fitted())
     repeats = [(o.phase, o.repeats) for o in workload.operators]
     return [workload.phases, workload.memory, workload.gpus, workload.tokens, repeats, engine]
 
