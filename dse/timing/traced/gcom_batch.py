@@ -2,6 +2,7 @@
 
 What needs no new cache simulation varies: latencies, initiation intervals, pipeline depths, bandwidths, clock, issue
 rate, sub-cores, queues and MSHRs. In 64 bits it equals the twin to rounding (tests/timing/traced/test_gcom_batch.py).
+Sections are those of docs/model/timing_traced.md.
 
 Called from Python alone: GCoM is the reference that AMALI stands on, spaces are swept with AMALI, MDM or the roofline.
 A profile comes from :func:`dse.traces.cache_simulation.simulate`; benchmarks/README.md says how fast a batch is.
