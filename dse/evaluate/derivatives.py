@@ -5,7 +5,6 @@ takes and draws; and from these, what their phase takes and draws where the boar
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,8 +70,8 @@ def along(function: Callable[[Gpu], Launches], gpu: Gpu) -> Along:
 
 def _moved(gpu: Gpu, steps: Array) -> Gpu:
     """The GPU with every attribute of NUMERIC a step further on a logarithmic scale."""
-    known = {field.name for field in fields(gpu)}
-    return replace(gpu, **{n: getattr(gpu, n) * jnp.exp(steps[k]) for k, n in enumerate(NUMERIC) if n in known})
+    values = gpu.attributes()
+    return Gpu.from_attributes(values | {n: values[n] * jnp.exp(steps[k]) for k, n in enumerate(NUMERIC)})
 
 
 @quick_derivatives_jit

@@ -5,7 +5,6 @@ kernels) arrays fit a core's cache, inside one jitted program (docs/model/speed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import cached_property, partial
 from typing import Any, Protocol
 
@@ -24,6 +23,7 @@ from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
+from dse.hardware.schema import gpu_schema
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, workload_metrics
@@ -46,18 +46,17 @@ Columns = Mapping[str, Any]
 
 def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
     """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
-    names = [field.name for field in fields(Gpu)]
+    names = list(gpu_schema())
     with jax.ensure_compile_time_eval():  # known numbers, of which programs are made simpler
         values = {name: jnp.asarray(base[name], dtype=float) for name in names if name not in columns}
     values |= {name: columns[name] for name in names if name in columns}
     axes = {name: 0 if name in columns else None for name in names}
-    return Gpu(**values), Gpu(**axes)  # pyright: ignore[reportArgumentType]
+    return Gpu.from_attributes(values), Gpu.from_attributes(axes)
 
 
 def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
     """Return the designs' records with every field of shape (count,)."""
-    values = {field.name: np.broadcast_to(columns.get(field.name, base[field.name]), count) for field in fields(Gpu)}
-    return Gpu(**values)  # pyright: ignore[reportArgumentType]
+    return Gpu.from_attributes({name: np.broadcast_to(columns.get(name, base[name]), count) for name in gpu_schema()})
 
 
 class Program(Protocol):
@@ -217,7 +216,7 @@ class Evaluator:
         gpus, axes = gpu_batch(self._base, columns)
         count = len(next(iter(columns.values())))
         results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
-        results |= {field.name: getattr(gpus, field.name) for field in fields(Gpu)}
+        results |= gpus.attributes()
         results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         return results

@@ -168,8 +168,7 @@ def _arrays(found: T) -> T:
 
 def _record(numbers: Mapping[str, Any]) -> Gpu:
     """The record of one GPU or of a batch, in NumPy: converted where a program is called, not one by one before."""
-    values: dict[str, Any] = {name: np.asarray(value, float_type()) for name, value in numbers.items()}
-    return Gpu(**values)
+    return Gpu.from_attributes({name: np.asarray(value, float_type()) for name, value in numbers.items()})
 
 
 def why_refused(workload: Workload, gpu: Mapping[str, float], judged: Judged, design: int) -> str:

@@ -1,7 +1,5 @@
 """Scale models of a GPU record: the SM unchanged, everything shared in proportion to the SM count."""
 
-from dataclasses import fields
-
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -64,22 +62,22 @@ def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
     shared must grow as the SM count does, everything else must be equal.
     """
     factor = float(target.sm_count) / float(model.sm_count)
-    for field in fields(Gpu):
-        if field.name in APART:
+    for name, value in model.attributes().items():
+        if name in APART:
             continue
-        small, large = float(getattr(model, field.name)), float(getattr(target, field.name))
-        wanted = small * factor if field.name in SHARED else small
+        small, large = float(value), float(target.attribute(name))
+        wanted = small * factor if name in SHARED else small
         if abs(large - wanted) > TOLERANCE * max(abs(wanted), abs(large)):
-            how = f"{factor:g} times the scale model's" if field.name in SHARED else "as in the scale model"
+            how = f"{factor:g} times the scale model's" if name in SHARED else "as in the scale model"
             raise InputError(
-                f"target with {float(target.sm_count):g} SMs: {field.name} is {large:g}, in proportion it would be "
+                f"target with {float(target.sm_count):g} SMs: {name} is {large:g}, in proportion it would be "
                 f"{wanted:g} ({how}); scale-model prediction covers proportional targets only"
             )
 
 
 def _whole_counts(gpu: Gpu) -> str:
     """SM counts that keep every whole number whole, in words."""
-    whole = [float(getattr(gpu, name)) for name in SHARED if gpu_schema()[name].type == "int"]
+    whole = [float(gpu.attribute(name)) for name in SHARED if gpu_schema()[name].type == "int"]
     total = round(float(gpu.sm_count))
     fitting = [n for n in range(1, total) if all(abs(v * n / total - round(v * n / total)) < 1e-6 for v in whole)]
     return ", ".join(f"{n}" for n in fitting) + " SMs" if fitting else "a GPU whose slices and bus its SMs divide"

@@ -1,7 +1,7 @@
 """Traces compiled for the designs of a space: the forms of their stalls, found on designs drawn from its grid."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -48,5 +48,5 @@ def _drawn(base: Mapping[str, float], axes: Sequence[Axis], links: Links, count:
     """Return designs of the grid drawn at random, the same every time."""
     draw = np.random.default_rng(0)
     columns = with_links(base, links, {axis.name: draw.choice(np.asarray(axis.numbers), count) for axis in axes})
-    values = {field.name: columns.get(field.name, base[field.name]) for field in fields(Gpu)}
-    return Gpu(**{name: jnp.asarray(np.broadcast_to(value, (count,)), float) for name, value in values.items()})
+    values = {**base, **columns}
+    return Gpu.from_attributes({name: jnp.asarray(np.broadcast_to(x, (count,)), float) for name, x in values.items()})
