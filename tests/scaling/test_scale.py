@@ -1,13 +1,10 @@
 """``dse scale``: its document, what it skips and why, its page, and its refusals."""
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-import dse
 from dse.base.errors import InputError
 from dse.cli import run_command
 from dse.reports.common.figures import plotly_script
@@ -15,15 +12,7 @@ from dse.reports.scale.page import scaling_page_html
 from dse.reports.scale.terminal import print_scaling
 from dse.scaling.scale import scale
 from dse.scaling.scale_model import METHODS
-from tests.scaling.test_table import HEAD, written
-
-TABLE = HEAD + (
-    "flat,8,10,5,,60\n,16,19,5,,130\n,32,36,5,,300\n,48,,5,,\n"
-    "cliff,8,10,5,,\n,16,19,5,,\n,32,60,1,,\n"
-    "slow,8,10,5,,\n,16,9,5,,\n,32,8,5,,\n"
-    "alone,8,10,5,,\n"
-    "holes,8,10,5,,\n,16,20,,,\n,32,40,5,,\n"
-)
+from tests.scaling.tables import HEAD, TABLE, written
 
 
 def test_document(tmp_path, capsys):
@@ -58,15 +47,6 @@ def test_document(tmp_path, capsys):
     drawn = page.read_text(encoding="utf-8").replace(plotly_script(), "")
     assert "flat" in drawn and "<script src" not in drawn
     assert not list(tmp_path.glob("*.partial"))
-
-
-def test_printed(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["scale", str(written(tmp_path, TABLE))]) == 0
-    out = capsys.readouterr().out
-    for part in ("flat", "recursion_ratio", "skipped: ", "1.6 times faster", "scale-t.html"):
-        assert part in out
-    assert (tmp_path / "scale-t.html").exists()
 
 
 def test_other_scale_models(tmp_path):
@@ -112,45 +92,9 @@ def test_same_answer_same_bytes(tmp_path):
     assert scaling_page_html(scale(path)) == scaling_page_html(scale(path))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--small", "8"], "give both sizes"),
-        (["--small", "16", "--large", "8"], "the smaller first"),
-        (["--small", "5", "--large", "7"], "nothing can be predicted: no ipc at 5 or 7"),
-        (["--small", "16", "--large", "48"], "nothing can be predicted"),
-    ],
-)
-def test_refusals_write_nothing(tmp_path, capsys, arguments, sentence):
-    page = tmp_path / "p.html"
-    assert run_command(["scale", str(written(tmp_path, TABLE)), "-o", str(page), *arguments]) == 2
-    captured = capsys.readouterr()
-    assert sentence in captured.err and captured.out == ""
-    assert not page.exists()
-
-
 def test_one_size_only(tmp_path):
     with pytest.raises(InputError, match="holds one size only"):
         scale(written(tmp_path, HEAD + "a,8,10,5,,\n"))
-
-
-def test_only_figures_import_plotly():
-    package = Path(dse.__file__).parent
-    found = {
-        p.relative_to(package)
-        for p in package.rglob("*.py")
-        if re.search(r"^\s*(import|from) plotly", p.read_text(), re.M)
-    }
-    assert len(found) > 1
-    assert all(p.parent.name == "report" and p.name.startswith("figures") for p in found), found
-
-
-def test_the_page_is_not_written_over_the_table(tmp_path, capsys):
-    path = written(tmp_path, TABLE)
-    before = path.read_bytes()
-    assert run_command(["scale", str(path), "-o", str(path)]) == 2
-    assert "is read by this command" in capsys.readouterr().err
-    assert path.read_bytes() == before
 
 
 HARD = HEAD + (

@@ -6,15 +6,9 @@ import pytest
 from dse.base.errors import InputError
 from dse.scaling.scale import scale
 from dse.scaling.table import Benchmark, Sheet, read_scale_table
+from tests.scaling.tables import HEAD, written
 
-HEAD = "benchmark,size,ipc,mpki,f_mem,simulation_time_s\n"
 ROWS = "a,8,10,5,0.4,60\n,16,19,5,,130\n,32,,1,,\nb,8,20,1,,\n,16,40,1,,\n"
-
-
-def written(tmp_path, text, name="t.csv"):
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
 def test_csv_with_the_name_in_the_first_row_only(tmp_path):

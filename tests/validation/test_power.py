@@ -1,7 +1,6 @@
 """``validate`` and ``calibrate power`` as a user meets them: documents, skipped rows, refusals."""
 
 import json
-import tomllib
 
 import numpy as np
 import pandas as pd
@@ -138,43 +137,6 @@ def test_refusals(tmp_path):
         validate_power(path, "mine")
     with pytest.raises(InputError, match=r"no row can be compared: device 'TPU' has no preset; .* \(3\)"):
         validate_power(operator_table(tmp_path / "u.csv", device="TPU"))
-
-
-def test_validate_command(tmp_path, capsys):
-    path = operator_table(tmp_path / "t.csv")
-    assert run_command(["validate", str(path), "--quantity", "power", "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert set(document["device"][0]) == {"device", "op", "n", "power_mape", "power_bias"}
-    assert run_command(["validate", str(path), "--quantity", "area"]) == 2
-    assert "no quantity is called 'area'; accepted are: power, time" in capsys.readouterr().err
-    assert run_command(["validate", str(path), "--quantity", "power"]) == 0
-    assert "H200-SXM-141GB" in capsys.readouterr().out
-
-
-@pytest.mark.slow
-def test_calibrate_command_writes_what_it_prints(tmp_path, capsys):
-    path = kernel_table(tmp_path / "t.csv", noise=0.02, groups=4)
-    out = tmp_path / "c.toml"
-    command = ["calibrate", "power", str(path), "--variant", "sass", "-o", str(out), "--json"]
-    assert run_command(command) == 0
-    document = json.loads(capsys.readouterr().out)
-    errors = {m["name"]: m["leave_one_benchmark_out"] for m in document["models"]}
-    assert {"multipliers", "mean", "one_scale", "four_parameters", "published"} <= set(errors)
-    assert errors["multipliers"] < errors["published"] < errors["mean"]
-    fitted = {c["name"]: c["value"] for c in document["coefficients"]}
-    written = {name: row["value"] for name, row in tomllib.loads(out.read_text())["coefficients"].items()}
-    assert written == pytest.approx(fitted, rel=1e-5)
-    assert run_command(["calibrate", "power", str(path)]) == 2
-    assert "no components of variant 'hw'" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_watts_of_another_board_are_not_fitted(tmp_path):
-    path = operator_table(tmp_path / "t.csv", device=[None] * 3)
-    frame = pd.read_csv(path)
-    pd.concat([frame.assign(n=frame.n + 64 * i, power_w=5 * frame.power_w) for i in range(4)]).to_csv(path, index=False)
-    with pytest.raises(InputError, match=r"the median power_w is \d+ W, [\d.]+ times the tdp_w of H200 SXM"):
-        calibrate_power(path, gpu="h200")  # rows without a device are those of --gpu
 
 
 @pytest.mark.slow
