@@ -15,7 +15,7 @@ from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
-from dse.workload.networks.language_model import EXPERT
+from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.serving_engine import interval_of, runs_of
 from dse.workload.workload import Workload
 

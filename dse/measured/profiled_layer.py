@@ -13,6 +13,8 @@ from dse.base.constants import constant
 from dse.hardware.peak import VECTOR_DTYPES, peak_tflops
 from dse.measured.protocol import Harness
 from dse.workload.dtypes import element_bytes
+from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.mlp_kinds import Dense
 from dse.workload.networks.network import Network
 
 PEAK_SHARE = constant("profiled_peak_share")
@@ -94,16 +96,18 @@ def layer(network: Network, tokens: float, gpus: float, dtype: str, numbers: Map
     unit = "vector" if dtype in VECTOR_DTYPES else "tensor"
     flops = PEAK_SHARE * 1e6 * peak_tflops(numbers, unit, dtype)  # a microsecond
     bandwidth = BANDWIDTH_SHARE * 1e3 * numbers["dram_bandwidth_gbs"]  # bytes a microsecond
+    attention, mlp = network.shared(GroupedQueryAttention), network.shared(Dense)
+    assert attention is not None and mlp is not None, "Protocol.layered gives no other network"
     size, hidden = element_bytes(dtype), float(network.hidden)
-    queries = network.heads * network.head_dim / gpus
-    projected = queries + 2.0 * network.kv_heads * network.head_dim / gpus
-    gates, columns = 2.0 if network.gated else 1.0, network.ffn / gpus
+    queries = attention.heads * attention.head_dim / gpus
+    projected = queries + 2.0 * attention.kv_heads * attention.head_dim / gpus
+    up, columns = mlp.columns(gpus), mlp.ffn / gpus
     products = []
-    for n, k in ((projected, hidden), (hidden, queries), (gates * columns, hidden), (hidden, columns)):
+    for n, k in ((projected, hidden), (hidden, queries), (up, hidden), (hidden, columns)):
         moved = size * (tokens * n + tokens * k + n * k)
         products.append(max(2.0 * tokens * n * k / flops, moved / bandwidth) + KERNEL_US)
     # Two norms and an embedding read and write the stream, two sums read two and write one; queries and keys turn, and
     # as many random numbers as queries are written.
-    vectors = 12.0 * hidden + 2.0 * projected + queries + (gates + 1.0) * columns
-    zeros = products[-1] if network.gated else 0.0
+    vectors = 12.0 * hidden + 2.0 * projected + queries + up + columns
+    zeros = products[-1] if mlp.gated else 0.0
     return Layer(sum(products), zeros, VECTOR_KERNELS * KERNEL_US + size * tokens * vectors / bandwidth)

@@ -12,6 +12,8 @@ from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
 from dse.measured.row_shape import PRODUCTS, measured_network, notes_of
+from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.mlp_kinds import Dense
 from dse.workload.networks.network import Network
 from dse.workload.operator import FOREVER
 from dse.workload.operators.gemm_library import LIBRARIES, Library
@@ -68,8 +70,12 @@ class Harness:
         return self.launches if products is None else products
 
     def layered(self, row: Any) -> Network | None:
-        """Return the network whose layers fill a row's reading, None where launches of its own operator do."""
-        return measured_network(row) if self.layers and row.op in PRODUCTS else None
+        """Return the network whose layers fill a row's reading, None where launches of its own operator do.
+
+        Its layers are alike: grouped-query attention and a dense MLP.
+        """
+        network = measured_network(row) if self.layers and row.op in PRODUCTS else None
+        return network if network and all(map(network.shared, (GroupedQueryAttention, Dense))) else None
 
     def busy_us(self, row: Any) -> float:
         """Return how long a row's reading keeps the board busy at least [us]: as its notes say, else as usual; raises

@@ -10,7 +10,8 @@ import pandas as pd
 
 from dse.base.errors import InputError
 from dse.workload.dtypes import element_bytes
-from dse.workload.networks.network import Network, network_of
+from dse.workload.networks.names import network_of
+from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention
 from dse.workload.operators.collective import all_reduce_operator

@@ -8,6 +8,7 @@ from dse.base.constants import constant
 from dse.measured.protocol import Harness
 from dse.measured.row_shape import measured_network
 from dse.workload.dtypes import element_bytes
+from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.vector import has_kernel, vector_operator, vector_ops
 
@@ -87,10 +88,11 @@ def residual_distance(row: Any) -> float:
     One GPU's, since tables of several GPUs repeat its norms.
     """
     net = measured_network(row) if row.op == "add_rmsnorm" else None
-    if net is None:
+    attention = net and net.shared(GroupedQueryAttention)
+    if net is None or attention is None:
         return 0.0
-    queries, keys = net.heads * net.head_dim, net.kv_heads * net.head_dim
-    weights = net.hidden * (2.0 * queries + 2.0 * keys)
+    queries, keys = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
+    weights = attention.parameters(net.hidden)
     activations = row.rows * (3.0 * net.hidden + 3.0 * queries + 2.0 * keys)
     return element_bytes(row.dtype) * (weights + activations)
 
@@ -102,7 +104,8 @@ def keys_of(row: Any) -> float:
     heads, kv_heads = getattr(row, "heads", 0.0), getattr(row, "kv_heads", 0.0)
     if not (heads > 0 and kv_heads > 0):
         net = measured_network(row)
-        heads, kv_heads = (net.heads, net.kv_heads) if net is not None else (1.0, 0.0)
+        attention = net and net.shared(GroupedQueryAttention)
+        heads, kv_heads = (attention.heads, attention.kv_heads) if attention is not None else (1.0, 0.0)
     return row.cols * kv_heads / (heads + kv_heads)
 
 

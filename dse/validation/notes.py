@@ -18,7 +18,7 @@ from dse.measured.row_shape import notes_of
 from dse.measured.unit_check import far_rows
 from dse.timing.calibration import MATRIX
 from dse.validation.baselines import roofline_notes
-from dse.workload.networks.network import network_of
+from dse.workload.networks.names import network_of
 from dse.workload.serving_engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
 
 HOST = "whole networks: kernels at the sheet's clock, in the power limit, and what an engine's host adds"

@@ -13,7 +13,8 @@ from dse.base.toml_file import read_toml
 from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import BITS, precision
 from dse.workload.networks.language_model import Serving, llm_workload
-from dse.workload.networks.network import beside, load_network, networks, stated_quantisation
+from dse.workload.networks.names import beside, load_network, stated_quantisation
+from dse.workload.networks.network import networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
 from dse.workload.operators.gemm import Gemm, blas_result, gemm_operator

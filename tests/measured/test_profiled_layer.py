@@ -10,7 +10,7 @@ from dse.hardware.presets import load_sheet
 from dse.measured.profiled_layer import OWN, VECTOR_WATTS, ZEROS_WATTS, layer, reading
 from dse.measured.protocol import harnesses
 from dse.measured.row_shape import measured_network
-from dse.workload.networks.network import load_network
+from dse.workload.networks.names import load_network
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "measured" / "vidur__gemm.csv"
 A100 = load_sheet("a100_sxm_80gb").numbers()

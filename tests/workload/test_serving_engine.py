@@ -45,7 +45,7 @@ def test_the_phases_of_a_network_carry_their_host():
     engine, network = engines()["vllm_2024"], networks()["llama3_8b"]
     serving = Serving("generate", 16, 128, 192.0, 128, precision("x"), 2, engine)
     prefill, decode = llm_workload(network, serving, "x").phases
-    reductions = 2 * network.layers * engine.reduce_us
+    reductions = 2 * network.depth * engine.reduce_us
     assert decode.host.waits_us == pytest.approx(engine.step_us + 16 * engine.request_us + reductions)
     assert prefill.host.waits_us == pytest.approx(engine.step_us + 16 * engine.prompt_us + reductions)
     assert decode.host.beside_us == 0.0  # launches are replayed as a graph

@@ -18,7 +18,8 @@ from dse.workload.dtypes import Precision, precision
 from dse.workload.kernel import Kernel
 from dse.workload.networks.eager_forward import find_forward, forward_operators
 from dse.workload.networks.language_model import Serving, llm_workload, memory_needed
-from dse.workload.networks.network import Network, network_of
+from dse.workload.networks.names import network_of
+from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
 from dse.workload.operators.attention_library import attention_libraries
 from dse.workload.serving_engine import Engine, engine_of

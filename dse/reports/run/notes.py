@@ -6,7 +6,7 @@ from dse.evaluate.trust import CALIBRATED
 from dse.hardware.memory_pins import pins_note
 from dse.reports.common.words import joined
 from dse.timing.amali import Amali
-from dse.workload.networks.language_model import EXPERT
+from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.serving_engine import fitted_elsewhere
 
 INTERCONNECT = "interconnect"

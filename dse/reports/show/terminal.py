@@ -17,7 +17,7 @@ from dse.reports.common.terminal_rows import cell, print_rows
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space
-from dse.workload.networks.network import networks
+from dse.workload.networks.network import Network, networks
 from dse.workload.operators.attention_library import DEFAULTS
 from dse.workload.serving_engine import engines
 
@@ -146,11 +146,9 @@ def print_networks(console: Console, as_json: bool) -> None:
             "network": n.name,
             "name": n.title,
             "parameters 1e9": float(f"{n.parameters / 1e9:.4g}"),
-            "layers": n.layers,
+            "layers": n.depth,
             "hidden": n.hidden,
-            "heads": f"{n.heads}/{n.kv_heads} x {n.head_dim}",
-            "ffn": n.ffn,
-            "experts": f"{n.experts_per_token} of {n.experts}" if n.experts > 1 else "",
+            **_layer_facts(n),
             "vocabulary": n.vocab,
             "positions": n.positions,
             "source": n.source,
@@ -158,6 +156,13 @@ def print_networks(console: Console, as_json: bool) -> None:
         for n in networks().values()
     ]
     print_rows(rows, console, as_json, rest=("name", "source"))
+
+
+def _layer_facts(network: Network) -> dict[str, object]:
+    """What a table shows of a network's attentions and MLPs, by column: of several kinds one after the other."""
+    kinds = [layer.attention.facts | layer.mlp.facts for layer, _ in network.layers]
+    columns = {column: list(dict.fromkeys(facts[column] for facts in kinds if column in facts)) for column in kinds[0]}
+    return {c: facts[0] if len(facts) == 1 else ", ".join(map(str, facts)) for c, facts in columns.items()}
 
 
 def print_engines(console: Console, as_json: bool) -> None:

@@ -27,7 +27,7 @@ from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.timing.amali import Amali
 from dse.workload.kernel import Kernel
-from dse.workload.networks.language_model import EXPERT
+from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.workload import Workload
 
 TENSOR_RATE = "tensor_fma_"

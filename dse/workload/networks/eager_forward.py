@@ -23,37 +23,26 @@ TANH = ("pow", "mul_scalar", "add", "mul_scalar", "tanh", "add_scalar", "mul", "
 
 @dataclass(frozen=True)
 class Forward:
-    """The shape of a transformer whose forward pass was timed: all tokens at once, no cache.
-
-    ``encoder``: queries, keys and values are three products, norms follow the sums, and there are no logits (BERT);
-    else one product, norms before, and logits of every token (GPT-2, OPT). ``activation``: gelu, gelu_tanh or relu.
-    """
+    """A transformer whose forward pass was timed: all tokens at once, no cache."""
 
     name: str
     title: str
-    layers: int
-    hidden: int
-    heads: int
-    ffn: int
-    vocab: int
-    encoder: bool
-    activation: str
+    hidden: int  # [element] of the residual stream
+    vocab: int  # [token]
+    layers: tuple[tuple["EagerLayer", int], ...]  # kinds of layers, and how many there are of each
+    head: bool  # whether every token's logits are computed
 
 
 @cache
 def forwards() -> dict[str, Forward]:
     """Return the known forward passes by name."""
-    whole = ("layers", "hidden", "heads", "ffn", "vocab")
-    return {
-        row["forward"]: Forward(
-            row["forward"],
-            row["name"],
-            **{key: int(row[key]) for key in whole},
-            encoder=row["encoder"] == "1",
-            activation=row["activation"],
-        )
-        for row in read_table("networks/forwards.csv")
-    }
+    found = {}
+    for row in read_table("networks/forwards.csv"):
+        encoder = row["encoder"] == "1"
+        layer = EagerLayer(int(row["heads"]), int(row["ffn"]), encoder, row["activation"])
+        layers, name = ((layer, int(row["layers"])),), row["forward"]
+        found[name] = Forward(name, row["name"], int(row["hidden"]), int(row["vocab"]), layers, head=not encoder)
+    return found
 
 
 def find_forward(name: str) -> Forward:
@@ -66,76 +55,39 @@ def find_forward(name: str) -> Forward:
 def forward_operators(network: Forward, batch: int, tokens: int, capability: float, fused: bool) -> list[Operator]:
     """Return the kernels of a forward pass over ``batch`` sequences of ``tokens``, on GPUs of a compute capability.
 
-    ``fused``: a compiler has made one kernel of what stands between two products (scale, mask and softmax; the
-    activation), as ``torch.compile`` does.
+    In the order they run, those of a kind of layer with the number of its layers. ``fused``: a compiler has made one
+    kernel of what stands between two products (scale, mask and softmax; the activation), as ``torch.compile`` does.
     """
-    return _Pass(network, batch, tokens, capability, fused).operators()
+    step = EagerStep(batch, tokens, network.hidden, capability, fused)
+    operators = [operator.times(count) for layer, count in network.layers for operator in layer.operators(step)]
+    if network.head:
+        operators.append(step.vector("final_norm", "layernorm", step.tokens, network.hidden))
+        operators.append(step.linear("logits", network.vocab, network.hidden))
+    return operators
 
 
 @dataclass(frozen=True)
-class _Pass:
-    network: Forward
-    batch: int
-    length: int
-    capability: float
-    fused: bool
+class EagerStep:
+    """A forward pass as PyTorch launches it: the context of its layers, and a kernel for each operator of theirs."""
+
+    batch: int  # sequences
+    length: int  # [token] of a sequence
+    hidden: int  # [element] of the residual stream
+    capability: float  # compute capability of the GPU
+    fused: bool  # whether a compiler has made one kernel of what stands between two products
 
     @property
     def tokens(self) -> float:
+        """Tokens of all sequences."""
         return float(self.batch * self.length)
 
-    def operators(self) -> list[Operator]:
-        """The kernels in order, those of a layer with the number of layers."""
-        net = self.network
-        layers = [operator.times(net.layers) for operator in self._layer()]
-        if net.encoder:
-            return layers
-        return [
-            *layers,
-            self._vector("final_norm", "layernorm", self.tokens, net.hidden),
-            self._linear("logits", net.vocab, net.hidden),
-        ]
-
-    def _layer(self) -> Iterator[Operator]:
-        net, tokens = self.network, self.tokens
-        before = () if net.encoder else ("attention_norm", "mlp_norm")
-        yield from (self._vector(name, "layernorm", tokens, net.hidden) for name in before)
-        yield from self._attention()
-        yield self._linear("output_projection", net.hidden, net.hidden)
-        yield self._vector("residual", "add", tokens, net.hidden).times(2)
-        yield self._linear("up_projection", net.ffn, net.hidden)
-        yield from self._activation()
-        yield self._linear("down_projection", net.hidden, net.ffn)
-        after = ("attention_norm", "mlp_norm") if net.encoder else ()
-        yield from (self._vector(name, "layernorm", tokens, net.hidden) for name in after)
-
-    def _attention(self) -> Iterator[Operator]:
-        net, length = self.network, self.length
-        rows, head = float(self.batch * net.heads * length), net.hidden // net.heads
-        if net.encoder:
-            yield self._linear("qkv_projection", net.hidden, net.hidden).times(3)
-        else:
-            yield self._linear("qkv_projection", 3 * net.hidden, net.hidden)
-        yield self._vector("layouts", COPY, self.tokens, net.hidden).times(1 if self.fused else 3)
-        yield self._batched("scores", length, length, head)
-        if not self.fused:
-            yield self._vector("scale", "mul_scalar", rows, length)
-            yield self._vector("mask", "add", rows, length)
-        yield self._vector("softmax", "softmax", rows, length)
-        yield self._batched("values", length, head, length)
-        yield self._vector("merge", COPY, self.tokens, net.hidden)
-
-    def _activation(self) -> Iterator[Operator]:
-        kernel = self.network.activation.removesuffix("_tanh")
-        apart = not self.fused and kernel != self.network.activation
-        for name in TANH if apart else (kernel,):
-            yield self._vector("activation", name, self.tokens, self.network.ffn)
-
-    def _linear(self, name: str, columns: float, depth: float) -> Operator:
+    def linear(self, name: str, columns: float, depth: float) -> Operator:
+        """Return the product of all tokens with weights."""
         return self._product(name, _gemm(self.tokens, columns, depth, 1.0), FOREVER)
 
-    def _batched(self, name: str, rows: float, columns: float, depth: float) -> Operator:
-        product = _gemm(rows, columns, depth, float(self.batch * self.network.heads))
+    def batched(self, name: str, rows: float, columns: float, depth: float, heads: int) -> Operator:
+        """Return a product of two activations for each of the heads."""
+        product = _gemm(rows, columns, depth, float(self.batch * heads))
         return self._product(name, product, 2.0 * product.b_bytes)
 
     def _product(self, name: str, gemm: Gemm, weights: float) -> Operator:
@@ -143,7 +95,8 @@ class _Pass:
         placed = replace(gemm, a_distance=2.0 * gemm.a_bytes, b_distance=weights, out_distance=2.0 * gemm.out_bytes)
         return gemm_operator(name, placed, (self.capability, self.capability), False, PHASE, library=TUNED)
 
-    def _vector(self, name: str, kernel: str, rows: float, columns: float) -> Operator:
+    def vector(self, name: str, kernel: str, rows: float, columns: float) -> Operator:
+        """Return a vector kernel over what the kernel before has just written."""
         touched = 2.0 * rows * columns * BYTES
         return vector_operator(
             name,
@@ -156,6 +109,45 @@ class _Pass:
             out_distance=touched,
             phase=PHASE,
         )
+
+
+@dataclass(frozen=True)
+class EagerLayer:
+    """A layer of attention and MLP without cache: of an encoder (BERT) or a decoder (GPT-2, OPT)."""
+
+    heads: int
+    ffn: int  # [element] between the projections of the MLP
+    encoder: bool  # queries, keys and values are three products and norms follow the sums; else one, norms before
+    activation: str  # gelu, gelu_tanh or relu
+
+    def operators(self, step: EagerStep) -> Iterator[Operator]:
+        """Yield the kernels of one layer in the order they run."""
+        norms = [step.vector(name, "layernorm", step.tokens, step.hidden) for name in ("attention_norm", "mlp_norm")]
+        yield from () if self.encoder else norms
+        yield from self._attention(step)
+        yield step.linear("output_projection", step.hidden, step.hidden)
+        yield step.vector("residual", "add", step.tokens, step.hidden).times(2)
+        yield step.linear("up_projection", self.ffn, step.hidden)
+        kernel = self.activation.removesuffix("_tanh")
+        unfused = not step.fused and kernel != self.activation
+        yield from (step.vector("activation", name, step.tokens, self.ffn) for name in (TANH if unfused else (kernel,)))
+        yield step.linear("down_projection", step.hidden, self.ffn)
+        yield from norms if self.encoder else ()
+
+    def _attention(self, step: EagerStep) -> Iterator[Operator]:
+        length, rows, head = step.length, float(step.batch * self.heads * step.length), step.hidden // self.heads
+        if self.encoder:
+            yield step.linear("qkv_projection", step.hidden, step.hidden).times(3)
+        else:
+            yield step.linear("qkv_projection", 3 * step.hidden, step.hidden)
+        yield step.vector("layouts", COPY, step.tokens, step.hidden).times(1 if step.fused else 3)
+        yield step.batched("scores", length, length, head, self.heads)
+        if not step.fused:
+            yield step.vector("scale", "mul_scalar", rows, length)
+            yield step.vector("mask", "add", rows, length)
+        yield step.vector("softmax", "softmax", rows, length)
+        yield step.batched("values", length, head, length, self.heads)
+        yield step.vector("merge", COPY, step.tokens, step.hidden)
 
 
 def _gemm(m: float, n: float, k: float, batch: float) -> Gemm:

@@ -6,6 +6,10 @@ from typing import Any
 
 from dse.base.csv_table import refuse_twice
 from dse.base.errors import InputError
+from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.layers import Layer
+from dse.workload.networks.mlp_kinds import Dense, Mixture
+from dse.workload.networks.network import Network
 
 _CONFIG_KEYS = {
     "layers": ("num_hidden_layers", "n_layer", "num_layers"),
@@ -71,8 +75,8 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
-def config_fields(path: Path) -> dict[str, Any]:
-    """Return the fields of the :class:`~dse.workload.networks.network.Network` that a config.json describes.
+def config_network(path: Path) -> Network:
+    """Return the network that a config.json describes.
 
     Raises InputError naming file, key and value for what is missing, wrong, or of an architecture whose kernels are not
     described here.
@@ -101,7 +105,7 @@ def config_fields(path: Path) -> dict[str, Any]:
         raise InputError(f"{path}: layer_types = {layers!r} is not accepted; give a list of texts, one a layer")
     if len(set(layers)) > 1 or _slides(config, path) is None:
         raise InputError(f"{path}: layers of different kinds in one network are not covered")
-    return _fields(config, kind, path)
+    return _network(config, kind, path)
 
 
 def _slides(config: dict, path: Path) -> bool | None:
@@ -115,43 +119,58 @@ def _slides(config: dict, path: Path) -> bool | None:
     return None if 0 < first < layers else first == 0
 
 
-def _fields(config: dict, model_type: str, path: Path) -> dict[str, Any]:
-    values = {field: _integer(config, keys, path) for field, keys in _CONFIG_KEYS.items()}
-    hidden, heads = values["hidden"], values["heads"]
-    old = model_type in _OLD
-    experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
-    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
-    ffn_keys = ffn_keys if experts > 1 else ffn_keys[1:]
-    spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
-    activation = str(next(filter(None, spelled), "gelu" if old else "silu"))
+def _network(config: dict, model_type: str, path: Path) -> Network:
+    layers, hidden, heads, vocab = (_integer(config, keys, path) for keys in _CONFIG_KEYS.values())
+    layer = Layer(_attention(config, model_type, hidden, heads, path), _mlp(config, model_type, hidden, path))
+    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
+    return Network(
+        name=name,
+        title=str(config.get("_name_or_path") or name),
+        hidden=hidden,
+        vocab=vocab,
+        layers=((layer, layers),),
+        norm="layernorm" if model_type in _LAYERNORM else "rmsnorm",
+        tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
+        positions=_integer(config, _POSITIONS, path, 0),
+        source=str(path),
+    )
+
+
+def _attention(config: dict, model_type: str, hidden: int, heads: int, path: Path) -> GroupedQueryAttention:
     kv_heads = _integer(
         config, ("num_key_value_heads", "n_head_kv", "num_kv_heads"), path, 1 if config.get("multi_query") else heads
     )
     if model_type == "falcon" and not config.get("new_decoder_architecture"):
         kv_heads = 1 if config.get("multi_query", True) else heads  # it reads num_kv_heads in the new one alone
-    used = _integer(config, ("num_experts_per_tok", "moe_topk"), path, 1 if experts == 1 else None)
-    for what, part, whole in (("key-value heads", kv_heads, heads), ("experts a token", used, experts)):
-        if not 1 <= part <= whole or (what == "key-value heads" and heads % part):
-            raise InputError(f"{path}: {part} {what} do not go with {whole}")
-    name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
-    return dict(
-        name=name,
-        title=str(config.get("_name_or_path") or name),
-        **values,
-        kv_heads=kv_heads,
-        head_dim=_head_dim(config, hidden, heads, path),
-        ffn=_integer(config, ffn_keys, path, 4 * hidden if old else None),
-        gated=model_type in _GATED or "swiglu" in activation or "geglu" in activation,
-        experts=experts,
-        experts_per_token=used,
+    _refuse_part(kv_heads, "key-value heads", heads, path)
+    if heads % kv_heads:
+        raise InputError(f"{path}: {kv_heads} key-value heads do not go with {heads}")
+    return GroupedQueryAttention(
+        heads,
+        kv_heads,
+        _head_dim(config, hidden, heads, path),
         window=_integer(config, ("sliding_window",), path, 0) if _slides(config, path) else 0,
-        norm="layernorm" if model_type in _LAYERNORM else "rmsnorm",
-        activation="silu" if "sil" in activation else "relu" if "relu" in activation else "gelu",
         rotary=model_type not in _ABSOLUTE,
-        tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
-        positions=_integer(config, _POSITIONS, path, 0),
-        source=str(path),
     )
+
+
+def _mlp(config: dict, model_type: str, hidden: int, path: Path) -> Dense | Mixture:
+    old = model_type in _OLD
+    experts = _integer(config, ("num_local_experts", "num_experts", "n_routed_experts"), path, 1)
+    used = _integer(config, ("num_experts_per_tok", "moe_topk"), path, 1 if experts == 1 else None)
+    _refuse_part(used, "experts a token", experts, path)
+    ffn_keys = ("moe_intermediate_size", "intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
+    ffn = _integer(config, ffn_keys[experts == 1 :], path, 4 * hidden if old else None)
+    spelled = (config.get(key) for key in ("hidden_act", "hidden_activation", "activation_function"))
+    said = str(next(filter(None, spelled), "gelu" if old else "silu"))
+    gated = model_type in _GATED or "swiglu" in said or "geglu" in said
+    activation = "silu" if "sil" in said else "relu" if "relu" in said else "gelu"
+    return Dense(ffn, gated, activation) if experts == 1 else Mixture(experts, used, ffn, gated, activation)
+
+
+def _refuse_part(part: int, what: str, whole: int, path: Path) -> None:
+    if not 1 <= part <= whole:
+        raise InputError(f"{path}: {part} {what} do not go with {whole}")
 
 
 def _head_dim(config: dict, hidden: int, heads: int, path: Path) -> int:

@@ -1,160 +1,76 @@
-"""Shapes of language models: the record, the shipped table, and how either or a ``config.json`` is named."""
+"""Shapes of language models: an embedding, layers of some kinds, a head; and the shipped ones."""
 
-import re
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from typing import TypeVar
 
-from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
-from dse.workload.networks.huggingface import config_fields, read_config
+from dse.workload.networks.layers import Layer, layer_from_row
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
 class Network:
-    """The shape of a decoder-only transformer.
-
-    ``hidden`` [element] of the residual stream; ``heads`` query and ``kv_heads`` key-value heads of ``head_dim``;
-    ``ffn`` [element] of one expert's MLP, ``gated`` or not; ``experts_per_token`` of ``experts``; ``window`` [token] of
-    sliding-window attention (0: none); ``tied`` embeddings count once; ``positions`` [token] that it was made for
-    (0: not known), beyond which it is timed all the same.
-    """
+    """The shape of a decoder-only language model."""
 
     name: str
     title: str
-    layers: int
-    hidden: int
-    heads: int
-    kv_heads: int
-    head_dim: int
-    ffn: int
-    gated: bool
-    vocab: int
-    experts: int = 1
-    experts_per_token: int = 1
-    window: int = 0
-    norm: str = "rmsnorm"
-    activation: str = "silu"
-    rotary: bool = True
-    tied: bool = False
-    positions: int = 0
+    hidden: int  # [element] of the residual stream
+    vocab: int  # [token]
+    layers: tuple[tuple[Layer, int], ...]  # kinds of layers, and how many there are of each
+    norm: str = "rmsnorm"  # the vector operator of every norm
+    tied: bool = False  # whether the head's weights are the embedding's
+    positions: int = 0  # [token] that it was made for (0: not known), beyond which it is timed all the same
     source: str = ""
 
     @property
-    def attention_parameters(self) -> float:
-        """Parameters of one layer's attention."""
-        heads = self.heads * self.head_dim
-        return 2.0 * self.hidden * heads + 2.0 * self.hidden * self.kv_heads * self.head_dim
-
-    @property
-    def expert_parameters(self) -> float:
-        """Parameters of one expert of one layer."""
-        return (3.0 if self.gated else 2.0) * self.hidden * self.ffn
+    def depth(self) -> int:
+        """Layers of all kinds."""
+        return sum(count for _, count in self.layers)
 
     @property
     def embedding_parameters(self) -> float:
-        """Parameters of the embedding table (the output layer has as many again, unless tied)."""
+        """Parameters of the embedding table (the head has as many again, unless tied)."""
         return float(self.vocab * self.hidden)
+
+    @property
+    def end_parameters(self) -> float:
+        """Parameters of embedding and head."""
+        return self.embedding_parameters * (1 if self.tied else 2)
 
     @property
     def parameters(self) -> float:
         """Parameters in all (norms and biases left out: below 0.1 %)."""
-        layer = self.attention_parameters + self.experts * self.expert_parameters
-        return self.layers * layer + self.embedding_parameters * (1 if self.tied else 2)
+        return self.layer_parameters() + self.end_parameters
+
+    def layer_parameters(self, gpus: int = 1) -> float:
+        """Return the parameters of all layers that ``gpus`` hold together, copies among them."""
+        return sum(count * layer.parameters(self.hidden, gpus) for layer, count in self.layers)
+
+    def shared(self, kind: type[Kind]) -> Kind | None:
+        """Return the attention or MLP of a ``kind`` that all layers have, None where they do not."""
+        blocks = [block for layer, _ in self.layers for _, block in layer.blocks if isinstance(block, kind)]
+        return blocks[0] if len(blocks) == len(self.layers) and len(set(blocks)) == 1 else None
 
 
 @cache
 def networks() -> dict[str, Network]:
     """Return the shipped networks by name."""
-    return {row["network"]: _from_row(row) for row in read_table("networks/networks.csv")}
-
-
-def _from_row(row: dict[str, str]) -> Network:
-    whole = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "experts_per_token")
-    return Network(
-        name=row["network"],
-        title=row["name"],
-        **{key: int(row[key]) for key in whole},
-        window=int(row["window"]),
-        gated=row["gated"] == "1",
-        norm=row["norm"],
-        activation=row["activation"],
-        rotary=row["rotary"] == "1",
-        tied=row["tied_embeddings"] == "1",
-        positions=int(row["positions"]),
-        source=row["source"],
-    )
-
-
-@cache
-def _by_alias() -> dict[str, str]:
-    names = {}
-    for row in read_table("networks/networks.csv"):
-        for alias in (row["network"], row["name"], *filter(None, row["aliases"].split(";"))):
-            names[_key(alias)] = row["network"]
-    return names
-
-
-def _key(name: str) -> str:
-    """What is compared of a name: its letters and digits, and whether anything parts two digits (1.3B is not 13B)."""
-    digits = r"(?<=[0-9])[^a-z0-9]+(?=[0-9])"
-    return ".".join(re.sub(r"[^a-z0-9]", "", part) for part in re.split(digits, name.lower()))
-
-
-def load_network(name_or_path: str, where: str = "workload") -> Network:
-    """Return a shipped network by any of its names, or the one that a Hugging Face config.json describes."""
-    if not name_or_path.strip():
-        raise InputError(f"{where}: names no network; give one of 'dse show networks' or a Hugging Face config.json")
-    found, path = _by_alias().get(_key(name_or_path)), _config_path(name_or_path)
-    if path is not None:
-        return Network(**config_fields(path))
-    if found is None:
-        hint = accepted(name_or_path, networks())
-        raise InputError(
-            f"{where}: no network is called {name_or_path!r}; {hint} (or give the path of a Hugging Face config.json)"
+    layers: dict[str, tuple[tuple[Layer, int], ...]] = {}
+    for row in read_table("networks/layers.csv"):
+        layers[row["network"]] = (*layers.get(row["network"], ()), (layer_from_row(row), int(row["count"])))
+    return {
+        row["network"]: Network(
+            name=row["network"],
+            title=row["name"],
+            hidden=int(row["hidden"]),
+            vocab=int(row["vocab"]),
+            layers=layers[row["network"]],
+            norm=row["norm"],
+            tied=row["tied_embeddings"] == "1",
+            positions=int(row["positions"]),
+            source=row["source"],
         )
-    return networks()[found]
-
-
-def network_of(group: str) -> Network:
-    """Return the network of a measured group by its name: as it is, without a source's mark (``anl_Llama-2-7b-hf``) or
-    without a publisher's (``meta-llama/Llama-2-7b-hf``); raises InputError where none is called so."""
-    for name in (group, group.partition("_")[2], group.rpartition("/")[2]):
-        try:
-            return load_network(name)
-        except InputError:
-            continue
-    near = accepted(group.rpartition("/")[2].lower(), networks(), 4)
-    raise InputError(f"no network is called {group!r} ('dse show networks'); {near}")
-
-
-def beside(name_or_path: str, folder: Path) -> str:
-    """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
-    path = folder / name_or_path
-    is_path = path.suffix == ".json" or (_key(name_or_path) not in _by_alias() and path.is_dir())
-    return str(path) if is_path else name_or_path
-
-
-def _config_path(name_or_path: str) -> Path | None:
-    """The config.json that a name means, None for a shipped network or none at all."""
-    path = Path(name_or_path)
-    if path.suffix == ".json":
-        return path
-    return path / "config.json" if _key(name_or_path) not in _by_alias() and path.is_dir() else None
-
-
-def stated_quantisation(name_or_path: str) -> str:
-    """Return how a network's name or its config.json says that its weights are quantised, "" where neither does."""
-    path = _config_path(name_or_path)
-    if path is None:
-        named = _QUANTISED.search(name_or_path)
-        return named[0] if named else ""
-    said = read_config(path).get("quantization_config") or {}
-    if not isinstance(said, dict):
-        raise InputError(f"{path}: quantization_config = {said!r} is not accepted; give an object with quant_method")
-    bits = f" of {said['bits']} bits" if "bits" in said else ""
-    return f"{said.get('quant_method', 'quantization_config')}{bits}" if said else ""
-
-
-_QUANTISED = re.compile(r"nvfp4|mxfp4|fp8|int8|int4|w8a8|w4a16|awq|gptq", re.IGNORECASE)
-"""Words of a network's name that say how its weights are quantised."""
+        for row in read_table("networks/networks.csv")
+    }

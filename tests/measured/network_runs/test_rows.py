@@ -20,7 +20,7 @@ from dse.reports.validate.terminal import print_time_validation
 from dse.timing.calibration import load_timing_calibration
 from dse.validation.baselines import with_rooflines
 from dse.validation.time import validate_time
-from dse.workload.networks.network import network_of
+from dse.workload.networks.names import network_of
 from dse.workload.serving_engine import COSTS, FORMAT, NUMBERS, engines
 
 H100 = load_sheet("h100_sxm")

@@ -15,16 +15,17 @@ def arithmetic(operators):
 def test_the_products_are_the_networks(network):
     batch, tokens = 2, 512  # a multiple of every tile
     operators = forward_operators(network, batch, tokens, 8.0, fused=False)
-    layer = 4 * network.hidden**2 + 2 * network.hidden * network.ffn + 2 * tokens * network.hidden
-    logits = 0 if network.encoder else network.hidden * network.vocab
-    wanted = batch * tokens * (network.layers * layer + logits)
+    ((layer, count),) = network.layers
+    each = 4 * network.hidden**2 + 2 * network.hidden * layer.ffn + 2 * tokens * network.hidden
+    logits = 0 if layer.encoder else network.hidden * network.vocab
+    wanted = batch * tokens * (count * each + logits)
     assert arithmetic(operators) == pytest.approx(wanted, rel=0.02)
     assert arithmetic(forward_operators(network, batch, tokens, 8.0, fused=True)) == arithmetic(operators)
 
 
 def launches(name, fused):
     network = find_forward(name)
-    return sum(o.repeats for o in forward_operators(network, 1, 128, 8.0, fused)) / network.layers
+    return sum(o.repeats for o in forward_operators(network, 1, 128, 8.0, fused)) / network.layers[0][1]
 
 
 def test_a_compiler_saves_launches():

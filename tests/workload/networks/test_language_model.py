@@ -11,8 +11,10 @@ from dse.hardware.presets import preset_sheet
 from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
 from dse.workload.kernel import Kernel
-from dse.workload.networks.language_model import Serving, distinct_experts, llm_workload
-from dse.workload.networks.network import load_network
+from dse.workload.networks.language_model import Serving, llm_workload
+from dse.workload.networks.layers import Layer
+from dse.workload.networks.mlp_kinds import distinct_experts
+from dse.workload.networks.names import load_network
 from dse.workload.target import Target
 from tests.programs import quick_jit
 
@@ -23,6 +25,17 @@ def workload(network, phase, batch=1, prompt=2048, context=2048, output=0, gpus=
     """A workload on Hopper."""
     serving = Serving(phase, batch, prompt, context, output, precision("x", **types), gpus)
     return llm_workload(load_network(network), serving, "x", H100)
+
+
+def with_layer(network, **changes):
+    """A shipped network whose one kind of layer has other numbers."""
+    network = load_network(network)
+    ((layer, count),) = network.layers
+    attention, mlp = (
+        replace(block, **{key: value for key, value in changes.items() if hasattr(block, key)})
+        for block in (layer.attention, layer.mlp)
+    )
+    return replace(network, layers=((Layer(attention, mlp), count),))
 
 
 def total(found, attribute, kinds=None):
@@ -38,8 +51,7 @@ def names(found):
 
 def test_prefill_does_two_flops_a_parameter_and_token():
     network = load_network("llama3_8b")
-    layers = network.layers * (network.attention_parameters + network.expert_parameters)
-    expected = 2048 * layers + network.embedding_parameters  # logits of the last token alone
+    expected = 2048 * network.layer_parameters() + network.embedding_parameters  # logits of the last token alone
     assert total(workload("llama3_8b", "prefill"), "fma", {"gemm"}) == pytest.approx(expected)
 
 
@@ -120,13 +132,13 @@ def test_tensor_parallel_shares_the_work_out_and_reduces_twice_a_layer(gpus):
 def test_heads_that_are_fewer_than_gpus_are_copied():
     found = workload("qwen2_5_7b", "decode", gpus=4)
     assert found.memory.kv == workload("qwen2_5_7b", "decode").memory.kv / 4
-    network = replace(load_network("llama3_8b"), kv_heads=2)
+    network = with_layer("llama3_8b", kv_heads=2)
     alone, shared = (llm_workload(network, Serving("decode", 1, 1, 1, 0, precision("x"), n), "x", H100) for n in (1, 8))
-    copies = 2 * network.layers * network.hidden * (8 - 2) * network.head_dim * 2
+    copies = 2 * 32 * 4096 * (8 - 2) * 128 * 2
     assert 8 * shared.memory.weights == alone.memory.weights + copies
     with pytest.raises(InputError, match=r"tp=8 does not divide the 28 attention heads of Qwen2.5-7B"):
         workload("qwen2_5_7b", "decode", gpus=8)
-    network = replace(load_network("llama3_8b"), heads=48, ffn=14400)
+    network = with_layer("llama3_8b", heads=48, ffn=14400)
     with pytest.raises(InputError, match="tp=6 neither divides the 8 key-value heads"):
         llm_workload(network, Serving("decode", 1, 1, 1, 0, precision("x"), 6), "x", H100)
 
@@ -139,15 +151,15 @@ def test_the_expected_number_of_distinct_experts():
 
 
 def test_a_mixture_reads_the_experts_its_tokens_use():
-    network = load_network("mixtral_8x7b")
+    layers = 32 * 3 * 4096 * 14336
     for batch in (1, 4, 64):
         found = workload("mixtral_8x7b", "decode", batch=batch)
         experts = [o for o in found.operators if o.kind == "gemm" and o.name.startswith("expert_")]
         read = sum(o.repeats * o.candidates[0].kernel.cold_bytes for o in experts)
-        expected = distinct_experts(8, 2, batch) * network.layers * network.expert_parameters * 2
+        expected = distinct_experts(8, 2, batch) * layers * 2
         assert read == pytest.approx(expected)
         done = sum(o.repeats * o.candidates[0].kernel.fma for o in experts)
-        assert done == pytest.approx(batch * 2 * network.layers * network.expert_parameters)
+        assert done == pytest.approx(batch * 2 * layers)
     assert "router" in names(found) and "combine_experts" in names(found)
 
 
@@ -164,7 +176,7 @@ def test_experts_have_no_rows_that_no_token_asked_for():
 
 @pytest.mark.parametrize(("experts", "per_token"), [(8, 2), (40, 8), (60, 4), (60, 8), (160, 6), (10, 2)])
 def test_one_token_is_one_row_of_each_of_its_experts(experts, per_token):
-    network = replace(load_network("mixtral_8x7b"), experts=experts, experts_per_token=per_token)
+    network = with_layer("mixtral_8x7b", experts=experts, experts_per_token=per_token)
     serving = Serving("decode", 1, 2048, 2048, 0, precision("x"))
     found = llm_workload(network, serving, "x", H100)
     done = sum(
@@ -172,7 +184,7 @@ def test_one_token_is_one_row_of_each_of_its_experts(experts, per_token):
         for o in found.operators
         if o.kind == "gemm" and o.name.startswith("expert_")
     )
-    assert done == pytest.approx(per_token * network.layers * network.expert_parameters)
+    assert done == pytest.approx(per_token * 32 * 3 * 4096 * 14336)
 
 
 def test_a_step_streams_its_weights_and_its_cache_from_dram():

@@ -1,0 +1,87 @@
+"""A kind of layer: an attention and an MLP, each after a norm; and the tables of the kinds of both."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Protocol
+
+from dse.workload.dtypes import Precision
+from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.mlp_kinds import Dense, Mixture
+from dse.workload.networks.step import Step
+from dse.workload.operator import Operator
+
+
+class Block(Protocol):
+    """Half of a layer: a record of its sizes that makes its operators and counts its parameters."""
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a table of networks shows of it, by column."""
+        ...
+
+    def check(self, gpus: int, name: str, title: str) -> None:
+        """Raise InputError where ``gpus`` cannot share it; ``name`` of the workload, ``title`` of the network."""
+
+    def parameters(self, hidden: int, gpus: int = 1) -> float:
+        """Return the parameters that ``gpus`` hold together, copies among them."""
+        ...
+
+    def operators(self, step: Step) -> Iterator[Operator]:
+        """Yield the operators of one layer on one GPU, in the order they run."""
+        ...
+
+
+class AttentionKind(Block, Protocol):
+    """A way in which tokens see those before them."""
+
+    def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
+        """Return what one GPU keeps of a request of so many ``tokens`` from step to step [B]."""
+        ...
+
+
+class MlpKind(Block, Protocol):
+    """What is done to each token by itself."""
+
+    def columns(self, gpus: float) -> float:
+        """Return the elements of a token's intermediate results on one GPU."""
+        ...
+
+
+ATTENTION_KINDS: dict[str, type[AttentionKind]] = {"grouped_query": GroupedQueryAttention}
+MLP_KINDS: dict[str, type[MlpKind]] = {"dense": Dense, "mixture": Mixture}
+"""Kinds by their names in the table of layers, whose columns are the names of the kinds' fields."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One kind of layer; ``label`` tells it from the others of its network, "" where all are alike."""
+
+    attention: AttentionKind
+    mlp: MlpKind
+    label: str = ""
+
+    @property
+    def blocks(self) -> tuple[tuple[str, Block], ...]:
+        """Its halves in the order they run, by name."""
+        return ("attention", self.attention), ("mlp", self.mlp)
+
+    def parameters(self, hidden: int, gpus: int = 1) -> float:
+        """Return the parameters that ``gpus`` hold together (norms and biases left out: below 0.1 %)."""
+        return sum(block.parameters(hidden, gpus) for _, block in self.blocks)
+
+    def operators(self, step: Step) -> Iterator[Operator]:
+        """Yield the operators of one layer on one GPU."""
+        for name, block in self.blocks:
+            yield step.stream_norm(f"{name}_norm")
+            yield from block.operators(step)
+            yield from step.all_reduce(f"{name}_all_reduce")
+
+
+def layer_from_row(row: Mapping[str, str]) -> Layer:
+    """Return the kind of layer that a row of the table of layers states."""
+    return Layer(_block(ATTENTION_KINDS[row["attention"]], row), _block(MLP_KINDS[row["mlp"]], row), row["label"])
+
+
+def _block(kind: Any, row: Mapping[str, str]) -> Any:
+    types: dict[str, Any] = {field.name: field.type for field in fields(kind)}
+    return kind(**{n: row[n] == "1" if type_ is bool else type_(row[n]) for n, type_ in types.items()})

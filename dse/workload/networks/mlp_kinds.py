@@ -1,0 +1,106 @@
+"""Kinds of MLP: the operators of each and its parameters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from dse.workload.networks.step import Step, refuse_uneven
+from dse.workload.operator import Operator
+
+EXPERT = "expert_"
+"""Begins the names of the operators of experts, each with its share of the tokens."""
+
+WHOLE = 0.01
+"""By how much an expert's mean number of tokens may pass a whole number and still be that [token]: 16.0000002 of 64
+tokens are 16, where 7.9999999 of 8 experts are read."""
+
+
+@dataclass(frozen=True)
+class Dense:
+    """An MLP that every token passes: one or two projections up, an activation, one down."""
+
+    ffn: int  # [element] between the projections
+    gated: bool  # whether a second projection up multiplies the activation
+    activation: str  # silu, gelu or relu
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a table of networks shows of it."""
+        return {"ffn": self.ffn, "experts": ""}
+
+    def check(self, gpus: int, name: str, title: str) -> None:
+        """Raise InputError where ``gpus`` cannot share the columns out."""
+        refuse_uneven(self.ffn, "MLP columns", gpus, name, title)
+
+    def parameters(self, hidden: int, gpus: int = 1) -> float:
+        """Return the parameters that ``gpus`` hold together: none twice."""
+        return (3.0 if self.gated else 2.0) * hidden * self.ffn
+
+    def columns(self, gpus: float) -> float:
+        """Return the elements of a token's products up on one GPU."""
+        return self.ffn * (2 if self.gated else 1) / gpus
+
+    def operators(self, step: Step) -> Iterator[Operator]:
+        """Yield projections up, activation and projection down of every token."""
+        return self.shared_out(step, "", step.rows, 1.0, step.rows)
+
+    def shared_out(self, step: Step, prefix: str, rows: float, experts: float, activated: float) -> Iterator[Operator]:
+        """Yield the operators of ``rows`` tokens of each of ``experts``; ``activated`` of them in all pass the
+        activation, since products pad theirs."""
+        columns = self.ffn // step.gpus
+        up, gates = ("gate_up", 2) if self.gated else ("up", 1)
+        filled = min(1.0, activated / (rows * experts))
+        yield from step.gemm(f"{prefix}{up}_projection", rows, gates * columns, step.hidden, experts, filled)
+        kernel = "silu_and_mul" if self.gated else "relu" if self.activation == "relu" else "gelu"
+        yield step.vector(f"{prefix}{self.activation}", kernel, activated, columns)
+        yield from step.gemm(f"{prefix}down_projection", rows, step.hidden, columns, experts, filled)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of experts, each an MLP, of which a router chooses some for every token."""
+
+    experts: int  # in all
+    experts_per_token: int
+    ffn: int  # [element] between the projections of an expert
+    gated: bool
+    activation: str
+
+    @property
+    def expert(self) -> Dense:
+        """One expert."""
+        return Dense(self.ffn, self.gated, self.activation)
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """What a table of networks shows of it."""
+        return {"ffn": self.ffn, "experts": f"{self.experts_per_token} of {self.experts}"}
+
+    def check(self, gpus: int, name: str, title: str) -> None:
+        """Raise InputError where ``gpus`` cannot share the columns of an expert out."""
+        self.expert.check(gpus, name, title)
+
+    def parameters(self, hidden: int, gpus: int = 1) -> float:
+        """Return the parameters of all experts (the router's left out: below 0.1 %)."""
+        return self.experts * self.expert.parameters(hidden, gpus)
+
+    def columns(self, gpus: float) -> float:
+        """Return the elements of a token's products up on one GPU, of all its experts."""
+        return self.experts_per_token * self.expert.columns(gpus)
+
+    def operators(self, step: Step) -> Iterator[Operator]:
+        """Yield router, experts and the sum over them: of the experts the expected number of distinct ones is read,
+        each with its share of the tokens."""
+        used = step.rows * self.experts_per_token
+        distinct = distinct_experts(self.experts, self.experts_per_token, step.rows)
+        yield from step.gemm("router", step.rows, self.experts, step.hidden)
+        yield from self.expert.shared_out(step, EXPERT, ceil(used / distinct - WHOLE), distinct, used)
+        yield step.vector("combine_experts", "add", step.rows, step.hidden, inputs=self.experts_per_token)
+
+
+def distinct_experts(experts: int, per_token: int, tokens: float) -> float:
+    """Return the expected number of distinct experts that ``tokens`` use under uniform routing.
+
+    E (1 - (1 - k/E)^t) for t tokens with k of E experts each.
+    """
+    return experts * (1.0 - (1.0 - per_token / experts) ** tokens)

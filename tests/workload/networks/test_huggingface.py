@@ -1,0 +1,128 @@
+"""Hugging Face configurations: covered, or refused with what they say."""
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.workload.networks.names import load_network
+from dse.workload.networks.network import networks
+from tests.workload.networks.configurations import LLAMA, config
+
+
+def sizes(network):
+    """Every number of a network whose layers are all alike, by name."""
+    ((layer, count),) = network.layers
+    blocks = {"experts": 1} | vars(layer.attention) | vars(layer.mlp)
+    return vars(network) | blocks | {"layers": count}
+
+
+def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
+    found, shipped = load_network(str(config(tmp_path))), networks()["llama3_8b"]
+    same = ("layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "gated", "vocab", "norm", "activation", "tied")
+    assert {key: sizes(found)[key] for key in same} == {key: sizes(shipped)[key] for key in same}
+    assert load_network(str(tmp_path / "net")) == found
+    assert found.positions == 0
+    assert load_network(str(config(tmp_path, max_position_embeddings=8192))).positions == 8192
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"num_key_value_heads": None}, {"kv_heads": 32}),
+        ({"head_dim": 64}, {"head_dim": 64}),
+        ({"head_dim": 64, "hidden_size": 4097}, {"head_dim": 64}),
+        ({"sliding_window": 4096}, {"window": 4096}),
+        ({"sliding_window": 4096, "use_sliding_window": False}, {"window": 0}),
+        ({"num_local_experts": 8, "num_experts_per_tok": 2}, {"experts": 8, "experts_per_token": 2}),
+        ({"model_type": "gpt2", "hidden_act": "gelu_new"}, {"gated": False, "norm": "layernorm", "rotary": False}),
+        ({"model_type": "gemma", "hidden_act": "gelu", "tie_word_embeddings": None}, {"gated": True, "tied": True}),
+        ({"model_type": "falcon", "multi_query": True, "num_key_value_heads": None}, {"kv_heads": 1, "gated": False}),
+        # Falcon-7B's own configuration holds 71 key-value heads, which only its new architecture reads.
+        (
+            {"model_type": "falcon", "multi_query": True, "num_kv_heads": 32, "num_key_value_heads": None},
+            {"kv_heads": 1},
+        ),
+        ({"model_type": "falcon", "new_decoder_architecture": True, "multi_query": True}, {"kv_heads": 8}),
+        (
+            {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 32},
+            {"window": 0},
+        ),
+        ({"model_type": "cohere", "tie_word_embeddings": None}, {"tied": True, "norm": "layernorm", "gated": True}),
+        ({"model_type": None}, {"kv_heads": 8, "gated": True}),
+        # What is gated is the kind's to say: ReluLLaMA has a gate too.
+        ({"hidden_act": "relu"}, {"gated": True}),
+        ({"model_type": "qwen2", "hidden_act": "gelu"}, {"gated": True}),
+        ({"model_type": "falcon", "intermediate_size": None, "ffn_hidden_size": 8192}, {"ffn": 8192, "gated": False}),
+        ({"model_type": "olmo"}, {"norm": "layernorm"}),
+        (
+            {"model_type": "qwen3_moe", "num_experts": 64, "num_experts_per_tok": 8, "moe_intermediate_size": 768},
+            {"experts": 64, "ffn": 768},
+        ),
+        ({"text_config": LLAMA | {"vocab_size": 7}}, {"vocab": 7}),
+        ({"decoder_sparse_step": 1, "mlp_only_layers": []}, {"experts": 1}),
+    ],
+)
+def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
+    network = sizes(load_network(str(config(tmp_path, **changes))))
+    assert {key: network[key] for key in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"hidden_size": None}, "hidden_size or n_embd or d_model is missing"),
+        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number of at least 1"),
+        ({"vocab_size": -5}, "vocab_size = -5 is not accepted; give a whole number of at least 1"),
+        ({"num_hidden_layers": 0}, "num_hidden_layers = 0 is not accepted"),
+        ({"kv_lora_rank": 512}, "kv_lora_rank = 512: this architecture is not covered"),
+        ({"shared_expert_intermediate_size": 5632}, "shared_expert_intermediate_size = 5632: this architecture"),
+        ({"mamba_d_state": 16}, "mamba_d_state = 16: this architecture is not covered"),
+        ({"decoder_sparse_step": 2}, "decoder_sparse_step = 2: this architecture is not covered"),
+        ({"mlp_only_layers": [0, 3]}, "mlp_only_layers = .0, 3.: this architecture is not covered"),
+        ({"model_type": "bert"}, "model_type = 'bert': this architecture is not covered"),
+        ({"model_type": "qwen"}, "model_type = 'qwen': this architecture is not covered; known are "),
+        ({"model_type": "gemma2"}, "model_type = 'gemma2': this architecture is not covered"),
+        ({"num_key_value_heads_per_layer": [4, 1]}, "num_key_value_heads_per_layer = .4, 1.: this architecture"),
+        ({"intermediate_size": None}, "intermediate_size or ffn_dim or ffn_hidden_size or n_inner is missing"),
+        ({"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 28}, "layers of different kinds"),
+        ({"text_config": 3}, "text_config is not an object"),
+        ({"layer_types": ["sliding_attention", "full_attention"]}, "layers of different kinds"),
+        ({"num_key_value_heads": 5}, "5 key-value heads do not go with 32"),
+        ({"num_local_experts": 8, "num_experts_per_tok": 9}, "9 experts a token do not go with 8"),
+        ({"num_local_experts": 8}, "num_experts_per_tok or moe_topk is missing"),
+        ({"hidden_size": 4097}, "hidden_size = 4097 is no multiple of num_attention_heads = 32; give head_dim"),
+        (
+            {"num_attention_heads": None, "n_head": 33, "num_key_value_heads": 1},
+            "hidden_size = 4096 is no multiple of n_head = 33; give head_dim",
+        ),
+        ({"head_dim": 0}, "head_dim = 0 is not accepted; give a whole number of at least 1"),
+        ({"layer_types": 5}, "layer_types = 5 is not accepted; give a list of texts"),
+        ({"layer_types": [["full_attention"]]}, "layer_types = .* is not accepted; give a list of texts"),
+        (
+            {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": "x"},
+            "max_window_layers = 'x' is not",
+        ),
+    ],
+)
+def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
+    with pytest.raises(InputError, match=sentence):
+        load_network(str(config(tmp_path, **changes)))
+
+
+def test_files_that_are_no_configuration_are_refused(tmp_path):
+    (tmp_path / "list.json").write_text("[1]")
+    (tmp_path / "bad.json").write_text("{")
+    (tmp_path / "twice.json").write_text('{"model_type": "llama", "vocab_size": 1, "vocab_size": 2}')
+    for name, sentence in (
+        ("list.json", "holds list"),
+        ("bad.json", "not a JSON file"),
+        ("none.json", "no such file"),
+        ("twice.json", "twice.json: key 'vocab_size' stands twice; give it once"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            load_network(str(tmp_path / name))
+
+
+def test_a_configuration_may_mark_the_order_of_its_bytes(tmp_path):
+    path = config(tmp_path)
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    assert load_network(str(path)).depth == 32

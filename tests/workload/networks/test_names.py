@@ -1,0 +1,69 @@
+"""Names of networks: forgiving, never of another size; quantisation that a name or a configuration states."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.workload.networks.names import load_network, stated_quantisation
+from dse.workload.networks.network import networks
+from tests.workload.networks.configurations import config
+
+
+def test_names_are_forgiving_and_typos_helped():
+    assert load_network("Llama-3.1-8B").name == load_network("LLAMA3_8b").name == "llama3_8b"
+    with pytest.raises(InputError, match="no network is called 'lama3_8b'; did you mean 'llama3_8b'"):
+        load_network("lama3_8b")
+
+
+@pytest.mark.parametrize(
+    "name", ["opt-1.3b", "OPT_1.3B", "gpt3_1.3b", "GPT-3 1.3B", "qwen2_57b", "llama2_1.3b", "qwen2.5_3.2b"]
+)
+def test_another_size_is_no_spelling_of_a_shipped_one(name):
+    with pytest.raises(InputError, match="no network is called"):
+        load_network(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Qwen2.5 7B", "qwen2_5_7b"),
+        ("qwen-2-5-7b", "qwen2_5_7b"),
+        ("GPT-3 6.7B", "gpt3_6_7b"),
+        ("gpt3-13b", "gpt3_13b"),
+        ("opt_6.7b", "opt_6_7b"),
+        ("mixtral 8x7b", "mixtral_8x7b"),
+        ("bloom-7b1", "bloom_7b1"),
+    ],
+)
+def test_what_parts_two_digits_may_be_written_in_any_way(name, found):
+    assert load_network(name).name == found
+
+
+def test_published_names_find_their_own_shape():
+    path = Path(__file__).parents[4] / "shared" / "data" / "hardware" / "llms.csv"
+    if not path.exists():
+        pytest.skip("the published tables are not beside the checkout")
+    for row in csv.DictReader(path.open(encoding="utf-8")):
+        try:
+            known = load_network(row["model"])
+        except InputError:
+            continue
+        assert (known.depth, known.hidden) == (int(row["layers"]), int(row["hidden"])), row["model"]
+
+
+def test_a_folder_of_the_same_name_does_not_replace_a_shipped_network(tmp_path, monkeypatch):
+    (tmp_path / "llama3_8b").mkdir()
+    (tmp_path / "llama3_8b" / "config.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    assert load_network("llama3_8b") == networks()["llama3_8b"]
+
+
+def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
+    assert stated_quantisation("Llama-3.1-8B-Instruct-FP8") == "FP8"
+    assert stated_quantisation("llama3_8b") == stated_quantisation(str(config(tmp_path))) == ""
+    quantised = {"quantization_config": {"quant_method": "gptq", "bits": 4}}
+    assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
+    with pytest.raises(InputError, match=r"config\.json: quantization_config = \[1\] is not accepted; give an object"):
+        stated_quantisation(str(config(tmp_path, quantization_config=[1])))
