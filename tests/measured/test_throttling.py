@@ -8,25 +8,14 @@ import pytest
 
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import harnesses, highest_clocks
+from dse.measured.protocol import harnesses
 from dse.measured.throttling import GOVERNOR_US, slowdowns
 from dse.measured.timed_rows import best, blocks
 from dse.power.activity import activity
 from dse.power.board import BoardPower
-from dse.timing.calibration import calibration_for, load_timing_calibration
-from dse.validation.time import validate_time
-from dse.validation.worst_rows import with_limit
+from dse.timing.calibration import load_timing_calibration
+from tests.measured.large_product import LARGE, chosen
 from tests.programs import quick_jit
-
-LARGE = {"op": "gemm", "m": 8192.0, "n": 8192.0, "k": 8192.0, "latency_us": 1.0}
-
-
-def chosen(preset: str, dtype: str = "fp16", source: str = "neusight", **shape: float):
-    """The kernel of one product, and the model that chose it."""
-    frame = pd.DataFrame([LARGE | shape | {"device": preset, "dtype": dtype, "source": source}])
-    (rows,) = blocks(frame, {preset: load_sheet(preset)}, None, Skipped())
-    model = load_timing_calibration(calibration_for(preset)).model
-    return model, best(model, rows)[1]
 
 
 def slower(
@@ -68,12 +57,6 @@ def test_a_reading_that_draws_less_than_its_kernel_is_held_less_and_later():
     assert whole > part > 0
 
 
-def test_vidurs_a100s_are_pcie_boards():
-    """As its documentation and its times suggest; whoever measures an A100 of another source has its preset's 400 W."""
-    watts = [float(chosen("a100_sxm_80gb", source=source)[1].gpus.tdp_w[0]) for source in ("vidur", "neusight")]
-    assert watts == [300, 400]
-
-
 def test_the_mean_reaches_the_limit_the_later_the_less_is_too_much():
     """An H100's products draw a fifth too much, a T4's several times what it may."""
     assert 0.1 * GOVERNOR_US < reached_us("t4") < 0.5 * GOVERNOR_US
@@ -104,23 +87,3 @@ def test_a_board_with_watts_to_spare_is_not_held():
     assert slower("rtx_3090", np.inf, dtype="bf16") == pytest.approx(1.0, abs=1e-3)
     assert slower("h100_sxm", np.inf, m=16.0) == pytest.approx(1.0, abs=1e-3)  # bytes bind
     assert 1.02 < slower("h100_sxm", np.inf) < 1.2
-
-
-def test_short_runs_of_a_geforce_stand_above_its_boost_clock():
-    for preset, clock in highest_clocks().items():
-        gpu = load_sheet(preset).record()
-        short, long = harnesses()["llmservingsim"].clocked(gpu, preset), harnesses()["unknown"].clocked(gpu, preset)
-        assert float(short.tensor_clock_ghz) == float(short.boost_clock_ghz) == pytest.approx(clock / 1e3)
-        assert clock > 1.05 * float(gpu.boost_clock_mhz)
-        assert float(long.tensor_clock_mhz) == float(gpu.tensor_clock_mhz)
-
-
-def test_a_stack_holds_what_the_limit_adds(tmp_path):
-    path = tmp_path / "t4.csv"
-    row = LARGE | {"device": "T4", "dtype": "fp16", "source": "deepbench", "latency_us": 40e3}
-    pd.DataFrame([row, row | {"m": 16.0}]).to_csv(path, index=False)
-    held = {row["m"]: row for row in validate_time(path).document["worst"]}
-    assert held[8192.0]["stack_us"]["power_limit"] > 0.4 * held[8192.0]["predicted_us"]
-    for one in held.values():
-        assert sum(one["stack_us"].values()) == pytest.approx(one["predicted_us"], rel=1e-3)
-    assert with_limit({"selected": 2.0}, 1.0) == {"selected": 2.0}

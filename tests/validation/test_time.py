@@ -11,10 +11,9 @@ import pytest
 from dse.base.errors import InputError, accepted
 from dse.cli import run_command
 from dse.measured.coverage import SHAPES
-from dse.measured.rooflines import fitted_roofline
 from dse.reports.validate.page import validation_page_html
 from dse.validation.time import validate_time
-from tests.calibration.timing.test_fit import DEVICE, products
+from tests.calibration.timing.products import DEVICE, products
 
 KEYS = {"device", "op", "dtype", "regime", "n", "mape", "bias", "log_ratio", "inlier_10", "inlier_20", "roofline_mape",
         "roofline3_mape", "noise_floor", "interval_80_coverage"}  # fmt: skip
@@ -232,25 +231,6 @@ def test_what_is_assumed_and_left_out_of_rows_is_told(tmp_path):
         "attn_prefill without causal (1 of 4 rows): taken as causal (1 masks later keys, 0 masks none)",
         "noise floor, repeats left out: rep_n is no whole number (1)",
     )
-
-
-def test_the_fitted_roofline_finds_its_own_numbers():
-    rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"compute_us": rng.lognormal(3, 2, 200), "memory_us": rng.lognormal(3, 2, 200)})
-    rows["latency_us"] = 4.0 + np.maximum(rows["compute_us"] / 0.7, rows["memory_us"] / 0.8)
-    found = fitted_roofline(rows, np.arange(200) % 10)
-    np.testing.assert_allclose(found, rows["latency_us"], rtol=1e-3)
-
-
-def test_no_row_is_judged_by_a_fitted_roofline_that_saw_its_fold():
-    rng = np.random.default_rng(1)
-    rows = pd.DataFrame({"compute_us": rng.lognormal(3, 2, 60), "memory_us": rng.lognormal(3, 2, 60)})
-    rows["latency_us"] = 4.0 + np.maximum(rows["compute_us"] / 0.7, rows["memory_us"] / 0.8)
-    fold = np.arange(60) % 3
-    changed = rows.assign(latency_us=np.where(fold == 0, 2.0, 1.0) * rows["latency_us"])
-    before, after = fitted_roofline(rows, fold), fitted_roofline(changed, fold)
-    np.testing.assert_array_equal(after[fold == 0], before[fold == 0])
-    assert (np.abs(after[fold != 0] / before[fold != 0] - 1) > 0.01).any()
 
 
 def test_refusals(table, tmp_path):

@@ -7,8 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.calibration.bootstrap import benchmark_draws, mean_interval, probability_lower
-from dse.calibration.folds import Folds
 from dse.calibration.power.accelwattch_fit import (
     COEFFICIENTS_OF,
     ORDERINGS,
@@ -61,22 +59,6 @@ def test_left_out_watts_do_not_depend_on_the_left_out_label(table, judged):
     assert np.abs(again.out_watts[~mine] / judged.out_watts[~mine] - 1).max() > 0.01
 
 
-def test_every_fit_of_the_nested_folds_is_there():
-    folds = Folds.of(["a", "a", "b", "c"])
-    pair, single = frozenset([0, 1]), frozenset([2])
-    for out in (frozenset[int](), pair, single, frozenset([0]), pair | single, frozenset([0, 2])):
-        np.testing.assert_array_equal(folds.weights[folds.place[out]], [float(i not in out) for i in range(4)])
-    assert frozenset(range(4)) not in folds.place
-
-
-def test_the_strength_is_chosen_by_inner_error_alone():
-    folds = Folds.of(["a", "b", "c", "d"])
-    errors = np.ones((len(folds.weights), 2, 4))
-    errors[folds.place[frozenset([0, 1])], 1, 1] = 0.0  # inner fit without a and b predicts b best at the second
-    errors[folds.place[frozenset([0])], 0, 0] = 0.0  # what a itself would like must not count
-    assert folds.strength(errors, frozenset([0])) == 1
-
-
 @pytest.mark.parametrize("variant", COEFFICIENTS_OF)
 def test_published_coefficients_keep_the_orderings_that_are_imposed(variant):
     energy = ordered_energies(variant)
@@ -105,12 +87,3 @@ def test_baselines_are_what_they_say(table):
     np.testing.assert_allclose(published.watts, sum(table.parts.values()))
     assert published.train == published.leave_one_benchmark_out
     assert judge("one_scale", table).train <= published.train
-
-
-def test_bootstrap_draws_benchmarks_whole():
-    weights = benchmark_draws(["a", "a", "b", "c"], 50)
-    np.testing.assert_array_equal(weights[:, 0], weights[:, 1])
-    assert (weights[:, [0, 2, 3]].sum(axis=1) == 3).all()
-    low, high = mean_interval(np.array([1.0, 1.0, 2.0, 3.0]), ["a", "a", "b", "c"])
-    assert 1.0 <= low < 1.75 < high <= 3.0
-    assert probability_lower(np.zeros(4), np.ones(4), ["a", "a", "b", "c"]) == 1.0

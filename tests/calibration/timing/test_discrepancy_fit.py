@@ -26,7 +26,7 @@ from dse.measured.table import OPERATOR_COLUMNS
 from dse.measured.timed_rows import TimedRows, best
 from dse.timing.calibration import implementation_calibration
 from dse.timing.discrepancy import Points
-from tests.calibration.timing.test_fit import DEVICE, timed
+from tests.calibration.timing.products import DEVICE, timed
 
 SMS = 132.0
 KIND = "matrix"

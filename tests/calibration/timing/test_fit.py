@@ -12,41 +12,21 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
-from dse.calibration.timing import fit as timing_fit
-from dse.calibration.timing import stages
 from dse.calibration.timing.fit import fit_rows, model_of, objective, parameters, prior_values, priors
 from dse.calibration.timing.gpu_timing import _of_device, calibrate_timing
 from dse.calibration.timing.rows_fit import left_out
-from dse.calibration.timing.stages import SHORTLIST, StagedFit, staged_fit
+from dse.calibration.timing.stages import SHORTLIST, staged_fit
 from dse.cli import run_command
 from dse.hardware.presets import load_sheet
 from dse.measured.device_models import device_names
-from dse.measured.protocol import find_harness, harness_of, harnesses
-from dse.measured.table import OPERATOR_COLUMNS, read_times
-from dse.measured.timed_rows import TimedRows, best, blocks, joined
+from dse.measured.table import read_times
+from dse.measured.timed_rows import best, blocks, joined
 from dse.timing.calibration import UNSEEN, load_timing_calibration
+from tests.calibration.timing.products import DEVICE, ROWS, products, timed
 from tests.programs import quick_jit
 
-DEVICE = "H100-SXM5-80GB"
 SHARED_DATA = Path(__file__).parents[4] / "shared" / "data" / "measured"
 TRUTH = {"dram": 0.85, "l2": 0.6, "overlap": 0.4, "split": 2400.0, "kept": 0.25, "launch_k": 2200.0, "tensor": 0.85}
-
-ROWS = 128
-"""As many as a stage is compiled for, so that every fit of these tests runs the same programs."""
-
-
-def products(count: int = ROWS, seed: int = 0) -> pd.DataFrame:
-    """Matrix products of an H100 that expose every stage: from tiny to long, in many families; time to be filled in."""
-    rng = np.random.default_rng(seed)
-    sizes = 2 ** rng.integers(8, 15, (count, 3))
-    frame = pd.DataFrame(sizes, columns=["m", "n", "k"]).astype(float)
-    frame["m"] = 2.0 ** rng.integers(0, 15, count)
-    frame = frame.assign(source="aiconfigurator", device=DEVICE, op="gemm", dtype="bf16", latency_us=1.0)
-    return frame.reindex(columns=["source", *OPERATOR_COLUMNS])
-
-
-def timed(frame: pd.DataFrame) -> TimedRows:
-    return joined(list(blocks(frame, {DEVICE: load_sheet(DEVICE)}, None, Skipped())))
 
 
 def synthetic(values: dict[str, float], noise: float = 0.03, count: int = ROWS) -> pd.DataFrame:
@@ -59,17 +39,6 @@ def synthetic(values: dict[str, float], noise: float = 0.03, count: int = ROWS) 
 @pytest.fixture(scope="module")
 def measured() -> pd.DataFrame:
     return synthetic(TRUTH)
-
-
-def test_harnesses_are_records_by_source():
-    assert harness_of("vidur").name == "vidur"
-    assert harness_of("mine").name == "unknown"
-    aic, vidur = find_harness("aiconfigurator"), find_harness("vidur")
-    assert aic.distances(1.0, 10.0, 2.0) == (63.0, 63.0, 63.0)
-    assert vidur.distances(1.0, 10.0, 2.0) == (3.0, 1e15, 3.0)
-    assert {h.clock for h in harnesses().values()} == {"boost", "sheet"}
-    with pytest.raises(InputError, match="--harness: no harness is called 'vidr'; did you mean 'vidur'"):
-        find_harness("vidr")
 
 
 def test_the_prior_stands_at_zero_and_bounds_hold():
@@ -131,32 +100,6 @@ def test_left_out_rows_move_no_parameter(measured):
     assert spoilt.values == found.values
     assert [stage.fitted for stage in spoilt.stages] == [stage.fitted for stage in found.stages]
     assert spoilt.stages[-1].left_out != found.stages[-1].left_out
-
-
-def test_a_stage_sees_nothing_of_rows_left_out(monkeypatch):
-    """Fits that end a loss away from where they began, instead of where it is least: what a loss sees moves them."""
-    stage, seen = timing_fit._stage, []
-    monkeypatch.setattr(timing_fit, "descend", lambda loss, start, *_: start + loss(start))
-    monkeypatch.setattr(timing_fit, "_stage", jax.jit(lambda *args: stage.__wrapped__(*args)))
-    monkeypatch.setattr(stages, "known", lambda *args: seen.append(args[-1]))
-    monkeypatch.setattr("dse.measured.timed_rows.slowdowns", lambda *args: np.ones(48))
-    few = {"FEWEST": 1, "MANY": 1, "POLISHES": 2, "GAIN": -1.0, "SHORTLIST": 2, "BATCH": {"matrix": 48}}
-    for name, value in few.items():
-        monkeypatch.setattr(stages, name, value)
-    rows = timed(products(48))
-    out, plain = np.arange(48) % 3 == 0, best(model_of(prior_values("matrix")), rows)[0]
-
-    def fitted(times: np.ndarray) -> StagedFit:
-        us = plain * np.where(np.arange(48) % 2, 1.1, 0.9) * times
-        return staged_fit(replace(rows, table=rows.table.assign(latency_us=us)), out)
-
-    found, spoilt, moved = (fitted(times) for times in (np.ones(48), np.where(out, 1.3, 1.0), np.where(out, 1.0, 1.3)))
-    assert spoilt.values == found.values != moved.values
-    assert [stage.name for stage in found.stages][1:] == ["launch", "width", "memory", "rest", "polish", "polish"]
-    assert [(one.rows, one.fitted) for one in spoilt.stages] == [(one.rows, one.fitted) for one in found.stages]
-    counted = [np.asarray(rows.measured)[np.asarray(rows.weights) > 0] for rows in seen]
-    assert len(counted[0]) == (~out).sum()
-    np.testing.assert_array_equal(counted[0], counted[1])  # nor does what the rows determine
 
 
 def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):

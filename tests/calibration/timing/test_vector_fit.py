@@ -4,7 +4,6 @@ from pathlib import Path
 
 import jax
 import numpy as np
-import pandas as pd
 import pytest
 
 from dse.base.errors import accepted
@@ -17,34 +16,16 @@ from dse.measured.coverage import SHAPES
 from dse.measured.protocol import find_harness
 from dse.measured.protocol_overheads import overhead_of
 from dse.measured.row_operator import family, operator
-from dse.measured.row_vector import VECTOR, distances_of, keys_of, of_large_tiles
-from dse.measured.table import OPERATOR_COLUMNS, read_times
+from dse.measured.row_vector import VECTOR
+from dse.measured.table import read_times
 from dse.measured.timed_rows import best, blocks, harnessed, joined
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.operators.vector import FITTED_COUNTS, counts_of
+from tests.measured.vector_rows import DEVICE, first, rows
 
 SHARED_DATA = Path(__file__).parents[4] / "shared" / "data" / "measured"
-DEVICE = "H100-SXM5-80GB"
-
-
-def rows(op="silu_and_mul", source="vidur", count=60, device=DEVICE, dtype="fp16") -> pd.DataFrame:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"rows": 2.0 ** rng.integers(0, 14, count), "cols": 256.0 * rng.integers(4, 64, count)})
-    frame = frame.assign(source=source, device=device, op=op, dtype=dtype, latency_us=1.0, group="")
-    return frame.reindex(columns=["source", "group", *OPERATOR_COLUMNS])
-
-
-def first(frame):
-    return next(frame.itertuples())
-
-
-def test_families_hold_runs_of_row_counts():
-    frame = rows().assign(cols=4096.0)
-    names = [family(r) for r in frame.assign(rows=np.arange(60) + 1000.0).itertuples()]
-    assert len(set(names)) == 2
-    assert names[0] == "silu_and_mul_4096_39"
 
 
 def test_floors_by_host_and_shadows():
@@ -57,26 +38,6 @@ def test_floors_by_host_and_shadows():
     assert overhead_of(first(rows()), unknown) == (unknown.overhead_us, 0.0)
     seen = harnessed(np.array([1.0, 20.0]), np.array([30.0, 30.0]), np.array([8.0, 8.0]))
     np.testing.assert_allclose(seen, [30.02, 42.0])
-
-
-def test_keys_of_a_rotation_by_heads_or_network():
-    rope = rows("rope").assign(cols=2304.0)
-    assert keys_of(first(rope)) == 0.0
-    assert keys_of(first(rope.assign(group="vidur_Llama-2-70b-hf"))) == 256.0
-    assert keys_of(first(rope.assign(heads=8.0, kv_heads=1.0))) == 256.0
-    assert keys_of(first(rows())) == 0.0
-
-
-@pytest.mark.parametrize("count, large", [(1152, True), (1200, False), (1280, False), (1296, True)])
-def test_results_of_large_tiles_are_older(count, large):
-    frame = rows(source="llmservingsim").assign(rows=float(count), cols=12800.0)
-    row, way, sms = first(frame), find_harness("llmservingsim"), 188.0
-    assert of_large_tiles(row, sms) == large
-    touched = 3 * 2 * count * 12800.0
-    assert distances_of(row, way, sms) == (touched * (2.0 if large else 1.0), touched, 0.0)
-    assert distances_of(row, find_harness("vidur"), sms) == (touched, touched, 0.0)
-    assert not of_large_tiles(first(frame.assign(op="rope")), sms)
-    assert not of_large_tiles(row, 0.0)  # a GPU of which nothing is known
 
 
 @pytest.mark.parametrize("source, name", [("vidur", "vllm_vector"), ("llmservingsim", "vllm_0_19_vector")])

@@ -16,7 +16,7 @@ from dse.measured.table import read_operators, tensor_parallel
 from dse.power.board import BoardPower
 from dse.timing.calibration import load_timing_calibration
 from dse.validation.power import validate_power
-from tests.measured.network_runs.test_rows import ROW
+from tests.measured.network_runs.runs import ROW
 
 POWER = {"power_w": 400.0, "rows": None, "cols": None, "latency_us": 2e6}
 

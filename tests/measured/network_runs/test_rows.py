@@ -13,27 +13,13 @@ from dse.base.csv_table import sha256
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.cli import run_command
-from dse.hardware.presets import load_sheet
 from dse.measured.network_runs.rows import network_rows, passes_of, predicted_runs, run_stack
 from dse.reports.validate.page import validation_page_html
 from dse.reports.validate.terminal import print_time_validation
-from dse.timing.calibration import load_timing_calibration
 from dse.validation.baselines import with_rooflines
 from dse.validation.time import validate_time
-from dse.workload.networks.names import network_of
 from dse.workload.serving_engine import COSTS, FORMAT, NUMBERS, engines
-
-H100 = load_sheet("h100_sxm")
-MODEL = load_timing_calibration("h100_sxm").model
-ROW = {"device": "H100-SXM5-80GB", "dtype": "bf16", "group": "x_Meta-Llama-3-8B", "source": "llm-inference-bench",
-       "notes": "framework=vLLM", "op": "llm_e2e", "batch": 8.0, "seq_q": 256.0, "seq_kv": 64.0, "tp": 1.0,
-       "latency_us": 1e6}  # fmt: skip
-
-
-def runs(*changes):
-    """Rows of ROW with changes on an H100, and why others are none."""
-    skipped = Skipped()
-    return network_rows(pd.DataFrame([ROW | change for change in changes]), H100, skipped), skipped
+from tests.measured.network_runs.runs import H100, MODEL, ROW, runs
 
 
 @pytest.fixture(scope="module")
@@ -86,15 +72,6 @@ def test_a_stack_adds_up_to_the_kernels_but_for_the_power_limit(four):
     assert slower[1] == pytest.approx(1.0, abs=1e-4)  # a decode waits for bytes
     assert 1.005 < slower[0] < 1.2
     assert 1.0 <= slower[2] < slower[0]
-
-
-def test_requests_beyond_the_memory_wait_for_their_turn():
-    long = {"group": "x_Llama-2-7b-hf", "seq_q": 2048.0, "seq_kv": 2048.0}
-    rows, _ = runs(long | {"batch": 16.0}, long | {"batch": 64.0})
-    fits, waits = predicted_runs(MODEL, rows)[0]["predicted_us"]
-    assert rows.steps[1][0].prompts < 64 and rows.steps[0][0].prompts == 16
-    assert waits > 2.5 * fits
-    assert rows.steps[1][0].runs == pytest.approx(64 / rows.steps[1][0].prompts)
 
 
 def test_rows_that_are_no_runs_say_why():
@@ -215,11 +192,6 @@ def test_runs_under_an_engine_of_a_file_are_told_by_what_it_was_fitted_to(tmp_pa
     assert "to another table (x.csv), of x_Meta-Llama-3-8B too: no training error, unless" in found
     assert "beside kernels timed by uncalibrated, not by h100_sxm" in found and "that no row's notes tell" not in found
     assert "(x.csv), of none of these networks" in told(*other, 'networks = ["llama2_7b"]')
-
-
-@pytest.mark.parametrize("group", ["meta-llama/Llama-2-7b-hf", "anl_Llama-2-7b-hf", "llama2_7b"])
-def test_a_run_names_its_network_as_others_do(group):
-    assert network_of(group).name == "llama2_7b"
 
 
 def test_an_operator_misspelt_is_told_the_nearest_run_too(tmp_path):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from dse.reports.common.ticks import axis_range, log_axis, tick_text
-from dse.reports.common.words import short_value, short_values
 
 
 @pytest.mark.parametrize(
@@ -25,17 +24,3 @@ def test_no_tick_of_a_logarithmic_axis_has_six_digits(low: float, span: float) -
     low_end, high_end = (10.0**end for end in axis["range"])
     assert low_end < low and low * span < high_end
     assert log_axis(low_end, high_end)["ticktext"] == axis["ticktext"]
-
-
-def test_values_are_told_with_four_digits_unless_they_would_read_alike() -> None:
-    assert [short_value(v) for v in (148.59942, 60.9507, 3350.0, 1058400, 0.8990123, "tsmc_4n", True)] == [
-        "148.6",
-        "60.95",
-        "3350",
-        "1058400",
-        "0.899",
-        "tsmc_4n",
-        "true",
-    ]
-    assert short_value(12345.6) == "12346"
-    assert short_values([148.59942, 148.6012, 60.9507]) == ["148.5994", "148.6012", "60.95"]

@@ -1,22 +1,17 @@
 """The page: self-contained, the same bytes twice, and escaped."""
 
-import base64
-import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from dse import sweep
 from dse.base.errors import InputError
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import write_document
-from dse.reports.sweep import data as findings
 from dse.reports.sweep.page import page_html, write_page
 from dse.reports.sweep.searched import Searched
 from dse.reports.sweep.why import Why
-from tests.reports.conftest import HOSTILE
 
 
 def _without_plotly(page: str) -> str:
@@ -63,22 +58,6 @@ def test_a_search_has_its_section(evaluated: Searched) -> None:
     assert sections[-2:] == ["search", "provenance"]
 
 
-def test_a_button_for_every_design_of_the_tables(result: SweepResult) -> None:
-    page = page_html(result)
-    numbers = [int(n) for n in re.findall(r'data-front="(\d+)"', page)]
-    data = json.loads(re.search(r'id="explorer-data">(.*?)</script>', page, re.S)[1])  # pyright: ignore
-    drawn = np.frombuffer(base64.b64decode(data["number"]), "<u4") - 1
-    assert set(findings.front_table(result)["position"]) - {-1} <= set(numbers)
-    assert set(numbers) <= set(drawn.tolist())
-
-
-def test_the_script_is_not_ended_by_the_data(maximised: SweepResult) -> None:
-    """A user's "</script>" in a name stays within the data."""
-    page = page_html(maximised)
-    data = json.loads(re.search(r'id="explorer-data">(.*?)</script>', page, re.S)[1])  # pyright: ignore
-    assert data["objectives"][3]["name"] == HOSTILE
-
-
 def test_baseline_and_calibration_are_named(result: SweepResult) -> None:
     page = _without_plotly(page_html(result))
     assert 'class="badge">uncalibrated<' in page
@@ -98,12 +77,6 @@ def test_nothing_feasible_says_why(impossible: SweepResult) -> None:
     assert "constraint: die_mm2 &lt;= 5" in page
     assert 'id="pareto"' not in page
     assert 'id="front"' not in page
-
-
-def test_single_objective_has_a_histogram(single: SweepResult) -> None:
-    page = _without_plotly(page_html(single))
-    assert '"type":"histogram"' in page
-    assert "H100 SXM5 80GB" in page
 
 
 def test_a_page_makes_its_folder_or_says_why_not(tmp_path: Path) -> None:

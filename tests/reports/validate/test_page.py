@@ -15,7 +15,7 @@ from dse.reports.validate import data as findings_validate
 from dse.reports.validate.figures import ratio_figure, scatter_figure, shape_figure, worst_stacks_figure
 from dse.reports.validate.page import validation_page_html, write_validation_page
 from dse.validation.time import TimeValidation, validate_time
-from tests.measured.network_runs.test_rows import ROW
+from tests.measured.network_runs.runs import ROW
 from tests.reports.conftest import HOSTILE
 
 ATTENTION = {"op": "attn_prefill", "dtype": "fp16", "batch": 1, "heads": 32, "kv_heads": 8, "head_dim": 128}

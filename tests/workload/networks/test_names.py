@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.networks.names import load_network, stated_quantisation
+from dse.workload.networks.names import load_network, network_of, stated_quantisation
 from dse.workload.networks.network import networks
 from tests.workload.networks.configurations import config
 
@@ -67,3 +67,8 @@ def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
     assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
     with pytest.raises(InputError, match=r"config\.json: quantization_config = \[1\] is not accepted; give an object"):
         stated_quantisation(str(config(tmp_path, quantization_config=[1])))
+
+
+@pytest.mark.parametrize("group", ["meta-llama/Llama-2-7b-hf", "anl_Llama-2-7b-hf", "llama2_7b"])
+def test_a_run_names_its_network_as_others_do(group):
+    assert network_of(group).name == "llama2_7b"

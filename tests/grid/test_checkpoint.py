@@ -25,7 +25,7 @@ from dse.grid import checkpoint as unfinished
 from dse.grid.accumulator import Fold
 from dse.grid.checkpoint import Unfinished, leftovers
 from dse.grid.shard import PortionResult, SpaceEvaluator, portions
-from dse.grid.store import alone_in, results_in, writing
+from dse.grid.store import results_in
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
 from tests.grid.trivial import CHUNK, WAIT, trivial
@@ -360,45 +360,6 @@ def test_another_sweeps_state_is_not_taken_over(interrupted, tmp_path: Path) -> 
             assert found.infeasible == whole.infeasible
             assert (out / "pareto.parquet").read_bytes() == (tmp_path / "whole" / "pareto.parquet").read_bytes()
         out.rename(tmp_path / f"done {len(change)}")
-
-
-def test_a_second_sweep_into_a_folder_is_refused_while_one_runs(tmp_path: Path) -> None:
-    refusals = []
-
-    def progress(count: int) -> None:
-        if not refusals:
-            for resume in (False, True):
-                with pytest.raises(InputError, match="another sweep or search is writing there") as refusal:
-                    sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=resume)
-                refusals.append(str(refusal.value))
-
-    found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", progress)
-    assert len(refusals) == 2 and found.n == len(found.points()) == SIZE
-    assert sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True).n == SIZE
-
-
-def test_a_killed_process_leaves_no_lock(tmp_path: Path) -> None:
-    hold = (
-        "import sys, time; from pathlib import Path; from dse.grid.store import alone_in\n"
-        "with alone_in(Path(sys.argv[1])): print(flush=True); time.sleep(60)"
-    )
-    with subprocess.Popen([sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE) as holder:
-        assert holder.stdout and holder.stdout.readline()
-        with pytest.raises(InputError, match="another sweep or search"), alone_in(tmp_path):
-            pass
-        holder.kill()
-    with alone_in(tmp_path):
-        pass
-
-
-def test_a_file_that_is_gone_is_no_full_disk(tmp_path: Path) -> None:
-    gone = FileNotFoundError(errno.ENOENT, "No such file or directory", str(tmp_path / "unfinished" / "state.npz"))
-    with (
-        pytest.raises(InputError, match=r"state\.npz is gone, as if another .*; let one") as refusal,
-        writing(tmp_path, "go on"),
-    ):
-        raise gone
-    assert "make room" not in str(refusal.value)
 
 
 def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypatch: pytest.MonkeyPatch) -> None:

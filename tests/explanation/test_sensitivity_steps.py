@@ -1,0 +1,57 @@
+"""Steps of a sensitivity study: 10 % more, as far as a legal value allows."""
+
+import pytest
+
+from dse.explanation.sensitivity_steps import STEP, moves, quantities
+from dse.hardware.presets import preset_sheet
+from dse.hardware.schema import gpu_schema
+
+H100 = preset_sheet("h100_sxm").numbers()
+
+
+def after(name: str, value: float) -> float:
+    """Return where an attribute of a value is moved to."""
+    (move,) = [move for move in moves(H100 | {name: value}) if move.attribute.name == name]
+    assert move.before == value
+    return move.after
+
+
+def test_a_real_number_is_ten_per_cent_more() -> None:
+    assert after("dram_bandwidth_gbs", 3350.0) == pytest.approx(3685.0)
+    assert STEP == 0.1
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(132.0, 145.0), (100.0, 110.0), (1.0, 2.0), (4.0, 5.0), (1000.0, 1024.0)]
+)
+def test_a_whole_number_stays_one_and_moves_by_a_whole_at_least(value: float, expected: float) -> None:
+    assert after("sm_count", value) == expected
+
+
+def test_at_its_upper_end_it_moves_down() -> None:
+    attribute = gpu_schema()["sm_count"]
+    assert after("sm_count", attribute.high) == round(0.9 * attribute.high)
+    share = gpu_schema()["dram_sustained_fraction"]
+    assert after("dram_sustained_fraction", share.high) == pytest.approx(0.9 * share.high)
+
+
+def test_every_move_is_legal_and_changes_something() -> None:
+    for move in moves(H100):
+        assert move.attribute.low <= move.after <= move.attribute.high
+        assert move.after != move.before and move.factor > 0
+        assert move.attribute.type != "int" or move.after == round(move.after)
+
+
+def test_what_has_no_percentage_says_why() -> None:
+    moved, left_out = quantities(H100 | {"tensor_fma_fp4": 0.0})
+    assert moved.keys() | left_out.keys() == gpu_schema().keys()
+    assert not moved.keys() & left_out.keys()
+    assert left_out["tensor_fma_fp4"].startswith("it is 0")
+    assert left_out["warpgroup_mma"] == "yes or no has no percentage"
+    assert "no quantity" in left_out["compute_capability"]
+
+
+def test_a_choice_has_no_percentage() -> None:
+    choices = [name for name, attribute in gpu_schema().items() if attribute.choices]
+    assert choices
+    assert {quantities(H100)[1][name] for name in choices} == {"a choice has no percentage"}

@@ -1,0 +1,34 @@
+"""The protocols of measurements as records."""
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.hardware.presets import load_sheet
+from dse.measured.protocol import find_harness, harness_of, harnesses, highest_clocks
+from tests.measured.large_product import chosen
+
+
+def test_harnesses_are_records_by_source():
+    assert harness_of("vidur").name == "vidur"
+    assert harness_of("mine").name == "unknown"
+    aic, vidur = find_harness("aiconfigurator"), find_harness("vidur")
+    assert aic.distances(1.0, 10.0, 2.0) == (63.0, 63.0, 63.0)
+    assert vidur.distances(1.0, 10.0, 2.0) == (3.0, 1e15, 3.0)
+    assert {h.clock for h in harnesses().values()} == {"boost", "sheet"}
+    with pytest.raises(InputError, match="--harness: no harness is called 'vidr'; did you mean 'vidur'"):
+        find_harness("vidr")
+
+
+def test_vidurs_a100s_are_pcie_boards():
+    """As its documentation and its times suggest; whoever measures an A100 of another source has its preset's 400 W."""
+    watts = [float(chosen("a100_sxm_80gb", source=source)[1].gpus.tdp_w[0]) for source in ("vidur", "neusight")]
+    assert watts == [300, 400]
+
+
+def test_short_runs_of_a_geforce_stand_above_its_boost_clock():
+    for preset, clock in highest_clocks().items():
+        gpu = load_sheet(preset).record()
+        short, long = harnesses()["llmservingsim"].clocked(gpu, preset), harnesses()["unknown"].clocked(gpu, preset)
+        assert float(short.tensor_clock_ghz) == float(short.boost_clock_ghz) == pytest.approx(clock / 1e3)
+        assert clock > 1.05 * float(gpu.boost_clock_mhz)
+        assert float(long.tensor_clock_mhz) == float(gpu.tensor_clock_mhz)
