@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests import not_run
+
 SHORTEST_COMPILATION = 0.2
 """Programs that took at least this long to compile [s] are kept for the session."""
 
@@ -21,6 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     The workers of a session and the processes that tests start inherit it, so that a program is compiled once. Garbage
     is collected seldom: each collection walks all programs that were ever traced.
     """
+    config.pluginmanager.register(not_run)
     gc.set_threshold(100_000, 50, 100)
     if hasattr(config, "workerinput"):
         return

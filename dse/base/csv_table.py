@@ -1,4 +1,4 @@
-"""A user's CSV table: read, its columns as numbers; what is wrong is told with the file, the line and the value."""
+"""A user's table, CSV or Parquet: read, its columns as numbers; what is wrong is told with file, line and value."""
 
 import csv
 import hashlib
@@ -24,8 +24,11 @@ OTHER_UNITS = {
 OTHER_UNIT = 100.0
 """Predicted over measured time that no kernel and no engine explains: times are in another unit."""
 
-OWN = "own: "
-"""What a column's name begins with that is a user's own: no part of this package reads it."""
+UNNAMED = "Unnamed: "
+"""What a column is called whose header is empty, before its place."""
+
+PARQUET = ".parquet"
+"""End of the name of a table that is no CSV."""
 
 UNIT = re.compile(r"\s*[\[(][^\])]*[\])]$")
 """A unit in brackets at the end of a column's name."""
@@ -60,11 +63,26 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
         raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
 
 
+def read_table_file(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """Return a table, or its first ``rows``: Parquet where its file's name says so, else CSV (:func:`read_csv`)."""
+    path = Path(path)
+    if path.suffix != PARQUET:
+        return read_csv(path, rows)
+    try:
+        frame = pd.read_parquet(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+        raise InputError(f"{path}: is no Parquet table: {' '.join(str(error).split())}") from None
+    refuse_twice(path, frame.columns)
+    return frame[:rows]
+
+
 def _checked_header(path: Path) -> list[str]:
     """Names of a table's columns, since pandas tells those apart that stand twice and drops what stands beyond them."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         filled = ((line, cells) for line, cells in _numbered(file) if any(cell.strip() for cell in cells))
-        names = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(filled, (1, []))[1])]
+        names = [cell.strip() or f"{UNNAMED}{i}" for i, cell in enumerate(next(filled, (1, []))[1])]
         refuse_separators(path, names)
         refuse_twice(path, names)
         for number, cells in filled:
@@ -87,7 +105,9 @@ def _numbered(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
 
 def _lines(path: Path, count: int) -> list[int]:
     """Return the lines of a table's rows, blank ones passed over; as if there were none in a file that is no such CSV
-    of ``count`` rows."""
+    of ``count`` rows. Rows of Parquet are counted from 1."""
+    if Path(path).suffix == PARQUET:
+        return list(range(1, count + 1))
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
             lines = [line for line, cells in _numbered(file) if len(cells) > 1 or any(cell.strip() for cell in cells)]
@@ -143,13 +163,6 @@ def refuse_units(path: Path, columns: pd.Index) -> None:
         instead = lower.get(str(column).lower())
         if instead and instead.split()[0] not in columns:
             raise InputError(f"{path}: column {column} is not read; give {instead}")
-
-
-def with_known(path: Path, frame: pd.DataFrame, known: Collection[str]) -> pd.DataFrame:
-    """Return a table whose other columns than ``known`` ones begin with OWN, so that none passes for a column that is
-    made here; raises InputError as :func:`refuse_capitals` does."""
-    refuse_capitals(path, frame.columns, known)
-    return frame.rename(columns={column: f"{OWN}{column}" for column in frame.columns if column not in known})
 
 
 def refuse_cells(path: Path, column: str, cells: np.ndarray, wrong: np.ndarray, instead: str) -> None:

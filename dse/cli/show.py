@@ -35,6 +35,14 @@ def show_schema(*, json_: Json = False) -> None:
     terminal_show.print_schema(Console(), json_)
 
 
+@show.command(name="columns")
+def show_columns(*, json_: Json = False) -> None:
+    """Print the columns of a measured table: unit, operators, meaning, and which of their values are modelled."""
+    from dse.reports.show import terminal as terminal_show
+
+    terminal_show.print_columns(Console(), json_)
+
+
 @show.command(name="networks")
 def show_networks(*, json_: Json = False) -> None:
     """List the language models and their shapes."""

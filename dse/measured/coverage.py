@@ -1,10 +1,12 @@
 """Which rows of a measured table have a time that can be predicted, and why others have none."""
 
 from collections.abc import Mapping
+from functools import cache
 
 import pandas as pd
 
 from dse.base.errors import accepted
+from dse.measured.columns import not_modelled
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
 from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
@@ -43,14 +45,16 @@ GPUS = tuple(range(2, MOST["tp"] + 1))
 """GPUs that an all-reduce may join: those of a layer."""
 
 
+@cache
 def _no_operator(op: str) -> str:
     if op == NO_SHAPE:
         return f"no kernel is made yet for operator {op!r}"
     return f"no kernel is made yet for operator {op!r}; {accepted(op.lower(), SHAPES)}"
 
 
-def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
-    """Return why each row cannot be predicted, "" where it can; ``unknown``: device -> why none of its rows can.
+def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float]) -> pd.Series:
+    """Return why each row cannot be predicted, "" where it can; ``unknown``: device -> why none of its rows can;
+    ``limits``: device -> power limit of the GPU that predicts its rows [W].
 
     ``frame``: with ``tp``, and a layer's rows as operators (:func:`dse.measured.layer_rows.as_operators`).
     """
@@ -65,6 +69,7 @@ def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
     mark(~op.isin(SHAPES), op.map(_no_operator))
+    mark(op.isin(SHAPES), not_modelled(frame, limits))
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
         types = f" (accepted are {', '.join(DTYPES[known])})"
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)

@@ -62,6 +62,11 @@ def device_models(
     return models, unknown
 
 
+def power_limits(models: Mapping[str, DeviceModel]) -> dict[str, float]:
+    """Return device -> power limit of the GPU that predicts its rows [W]."""
+    return {device: used.sheet.numbers()["tdp_w"] for device, used in models.items()}
+
+
 def device_names(frame: pd.DataFrame) -> pd.Series:
     """Return the column ``device`` as words, UNNAMED where a row's is empty: such rows are counted, too."""
     return frame["device"].astype(object).where(frame["device"].notna(), UNNAMED).astype(str)

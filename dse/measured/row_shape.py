@@ -26,7 +26,8 @@ ATTENTION = ("attn_prefill", "attn_decode")
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
 
-NAMES = ("source", "group", "device", "op", "dtype", "kernel", "benchmark_group")
+KERNEL_NAMES = ("kernel", "benchmark_group")
+NAMES = ("source", "group", "device", "op", "dtype", "kv_dtype", "block_format", "act_quant", *KERNEL_NAMES)
 """Columns of measured tables that hold names."""
 
 PRODUCT_SHAPE = ("m", "n", "k")

@@ -2,24 +2,15 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from dse.base.csv_table import (
-    numbers,
-    read_csv,
-    refuse_capitals,
-    refuse_cells,
-    refuse_units,
-    sha256,
-    times_us,
-    with_known,
-)
+from dse.base.csv_table import numbers, read_table_file, refuse_capitals, refuse_cells, refuse_units, sha256, times_us
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted
+from dse.measured.columns import checked, measured_columns
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.nsight_export import is_export, read_export
 from dse.measured.row_shape import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE, bare_names
@@ -30,27 +21,6 @@ OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "co
 
 SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 """Columns of a table of operators that hold numbers of a shape."""
-
-OPTIONAL_COLUMNS = ("source", "group", "causal", "tp", "rep_n", "rep_lo_us", "rep_hi_us", "power_w", "notes")
-"""Columns of a table of operators that may be missing, so that a misspelt one would be passed over."""
-
-COLUMNS = (*OPERATOR_COLUMNS, *OPTIONAL_COLUMNS)
-"""All columns of a table of operators that are read."""
-
-NAMES_OF_TP = (
-    "tp_size",
-    "tp_degree",
-    "tensor_parallel",
-    "tensor_parallel_size",
-    "tensor_parallelism",
-    "gpus",
-    "n_gpus",
-    "num_gpus",
-)
-"""Columns that stand for ``tp`` in tables of runs elsewhere."""
-
-LIKE_ANOTHER = 0.8
-"""Likeness of two names (difflib's ratio) from which on one is taken for the other, misspelt."""
 
 ON_GPUS = tuple(op for op in RUNS if op != FORWARD)
 """Runs whose layers several GPUs may share."""
@@ -102,7 +72,7 @@ def table_kind(path: Path) -> str:
     if "power_w" in columns or "latency_us" in columns:
         return "operators"
     refuse_units(path, columns)
-    refuse_capitals(path, columns, (*COLUMNS, *KERNEL_COLUMNS))
+    refuse_capitals(path, columns, (*measured_columns(), *KERNEL_COLUMNS))
     raise InputError(
         f"{path}: is no measured table: it has neither power_w (operators, with {', '.join(OPERATOR_COLUMNS[:3])} ...) "
         f"nor meas_W (kernels with the components of AccelWattch)"
@@ -169,14 +139,8 @@ def read_times(path: Path) -> OperatorTable:
 
 def _timed(path: Path, columns: tuple[str, ...]) -> tuple[pd.DataFrame, np.ndarray]:
     """Return a table of operators with ``columns``, its shapes as numbers, and its times [us] (nan: none)."""
-    frame = _read(path)
-    refuse_units(path, frame.columns)
-    _refuse_misspelt(path, frame)
-    frame = _with_shapes(path, with_known(path, frame, COLUMNS), columns)
-    for column in SHAPE_COLUMNS:
-        frame[column] = numbers(path, frame, column)
+    frame = _with_shapes(path, checked(path, _read(path)), columns)
     if "power_w" in frame:
-        frame["power_w"] = numbers(path, frame, "power_w")
         _refuse_watts(path, "power_w", frame["power_w"].to_numpy())
     return frame, times_us(path, frame)
 
@@ -185,7 +149,7 @@ def tensor_parallel(table: OperatorTable) -> np.ndarray:
     """Return the GPUs that share each layer, by row: the column ``tp``, 1 where it says nothing of any run
     (:func:`notes_of_gpus`); nan in runs without it beside others that have it, which is a wrong cell."""
     frame = table.frame
-    tp = numbers(Path(table.path), frame, "tp") if "tp" in frame else np.full(len(frame), np.nan)
+    tp = frame["tp"].to_numpy() if "tp" in frame else np.full(len(frame), np.nan)
     runs, said = frame["op"].isin(ON_GPUS).to_numpy(), ~np.isnan(tp)
     wrong = runs & ~said & (runs & said).any()
     return np.where(said | wrong, tp, 1.0)
@@ -216,7 +180,7 @@ def refuse_one_family(path: str, families: pd.Series) -> None:
 def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
     if is_export(path):
         return read_export(path)
-    return bare_names(read_csv(path, rows))
+    return bare_names(read_table_file(path, rows))
 
 
 def _require(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> None:
@@ -238,18 +202,6 @@ def _with_shapes(path: Path, frame: pd.DataFrame, columns: tuple[str, ...]) -> p
     frame = frame.assign(**{c: np.nan for c in SHAPE_COLUMNS if c not in frame.columns})
     _require(path, frame, columns)
     return frame
-
-
-def _refuse_misspelt(path: Path, frame: pd.DataFrame) -> None:
-    """Refuse a column that is an optional one misspelt, or of runs ``tp`` by another name, unless it stands beside."""
-    names = list(map(str, frame.columns))
-    absent = [c for c in OPTIONAL_COLUMNS if c not in names]
-    runs = "op" in frame and bool(frame["op"].isin(ON_GPUS).any())
-    for name in (name for name in names if name not in COLUMNS):
-        near = get_close_matches(name.lower(), [c for c in absent if c != "tp"], 1, LIKE_ANOTHER)
-        meant = ["tp"] if runs and "tp" in absent and name.lower() in NAMES_OF_TP else near
-        if meant:
-            raise InputError(f"{path}: column {name!r} is not read; did you mean {meant[0]!r}? (else rename it)")
 
 
 def _refuse_watts(path: Path, column: str, watts: np.ndarray) -> None:

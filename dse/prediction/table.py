@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from dse.base.csv_table import numbers, read_csv, refuse_units, sha256, times_us, with_known
+from dse.base.csv_table import read_table_file, sha256, times_us
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
-from dse.hardware.presets import find_preset, gpu_index, preset_names
+from dse.hardware.presets import find_preset, gpu_index, load_sheet, preset_names
+from dse.measured.columns import checked, not_modelled
 from dse.measured.row_operator import KERNEL_TILE, WRITES
 from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
 
@@ -18,7 +19,7 @@ COLUMNS = ("device", "op", "dtype", "latency_us")
 """Columns that every table has."""
 
 OPTIONAL = ("batch", *PRODUCT_SHAPE, *ATTENTION_SHAPE[1:], "causal", "source", "notes")
-"""Columns of shapes and of what else is read; others are left as they are."""
+"""Columns of shapes and of what else is read."""
 
 SHAPES = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
@@ -62,16 +63,15 @@ class MeasuredTable:
 
 
 def read_measured(path: Path) -> MeasuredTable:
-    """Read a table of the schema of ``data/measured``; raises InputError with the file, the row and the remedy."""
+    """Read a table of measured rows; raises InputError with the file, the row and the remedy."""
     path = Path(path)
-    frame = bare_names(read_csv(path))
-    refuse_units(path, frame.columns)
-    frame = with_known(path, frame, (*COLUMNS, *OPTIONAL))
+    frame = checked(path, bare_names(read_table_file(path)))
     _require(path, frame)
     time = times_us(path, frame)
-    for column in sorted({"batch", *(c for columns in SHAPES.values() for c in columns)}):
-        frame[column] = numbers(path, frame, column) if column in frame else np.nan
+    shapes = {"batch", *(c for columns in SHAPES.values() for c in columns)}
+    frame = frame.assign(**dict.fromkeys(sorted(shapes - set(frame.columns)), np.nan))
     reason = _uncovered(frame, time)
+    frame = frame[[name for name in frame if name in (*COLUMNS, *OPTIONAL)]]
     skipped = counted(reason)
     kept = frame[reason == ""].copy()
     if kept.empty:
@@ -156,6 +156,8 @@ def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
         said = {value: why_not(value) for value in frame[column].unique()}
         reason = reason.where(reason != "", frame[column].map(said).astype(str))
     reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
+    limits = {name: load_sheet(name).numbers()["tdp_w"] for name in frame["device"][reason == ""].unique()}
+    reason = reason.where(reason != "", not_modelled(frame, limits))
     for op, columns in SHAPES.items():
         mine = (reason == "") & (frame["op"] == op)
         reason[mine] = why_no_shape(frame[mine], op, columns)

@@ -11,7 +11,7 @@ from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.board_watts import SETTLED_US, watts_of
 from dse.measured.coverage import uncovered
-from dse.measured.device_models import device_models, device_names
+from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.network_runs.power import run_watts
 from dse.measured.power_rows import load_rows
@@ -85,7 +85,7 @@ def compared(
     reason."""
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = without_power(frame, unknown)
+    reason = without_power(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
     covered, parts = frame[reason == ""], []
     runs = covered["op"].isin(RUNS)
@@ -102,12 +102,12 @@ def compared(
     return judged.assign(gpu=[models[str(device)].sheet.name for device in judged["device"]]), skipped
 
 
-def without_power(frame: pd.DataFrame, unknown: Mapping[str, str]) -> pd.Series:
+def without_power(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float]) -> pd.Series:
     """Return why the power of each row is not compared, "" where it is: kernels of the fit, and runs of them.
 
-    ``frame`` and ``unknown`` as for :func:`dse.measured.coverage.uncovered`.
+    ``frame``, ``unknown`` and ``limits`` as for :func:`dse.measured.coverage.uncovered`.
     """
-    reason, op = uncovered(frame, unknown), frame["op"].astype(str)
+    reason, op = uncovered(frame, unknown, limits), frame["op"].astype(str)
     other = ~op.isin((*OPERATORS, *RUNS))
     wide = ~other & ~op.isin(RUNS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
     reason = reason.where((reason != "") | ~other, NOT_FITTED + op)

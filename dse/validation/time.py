@@ -12,7 +12,7 @@ import pandas as pd
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.coverage import uncovered
-from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, predictors
+from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, power_limits, predictors
 from dse.measured.layer_rows import NVLINK, as_operators
 from dse.measured.network_runs.kinds import RUNS, WHY_NOT
 from dse.measured.network_runs.rows import network_rows, predicted_runs, run_stack
@@ -76,7 +76,7 @@ def validate_time(
     models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None
     _refuse_unused(measured.path, frame, harness, engine)
-    reason = uncovered(frame, unknown)
+    reason = uncovered(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
     parts = _predicted_parts(frame[reason == ""], models, way, served, skipped)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()

@@ -5,7 +5,6 @@ vector kernels are experiment 014's, fitted to vidur's rows, of which these are 
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -24,6 +23,7 @@ from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
 from dse.workload.target import Target
 from dse.workload.workload import Phase, Workload
+from experiments import data
 
 DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}
 """Device of the tables -> preset."""
@@ -45,14 +45,14 @@ TOKEN_EDGES = [0.5, 1.5, 4.5, 16.5, 64.5, 255.5, 511.5, 1023.5, 2047.5, 4095.5, 
 TOKEN_NAMES = ["1", "2-4", "5-16", "17-64", "128-255", "256-511", "512-1023", "1024-2047", "2048-4095", "4096-6144"]
 
 
-def select(folder: Path) -> pd.DataFrame:
+def select() -> pd.DataFrame:
     """Return the measured rows: A100 and H100, 16-bit, of NETWORKS on one GPU or with both sides in SIDES.
 
     Adds ``kind`` (gemm, elementwise), ``tokens``, ``phase`` (decode: tokens in BATCHES; prefill: in PROMPTS; others
     are left out) and ``bin`` of tokens.
     """
-    gemms = pd.concat([pd.read_csv(folder / f"{name}__gemm.csv") for name in ("aiconfigurator", "vidur")])
-    vectors = pd.read_csv(folder / "vidur__elementwise_norm.csv")
+    gemms = pd.concat([data.frame(f"{name}__gemm") for name in ("aiconfigurator", "vidur")])
+    vectors = data.frame("vidur__elementwise_norm")
     rows = pd.concat([gemms, vectors], ignore_index=True)
     in_network = rows["group"].isin(NETWORKS) & (rows["tp"] == 1)
     in_grid = (rows["source"] == "aiconfigurator") & rows["n"].between(*SIDES) & rows["k"].between(*SIDES)

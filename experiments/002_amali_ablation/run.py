@@ -1,7 +1,7 @@
 """AMALI's ablation on measured kernels and on traces, HMMA.16816 against 1688, and the CPI stacks as figures.
 
 Run with ``python experiments/002_amali_ablation/run.py``; prints the tables of the README beside this file and writes
-``stacks.html`` beside it. Needs the measured data and the traces in ``../shared/data`` beside the checkout.
+``stacks.html`` beside it. Reads experiments/data.
 """
 
 from pathlib import Path
@@ -16,7 +16,6 @@ from variants import VARIANTS
 from dse.reports.common.progress import counting
 
 HERE = Path(__file__).parent
-SHARED = HERE.parents[1] / ".." / "shared" / "data"
 
 
 def wide(errors: pd.DataFrame, by: list[str], value: str = "mape") -> pd.DataFrame:
@@ -25,12 +24,12 @@ def wide(errors: pd.DataFrame, by: list[str], value: str = "mape") -> pd.DataFra
     return table[list(VARIANTS)].round(2 if value == "bias" else 1)
 
 
-def predictions(rows: pd.DataFrame, folder: Path) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def predictions(rows: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return what the variants say of measured rows and of traces, and the study of the two HMMA."""
-    steps = 2 * len(measured.DEVICES) + len(shared_traces.cases(folder)) + 1
+    steps = 2 * len(measured.DEVICES) + len(shared_traces.cases()) + 1
     with counting(steps, "evaluating") as done:
         on_rows = [measured.predict(rows, device, done) for device in measured.DEVICES]
-        on_traces = shared_traces.study(folder, done=done)
+        on_traces = shared_traces.study(done=done)
         instructions = tensor.study()
         done(1)
     return pd.concat(on_rows, ignore_index=True), on_traces, instructions
@@ -57,16 +56,9 @@ def print_errors(frame: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    """Print every table and write the figures; or say what is missing."""
-    missing = [name for name in ("measured", "gcom") if not (SHARED / name).is_dir()]
-    if missing:
-        print(
-            f"skipped: {' and '.join(str(SHARED / name) for name in missing)} not found; this experiment compares "
-            "with other people's measurements and traces, which are not part of the project"
-        )
-        return
-    rows = measured.select(SHARED / "measured")
-    frame, traces, instructions = predictions(rows, SHARED / "gcom")
+    """Print every table and write the figures."""
+    rows = measured.select()
+    frame, traces, instructions = predictions(rows)
     print_errors(frame)
     stacks = measured.stacks(frame)
     print(f"\nCauses over measured time, A100\n{stacks[stacks['device'] == 'A100-SXM4-80GB'].round(3).to_string()}")

@@ -18,23 +18,24 @@ from dse.timing.traced.gcom_gpu import sheet_of_config
 from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.trace_files import read_directory
 from dse.traces.traced_kernel import TracedKernel
+from experiments import data
 
 EXACT = "GCoM's program"
 IDLE = "idle"
 TRACE_CAUSES = (*CAUSES, IDLE)
 
 
-def cases(folder: Path) -> list[Path]:
+def cases() -> list[Path]:
     """Return the trace directories."""
-    return sorted((folder / "traces").iterdir())
+    return sorted((data.GCOM / "traces").iterdir())
 
 
-def study(folder: Path, names: list[str] | None = None, done: Callable[[int], None] = lambda _: None) -> pd.DataFrame:
+def study(names: list[str] | None = None, done: Callable[[int], None] = lambda _: None) -> pd.DataFrame:
     """Return a row a trace and model: cycles, their causes, and the representative warp's instructions."""
-    config = read_gcom_config(str(folder / "configs" / "RTX2060.config"))
+    config = read_gcom_config(str(data.GCOM / "configs" / "RTX2060.config"))
     sheet = sheet_of_config(config)
     rows = []
-    for path in cases(folder):
+    for path in cases():
         if names and path.name not in names:
             continue
         kernel = traced_workload(path, [sheet.numbers()]).traces[0]

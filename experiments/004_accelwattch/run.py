@@ -18,9 +18,9 @@ from dse.power.accelwattch import AccelWattch, TargetScaling, sheet_columns, sup
 from dse.power.counters import AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower
 from dse.power.voltage import cubic_power, fit_cubic
+from experiments import data
 
 HERE = Path(__file__).parent
-DATA = HERE.parents[1] / ".." / "shared" / "data" / "accelwattch"
 VOLTA_SMS = 80.0
 WRAPPED = ("binomialOptions_k1", "cudaTensorCoreGemm_k1", "sad_k1")
 OMITTED = ("IBP", "ICP", "DCP", "TCP", "CCP", "SHRDP")  # by the sheet's total of Turing PTX
@@ -226,7 +226,9 @@ def drawn_sawtooth(lines: dict[str, np.ndarray]) -> go.Figure:
 def main() -> None:
     """Print every table and write the two figures as html."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder with {volta,pascal,turing}_kernels.csv")
+    parser.add_argument(
+        "--data", type=Path, default=data.ACCELWATTCH, help="folder with {volta,pascal,turing}_kernels.csv"
+    )
     parser.add_argument("--out", type=Path, default=Path("out_accelwattch"), help="where the figures go (html)")
     options = parser.parse_args()
     tables = {gpu: pd.read_csv(options.data / f"{gpu}_kernels.csv") for gpu in ("volta", "pascal", "turing")}

@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from rows import DATA
 
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -16,6 +15,7 @@ from dse.power.board import BoardPower
 from dse.timing.amali import Amali
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
+from experiments import data
 
 NETWORKS = {"anl_Llama-2-7b-hf": "llama2_7b", "anl_Meta-Llama-3-8B": "llama3_8b"}
 DEVICES = {"A100-SXM4-40GB": "a100_sxm_40gb", "A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm"}
@@ -47,7 +47,7 @@ def serving_watts(model: BoardPower, preset: str, text: str, microseconds: float
 
 def serving_rows() -> pd.DataFrame:
     """Measured serving power of A100 and H100: generation of 1024 tokens (LLM-Inference-Bench), prefill (splitwise)."""
-    bench = pd.read_csv(DATA / "llm_inference_bench__e2e.csv")
+    bench = data.frame("llm_inference_bench__e2e")
     bench = bench[bench.power_w.notna() & bench.group.isin(NETWORKS)]
     bench = bench.assign(
         text=[
@@ -55,7 +55,7 @@ def serving_rows() -> pd.DataFrame:
             for r in bench.itertuples()
         ]
     )
-    split = pd.read_csv(DATA / "splitwise__llm_e2e.csv")
+    split = data.frame("splitwise__llm_e2e")
     split = split[(split.device == "A100-SXM4-80GB") & (split.op == "llm_prefill") & (split.power_w > 100)]
     split = split[split.batch * split.seq_q >= 1024]
     split = split.assign(

@@ -2,7 +2,6 @@
 
 import zlib
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,8 @@ from dse.hardware.presets import load_sheet
 from dse.measured import power_rows as launches
 from dse.measured.board_watts import SETTLED_US
 from dse.measured.power_rows import MeasuredLaunches
+from experiments import data
 
-DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "measured"
 PAIR_US = 50.0
 """Short runs whose time is compared with the sustained run's: launch overheads no longer matter."""
 
@@ -32,16 +31,16 @@ def load_rows(table: pd.DataFrame, preset: str) -> MeasuredLaunches:
 @cache
 def power_rows() -> MeasuredLaunches:
     """All measured rows with power."""
-    return load_rows(pd.read_csv(DATA / "aiconfigurator__power.csv"), "h200")
+    return load_rows(data.frame("aiconfigurator__power"), "h200")
 
 
 @cache
 def pair_rows() -> MeasuredLaunches:
     """GEMMs of an H200 measured both short and sustained; column ``sustained_us`` beside the short ``latency_us``."""
     shape = ["m", "n", "k"]
-    short = pd.read_csv(DATA / "aiconfigurator__gemm.csv", low_memory=False)
+    short = data.frame("aiconfigurator__gemm")
     short = short[short.device.str.contains("H200") & (short.dtype == "bf16") & (short.latency_us >= PAIR_US)]
-    power = pd.read_csv(DATA / "aiconfigurator__power.csv")
+    power = data.frame("aiconfigurator__power")
     long = power[power.op == "gemm"][[*shape, "latency_us", "power_w"]]
     long = long.rename(columns={"latency_us": "sustained_us"})
     return load_rows(short.drop(columns="power_w").merge(long, on=shape), "h200")

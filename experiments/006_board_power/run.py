@@ -1,7 +1,7 @@
 """Fit the board power model to measured power of an H200, and judge it on shape families left out of the fit.
 
-Run from a checkout with the measured tables beside it (../shared/data/measured); ``--write`` puts the fitted
-coefficients and the errors on held-out families into dse/data/power.
+Reads experiments/data; ``--write`` puts the fitted coefficients and the errors on held-out families into
+dse/data/power.
 """
 
 import argparse

@@ -1,12 +1,11 @@
 """What a fit of power coefficients to AccelWattch's 26 kernels can and cannot show.
 
-Run from a checkout with the tables beside it (../shared/data/accelwattch): ``models``, ``transfer``, ``synthetic``, or
+Reads experiments/data/accelwattch. Run it with ``models``, ``transfer``, ``synthetic``, or
 nothing for all three.
 """
 
 import argparse
 from dataclasses import replace
-from pathlib import Path
 from typing import NamedTuple
 
 import jax
@@ -18,8 +17,8 @@ from dse.calibration.losses import BEND
 from dse.calibration.power.accelwattch_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
 from dse.measured.table import KernelTable, read_kernels
 from dse.power.counters import constants
+from experiments import data
 
-DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "accelwattch"
 MICROBENCHMARKS = 102
 NOISE = 0.02
 SPREAD = 0.4
@@ -38,7 +37,7 @@ class Recovered(NamedTuple):
 
 def models(variant: str) -> dict[str, JudgedClass]:
     """Every class judged on the Volta kernels; printed as a table."""
-    table = read_kernels(DATA / "volta_kernels.csv", variant)
+    table = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", variant)
     print(f"\n{variant}: {len(table.watts)} kernels, {len(set(table.groups))} benchmarks")
     print("| model | train | LOO-k | LOO-b | 95 % | P(better than published) | strength |")
     found = {}
@@ -55,8 +54,8 @@ def models(variant: str) -> dict[str, JudgedClass]:
 
 def transfer() -> None:
     """Errors on Pascal and Turing of multipliers fitted on Volta, by strength of the prior."""
-    volta = read_kernels(DATA / "volta_kernels.csv", "sass")
-    others = {name: read_kernels(DATA / f"{name}_kernels.csv", "sass") for name in ("pascal", "turing")}
+    volta = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", "sass")
+    others = {name: read_kernels(data.ACCELWATTCH / f"{name}_kernels.csv", "sass") for name in ("pascal", "turing")}
     turing = others["turing"]
     constant = turing.parts["CONSTP"] * constants()["turing_constant_sass_sim"]
     others["turing"] = replace(turing, parts=turing.parts | {"CONSTP": constant})
@@ -111,7 +110,7 @@ def synthetic_table(kernels: KernelTable, truth: dict[str, float], bench: int, r
 def synthetic(bench: int = MICROBENCHMARKS, seed: int = 0, draws: int = 200) -> list[Recovered]:
     """Name, true multiplier, fitted one, and 95 % interval of every component; strength by leave-one-benchmark-out."""
     rng = np.random.default_rng(seed)
-    kernels = read_kernels(DATA / "volta_kernels.csv", "sass")
+    kernels = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", "sass")
     with jax.enable_x64(True):
         first = multipliers(kernels)
         drawn = np.exp(SPREAD * rng.standard_normal(len(first.names)))

@@ -1,7 +1,7 @@
 """An H100 predicted from older GPUs on public tables: every predictor, baselines, versions, features.
 
-Run with ``python experiments/011_predict_h100/run.py FOLDER [--predictors nnls,lasso]`` (five minutes a table on two
-idle cores with all predictors); FOLDER holds the measured tables. Prints the README's tables.
+Run with ``python experiments/011_predict_h100/run.py [--predictors nnls,lasso]`` (five minutes a table on two
+idle cores with all predictors). Prints the README's tables.
 """
 
 import argparse
@@ -12,11 +12,12 @@ import pandas as pd
 from dse.prediction.predict import PredictAnswer, predict
 from dse.prediction.predictors import PREDICTORS
 from dse.reports.predict.data import baseline_table, ranking
+from experiments import data
 
 TABLES = {
-    "vidur__gemm.csv": "H100-SXM5-80GB",
-    "aiconfigurator__gemm.csv": "H100-SXM5-80GB",
-    "aiconfigurator__attention.csv": "H100-SXM5-80GB",
+    "vidur__gemm": "H100-SXM5-80GB",
+    "aiconfigurator__gemm": "H100-SXM5-80GB",
+    "aiconfigurator__attention": "H100-SXM5-80GB",
 }
 """Table -> the device left out, with its generation."""
 
@@ -38,11 +39,10 @@ def print_answer(answer: PredictAnswer) -> None:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--predictors", default=",".join(PREDICTORS))
     arguments = parser.parse_args()
     for table, target in TABLES.items():
-        print_answer(predict(arguments.folder / table, target, predictors=tuple(arguments.predictors.split(","))))
+        print_answer(predict(data.path(table), target, predictors=tuple(arguments.predictors.split(","))))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,21 @@
 """How many measured rows lie within the intervals called 80 %, by operator and by group.
 
-Run with ``python experiments/012_timing_calibration/interval_coverage.py FOLDER`` (four minutes on two cores); FOLDER
-holds the measured tables. Prints the table of ``experiments/README.md``: rows of left-out families within the shipped
-intervals, which are made of these very rows; the same by folds, each family held to the interval that the others make;
-and all rows, most of them fitted.
+Run with ``python experiments/012_timing_calibration/interval_coverage.py`` (four minutes on two cores). Prints the
+table of ``experiments/README.md``: rows of left-out families within the shipped intervals, which are made of these
+very rows; the same by folds, each family held to the interval that the others make; and all rows, most of them
+fitted.
 """
 
-import argparse
 from dataclasses import replace
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
 import pandas as pd
 
-from dse.calibration.judged import judged_rows
 from dse.timing.calibration import TimingCalibration, calibration_for, load_timing_calibration
 from dse.validation.error_quantiles import KIND, seen
 from dse.validation.group_errors import interval_of
+from experiments.data.errors import rows_with_errors
 
 FOLDS = 10
 """Parts that left-out families are dealt to: a tenth of them, as new ones, is held to the quantiles of the rest."""
@@ -77,9 +75,7 @@ def share(rows: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
 
 def main() -> None:
     """Judge and print."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    rows = judged_rows(parser.parse_args().folder)
+    rows = rows_with_errors()
     show(rows)
 
 

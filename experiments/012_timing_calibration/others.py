@@ -1,10 +1,9 @@
 """Products that no calibration was fitted on: what fp8 rows hold, and LLMCompass's products and layer on an A100.
 
-Run with ``python experiments/012_timing_calibration/others.py FOLDER`` (two minutes); FOLDER holds the measured tables.
-Prints the README's last tables. Nothing here changes a calibration; one overhead is fitted where a table says so.
+Run with ``python experiments/012_timing_calibration/others.py`` (two minutes). Prints the README's last tables.
+Nothing here changes a calibration; one overhead is fitted where a table says so.
 """
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +26,7 @@ from dse.workload.operator import Operator
 from dse.workload.operators.collective import all_reduce_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
+from experiments import data
 
 FP8 = {"H100-SXM5-80GB": "h100_sxm", "H200-SXM-141GB": "h200"}
 A100, A100_PRESET = "A100-SXM4-80GB", "a100_sxm_80gb"
@@ -38,12 +38,9 @@ COLUMNS = {"rep_lo_us": "fastest table", "latency_us": "median", "rep_hi_us": "s
 
 def main() -> None:
     """Print all tables."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    folder = parser.parse_args().folder
-    fp8_readings(folder / "aiconfigurator__gemm.csv")
-    llmcompass_products(folder / "llmcompass__kernels_a100.csv")
-    llmcompass_layer(folder / "llmcompass__layer_a100.csv")
+    fp8_readings(data.path("aiconfigurator__gemm"))
+    llmcompass_products(data.path("llmcompass__kernels_a100"))
+    llmcompass_layer(data.path("llmcompass__layer_a100"))
 
 
 def fp8_readings(path: Path) -> None:

@@ -1,9 +1,9 @@
 """Calibrations of measured GPUs and of "a GPU nobody has measured", from public matrix products.
 
-Run with ``python experiments/012_timing_calibration/run.py FOLDER [-o FOLDER]`` (fifteen minutes on two cores); FOLDER
-holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables;
-with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped. ``--early``
-is about nothing but the early library, which starts from the shipped calibration for any GPU.
+Run with ``python experiments/012_timing_calibration/run.py [-o FOLDER]`` (fifteen minutes on two cores). Families
+whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; with ``-o`` writes the calibrations,
+with ``--intervals`` only the intervals of those that are shipped. ``--early`` is about nothing but the early library,
+which starts from the shipped calibration for any GPU.
 """
 
 import argparse
@@ -17,7 +17,6 @@ import pandas as pd
 from scipy.optimize import minimize
 
 from dse.base.skipped_rows import Skipped
-from dse.calibration.judged import judged_rows
 from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.fit import model_of
 from dse.calibration.timing.rows_fit import drawn_rows, fit_timed, left_out
@@ -36,8 +35,10 @@ from dse.timing.calibration import (
 from dse.timing.residual import Residual
 from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
+from experiments import data
+from experiments.data.errors import rows_with_errors
 
-AICONFIGURATOR = "aiconfigurator__gemm.csv"
+AICONFIGURATOR = "aiconfigurator__gemm"
 GRAPHS = {
     "a100_sxm_80gb": (AICONFIGURATOR, "A100-SXM4-80GB"),
     "h100_sxm": (AICONFIGURATOR, "H100-SXM5-80GB"),
@@ -46,9 +47,9 @@ GRAPHS = {
 """Preset -> table and device, of the source whose overhead is fitted."""
 
 OTHERS = {
-    "rtx_a6000": ("llmservingsim__layers.csv", "RTXA6000"),
-    "rtx_pro_6000": ("llmservingsim__layers.csv", "RTXPRO6000-BW"),
-    "v100_sxm2_16gb": ("deepbench__gemm.csv", "V100-SXM2-16GB"),
+    "rtx_a6000": ("llmservingsim__layers", "RTXA6000"),
+    "rtx_pro_6000": ("llmservingsim__layers", "RTXPRO6000-BW"),
+    "v100_sxm2_16gb": ("deepbench__gemm", "V100-SXM2-16GB"),
 }
 EARLY_DEVICES = {"a100_sxm_80gb": "A100-SXM4-80GB", "h100_sxm": "H100-SXM5-80GB"}
 """Devices of the source with the early library."""
@@ -148,7 +149,7 @@ def of_others(devices: Devices) -> dict[tuple[str, str], pd.DataFrame]:
 def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     """Rewrite the intervals of the GPUs' shipped calibrations of products on tensor cores; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``left``: of :func:`never_seen`.
+    ``rows``: of :func:`rows_with_errors`; ``left``: of :func:`never_seen`.
     """
     ours = rows[(rows["op"] == "gemm") & (rows["implementation"] == "matrix")]
     for preset in GRAPHS | OTHERS:
@@ -249,9 +250,9 @@ def _pooled(fitted_on: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
     return time(minimize(error, np.log([3.0, 0.75, 0.8]), method="Nelder-Mead").x, table)
 
 
-def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Devices:
+def load(devices: Mapping[str, tuple[str, str]], most: int) -> Devices:
     """Return the rows of devices (preset -> table and device) with the kernels that could have run."""
-    tables = {name: read_times(folder / name) for name, _ in devices.values()}
+    tables = {name: read_times(data.path(name)) for name, _ in devices.values()}
     rows = {}
     for preset, (name, device) in devices.items():
         frame = tables[name].frame
@@ -261,13 +262,13 @@ def load(folder: Path, devices: Mapping[str, tuple[str, str]], most: int) -> Dev
     return Devices(rows, tables)
 
 
-def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingAnswer]:
+def early_library(start: Mapping[str, float]) -> dict[str, TimingAnswer]:
     """Fit the implementations of the early library, one a device, about the values of today's shared fit.
 
     The overhead stays that of its source's record, which its attention and vector kernels were fitted with too: free
     fits on the two devices give 1.4 and 2.8 us.
     """
-    table = read_times(folder / "vidur__gemm.csv")
+    table = read_times(data.path("vidur__gemm"))
     answers = {}
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
@@ -283,22 +284,21 @@ def early_library(folder: Path, start: Mapping[str, float]) -> dict[str, TimingA
 def main() -> None:
     """Fit and print; write the calibrations where asked."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--early", action="store_true")
     arguments = parser.parse_args()
     if arguments.intervals:
-        few = load(arguments.folder, GRAPHS | OTHERS, MOST_SHARED)
-        write_early_intervals(judged_rows(arguments.folder, (EARLY_TABLE,)), of_others(few))
+        few = load(GRAPHS | OTHERS, MOST_SHARED)
+        write_early_intervals(rows_with_errors((EARLY_TABLE,)), of_others(few))
         if not arguments.early:
-            write_intervals(judged_rows(arguments.folder, INTERVALS), never_seen(few))
+            write_intervals(rows_with_errors(INTERVALS), never_seen(few))
         return
     answers: dict[str, TimingAnswer] = {}
     if arguments.early:
-        early = early_library(arguments.folder, load_timing_calibration("shared").values)
+        early = early_library(load_timing_calibration("shared").values)
     else:
-        answers, early = every_library(arguments.folder)
+        answers, early = every_library()
     if arguments.out:
         (arguments.out / "implementations").mkdir(parents=True, exist_ok=True)
         for name, answer in answers.items():
@@ -307,10 +307,10 @@ def main() -> None:
             answer.write(arguments.out / "implementations" / f"{name}.toml")
 
 
-def every_library(folder: Path) -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
+def every_library() -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
     """Fit each device, all of them together, and the early library; return today's answers and the early ones."""
-    graphs = load(folder, GRAPHS, 1500)
-    few = load(folder, GRAPHS | OTHERS, MOST_SHARED)
+    graphs = load(GRAPHS, 1500)
+    few = load(GRAPHS | OTHERS, MOST_SHARED)
     three = joined([few.rows[preset] for preset in GRAPHS])
     launched = fitted(
         "overhead of aiconfigurator", list(graphs.tables.values()), tuple(GRAPHS), three, fit_overhead=True
@@ -324,7 +324,7 @@ def every_library(folder: Path) -> tuple[dict[str, TimingAnswer], dict[str, Timi
     shared = fitted("shared", list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
     # The interval of a GPU nobody has measured is that of devices which the fit has not seen.
     answers["shared"] = replace(shared, residuals=unseen(few))
-    return answers, early_library(folder, shared.fit.values)
+    return answers, early_library(shared.fit.values)
 
 
 def _with_overhead(devices: Devices, overhead: float) -> Devices:

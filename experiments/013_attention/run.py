@@ -1,9 +1,9 @@
 """Calibrations of attention implementations from public rows, and what they are worth on rows that no fit has seen.
 
-Run with ``python experiments/013_attention/run.py FOLDER [-o FOLDER] [-i IMPLEMENTATION ...]`` (a few minutes on two
-cores); FOLDER holds the measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the
-README's tables; with ``-o`` writes the calibrations, with ``--intervals`` only the intervals of those that are shipped;
-``--few``: only what a few rows of another library, or of another GPU, are worth.
+Run with ``python experiments/013_attention/run.py [-o FOLDER] [-i IMPLEMENTATION ...]`` (a few minutes on two cores).
+Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; with ``-o`` writes the
+calibrations, with ``--intervals`` only the intervals of those that are shipped; ``--few``: only what a few rows of
+another library, or of another GPU, are worth.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from dse.base.skipped_rows import Skipped
-from dse.calibration.judged import judged_rows
 from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.fit import model_of
 from dse.calibration.timing.implementations import fit_implementation, load_implementations
@@ -29,8 +28,10 @@ from dse.timing.timing import TimingModel
 from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
+from experiments import data
+from experiments.data.errors import rows_with_errors
 
-TABLES = ("aiconfigurator__attention.csv", "vidur__attention.csv", "llmservingsim__attention.csv")
+TABLES = ("aiconfigurator__attention", "vidur__attention", "llmservingsim__attention")
 DEVICES = {
     "A100-SXM4-80GB": "a100_sxm_80gb",
     "H100-SXM5-80GB": "h100_sxm",
@@ -136,7 +137,7 @@ def transfers(tables: list[OperatorTable], rows: dict[str, TimedRows], kind: str
 def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) -> None:
     """Rewrite the intervals of the shipped implementations; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``between``: kind -> its :func:`transfers`, for every implementation of it.
+    ``rows``: of :func:`rows_with_errors`; ``between``: kind -> its :func:`transfers`, for every implementation of it.
     """
     for name in DECODE + PREFILL:
         own = implementation_calibration(name)
@@ -150,7 +151,7 @@ def write_intervals(rows: pd.DataFrame, between: dict[str, list[pd.DataFrame]]) 
 def powered(rows: pd.DataFrame) -> None:
     """Print what loops that read the power add to attention [us], fitted to families that may be, and what it is worth.
 
-    ``rows``: of :func:`judged_rows`, whose kernels hold no cache write.
+    ``rows``: of :func:`rows_with_errors`, whose kernels hold no cache write.
     """
     for op, part in rows[rows["op"].isin(("attn_prefill", "attn_decode"))].groupby("op"):
         measured, out = part["latency_us"].to_numpy(), part["out"].to_numpy()
@@ -225,7 +226,6 @@ def unseen(tables: list[OperatorTable], rows: dict[str, TimedRows], answers: dic
 def main() -> None:
     """Fit and print; write the calibrations where asked."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--power", action="store_true", help="only what loops that read the power add")
@@ -233,9 +233,9 @@ def main() -> None:
     parser.add_argument("-i", "--implementation", action="append", choices=IMPLEMENTATIONS)
     arguments = parser.parse_args()
     if arguments.power:
-        powered(judged_rows(arguments.folder, ("aiconfigurator__power",)))
+        powered(rows_with_errors(("aiconfigurator__power",)))
         return
-    tables = [read_times(arguments.folder / name) for name in TABLES]
+    tables = [read_times(data.path(name)) for name in TABLES]
     frame = pd.concat([t.frame for t in tables], ignore_index=True)
     skipped = Skipped()
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in DEVICES.items()}, skipped)
@@ -247,7 +247,7 @@ def main() -> None:
         between = {kind: transfers(tables, rows, kind) for kind in ("prefill", "decode")}
         for kind, found in between.items():
             print(f"{kind} on a GPU never seen, within the others' interval [%]:", held_by_others(found))
-        write_intervals(judged_rows(arguments.folder, INTERVALS), between)
+        write_intervals(rows_with_errors(INTERVALS), between)
         return
     chosen = arguments.implementation or list(rows)
     answers = {}

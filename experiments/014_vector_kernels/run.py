@@ -1,10 +1,10 @@
 """Calibrations of vector kernels by implementation: counts, floors, shared shares of rates, errors on unseen rows.
 
-Run with ``python experiments/014_vector_kernels/run.py FOLDER [--write] [--unseen]`` (three minutes on two cores);
-FOLDER holds the measured tables. Families (operator, columns, quarter of a doubling of the rows) whose CRC-32 modulo 10
-is 7 or more are never fitted. Prints the README's tables; ``--write`` writes the tables of counts and overheads and the
-implementations' TOMLs of this checkout; ``--unseen`` adds each device predicted from the others; ``--intervals``
-rewrites only the intervals of the TOMLs (five minutes).
+Run with ``python experiments/014_vector_kernels/run.py [--write] [--unseen]`` (three minutes on two cores). Families
+(operator, columns, quarter of a doubling of the rows) whose CRC-32 modulo 10 is 7 or more are never fitted. Prints
+the README's tables; ``--write`` writes the tables of counts and overheads and the implementations' TOMLs of this
+checkout; ``--unseen`` adds each device predicted from the others; ``--intervals`` rewrites only the intervals of the
+TOMLs (five minutes).
 """
 
 import argparse
@@ -17,7 +17,6 @@ import pandas as pd
 
 from dse.base import package_tables as tables
 from dse.base.skipped_rows import Skipped
-from dse.calibration.judged import judged_rows
 from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.rows_fit import fit_timed, left_out
 from dse.calibration.timing.vector_fit import VectorFit, fit_vector
@@ -31,12 +30,14 @@ from dse.timing.calibration import implementation_calibration, shipped_implement
 from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.operators import vector
+from experiments import data
+from experiments.data.errors import rows_with_errors
 
 SOURCES = {
-    "vllm_vector": ("vidur__elementwise_norm.csv",),
-    "pytorch_vector": ("neusight__vector_fp32.csv", "llmcompass__kernels_a100.csv"),
-    "quantise": ("aiconfigurator__quant_elementwise.csv",),
-    "vllm_0_19_vector": ("llmservingsim__layers.csv",),
+    "vllm_vector": ("vidur__elementwise_norm",),
+    "pytorch_vector": ("neusight__vector_fp32", "llmcompass__kernels_a100"),
+    "quantise": ("aiconfigurator__quant_elementwise",),
+    "vllm_0_19_vector": ("llmservingsim__layers",),
 }
 TICK_US = {"vllm_vector": 10.0}
 """A clock of whole microseconds says little of shorter kernels: they weigh their share of this."""
@@ -45,9 +46,9 @@ DATA = Path(tables.__file__).parent / "data" / "calibration"
 HERE = "experiments/014_vector_kernels"
 
 
-def rows_of(folder: Path, implementation: str) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
+def rows_of(implementation: str) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
     """Return the vector rows that an implementation is fitted on, with families, and the GPUs of their devices."""
-    read = [read_times(folder / name) for name in SOURCES[implementation]]
+    read = [read_times(data.path(name)) for name in SOURCES[implementation]]
     frame = pd.concat([table.frame[table.frame["op"].isin(VECTOR)] for table in read], ignore_index=True)
     frame["family"] = [vector_family(row) for row in frame.itertuples()]
     n = frame.groupby(["source", "op"])["op"].transform("size").to_numpy()
@@ -184,9 +185,9 @@ def show_unseen(implementation: str, frame: pd.DataFrame, sheets: dict[str, GpuS
             )
 
 
-def transfers(folder: Path, implementation: str) -> dict[str, pd.DataFrame]:
+def transfers(implementation: str) -> dict[str, pd.DataFrame]:
     """Return each device's rows with errors under a fit to the others; a host's floors are then the others' mean."""
-    _, frame, sheets = rows_of(folder, implementation)
+    _, frame, sheets = rows_of(implementation)
     found = {}
     for device in sorted(sheets) if len(sheets) > 1 else ():
         mine = (frame["device"] == device).to_numpy()
@@ -200,8 +201,8 @@ def transfers(folder: Path, implementation: str) -> dict[str, pd.DataFrame]:
 def write_intervals(rows: pd.DataFrame, between: dict[str, dict[str, pd.DataFrame]]) -> None:
     """Rewrite the intervals of the shipped implementations; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``between``: implementation -> its :func:`transfers`. PyTorch's are those of eager
-    fp32; where one GPU alone was measured, those of vLLM's other kernels and of quantisation stand for its own.
+    ``rows``: of :func:`rows_with_errors`; ``between``: implementation -> its :func:`transfers`. PyTorch's are those of
+    eager fp32; where one GPU alone was measured, those of vLLM's other kernels and of quantisation stand for its own.
     """
     rows = rows[rows["op"].isin(VECTOR)]
     for name in SOURCES:
@@ -227,22 +228,21 @@ def smallest(frame: pd.DataFrame, device: str) -> np.ndarray:
 def main() -> None:
     """Fit and print; write where asked."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--unseen", action="store_true")
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
     if arguments.intervals:
-        names = [table.removesuffix(".csv") for source in SOURCES.values() for table in source]
-        between = {name: transfers(arguments.folder, name) for name in SOURCES if name != "vllm_0_19_vector"}
+        names = [table for source in SOURCES.values() for table in source]
+        between = {name: transfers(name) for name in SOURCES if name != "vllm_0_19_vector"}
         eager = [part[part["dtype"] == "fp32"] for part in between["pytorch_vector"].values()]
         held = held_by_others([part for part in eager if len(part)])
         print("PyTorch's kernels on a GPU never seen, within the others' interval [%]:", held)
-        write_intervals(judged_rows(arguments.folder, names), between)
+        write_intervals(rows_with_errors(names), between)
         return
     wanted = [name for name in SOURCES if arguments.only in ("", name)]
-    read = {name: rows_of(arguments.folder, name) for name in wanted}
+    read = {name: rows_of(name) for name in wanted}
     fits = {}
     for name, (_, frame, sheets) in read.items():
         out = left_out(frame["family"])

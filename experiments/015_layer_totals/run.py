@@ -1,11 +1,10 @@
 """Layer totals: the sum over the operators of one network, GPU, tensor-parallel degree and token count.
 
-Run with ``python experiments/015_layer_totals/run.py FOLDER [--groups N]``; FOLDER holds the measured tables. Attention
-rows are not in these sums (vidur's stand in a table without the other operators' groups).
+Run with ``python experiments/015_layer_totals/run.py [--groups N]``. Attention rows are not in these sums (vidur's
+stand in a table without the other operators' groups).
 """
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,17 +14,18 @@ from dse.hardware.presets import load_sheet
 from dse.measured.table import read_times
 from dse.measured.timed_rows import best, blocks, joined
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
+from experiments import data
 
 TABLES = {
-    "vidur": ("vidur__gemm.csv", "vidur__elementwise_norm.csv"),
-    "llmservingsim": ("llmservingsim__layers.csv",),
+    "vidur": ("vidur__gemm", "vidur__elementwise_norm"),
+    "llmservingsim": ("llmservingsim__layers",),
 }
 KEY = ["group", "device", "tp", "tokens"]
 
 
-def layers(folder: Path, names: tuple[str, ...], groups: int) -> pd.DataFrame:
+def layers(names: tuple[str, ...], groups: int) -> pd.DataFrame:
     """Return the rows of ``groups`` layers drawn at random, each with a product and a vector kernel."""
-    frame = pd.concat([read_times(folder / name).frame for name in names], ignore_index=True)
+    frame = pd.concat([read_times(data.path(name)).frame for name in names], ignore_index=True)
     frame["tokens"] = frame["m"].where(frame["m"].notna(), frame["rows"])
     product = frame["op"].str.startswith("gemm")
     both = frame.assign(p=product, v=~product).groupby(KEY)[["p", "v"]].transform("any").all(axis=1)
@@ -48,13 +48,12 @@ def predicted(frame: pd.DataFrame) -> pd.DataFrame:
 def main() -> None:
     """Predict and print."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--groups", type=int, default=200)
     arguments = parser.parse_args()
     print("| source | device | layers | operators | error of the sum | median | of its operators | bias |")
     print("|---" * 8 + "|")
     for source, names in TABLES.items():
-        rows = predicted(layers(arguments.folder, names, arguments.groups))
+        rows = predicted(layers(names, arguments.groups))
         for device, mine in rows.groupby("device"):
             sums = mine.groupby(KEY)[["predicted_us", "latency_us"]].sum()
             off = 100 * np.abs(sums["predicted_us"] / sums["latency_us"] - 1)

@@ -1,12 +1,10 @@
 """GEMM times on A100 and H100 from one model in which nothing but the data sheet changes, beside AMALI's own errors.
 
-Run with ``python experiments/017_amali_claim/run.py FOLDER`` (a minute); FOLDER holds aiconfigurator__gemm.csv. Rows:
-bf16, 50 us and more, a random 600 a device. Cycles are times at the measured clock, so their errors are the same.
+Run with ``python experiments/017_amali_claim/run.py`` (a minute). Rows: bf16, 50 us and more, a random 600 a device.
+Cycles are times at the measured clock, so their errors are the same.
 """
 
-import argparse
 from dataclasses import replace
-from pathlib import Path
 from zlib import crc32
 
 import numpy as np
@@ -20,6 +18,7 @@ from dse.measured.timed_rows import TimedRows, best, blocks, joined
 from dse.timing.amali import Amali
 from dse.timing.calibration import SHARED, load_timing_calibration
 from dse.timing.timing import TimingModel
+from experiments import data
 
 DEVICES = ("A100-SXM4-80GB", "H100-SXM5-80GB")
 ROWS = 600
@@ -31,9 +30,9 @@ CALIBRATIONS = (SHARED, "a100_sxm_80gb", "h100_sxm")
 """Fitted to six GPUs; to the A100 alone, for which the H100 is another data sheet; and the other way round."""
 
 
-def measured(folder: Path) -> dict[str, TimedRows]:
+def measured() -> dict[str, TimedRows]:
     """Return the rows of each device with their candidate kernels."""
-    frame = read_times(folder / "aiconfigurator__gemm.csv").frame
+    frame = read_times(data.path("aiconfigurator__gemm")).frame
     long = frame[(frame["dtype"] == "bf16") & (frame["latency_us"] >= LONG_US)]
     drawn = {d: long[long["device"] == d].sample(ROWS, random_state=0) for d in DEVICES}
     return {d: joined(list(blocks(rows, {d: load_sheet(d)}, None, Skipped()))) for d, rows in drawn.items()}
@@ -63,9 +62,7 @@ def single(rows: TimedRows) -> TimedRows:
 
 def main() -> None:
     """Evaluate and print the README's tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    rows = measured(parser.parse_args().folder)
+    rows = measured()
     models: dict[str, TimingModel] = {
         "published": Amali(),
         "tensor core of fixed interval": Amali(tensor_modifiers=False),

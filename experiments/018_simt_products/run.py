@@ -1,8 +1,8 @@
 """Calibration of matrix products in fp32 on CUDA cores, from PyTorch's on five GPUs, and what it is worth elsewhere.
 
-Run with ``python experiments/018_simt_products/run.py FOLDER [--write]`` (ten minutes on two cores); FOLDER holds the
-measured tables. Families whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write``
-writes the calibration and the overheads of the way of measuring, ``--intervals`` only the calibration's intervals.
+Run with ``python experiments/018_simt_products/run.py [--write]`` (ten minutes on two cores). Families whose CRC-32
+modulo 10 is 7 or more are never fitted. Prints the README's tables; ``--write`` writes the calibration and the
+overheads of the way of measuring, ``--intervals`` only the calibration's intervals.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import pandas as pd
 
 from dse.base.package_tables import read_table
 from dse.base.skipped_rows import Skipped
-from dse.calibration.judged import judged_rows
 from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.fit import model_of, prior_values
 from dse.calibration.timing.implementations import load_implementations
@@ -27,6 +26,8 @@ from dse.measured.timed_rows import SEEN, TimedRows, best
 from dse.timing.calibration import implementation_calibration, shipped_implementations
 from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
+from experiments import data
+from experiments.data.errors import rows_with_errors
 
 NAME = "matrix_simt"
 DATA = Path(__file__).parents[2] / "dse" / "data" / "calibration"
@@ -110,7 +111,7 @@ def transfers(rows: TimedRows, gpus: tuple[str, ...], tables: list) -> dict[str,
 def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     """Rewrite the intervals of the shipped calibration; no parameter changes.
 
-    ``rows``: of :func:`judged_rows`; ``left``: of :func:`transfers`. DeepBench's six cards are told by each other,
+    ``rows``: of :func:`rows_with_errors`; ``left``: of :func:`transfers`. DeepBench's six cards are told by each other,
     since none of its rows was ever fitted.
     """
     own = implementation_calibration(NAME)
@@ -145,17 +146,16 @@ def write(answer: TimingAnswer, rows: TimedRows) -> None:
 def main() -> None:
     """Fit, print and write."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--intervals", action="store_true")
     arguments = parser.parse_args()
-    tables = [read_times(arguments.folder / "neusight__gemm_fp32.csv")]
+    tables = [read_times(data.path("neusight__gemm_fp32"))]
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     rows = load_implementations(tables[0].frame, sheets, Skipped(), MOST)[NAME]
     device, op = rows.table["device"].astype(str).to_numpy(), rows.table["op"].astype(str).to_numpy()
     gpus = tuple(sorted(DEVICES.values()))
     if arguments.intervals:
-        judged = judged_rows(arguments.folder, ("neusight__gemm_fp32", "deepbench__gemm"))
+        judged = rows_with_errors(("neusight__gemm_fp32", "deepbench__gemm"))
         write_intervals(judged, transfers(rows, gpus, tables))
         return
     answer, floored = fitted(rows, gpus, tables, np.ones(len(device), bool))

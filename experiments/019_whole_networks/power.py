@@ -1,11 +1,8 @@
 """Board power of whole runs: the shipped models, nothing fitted to any of them.
 
-Run with ``python experiments/019_whole_networks/power.py FOLDER``; FOLDER holds llm_inference_bench__e2e.csv. It is
-``dse validate llm_inference_bench__e2e.csv --quantity power --time model`` with the range of the measured watts.
+Run with ``python experiments/019_whole_networks/power.py``. It is ``dse validate llm_inference_bench__e2e.parquet
+--quantity power --time model`` with the range of the measured watts.
 """
-
-import argparse
-from pathlib import Path
 
 import numpy as np
 
@@ -14,13 +11,12 @@ from dse.measured.device_models import device_models
 from dse.measured.network_runs.power import run_watts
 from dse.measured.table import read_operators, tensor_parallel
 from dse.power.board import BoardPower
+from experiments import data
 
 
 def main() -> None:
     """Predict and print."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
-    table = read_operators(parser.parse_args().folder / "llm_inference_bench__e2e.csv")
+    table = read_operators(data.path("llm_inference_bench__e2e"))
     skipped = Skipped()
     models, _ = device_models(table.frame)
     frame = run_watts(table.frame.assign(tp=tensor_parallel(table)), models, BoardPower.from_table(), True, skipped)

@@ -1,7 +1,7 @@
 """Whole networks: kernels by the timing model, and what an engine's host adds, fitted engine by engine.
 
-Run with ``python experiments/019_whole_networks/run.py FOLDER [--write]``; FOLDER holds the measured tables.
-``--write`` puts the fitted costs and intervals into the package's table of engines.
+Run with ``python experiments/019_whole_networks/run.py [--write]``. ``--write`` puts the fitted costs and intervals
+into the package's table of engines.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from dse.calibration.engine.fit import Runs, measured_runs
 from dse.measured.table import read_times
 from dse.validation.error_quantiles import quantiles
 from dse.workload.serving_engine import SHARED
+from experiments import data
 
 TABLES = ("splitwise__llm_e2e", "llm_inference_bench__e2e", "aiconfigurator__serving_e2e", "neusight__e2e_fp32")
 DATA = Path(dse.__file__).parent / "data" / "engines"
@@ -137,10 +138,9 @@ def _write(path: Path, rows: list[dict[str, str]]) -> None:
 def main() -> None:
     """Fit, print, and on demand write."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     arguments = parser.parse_args()
-    tables = [read_times(arguments.folder / f"{name}.csv") for name in TABLES]
+    tables = [read_times(data.path(name)) for name in TABLES]
     runs = Runs(part for table in tables for part in measured_runs(table, Skipped()))
     nothing_fitted = runs.table["engine"].isin([name for name, free in FREE.items() if not free])
     runs.table["out"] |= nothing_fitted

@@ -1,8 +1,7 @@
 """The scoreboard: how far off the shipped calibrations are on what no fit has seen, beside what is asked of them.
 
-Run with ``python experiments/020_scoreboard/run.py FOLDER [-o FILE] [--seen]`` (a quarter of an hour on two cores;
-four minutes with ``--seen``, which leaves out the fits without each GPU in turn); FOLDER holds the measured tables.
-Prints Markdown, and writes it to FILE.
+Run with ``python experiments/020_scoreboard/run.py [-o FILE] [--seen]`` (a quarter of an hour on two cores; four
+minutes with ``--seen``, which leaves out the fits without each GPU in turn). Prints Markdown, and writes it to FILE.
 """
 
 import argparse
@@ -18,7 +17,6 @@ import pandas as pd
 
 from dse.base.skipped_rows import Skipped
 from dse.base.uncertainty import SHARE
-from dse.calibration.judged import judged_rows
 from dse.calibration.timing.implementations import load_implementations
 from dse.hardware.presets import load_sheet
 from dse.measured.regimes import LONG_US
@@ -26,6 +24,8 @@ from dse.measured.row_vector import VECTOR
 from dse.measured.table import read_times
 from dse.reports.common.progress import doing
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
+from experiments import data
+from experiments.data.errors import rows_with_errors
 
 Mask = Callable[[pd.DataFrame], pd.Series]
 
@@ -159,7 +159,7 @@ def seen(rows: pd.DataFrame) -> Iterator[Line]:
     )
 
 
-def layers(rows: pd.DataFrame, folder: Path) -> Iterator[Line]:
+def layers(rows: pd.DataFrame) -> Iterator[Line]:
     """Yield the errors of sums over the operators of a layer: each GPU's groups, and LLMCompass's prefill."""
     for source, names in LAYERS.items():
         mine = rows[rows["table"].isin(names)]
@@ -170,7 +170,7 @@ def layers(rows: pd.DataFrame, folder: Path) -> Iterator[Line]:
             sums = part.groupby(LAYER)[["latency_us", *ERRORS]].sum()
             yield line(f"layers ({source}), {device}", sums, LAYER_SUMS)
     others = experiment("012_timing_calibration", "others.py")
-    *_, ours, measured = others.layer(folder / "llmcompass__layer_a100.csv")
+    *_, ours, measured = others.layer(data.path("llmcompass__layer_a100"))
     yield Line("GPT-3's prefill layer (LLMCompass)", 1, 100 * abs(ours / measured - 1), LAYER_SUMS)
 
 
@@ -203,10 +203,10 @@ def in_band(share: float, enough: bool) -> str:
     return f"{'' if np.isnan(share) else f'{share:.1f}'} | {verdict}"
 
 
-def never_products(folder: Path) -> Iterator[tuple[Line, Line]]:
+def never_products() -> Iterator[tuple[Line, Line]]:
     """Yield a line for each device predicted by a fit to all others, from 50 us on, and one after 24 of its rows."""
     products = experiment("012_timing_calibration")
-    devices = products.load(folder, products.GRAPHS | products.OTHERS, products.MOST_SHARED)
+    devices = products.load(products.GRAPHS | products.OTHERS, products.MOST_SHARED)
     for preset in devices.rows:
         found = products.transfer(devices, preset)
         count = int((found.rows["latency_us"] >= LONG_US).sum())
@@ -220,10 +220,10 @@ def never_products(folder: Path) -> Iterator[tuple[Line, Line]]:
         )
 
 
-def never_attention(folder: Path) -> Iterator[Line]:
+def never_attention() -> Iterator[Line]:
     """Yield a line for each implementation of attention with the mean costs of all others of its kind."""
     attention = experiment("013_attention")
-    frame = pd.concat([read_times(folder / name).frame for name in attention.TABLES], ignore_index=True)
+    frame = pd.concat([read_times(data.path(name)).frame for name in attention.TABLES], ignore_index=True)
     rows = load_implementations(frame, {d: load_sheet(p) for d, p in attention.DEVICES.items()}, Skipped())
     for kind in (attention.PREFILL, attention.DECODE):
         costs = {name: implementation_calibration(name).values for name in kind}
@@ -232,11 +232,11 @@ def never_attention(folder: Path) -> Iterator[Line]:
             yield Line(name.replace("_", " "), len(rows[name].table), error, NEVER_ATTENTION)
 
 
-def never_vector(folder: Path) -> Iterator[Line]:
+def never_vector() -> Iterator[Line]:
     """Yield a line for each device's vector kernels, its host's overhead unknown too."""
     vector = experiment("014_vector_kernels")
     for name in vector.SOURCES:
-        _, frame, sheets = vector.rows_of(folder, name)
+        _, frame, sheets = vector.rows_of(name)
         for device, off, _ in vector.unseen(name, frame, sheets):
             yield Line(f"{name}, {device}", len(off), float(off.mean()), NEVER_VECTOR)
 
@@ -273,10 +273,10 @@ class Page:
         return found
 
 
-def seen_sections(page: Page, folder: Path) -> None:
+def seen_sections(page: Page) -> None:
     """Add what the shipped calibrations are worth on left-out rows: no fit is made."""
     with doing("predicting the rows of thirteen tables, about four minutes"):
-        rows = judged_rows(folder)
+        rows = rows_with_errors()
     page.section(
         "Left-out families", "GPUs and implementations that were fitted, on shape families that never were.", seen(rows)
     )
@@ -284,7 +284,7 @@ def seen_sections(page: Page, folder: Path) -> None:
         "Layers",
         "Sums over the operators of one network, GPU, tensor-parallel degree and token count; "
         "fitted and left-out rows.",
-        layers(rows, folder),
+        layers(rows),
     )
     page.section("Beside LLMCompass", "All rows of its A100; nothing of its products was fitted.", simulated(rows))
     page.add("", "## Intervals", "", INTERVALS, "")
@@ -292,12 +292,12 @@ def seen_sections(page: Page, folder: Path) -> None:
     page.add(*intervals(rows))
 
 
-def unseen_sections(page: Page, folder: Path) -> None:
+def unseen_sections(page: Page) -> None:
     """Add what is known without any row of a GPU or an implementation: fits without each in turn."""
     few = []
 
     def never() -> Iterator[Line]:
-        for unknown, known in never_products(folder):
+        for unknown, known in never_products():
             few.append(known)
             yield unknown
 
@@ -316,12 +316,12 @@ def unseen_sections(page: Page, folder: Path) -> None:
         (
             "Implementations never seen: attention",
             "Each with the mean costs of all others of its kind.",
-            never_attention(folder),
+            never_attention(),
         ),
         (
             "GPUs never seen: vector kernels",
             "Each by a fit to the library's other GPUs, the host's overhead unknown.",
-            never_vector(folder),
+            never_vector(),
         ),
     ):
         page.add(mean(page.section(title, says, lines)).markdown())
@@ -330,15 +330,14 @@ def unseen_sections(page: Page, folder: Path) -> None:
 def main() -> None:
     """Judge, print, and write where asked."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path)
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--seen", action="store_true", help="only what needs no fit")
     arguments = parser.parse_args()
     page = Page()
     page.add("# Scoreboard", "", "Mean |predicted / measured - 1| in percent, of `run.py`; lower is better.")
-    seen_sections(page, arguments.folder)
+    seen_sections(page)
     if not arguments.seen:
-        unseen_sections(page, arguments.folder)
+        unseen_sections(page)
     if arguments.out:
         arguments.out.write_text("\n".join(page.lines) + "\n", encoding="utf-8")
 

@@ -31,14 +31,14 @@ def arrow_table(path: Path) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=SCHEMA)
 
 
-def main(folders: list[str]) -> None:
+def main(folders: list[str], out: Path = OUT) -> None:
     """Write ``NAME.parquet`` for each table ``SOURCE__NAME.csv`` of the folders."""
-    OUT.mkdir(exist_ok=True)
+    out.mkdir(exist_ok=True)
     for path in sorted(path for folder in folders for path in Path(folder).glob("*__*.csv")):
         table = arrow_table(path)
-        out = OUT / f"{path.stem}.parquet"
-        pq.write_table(table, out, compression="zstd", compression_level=19)
-        print(f"{out.name}: {table.num_rows} rows, {out.stat().st_size / 1e3:.0f} kB")
+        file = out / f"{path.stem}.parquet"
+        pq.write_table(table, file, compression="zstd", compression_level=19)
+        print(f"{file.name}: {table.num_rows} rows, {file.stat().st_size / 1e3:.0f} kB")
 
 
 if __name__ == "__main__":

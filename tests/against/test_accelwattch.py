@@ -5,7 +5,6 @@ come from instruction counts that were inverted from its own watts: for them onl
 """
 
 from functools import cache
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -22,8 +21,8 @@ from dse.power.accelwattch import (
 )
 from dse.power.counters import COUNTERS, AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower, one_hot
+from experiments import data
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "accelwattch"
 SMS = 80
 WRAPPED = ("binomialOptions_k1", "cudaTensorCoreGemm_k1", "sad_k1")  # lane counts that wrapped at 2**32
 WATTS = 1e-3
@@ -31,15 +30,12 @@ WATTS = 1e-3
 HYBRID_SIMULATED = ("L2_RH", "L2_RM", "L2_WH", "L2_WM", "NOC_A")
 """The counters that the published HYBRID numbers take from the simulator; its others are those of HW."""
 
-pytestmark = [
-    pytest.mark.skipif(not DATA.exists(), reason="the shared data (../shared/data/accelwattch) are absent"),
-    pytest.mark.usefixtures("in_64_bits"),
-]
+pytestmark = pytest.mark.usefixtures("in_64_bits")
 
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    return pd.read_csv(DATA / f"{name}_kernels.csv")
+    return pd.read_csv(data.ACCELWATTCH / f"{name}_kernels.csv")
 
 
 @cache

@@ -13,10 +13,7 @@ from dse.measured.board_watts import watts_of
 from dse.power.board import BoardPower, left_out_errors
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT / ".." / "shared" / "data" / "measured"
 MODULES = ("rows", "judged")
-
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data folder (../shared/data/measured) is absent")
 
 
 @pytest.fixture(scope="module")

@@ -1,36 +1,42 @@
 """Every measured table through ``dse validate``: each row is predicted, or counted with its reason."""
 
 import json
-from pathlib import Path
+import re
 
 import pandas as pd
 import pytest
 
+from dse.base.errors import InputError
 from dse.validation.power import validate_power
 from dse.validation.time import TimeValidation, validate_time
+from experiments import data
 
-MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
-OTHERS = {"micro__bandwidth_latency", "noise_floor_aic_gemm"}
-"""Tables of other quantities than operators' times."""
+NOT_YET = (
+    "aiconfigurator__comm",
+    "aiconfigurator__encoder_attention",
+    "aiconfigurator__gemm_narrow",
+    "aiconfigurator__moe",
+    "energaizer__energy",
+    "pipeweave__comm",
+)
+"""Tables of which no row is modelled: refused, each row counted with its reason."""
 
-TABLES = sorted(path.stem for path in MEASURED.glob("*.csv") if path.stem not in OTHERS) or ["none"]
-POWERED = ("aiconfigurator__power", "llm_inference_bench__e2e", "splitwise__llm_e2e")
+UNTIMED = "energaizer__idle_voltage"
+TABLES = [name for name in data.names() if name not in (*NOT_YET, UNTIMED)]
+POWERED = (
+    "aiconfigurator__power",
+    "aiconfigurator__power_new",
+    "aiconfigurator__power_released",
+    "llm_inference_bench__e2e",
+    "splitwise__llm_e2e",
+)
 SAMPLE = 3
 """Rows of a device, operator and data type that are drawn: all rows are the slow test's."""
 
 
-def read(name):
-    """A table, or a skip where it is absent."""
-    path = MEASURED / f"{name}.csv"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-    return path, pd.read_csv(path, low_memory=False)
-
-
 def drawn(name, tmp_path):
     """Some rows of every kind of a table, as a table."""
-    _, frame = read(name)
-    kinds = frame.groupby(["device", "op", "dtype"], dropna=False, sort=True)
+    kinds = data.frame(name).groupby(["device", "op", "dtype"], dropna=False, sort=True)
     some = pd.concat([_some(part) for _, part in kinds])
     path = tmp_path / f"{name}.csv"
     some.to_csv(path, index=False)
@@ -64,8 +70,20 @@ def test_each_row_is_predicted_or_skipped(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_each_row_of_a_whole_table(name):
-    path, frame = read(name)
-    assert_accounted(validate_time(path), len(frame))
+    assert_accounted(validate_time(data.path(name)), len(data.frame(name)))
+
+
+@pytest.mark.parametrize("name", NOT_YET)
+def test_rows_that_are_not_modelled_are_counted_by_reason(name):
+    with pytest.raises(InputError, match="no row can be predicted") as refused:
+        validate_time(data.path(name))
+    counts = re.findall(r"\((\d+)\)(?:;|$)", str(refused.value))
+    assert sum(map(int, counts)) == len(data.frame(name))
+
+
+def test_idle_boards_have_no_times():
+    with pytest.raises(InputError, match=r"no row of 162 has latency_us"):
+        validate_time(data.path(UNTIMED))
 
 
 @pytest.mark.parametrize("name", POWERED)
@@ -81,8 +99,7 @@ def test_each_row_is_compared_in_power_or_skipped(name, tmp_path):
 
 def test_llmcompass_layer(tmp_path):
     """GPT-3's layer on four A100s, every operator but the sum of all: nothing was fitted to these rows."""
-    path, _ = read("llmcompass__layer_a100")
-    found = validate_time(path)
+    found = validate_time(data.path("llmcompass__layer_a100"))
     assert list(found.document["rows_skipped"].values()) == [1]
     assert "SUM is the sum" in next(iter(found.document["rows_skipped"]))
     assert (found.rows["predicted_us"] / found.rows["latency_us"] - 1).abs().mean() < 0.15

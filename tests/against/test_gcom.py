@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,10 +11,10 @@ from dse.timing.traced.gcom import GcomResult, Stack, gcom, gcom_trace
 from dse.timing.traced.gcom_config import read_gcom_config
 from dse.traces.cache_simulation import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 from dse.traces.trace_files import read_directory
+from experiments import data
 
-DATA = Path(__file__).parents[2] / ".." / "shared" / "data" / "gcom"
 CONFIGS = ["RTX2060", "RTX2060_lrr"]
-CASES = sorted(path.name for path in (DATA / "traces").glob("*")) or ["absent"]
+CASES = sorted(path.name for path in (data.GCOM / "traces").glob("*"))
 TOLERANCE = 1e-9
 NAMES = {
     "tot": "cycles",
@@ -44,19 +43,18 @@ INTERVAL_NAMES = {
     "activeThreads": "threads",
 }
 
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data folder (../shared/data/gcom) is absent")
 every_case = pytest.mark.parametrize(("config", "case"), [(c, t) for c in CONFIGS for t in CASES])
 
 
 @cache
 def answers(config: str, case: str) -> tuple[GcomResult, ...]:
-    gpu = read_gcom_config(DATA / "configs" / f"{config}.config")
-    return tuple(gcom_trace(read_directory(DATA / "traces" / case), gpu))
+    gpu = read_gcom_config(data.GCOM / "configs" / f"{config}.config")
+    return tuple(gcom_trace(read_directory(data.GCOM / "traces" / case), gpu))
 
 
 @cache
 def expected(config: str, case: str) -> list[dict[str, Any]]:
-    return json.loads((DATA / "expected" / config / f"{case}.json").read_text())["kernels"]
+    return json.loads((data.GCOM / "expected" / config / f"{case}.json").read_text())["kernels"]
 
 
 def profiles(config: str, case: str, monkeypatch: pytest.MonkeyPatch) -> list[WarpProfile]:
@@ -131,7 +129,7 @@ def test_stacks_of_intervals_and_sms(config: str, case: str) -> None:
 
 @every_case
 def test_kernels(config: str, case: str) -> None:
-    results = json.loads((DATA / "expected" / "results.json").read_text())[config][case]
+    results = json.loads((data.GCOM / "expected" / "results.json").read_text())[config][case]
     for ours, theirs in zip(answers(config, case), results, strict=True):
         assert ours.thread_instructions == theirs["numThreadInsts"]
         assert_stack(ours.stack, theirs, theirs["tot"], "kernel")

@@ -5,23 +5,21 @@ error is never the claim.
 """
 
 from functools import cache
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import optimize
 
 from dse.calibration.power.accelwattch_fit import fit_all, judge, multipliers
 from dse.calibration.power.coefficient_file import with_multipliers
 from dse.measured.table import read_kernels
 from dse.power.accelwattch import AccelWattch, sheet_columns
+from experiments import data
 from tests.against.test_accelwattch import launches
 
-optimize = pytest.importorskip("scipy.optimize")
-TABLE = Path(__file__).parents[2] / ".." / "shared" / "data" / "accelwattch" / "volta_kernels.csv"
-
-pytestmark = pytest.mark.skipif(not TABLE.exists(), reason="the shared data (../shared/data/accelwattch) are absent")
+TABLE = data.ACCELWATTCH / "volta_kernels.csv"
 
 
 @cache

@@ -4,6 +4,7 @@ The spreadsheet is not shipped; the public repository of the paper has the same 
 of the paper, rounded to a hundredth in the mean (a tenth from 10 up) and a tenth in the maximum.
 """
 
+import os
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -12,10 +13,14 @@ import pytest
 
 from dse.scaling.scale import scale
 
-TABLE = Path(__file__).parents[2] / ".." / "shared" / "data" / "scale_model" / "scale_model_data.xlsx"
+SCALE_MODEL = "GPU_DSE_SCALE_MODEL"
+TABLE = Path(os.environ.get(SCALE_MODEL, ""))
 STRONG, WEAK, CHIPLETS = "singleStrongScaling", "singleWeakScaling", "multiWeakScaling"
 
-pytestmark = pytest.mark.skipif(not TABLE.exists(), reason="the shared data (../shared/data/scale_model) are absent")
+pytestmark = pytest.mark.skipif(
+    not TABLE.is_file(),
+    reason=f"name the paper's scale_model_data.xlsx (github.com/scaleDownGPU/scaleModel) in {SCALE_MODEL}",
+)
 
 COLUMNS = ((STRONG, "64"), (STRONG, "128"), (WEAK, "128"), (CHIPLETS, "16"))
 ERRORS = {

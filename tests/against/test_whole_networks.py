@@ -1,23 +1,17 @@
 """Wall times of whole networks as others measured them: LLM-Inference-Bench's, Splitwise's and NeuSight's tables."""
 
-from pathlib import Path
-
 import pandas as pd
-import pytest
 
 from dse.validation.time import validate_time
+from experiments import data
 
-MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
 SAMPLE = 60
 """Runs of a GPU that are drawn: all of them take a minute."""
 
 
 def drawn(name, tmp_path, **kept):
     """Errors [%] by operator over a sample of a table, ours, and those of the data sheet's and a fitted roofline."""
-    path = MEASURED / f"{name}.csv"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-    frame = pd.read_csv(path, low_memory=False)
+    frame = data.frame(name)
     for column, values in kept.items():
         frame = frame[frame[column].isin(values)]
     parts = [part.sample(min(SAMPLE, len(part)), random_state=0) for _, part in frame.groupby(["device", "op"])]

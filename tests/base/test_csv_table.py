@@ -1,10 +1,11 @@
-"""A user's CSV table as it stands there: names, cells beyond the header, columns of the user's own."""
+"""A user's table as it stands there: names, cells beyond the header, units; Parquet as CSV."""
 
 import re
 
+import pandas as pd
 import pytest
 
-from dse.base.csv_table import numbers, read_csv, refuse_units, with_known
+from dse.base.csv_table import numbers, read_csv, read_table_file, refuse_capitals, refuse_units
 from dse.base.errors import InputError
 
 
@@ -66,24 +67,43 @@ def test_a_row_is_named_by_its_line_in_the_file(tmp_path, text, line):
 def test_a_unit_in_a_header_is_told_with_the_column_that_is_meant(tmp_path, name):
     path = written(tmp_path, f"m,{name}\n1,2\n")
     with pytest.raises(InputError, match=rf"column '{re.escape(name)}' is not known; did you mean 'us'"):
-        with_known(path, read_csv(path), ("m", "us"))
-
-
-def test_columns_of_the_users_own_are_out_of_reach(tmp_path):
-    path = written(tmp_path, "m,weight,family\n1,2,x\n")
-    assert list(with_known(path, read_csv(path), ("m", "n"))) == ["m", "own: weight", "own: family"]
+        refuse_capitals(path, read_csv(path).columns, ("m", "us"))
 
 
 @pytest.mark.parametrize(("header", "meant"), [("M,us", "m"), ("m,Us", "us")])
 def test_capitals_are_told_with_what_is_meant(tmp_path, header, meant):
     path = written(tmp_path, f"{header}\n1,2\n")
     with pytest.raises(InputError, match=f"is not known; did you mean '{meant}'"):
-        with_known(path, read_csv(path), ("m", "us"))
+        refuse_capitals(path, read_csv(path).columns, ("m", "us"))
     path = written(tmp_path, "m,M,us\n1,2,3\n")  # of two the known one counts
-    assert list(with_known(path, read_csv(path), ("m", "us"))) == ["m", "own: M", "us"]
+    refuse_capitals(path, read_csv(path).columns, ("m", "us"))
 
 
 def test_units_are_told_whatever_their_capitals(tmp_path):
     path = written(tmp_path, "Latency_ms\n1\n")
     with pytest.raises(InputError, match="column Latency_ms is not read; give latency_us"):
         refuse_units(path, read_csv(path).columns)
+
+
+def test_parquet_is_read_as_the_same_csv(tmp_path):
+    path = written(tmp_path, "m,us,op\n1,2.5,gemm\n2,,bmm\n")
+    frame = read_csv(path)
+    frame.to_parquet(tmp_path / "t.parquet")
+    pd.testing.assert_frame_equal(read_table_file(tmp_path / "t.parquet"), frame)
+    pd.testing.assert_frame_equal(read_table_file(path), frame)
+    assert len(read_table_file(tmp_path / "t.parquet", 1)) == len(read_table_file(path, 1)) == 1
+
+
+def test_what_is_no_parquet_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"none\.parquet: no such file"):
+        read_table_file(tmp_path / "none.parquet")
+    (tmp_path / "t.parquet").write_text("m,us\n1,2\n")
+    with pytest.raises(InputError, match=r"t\.parquet: is no Parquet table"):
+        read_table_file(tmp_path / "t.parquet")
+
+
+def test_rows_of_parquet_are_named_by_their_number(tmp_path):
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"m": ["1", "x"]}).to_parquet(path)
+    with pytest.raises(InputError, match="row 2: m is 'x'; give a number"):
+        numbers(path, read_table_file(path), "m")

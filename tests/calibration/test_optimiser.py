@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import optimize
 
 from dse.calibration.optimiser import CHUNK, LinearProblem, Ranges, descend, solve
-
-optimize = pytest.importorskip("scipy.optimize")
 
 PARENT = (-1, 0, 1, -1, 3, 3)
 RATIO = (0.0, 0.5, 1.0, 0.0, 0.9, 0.2)

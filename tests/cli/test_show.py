@@ -7,7 +7,7 @@ import pytest
 from dse.cli import run_command
 
 
-@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "engines", "spaces", "metrics"])
+@pytest.mark.parametrize("what", ["gpus", "schema", "columns", "networks", "engines", "spaces", "metrics"])
 def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_command(["show", what]) == 0
     assert len(capsys.readouterr().out.splitlines()) > 2
@@ -15,7 +15,7 @@ def test_show_prints_tables_and_json(what: str, capsys: pytest.CaptureFixture[st
     assert json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.parametrize("what", ["gpus", "schema", "networks", "engines"])
+@pytest.mark.parametrize("what", ["gpus", "schema", "columns", "networks", "engines"])
 def test_a_narrow_terminal_keeps_names_whole(what: str, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     assert run_command(["show", what, "--json"]) == 0
     names = [next(iter(row.values())) for row in json.loads(capsys.readouterr().out)]

@@ -17,7 +17,7 @@ from dse.grid.shard import Portion, PortionResult, SpaceEvaluator, portions
 from dse.grid.sweep import sweep
 from tests.grid.trivial import CHUNK, trivial
 
-distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+distributed = pytest.importorskip("distributed", reason="install gpu-dse[cluster]")
 cluster = pytest.importorskip("dse.grid.cluster")
 
 FILES = ("points.parquet", "pareto.parquet")

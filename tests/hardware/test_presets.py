@@ -1,8 +1,6 @@
 """Presets and GPU files: every value sourced, every name resolved, everything else refused by name."""
 
-import csv
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,8 +17,7 @@ from dse.hardware.presets import (
     sheet_of,
 )
 from dse.hardware.schema import gpu_schema
-
-MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
+from experiments import data
 
 
 @pytest.mark.parametrize("preset", preset_names())
@@ -108,14 +105,10 @@ def test_no_name_means_two_gpus():
     assert {name: presets for name, presets in owners.items() if len(presets) > 1} == {}
 
 
-@pytest.mark.skipif(not MEASURED.exists(), reason="the shared measurements are absent")
 def test_every_device_of_the_measurements_resolves():
-    devices = set()
-    for path in MEASURED.glob("*__*.csv"):
-        with path.open(newline="") as file:
-            devices |= {row["device"] for row in csv.DictReader(file)}
+    devices = {device for name in data.names() for device in data.frame(name)["device"]}
     assert len(devices) > 20
-    assert [device for device in sorted(devices) if find_preset(device) is None] == []
+    assert {device for device in devices if find_preset(device) not in preset_names()} == set()
 
 
 @pytest.mark.parametrize("name", ["mi300x", "AMD Instinct MI210"])

@@ -1,7 +1,6 @@
 """Measured attention: rows name their library, calibrations hold on families and one-token prompts no fit has seen."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,8 +16,8 @@ from dse.measured.timed_rows import best
 from dse.timing.calibration import load_timing_calibration, shipped_implementations
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.operators.attention_library import attention_libraries, library_of
+from experiments import data
 
-MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
 DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm", "RTXPRO6000-BW": "rtx_pro_6000"}
 
 
@@ -42,10 +41,7 @@ def test_every_kernel_of_a_library_is_an_implementation_with_a_shipped_calibrati
 
 def rows_of(table: str, device: str, op: str, words: str = "") -> pd.DataFrame:
     """A sample of the rows of a device whose notes hold the words."""
-    path = MEASURED / table
-    if not path.exists():
-        pytest.skip("the measured tables are not beside the checkout")
-    frame = pd.read_csv(path, low_memory=False)
+    frame = data.frame(table)
     frame = frame[(frame["device"] == device) & (frame["op"] == op) & frame["notes"].fillna("").str.contains(words)]
     return frame.sample(min(600, len(frame)), random_state=1)
 
@@ -62,7 +58,7 @@ def rows_of(table: str, device: str, op: str, words: str = "") -> pd.DataFrame:
     ],
 )
 def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op, bound):
-    frame = rows_of("aiconfigurator__attention.csv", device, op, words)
+    frame = rows_of("aiconfigurator__attention", device, op, words)
     loaded = load_implementations(frame, {device: load_sheet(DEVICES[device])}, Skipped())
     model, errors, inside = load_timing_calibration(DEVICES[device]), [], []
     for name, rows in loaded.items():
@@ -81,7 +77,7 @@ def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op
 
 
 def test_validate_counts_rows_of_unknown_kernels(tmp_path, capsys):
-    frame = rows_of("aiconfigurator__attention.csv", "H100-SXM5-80GB", "attn_decode", "fa")
+    frame = rows_of("aiconfigurator__attention", "H100-SXM5-80GB", "attn_decode", "fa")
     kept = [frame[frame["notes"].str.contains(words)].head(n) for words, n in (("fa4", 3), ("fa3", 20))]
     frame = pd.concat(kept)
     path = tmp_path / "rows.csv"

@@ -1,9 +1,7 @@
 """Layers that fill a reading: how long they run and what they draw, beside what was measured of their products."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
 from dse.hardware.presets import load_sheet
@@ -11,8 +9,8 @@ from dse.measured.profiled_layer import OWN, VECTOR_WATTS, ZEROS_WATTS, layer, r
 from dse.measured.protocol import harnesses
 from dse.measured.row_shape import measured_network
 from dse.workload.networks.names import load_network
+from experiments import data
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "measured" / "vidur__gemm.csv"
 A100 = load_sheet("a100_sxm_80gb").numbers()
 
 
@@ -64,10 +62,9 @@ def test_gpus_share_a_layer():
     assert 0.25 * one < four < 0.35 * one  # norms and sums are not shared
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the shared data (../shared/data/measured) are absent")
 @pytest.mark.parametrize(("name", "tp"), [("Llama-2-70b-hf", 1), ("Meta-Llama-3-8B", 8), ("phi-2", 1)])
 def test_a_layer_takes_about_what_its_products_were_measured_to(name, tp):
-    rows = pd.read_csv(DATA)
+    rows = data.frame("vidur__gemm")
     rows = rows[(rows["group"] == f"vidur_{name}") & (rows["tp"] == tp) & rows["device"].str.startswith("A100")]
     near = rows[rows["m"].between(1000, 4000)]
     products = near.assign(us=near["latency_us"] / near["m"]).groupby("notes")["us"].median().sum()

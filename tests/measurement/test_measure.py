@@ -117,7 +117,7 @@ def test_the_command_answers_in_json(tiny, tmp_path, capsys):
 ALL = list(TINY)
 
 
-@pytest.mark.skipif(jax.default_backend() != "cpu", reason="this machine has a GPU")
+@pytest.mark.skipif(jax.default_backend() != "cpu", reason="run on a machine without a GPU")
 def test_without_a_gpu_it_refuses_in_one_sentence(tmp_path, capsys):
     assert run_command(["measure", "-o", str(tmp_path / "table.csv")]) == 2
     err = capsys.readouterr().err

@@ -100,7 +100,7 @@ def server(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("grpc") is None, reason="grpcio is not installed")
+@pytest.mark.skipif(find_spec("grpc") is None, reason="install grpcio")
 def test_two_workers_share_a_search_through_the_grpc_proxy(server, write_space, tmp_path):
     path = write_space(SMALL | {"axes": FINER})
     check_shared(two_workers(path, server, tmp_path, "nsga2", 400), server, 400)
@@ -109,7 +109,7 @@ def test_two_workers_share_a_search_through_the_grpc_proxy(server, write_space, 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(POSTGRES not in os.environ, reason=f"{POSTGRES} names no PostgreSQL database")
+@pytest.mark.skipif(POSTGRES not in os.environ, reason=f"name a PostgreSQL database in {POSTGRES}")
 def test_a_search_is_kept_and_shared_in_postgresql(write_space, tmp_path, monkeypatch):
     url, path = os.environ[POSTGRES], write_space(SMALL | {"axes": FINER})
     check_shared(two_workers(path, url, tmp_path, "nsga2", 100), url, 100)

@@ -416,7 +416,7 @@ def completed(journal: Path) -> int:
         ("nsga2", 1500),
         ("random", 400),
         ("qmc", 400),
-        pytest.param("gp", 14, marks=pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")),
+        pytest.param("gp", 14, marks=pytest.mark.skipif(find_spec("torch") is None, reason="install torch")),
     ],
 )
 def test_a_killed_search_loses_no_finished_trial_and_ends_as_if_not_killed(write_space, tmp_path, sampler, evaluations):

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,11 +20,11 @@ from dse.reports.common.figures import plotly_script
 from dse.reports.predict.data import CURVE, inlier_curves
 from dse.reports.predict.page import predict_page_html
 from dse.reports.predict.terminal import print_predict
+from experiments import data
 from tests.prediction.tables import DEVICES, gemm_table
 
 QUICK = ("ols", "nnls")
 WAYS = {(name, mode) for name in QUICK for mode in ("plain", "analytical")}
-SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "measured"
 
 
 @cache
@@ -185,11 +184,10 @@ def test_too_little_to_learn_from(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data (../shared/data/measured) are absent")
-@pytest.mark.parametrize("table", ["vidur__gemm.csv", "aiconfigurator__gemm.csv"])
+@pytest.mark.parametrize("table", ["vidur__gemm", "aiconfigurator__gemm"])
 def test_gemms_of_an_h100_from_older_gpus(table):
     """On public GEMM tables what is chosen without the target beats the model alone and the calibrated roofline."""
-    found = predict(SHARED / table, "H100-SXM5-80GB", predictors=("ols", "nnls", "lasso"))
+    found = predict(data.path(table), "H100-SXM5-80GB", predictors=("ols", "nnls", "lasso"))
     for transferred in found.transfers.values():
         assert transferred.train.devices == ["a100_sxm_80gb"]
         assert beats(transferred.chosen, transferred)

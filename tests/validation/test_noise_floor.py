@@ -1,15 +1,12 @@
 """The noise of a table's own repeats: against simulated repeats and against a deviation that others computed."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
 from dse.validation.noise_floor import NOT_AROUND, group_noise, noise_percent, range_of
-
-MEASURED = Path(__file__).parents[3] / "shared" / "data" / "measured"
+from experiments import data
 
 
 def test_the_range_of_normal_draws_is_that_of_the_tables():
@@ -73,12 +70,9 @@ def test_repeats_that_cannot_be_the_rows_are_left_out_and_told(wrong, why):
     [("A100-SXM4-80GB", "a100_sxm"), ("H100-SXM5-80GB", "h100_sxm"), ("H200-SXM-141GB", "h200_sxm")],
 )
 def test_it_is_near_the_deviation_of_framework_tables(device, name):
-    path = MEASURED / "noise_floor_aic_gemm.csv"
-    if not path.exists():
-        pytest.skip(f"{path} is not there")
-    told = pd.read_csv(path)
+    told = pd.read_csv(data.HERE / "aiconfigurator_spread.csv")
     told = told[(told["device"] == name) & (told["regime"] == "all")]
-    rows = pd.read_csv(MEASURED / "aiconfigurator__gemm.csv")
+    rows = data.frame("aiconfigurator__gemm")
     rows = rows[(rows["device"] == device) & (rows["dtype"] == "bf16")]
     found = group_noise(noise_percent(rows, "gemm")[0])
     assert found == pytest.approx(np.average(told["mape"], weights=told["n"]), rel=0.12)

@@ -14,7 +14,8 @@ from dse.calibration.losses import robust, weighted_mean
 from dse.calibration.optimiser import quasi_newton
 from dse.calibration.timing.implementations import told_apart
 from dse.calibration.timing.rows_fit import left_out
-from dse.measured.device_models import device_models, device_names
+from dse.measured.columns import not_modelled
+from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS, WHY_NOT
 from dse.measured.network_runs.rows import Passes, network_rows, passes_of
 from dse.measured.table import OperatorTable, tensor_parallel
@@ -87,7 +88,9 @@ def measured_runs(
     skipped.update(counted(map(_why_no_run, frame["op"])))
     runs = frame[frame["op"].isin(RUNS)]
     models, unknown = device_models(runs, gpu=gpu, calibration=calibration)
-    for device, mine in runs.groupby("device"):
+    stated = not_modelled(runs, power_limits(models))
+    skipped.update(counted(stated))
+    for device, mine in runs[stated == ""].groupby("device"):
         if device in unknown:
             skipped[unknown[str(device)]] += len(mine)
             continue

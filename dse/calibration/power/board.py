@@ -20,7 +20,7 @@ from dse.calibration.power.document import Answer
 from dse.hardware.own_gpus import own_gpus
 from dse.hardware.presets import GpuSheet
 from dse.measured.board_watts import SETTLED_US, watts_of
-from dse.measured.device_models import device_models, device_names
+from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.power_rows import MeasuredLaunches, load_rows
 from dse.measured.table import read_operators, refuse_one_family, tensor_parallel
@@ -61,7 +61,7 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
     measured = read_operators(path)
     frame = measured.frame.assign(tp=tensor_parallel(measured), device=device_names(measured.frame))
     models, unknown = device_models(frame, gpu=gpu)
-    reason = _why_not(frame, unknown)
+    reason = _why_not(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
     used = frame[reason == ""]
     if used.empty:
@@ -96,9 +96,9 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
                   _coefficients(found, drawn, rows), None, notes, left_out)  # fmt: skip
 
 
-def _why_not(frame: pd.DataFrame, unknown: dict[str, str]) -> pd.Series:
+def _why_not(frame: pd.DataFrame, unknown: dict[str, str], limits: dict[str, float]) -> pd.Series:
     """Return why no fit can use a row, "" where one can."""
-    reason = without_power(frame, unknown)
+    reason = without_power(frame, unknown, limits)
     reason = reason.where((reason != "") | ~frame["op"].isin(RUNS), "a run of a whole network: no kernel")
     short = (reason == "") & (frame["latency_us"] < SETTLED_US)
     return reason.where(~short, f"shorter than {SETTLED_US:g} us: power of what ran before")

@@ -76,7 +76,7 @@ def calibrate_timing(
     mine, counts = _of_device(_joined(read), sheet, gpu)
     for table in read:
         counts.update(table.skipped)
-    usable = _usable(mine, counts)
+    usable = _usable(mine, sheet, counts)
     rows = drawn_rows(usable, {str(device): sheet for device in usable["device"].unique()}, way, counts)
     fits = _without_twice(_fits(rows, read, sheet, counts, report))
     like = calibration_of(sheet)
@@ -159,7 +159,7 @@ def _of_device(frame: pd.DataFrame, sheet: GpuSheet, gpu: str) -> tuple[pd.DataF
     return frame[mine], Skipped({f"device {d!r} is another GPU": int((frame["device"] == d).sum()) for d in others})
 
 
-def _usable(frame: pd.DataFrame, counts: Skipped) -> pd.DataFrame:
+def _usable(frame: pd.DataFrame, sheet: GpuSheet, counts: Skipped) -> pd.DataFrame:
     """Return the rows that a fit can use, each once; the others are added to ``counts``."""
     again = frame.duplicated()  # a table given twice says no more than once: intervals count its rows
     counts.update({"repeats another row in every column": int(again.sum())} if again.any() else {})
@@ -169,7 +169,7 @@ def _usable(frame: pd.DataFrame, counts: Skipped) -> pd.DataFrame:
     other = pd.Series([d not in FITTED.get(o, (d,)) for o, d in zip(op, dtype, strict=True)], frame.index, dtype=bool)
     wrong[other] = "data type is not fitted: " + op + " in " + dtype
     wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
-    unknown = uncovered(frame, {})
+    unknown = uncovered(frame, {}, dict.fromkeys(frame["device"], sheet.numbers()["tdp_w"]))
     wrong = unknown.where(unknown != "", wrong)
     counts.update(counted(wrong))
     return frame[wrong == ""]

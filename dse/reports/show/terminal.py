@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
@@ -12,6 +13,7 @@ from dse.hardware.cost import DieCost
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_numbers, preset_sheet
 from dse.hardware.schema import gpu_schema
+from dse.measured.columns import measured_columns
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.terminal_rows import cell, print_rows
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
@@ -137,6 +139,11 @@ def print_schema(console: Console, as_json: bool) -> None:
         for a in gpu_schema().values()
     ]
     print_rows(rows, console, as_json, rest=("source",))
+
+
+def print_columns(console: Console, as_json: bool) -> None:
+    """Print the columns of a measured table."""
+    print_rows([asdict(column) for column in measured_columns().values()], console, as_json, rest=("operators",))
 
 
 def print_networks(console: Console, as_json: bool) -> None:

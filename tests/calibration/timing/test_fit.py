@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -22,10 +21,10 @@ from dse.measured.device_models import device_names
 from dse.measured.table import read_times
 from dse.measured.timed_rows import best, blocks, joined
 from dse.timing.calibration import UNSEEN, load_timing_calibration
+from experiments import data
 from tests.calibration.timing.products import DEVICE, ROWS, products, timed
 from tests.programs import quick_jit
 
-SHARED_DATA = Path(__file__).parents[4] / "shared" / "data" / "measured"
 TRUTH = {"dram": 0.85, "l2": 0.6, "overlap": 0.4, "split": 2400.0, "kept": 0.25, "launch_k": 2200.0, "tensor": 0.85}
 
 
@@ -219,10 +218,7 @@ def test_refusals(measured, tmp_path):
     ],
 )
 def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, preset, whole, long):
-    path = SHARED_DATA / "aiconfigurator__gemm.csv"
-    if not path.exists():
-        pytest.skip("the measured tables are not beside the checkout")
-    frame = pd.read_csv(path, low_memory=False)
+    frame = data.frame("aiconfigurator__gemm")
     frame = frame[(frame["device"] == device) & (frame["dtype"] == "bf16")]
     frame = frame[left_out([f"g{n:g}_{k:g}" for n, k in zip(frame["n"], frame["k"], strict=True)])]
     rows = joined(list(blocks(frame, {device: load_sheet(preset)}, None, Skipped())))

@@ -1,7 +1,5 @@
 """Measured vector rows: families, floors and shadows, the joint fit, shipped calibrations on left-out public rows."""
 
-from pathlib import Path
-
 import jax
 import numpy as np
 import pytest
@@ -23,9 +21,8 @@ from dse.timing.calibration import SHARED, load_timing_calibration, shipped_cali
 from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.operators.vector import FITTED_COUNTS, counts_of
+from experiments import data
 from tests.measured.vector_rows import DEVICE, first, rows
-
-SHARED_DATA = Path(__file__).parents[4] / "shared" / "data" / "measured"
 
 
 def test_floors_by_host_and_shadows():
@@ -88,18 +85,16 @@ def test_a_joint_fit_sees_nothing_of_rows_left_out(monkeypatch):
 
 
 PUBLISHED = [
-    ("vidur__elementwise_norm.csv", 10.0, 6.5),
-    ("neusight__vector_fp32.csv", 0.0, 6.5),
-    ("aiconfigurator__quant_elementwise.csv", 0.0, 12.0),
-    ("llmservingsim__layers.csv", 0.0, 8.5),
+    ("vidur__elementwise_norm", 10.0, 6.5),
+    ("neusight__vector_fp32", 0.0, 6.5),
+    ("aiconfigurator__quant_elementwise", 0.0, 12.0),
+    ("llmservingsim__layers", 0.0, 8.5),
 ]
 
 
 @pytest.mark.parametrize("table, least, most", PUBLISHED)
 def test_shipped_calibrations_on_left_out_rows(table, least, most):
-    if not SHARED_DATA.is_dir():
-        pytest.skip("the measured tables are not beside this checkout")
-    frame = read_times(SHARED_DATA / table).frame
+    frame = read_times(data.path(table)).frame
     frame = frame[frame["op"].isin(VECTOR) & (frame["latency_us"] >= least)]
     frame = frame[left_out([family(row) for row in frame.itertuples()])]
     off = []

@@ -1,7 +1,6 @@
 """GCoM for a batch of designs against its scalar twin, design by design."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import numpy as np
@@ -14,16 +13,15 @@ from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
 from dse.traces.cache_simulation import WarpProfile, simulate
 from dse.traces.representative_warp import representative_warp
 from dse.traces.trace_files import read_directory
+from experiments import data
 
-DATA = Path(__file__).parents[3] / ".." / "shared" / "data" / "gcom"
-CASES = sorted(path.name for path in (DATA / "traces").glob("*")) or ["absent"]
-pytestmark = pytest.mark.skipif(not DATA.exists(), reason="the shared data folder (../shared/data/gcom) is absent")
+CASES = sorted(path.name for path in (data.GCOM / "traces").glob("*"))
 
 WHOLE = {"numSubcorePerSM": (1, 9), "subcoreIssueRate": (1, 4), "regFileReadThroughput": (1, 4), "nMSHR": (1, 300)}
 
 
 def profile(case: str, config: GcomConfig) -> WarpProfile:
-    directory = read_directory(DATA / "traces" / case)
+    directory = read_directory(data.GCOM / "traces" / case)
     kernel = directory.kernels[0]
     geometry = cache_geometry(kernel.header, config, resident_ctas(kernel.header, config, case), case)
     return simulate(kernel, geometry, representative_warp(directory, kernel))
@@ -57,7 +55,7 @@ def one(config: GcomConfig, columns: dict[str, np.ndarray], design: int) -> Gcom
     ],
 )
 def test_a_batch_equals_single_calls(policy: str, case: str) -> None:
-    config = read_gcom_config(DATA / "configs" / f"{policy}.config")
+    config = read_gcom_config(data.GCOM / "configs" / f"{policy}.config")
     warp = profile(case, config)
     columns = random_columns(config, 60, seed=len(case))
     with jax.enable_x64(True):
@@ -70,7 +68,7 @@ def test_a_batch_equals_single_calls(policy: str, case: str) -> None:
 
 @pytest.mark.slow
 def test_a_thousand_designs_equal_a_thousand_calls() -> None:
-    config = read_gcom_config(DATA / "configs" / "RTX2060.config")
+    config = read_gcom_config(data.GCOM / "configs" / "RTX2060.config")
     warp = profile("c09_mix_imbalance", config)
     columns = random_columns(config, 1000, seed=1)
     with jax.enable_x64(True):
@@ -86,7 +84,7 @@ def test_a_thousand_designs_equal_a_thousand_calls() -> None:
 
 
 def test_what_needs_a_new_simulation_is_refused() -> None:
-    config = read_gcom_config(DATA / "configs" / "RTX2060.config")
+    config = read_gcom_config(data.GCOM / "configs" / "RTX2060.config")
     batch = GcomBatch(profile("c01_fp32_chain_1warp", config), config)
     with pytest.raises(InputError, match="'numSMs' cannot vary"):
         batch({"numSMs": np.array([10.0, 20.0])})

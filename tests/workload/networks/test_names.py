@@ -1,13 +1,13 @@
 """Names of networks: forgiving, never of another size; quantisation that a name or a configuration states."""
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network, network_of, stated_quantisation
 from dse.workload.networks.network import networks
+from experiments import data
 from tests.workload.networks.configurations import config
 
 
@@ -42,10 +42,7 @@ def test_what_parts_two_digits_may_be_written_in_any_way(name, found):
 
 
 def test_published_names_find_their_own_shape():
-    path = Path(__file__).parents[4] / "shared" / "data" / "hardware" / "llms.csv"
-    if not path.exists():
-        pytest.skip("the published tables are not beside the checkout")
-    for row in csv.DictReader(path.open(encoding="utf-8")):
+    for row in csv.DictReader((data.HERE / "networks.csv").open(encoding="utf-8")):
         try:
             known = load_network(row["model"])
         except InputError:

@@ -1,6 +1,6 @@
 """Rows of measured tables that no fit has seen, with their errors under the shipped calibrations.
 
-What the intervals in ``dse/data`` rest on: the experiments that wrote them share this one reading of the tables.
+The intervals in ``dse/data`` rest on these rows: the experiments that wrote them share this one reading of the tables.
 """
 
 from collections.abc import Iterable
@@ -12,6 +12,7 @@ from dse.calibration.timing.implementations import told_apart
 from dse.calibration.timing.rows_fit import left_out
 from dse.validation.error_quantiles import errors_of
 from dse.validation.time import validate_time
+from experiments.data import path
 
 SHIPPED = (
     "aiconfigurator__attention",
@@ -31,15 +32,15 @@ SHIPPED = (
 """Tables that shipped intervals rest on."""
 
 
-def judged_rows(folder: Path, tables: Iterable[str] = SHIPPED) -> pd.DataFrame:
+def rows_with_errors(tables: Iterable[str] = SHIPPED) -> pd.DataFrame:
     """Return all rows that can be predicted, as :func:`dse.validation.error_quantiles.errors_of` has them, with
     ``table`` and ``out``: whether their shape family is left out of every fit."""
-    parts = [_judged(folder / f"{name}.csv").assign(table=name) for name in tables]
+    parts = [_with_errors(path(name)).assign(table=name) for name in tables]
     return pd.concat(parts, ignore_index=True)
 
 
-def _judged(path: Path) -> pd.DataFrame:
-    rows = validate_time(path).rows
+def _with_errors(file: Path) -> pd.DataFrame:
+    rows = validate_time(file).rows
     rows = errors_of(rows, rows["predicted_us"].to_numpy())
     for _, at in rows.groupby("implementation").groups.items():
         rows.loc[at, "family"] = told_apart(rows.loc[at])  # as a fit tells them apart
