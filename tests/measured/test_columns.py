@@ -1,5 +1,7 @@
 """The columns of a measured table: the schema against the code that reads them, and what rows may state beside it."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -26,6 +28,12 @@ def test_every_column_has_a_type_a_unit_of_its_numbers_and_a_meaning():
 def test_the_schema_names_every_column_that_is_read_or_written():
     read = {name for shape in SHAPES.values() for name in shape} | set(COLUMNS) | set(NAMES) - set(KERNEL_NAMES)
     assert read <= set(measured_columns())
+
+
+def test_the_manual_names_every_column_as_the_schema_does():
+    page = (Path(__file__).parents[2] / "docs" / "measured_tables.md").read_text(encoding="utf-8")
+    for c in measured_columns().values():
+        assert f"| {c.name} | {c.unit} | {c.operators} | {c.modelled} | {c.description} |" in page
 
 
 def reason(**stated: object) -> str:
