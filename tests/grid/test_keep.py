@@ -113,7 +113,7 @@ MEASURE = (
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is read where Linux tells it")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="run on Linux, which tells the peak of memory")
 def test_a_hundred_million_designs_take_bounded_memory(tmp_path: Path) -> None:
     """About a minute and a half on two quiet cores; DSE_TEST_DESIGNS asks for another number of designs."""
     size = int(os.environ.get("DSE_TEST_DESIGNS", "100000000"))
