@@ -4,11 +4,10 @@ import os
 import signal
 from types import FrameType
 
+from dse.base.errors import INTERRUPTED
+
 ENDS = ("SIGINT", "SIGTERM", "SIGHUP")
 """Ctrl-C, a job scheduler at the end of its time, a terminal that is closed: each ends a command in good order."""
-
-INTERRUPTED = 130
-"""Exit code of an interrupted command: what a shell makes of one that Ctrl-C ended, 128 and the number of SIGINT."""
 
 
 def main() -> None:

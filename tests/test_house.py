@@ -20,9 +20,23 @@ def test_the_package_has_not_grown(project: Project) -> None:
     assert 10_000 < COUNTS["statements"](project) <= STATEMENTS
 
 
-@pytest.mark.parametrize("key", ["long_functions", "long_files", "circles", "running_back"])
+NONE_OF = [
+    *("full_rooms", "long_functions", "long_files", "circles", "circles_in_functions", "running_back"),
+    *("unreachable_in_code", "unreachable_in_tests", "unreachable_in_tables", "unreachable_in_documents"),
+]
+
+
+@pytest.mark.parametrize("key", NONE_OF)
 def test_there_is_none(project: Project, key: str) -> None:
     assert COUNTS[key].take(project) == []
+
+
+def test_few_statements_keep_a_layout_of_their_own(project: Project) -> None:
+    assert COUNTS["unformatted"](project) <= 60
+
+
+def test_most_modules_have_a_test_of_their_name(project: Project) -> None:
+    assert COUNTS["tested"](project) >= 0.8 * COUNTS["modules"](project)
 
 
 def of(**files: str) -> Project:

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
+INTERRUPTED = 130
+"""Exit code of an interrupted command: what a shell makes of one that Ctrl-C ended, 128 and the number of SIGINT."""
+
 
 class DseError(Exception):
     """Root of every error that this package raises on purpose."""

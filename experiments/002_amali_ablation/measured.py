@@ -67,7 +67,7 @@ def select() -> pd.DataFrame:
 
 
 def operator_of(row: pd.Series, target: Target) -> Operator:
-    """Return the operator of a measured row, with the cache state in which it was measured (spec, ``measured.md``)."""
+    """Return the operator of a measured row, with the cache state in which it was measured."""
     name = f"{row['op']} {row['tokens']}"
     if row["op"] == "gemm":
         return gemm_operator(name, _gemm(row), target.capabilities, target.warpgroup)

@@ -26,7 +26,7 @@ SKIP = re.compile(r"#\s*fmt:\s*skip")
 PAGE = re.compile(r"\bspe[c](?:/| [A-Z])")
 """A reference of a table or a document to a page of the specification, which is no part of the project."""
 
-UNREACHABLE = re.compile(r"(?<![\w{`\"'.-])spe[c](?='s\b|[^\w`\"'!}.-])")
+UNREACHABLE = re.compile(r"(?<![\w{`\"'.-])spe[c](?='s table|/[a-z]|[,:]?\s+(?:[A-Z]|section|speed|post|what|``))")
 """The same in a comment or a text of Python code, where the word is neither quoted nor in braces."""
 
 

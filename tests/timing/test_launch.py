@@ -1,4 +1,4 @@
-"""Launch latency: AMALI Eq. (27) and (28) against the spec's table."""
+"""Launch latency: AMALI Eq. (27) and (28), by block size and by launch."""
 
 import pytest
 

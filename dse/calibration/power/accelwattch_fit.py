@@ -25,7 +25,7 @@ CLASSES = {
     "multipliers": "AccelWattch, a multiplier for every dynamic component, prior: the published coefficients",
     "ridge": "the same with the squared relative error and without orderings (the note's row)",
     "base_and_multipliers": "multipliers, with constant, static and the mean dynamic multiplier ten times freer",
-    "four_parameters": "base, active SMs, warp instructions, L2 sectors; no prior (features as in spec, post hoc)",
+    "four_parameters": "base, active SMs, warp instructions, L2 sectors; no prior (features chosen post hoc)",
     "average": "the mean of multipliers and four_parameters",
     "one_scale": "AccelWattch, one multiplier for all dynamic components",
     "published": "AccelWattch as published, no fit",
