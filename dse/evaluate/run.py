@@ -14,7 +14,7 @@ from dse.base.brief import block, with_table
 from dse.base.errors import InputError, expect, expect_one_of
 from dse.base.units import GIGA, MEGA
 from dse.evaluate.launches import Launches, Settled, chosen_of, judge_candidates, settle
-from dse.evaluate.trust import Trust, run_trust, sheet_beyond
+from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.cap import NO_LOWER, SLOWEST
@@ -75,19 +75,19 @@ class RunResult:
         sums |= {HOST: self.waits[phase]} if phase in self.waits else {}
         return {cause: value for cause, value in sums.items() if value > 0}
 
-    def trust(self, metric: str) -> Trust:
+    def metric_error(self, metric: str) -> MetricError:
         """Return how far a metric can be trusted; no board that is held to its limit draws more, whatever the error.
 
         Raises InputError where ``metric`` is none of ``metrics``.
         """
         expect_one_of("metric", metric, self.metrics)
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
-        return run_trust(metric, self.workload, self.model, self.power.model, self.gpu, most)
+        return run_metric_error(metric, self.workload, self.model, self.power.model, self.gpu, most)
 
     @property
     def extrapolated(self) -> list[str]:
         """What of the GPU lies outside those that the interval of its times rests on (none where it has none)."""
-        known = self.trust("time_ms").uncertainty
+        known = self.metric_error("time_ms").error_interval
         return sheet_beyond(self.gpu, known) if known else []
 
     def summary(self) -> dict[str, Any]:
@@ -96,13 +96,13 @@ class RunResult:
         ``interval_80`` is None where no calibration gives one; ``interval_80_of`` says what of the metric it is of,
         None for all of it.
         """
-        trusts = {name: self.trust(name) for name in self.metrics}
+        metric_errors = {name: self.metric_error(name) for name in self.metrics}
         metrics = {
             name: {
                 "value": value,
                 "unit": unit,
-                "interval_80": trusts[name].interval(value),
-                "interval_80_of": trusts[name].scope or None,
+                "interval_80": metric_errors[name].interval(value),
+                "interval_80_of": metric_errors[name].scope or None,
             }
             for name, (value, unit) in self.metrics.items()
         }

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.brief import block, some_of, with_table
-from dse.base.uncertainty import SHARE
+from dse.base.error_interval import SHARE
 from dse.evaluate.run import model_of, run
 from dse.explanation.attribute_words import METRIC_WORDS, after_number, percent, words
 from dse.explanation.explain import Explanation, explained, load_for, records
@@ -131,7 +131,7 @@ def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
     frame = frame.assign(ratio=frame["second"] / frame["first"])
-    known = [first.run.trust(name).of_ratio(second.run.trust(name)) for name in names]
+    known = [first.run.metric_error(name).of_ratio(second.run.metric_error(name)) for name in names]
     spans = [
         None if u is None else (ratio * u.low, ratio * u.high) for u, ratio in zip(known, frame["ratio"], strict=True)
     ]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.base.brief import block, with_table
+from dse.base.error_interval import SHARE
 from dse.base.errors import InputError, expect, expect_one_of
-from dse.base.uncertainty import SHARE
-from dse.evaluate.trust import objective_trust
+from dse.evaluate.metric_error import objective_error
 from dse.grid.store import reading
 from dse.space.space import Space
 
@@ -121,16 +121,16 @@ class SweepResult:
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:
         """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
-        found = {o.name: objective_trust(self.space, o) for o in self.space.objectives}
+        found = {o.name: objective_error(self.space, o) for o in self.space.objectives}
         return {
-            name: (u := trust.uncertainty)
+            name: (u := error.error_interval)
             and {
                 "low": round(u.low, 4),
                 "high": round(u.high, 4),
                 "share": SHARE,
-                "source": "; ".join(filter(None, (u.source, trust.scope))),
+                "source": "; ".join(filter(None, (u.source, error.scope))),
             }
-            for name, trust in found.items()
+            for name, error in found.items()
         }
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from jax import Array
 
 from dse.base.constants import constant
+from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.package_tables import read_table
-from dse.base.uncertainty import SHARE, Uncertainty
 from dse.hardware.gpu import Gpu
 from dse.hardware.process import MemoryTypes, Nodes, value_at
 
@@ -80,11 +80,11 @@ class DieArea(eqx.Module):
         return cls(nodes=Nodes.from_table(), memory_types=MemoryTypes.from_table(), **values)
 
     @property
-    def uncertainty(self) -> Uncertainty:
+    def error_interval(self) -> ErrorInterval:
         """Nine dies, each left out of the fit in turn, their nodes known; a node without a die may be a quarter off."""
         ratios = sorted(1 / (1 + float(row["error"])) for row in read_table("process/area_error.csv"))
         low, high = np.quantile(ratios, [(1 - SHARE) / 2, (1 + SHARE) / 2])
-        return Uncertainty(float(low), float(high), f"areas of {len(ratios)} dies, each left out of the fit")
+        return ErrorInterval(float(low), float(high), f"areas of {len(ratios)} dies, each left out of the fit")
 
     def __call__(self, gpu: Gpu) -> dict[str, Array]:
         """Area of each of COMPONENTS [mm2]."""

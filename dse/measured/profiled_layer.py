@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from dse.base.constants import constant
 from dse.hardware.peak import VECTOR_DTYPES, peak_tflops
-from dse.measured.protocol import Harness
+from dse.measured.protocol import Protocol
 from dse.workload.dtypes import element_bytes
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.networks.mlp_kinds import Dense
@@ -66,18 +66,18 @@ class Layer(NamedTuple):
         return 1.0 - saved / self.us
 
 
-def reading(row: Any, harness: Harness, numbers: Mapping[str, Any]) -> Reading:
-    """Return what layers do before a product's reading; OWN where the harness times no layers or the row's network is
+def reading(row: Any, protocol: Protocol, numbers: Mapping[str, Any]) -> Reading:
+    """Return what layers do before a product's reading; OWN where the protocol times no layers or the row's network is
     not known. Where the host takes longer to launch a layer than the GPU to run it, the board waits meanwhile.
 
     ``numbers``: attributes of the GPU. Vector kernels draw too few watts for their readings to depend on it.
     """
-    network = harness.layered(row)
+    network = protocol.layered(row)
     if network is None:
         return OWN
     one = layer(network, float(row.m), _gpus(row), str(row.dtype), numbers)
-    passes_us = max(one.us, harness.layer_host_us)
-    return Reading(harness.layers * passes_us, IDLE_WATTS + (one.drawn - IDLE_WATTS) * one.us / passes_us)
+    passes_us = max(one.us, protocol.layer_host_us)
+    return Reading(protocol.layers * passes_us, IDLE_WATTS + (one.drawn - IDLE_WATTS) * one.us / passes_us)
 
 
 def _gpus(row: Any) -> float:

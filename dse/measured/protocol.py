@@ -1,4 +1,4 @@
-"""The way of measuring as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
+"""The protocol as a record: launch path, caches, clock; it belongs to a source, never to a GPU."""
 
 import re
 from dataclasses import dataclass, replace
@@ -23,7 +23,7 @@ BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 
 
 @dataclass(frozen=True)
-class Harness:
+class Protocol:
     """How rows were measured. ``sources``: values of a table's column ``source`` that it stands for.
 
     ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
@@ -112,12 +112,12 @@ def highest_clocks() -> dict[str, float]:
 
 
 @cache
-def harnesses() -> dict[str, Harness]:
-    """Return the known ways of measuring by name."""
+def protocols() -> dict[str, Protocol]:
+    """Return the known protocols by name."""
     facts: dict[str, dict[str, dict[str, str]]] = {}
     for row in read_table("calibration/harness.csv"):
         facts.setdefault(row["harness"], {})[row["attribute"]] = row
-    return {name: _harness(name, rows) for name, rows in facts.items()}
+    return {name: _protocol(name, rows) for name, rows in facts.items()}
 
 
 @cache
@@ -129,8 +129,8 @@ def measured_boards() -> dict[tuple[str, str], dict[str, float]]:
     return found
 
 
-def as_measured(gpu: Gpu, preset: str, source: str, way: Harness) -> Gpu:
-    """Return a GPU as the rows of a ``source`` met it: its own board, at the clock that its way of measuring asks for.
+def as_measured(gpu: Gpu, preset: str, source: str, way: Protocol) -> Gpu:
+    """Return a GPU as the rows of a ``source`` met it: its own board, at the clock that its protocol asks for.
 
     ``preset``: name of the GPU's sheet.
     """
@@ -138,8 +138,8 @@ def as_measured(gpu: Gpu, preset: str, source: str, way: Harness) -> Gpu:
     return replace(way.clocked(gpu, preset), **own)
 
 
-def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
-    return Harness(
+def _protocol(name: str, rows: dict[str, dict[str, str]]) -> Protocol:
+    return Protocol(
         name=name,
         sources=tuple(filter(None, rows["sources"]["value"].split(";"))),
         overhead_us=float(rows["overhead_us"]["value"]),
@@ -161,13 +161,13 @@ def _harness(name: str, rows: dict[str, dict[str, str]]) -> Harness:
     )
 
 
-def find_harness(name: str, where: str = "--harness") -> Harness:
-    """Return a way of measuring by name; raises InputError."""
-    if name not in harnesses():
-        raise InputError(f"{where}: no harness is called {name!r}; {accepted(name, harnesses())}")
-    return harnesses()[name]
+def find_protocol(name: str, where: str = "--harness") -> Protocol:
+    """Return a protocol by name; raises InputError."""
+    if name not in protocols():
+        raise InputError(f"{where}: no harness is called {name!r}; {accepted(name, protocols())}")
+    return protocols()[name]
 
 
-def harness_of(source: str) -> Harness:
+def protocol_of(source: str) -> Protocol:
     """Return the way a source measured, "unknown" where nothing is known of it."""
-    return next((h for h in harnesses().values() if source in h.sources), harnesses()["unknown"])
+    return next((h for h in protocols().values() if source in h.sources), protocols()["unknown"])

@@ -1,11 +1,11 @@
-"""What a way of measuring adds to the kernels that it times."""
+"""What a protocol adds to the kernels that it times."""
 
 from functools import cache
 from typing import Any
 
 from dse.base.package_tables import read_table
 from dse.hardware.presets import find_preset
-from dse.measured.protocol import Harness
+from dse.measured.protocol import Protocol
 from dse.measured.row_vector import VECTOR
 from dse.timing.calibration import POWERED
 
@@ -27,18 +27,18 @@ def _known(device: str) -> str:
     return find_preset(device) or ANY
 
 
-def overhead_of(row: Any, harness: Harness, gpu: str | None = None) -> tuple[float, float]:
-    """Return what a harness adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
+def overhead_of(row: Any, protocol: Protocol, gpu: str | None = None) -> tuple[float, float]:
+    """Return what a protocol adds to a row's kernel, and how much of a kernel passes unseen meanwhile [us].
 
     Where events are recorded around an eager call, the host is still busy when a short kernel has ended: only what
-    outlasts this shadow adds to the overhead. A harness's own overhead where none is known for the row's operator, on
+    outlasts this shadow adds to the overhead. A protocol's own overhead where none is known for the row's operator, on
     ``gpu`` or on any; first of all that of loops long enough to read the board's power, for rows with such a reading.
     ``gpu``: the preset whose host it is, "" for a GPU that is none; None: the row's device. It is to be the GPU whose
     errors give the interval, since these hold with its host's overhead.
     """
     known = _overheads()
-    ways = (harness.name + POWERED, harness.name) if getattr(row, "power_w", 0.0) > 0 else (harness.name,)
+    ways = (protocol.name + POWERED, protocol.name) if getattr(row, "power_w", 0.0) > 0 else (protocol.name,)
     ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
     devices = (_known(str(row.device) if gpu is None else gpu), ANY)
     found = (known.get((way, device, op)) for way in ways for device in devices for op in ops)
-    return next((overhead for overhead in found if overhead), (harness.overhead_us, 0.0))
+    return next((overhead for overhead in found if overhead), (protocol.overhead_us, 0.0))

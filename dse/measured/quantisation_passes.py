@@ -1,9 +1,9 @@
-"""What a way of measuring times with a product in 8 bits: passes over activations that come in 16."""
+"""What a protocol times with a product in 8 bits: passes over activations that come in 16."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dse.measured.protocol import Harness
+from dse.measured.protocol import Protocol
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import Library
@@ -63,9 +63,9 @@ WAYS = {
 """Name of a way -> what it does: nothing, by a known scale, by the largest value of each token or of the tensor."""
 
 
-def quantises(row: Any, harness: Harness) -> str:
-    """Return how the harness quantises the activations of a row, "" where it does not: one of WAYS."""
-    return harness.quantises if row.op == "gemm" and row.dtype == QUANTISED else ""
+def quantises(row: Any, protocol: Protocol) -> str:
+    """Return how the protocol quantises the activations of a row, "" where it does not: one of WAYS."""
+    return protocol.quantises if row.op == "gemm" and row.dtype == QUANTISED else ""
 
 
 def library_for(quantising: str, library: Library) -> Library:

@@ -1,4 +1,4 @@
-"""How long the passes take that quantise a product's activations, where the way of measuring times them with it."""
+"""How long the passes take that quantise a product's activations, where the protocol times them with it."""
 
 import jax
 import numpy as np
@@ -10,7 +10,7 @@ from dse.workload.kernel import Kernel
 
 
 def quantising_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
-    """Return what quantising the activations adds to each row [us]: its kernels, each with its harness's overhead."""
+    """Return what quantising the activations adds to each row [us]: its kernels, each with its protocol's overhead."""
     total = np.zeros(len(rows.table))
     for places, one in _passes(rows):
         overhead = rows.table["overhead_us"].to_numpy()[places]

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dse.base.constants import constant
-from dse.timing.residual import REGIMES
+from dse.timing.error_quantiles import REGIMES
 
 SHORT_US, LONG_US = constant("regime_short_us"), constant("regime_long_us")
 """Ends of the regimes [us]: launches and latencies rule below the first, rates above the second."""

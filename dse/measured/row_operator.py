@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dse.measured.protocol import Harness, harness_of, harnesses
+from dse.measured.protocol import Protocol, protocol_of, protocols
 from dse.measured.quantisation_passes import library_for, quantises
 from dse.measured.row_shape import ALL_REDUCE, ATTENTION, PRODUCTS, attention_of, notes_of, product_of, reduction_of
 from dse.measured.row_vector import VECTOR, vector_family, vector_of
@@ -26,26 +26,26 @@ WRITES = "KV-cache write kernel"
 def operator(
     row: Any,
     capability: float,
-    harness: Harness | None = None,
+    protocol: Protocol | None = None,
     library: Library = REPRESENTATIVE,
     warpgroup: bool = True,
     sm_count: float = 0.0,
 ) -> Operator:
-    """The operator of a row in the cache state of its harness (aiconfigurator's: weights rotated, the rest as warm as
+    """The operator of a row in the cache state of its protocol (aiconfigurator's: weights rotated, the rest as warm as
     the L2 allows), with the kernels of a library; raises InputError where no instruction computes in its type.
 
     ``sm_count`` [1] tells the tiles of the product before it; 0: nothing is known of them.
     """
-    harness = harness or harnesses()["aiconfigurator"]
+    protocol = protocol or protocols()["aiconfigurator"]
     target = (capability, capability)
     if row.op in VECTOR:
-        return vector_of(row, harness, sm_count)
+        return vector_of(row, protocol, sm_count)
     if row.op == ALL_REDUCE:
         return reduction_of(row)
     notes = notes_of(row)
     if row.op in PRODUCTS:
-        product = product_of(row, harness.distances)
-        ran = library_for(quantises(row, harness), _that_ran(notes, library))
+        product = product_of(row, protocol.distances)
+        ran = library_for(quantises(row, protocol), _that_ran(notes, library))
         return gemm_operator("gemm", product, target, warpgroup, library=ran)
     attention = attention_of(row, writes_cache=WRITES in notes, decoding=row.op == "attn_decode")
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
@@ -55,7 +55,7 @@ def operator(
 def operator_on(numbers: Mapping[str, float], row: Any) -> Operator:
     """The operator of a row on a GPU (its attributes as numbers), measured as its source measures, with the kernels
     that stand for any library."""
-    way, target = harness_of(str(getattr(row, "source", ""))), Target.of([numbers])
+    way, target = protocol_of(str(getattr(row, "source", ""))), Target.of([numbers])
     capability, sm_count = numbers["compute_capability"], numbers["sm_count"]
     return operator(row, capability, way, target.library, target.warpgroup, sm_count)
 

@@ -1,4 +1,4 @@
-"""A row of a measured table as a product, an attention or an all-reduce: its shape, and where the harness leaves its
+"""A row of a measured table as a product, an attention or an all-reduce: its shape, and where the protocol leaves its
 operands."""
 
 from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Serie
 
 
 def product_of(row: Any, distances: Distances) -> Gemm:
-    """The matrix product of a row of PRODUCTS, its operands where the harness leaves them."""
+    """The matrix product of a row of PRODUCTS, its operands where the protocol leaves them."""
     kind = row.dtype
     said = float(getattr(row, "batch", 1.0))
     batch = 1.0 if pd.isna(said) else said

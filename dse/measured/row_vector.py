@@ -5,7 +5,7 @@ from math import ceil, log2
 from typing import Any
 
 from dse.base.constants import constant
-from dse.measured.protocol import Harness
+from dse.measured.protocol import Protocol
 from dse.measured.row_shape import measured_network
 from dse.workload.dtypes import element_bytes
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
@@ -27,15 +27,15 @@ BLOCKS = 4
 """Shape families a doubling of the rows: a run of row counts is left out together, not one between two neighbours."""
 
 
-def vector_of(row: Any, harness: Harness, sm_count: float) -> Operator:
-    """Return the operator of a row in the cache state of its harness, with the kernels that it measured.
+def vector_of(row: Any, protocol: Protocol, sm_count: float) -> Operator:
+    """Return the operator of a row in the cache state of its protocol, with the kernels that it measured.
 
-    Inputs and results were last touched one launch ago where the harness keeps them warm; a table of embeddings is
-    cold. ``sm_count`` [1] of the GPU, 0 where it is not known. Raises InputError where no library of the harness has
+    Inputs and results were last touched one launch ago where the protocol keeps them warm; a table of embeddings is
+    cold. ``sm_count`` [1] of the GPU, 0 where it is not known. Raises InputError where no library of the protocol has
     such a kernel.
     """
-    inputs, results, residual = distances_of(row, harness, sm_count)
-    known = [name for name in harness.vector if has_kernel(name, row.op)] or list(harness.vector[:1])
+    inputs, results, residual = distances_of(row, protocol, sm_count)
+    known = [name for name in protocol.vector if has_kernel(name, row.op)] or list(protocol.vector[:1])
     made = [
         vector_operator(
             row.op,
@@ -54,7 +54,7 @@ def vector_of(row: Any, harness: Harness, sm_count: float) -> Operator:
     return replace(made[0], candidates=tuple(c for operator in made for c in operator.candidates))
 
 
-def distances_of(row: Any, harness: Harness, sm_count: float) -> tuple[float, float, float]:
+def distances_of(row: Any, protocol: Protocol, sm_count: float) -> tuple[float, float, float]:
     """Return the bytes touched since a row's inputs, its results' buffer and its residual stream were used [B].
 
     The last is 0 where none is known to be older than the inputs. ``sm_count`` [1] of the GPU.
@@ -62,8 +62,8 @@ def distances_of(row: Any, harness: Harness, sm_count: float) -> tuple[float, fl
     what = vector_ops()[row.op]
     written = element_bytes(what.out or row.dtype)
     touched = row.rows * row.cols * (what.reads * element_bytes(row.dtype) + what.writes * written)
-    warm = touched if harness.warm_activations else FOREVER
-    inputs = warm * (harness.large_tile_age if of_large_tiles(row, sm_count) else 1.0)
+    warm = touched if protocol.warm_activations else FOREVER
+    inputs = warm * (protocol.large_tile_age if of_large_tiles(row, sm_count) else 1.0)
     return FOREVER if row.op == "embedding" else inputs, warm, residual_distance(row)
 
 

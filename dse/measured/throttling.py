@@ -7,8 +7,8 @@ a kernel of P watts at the requested clock brings that mean to the limit after
 
 later the less it exceeds the limit. From then on the kernel takes F times as long, what the limit costs a run without
 end, by :class:`dse.power.board.BoardPower`: time and power as one fixed point. So a reading that keeps the GPU busy for
-T us takes 1 + (F - 1) max(0, 1 - tau / T) of its time at the requested clock. What belongs to the way of measuring is T
-alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Harness`).
+T us takes 1 + (F - 1) max(0, 1 - tau / T) of its time at the requested clock. What belongs to the protocol is T
+alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Protocol`).
 """
 
 from collections.abc import Sequence

@@ -18,7 +18,7 @@ from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.measured.layer_rows import link_us
 from dse.measured.profiled_layer import OWN, Reading, reading
-from dse.measured.protocol import Harness, as_measured, harness_of
+from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of
 from dse.measured.quantisation_passes import quantises
 from dse.measured.rooflines import sheet_times
@@ -125,7 +125,7 @@ def _off(model: TimingModel, kernels: Kernel) -> np.ndarray:
 
 
 def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
-    """Return the time of every candidate without the harness's overhead [us]."""
+    """Return the time of every candidate without the protocol's overhead [us]."""
     found = []
     for start in range(0, len(rows.row), CANDIDATES):
         row = rows.row[start : start + CANDIDATES]
@@ -164,11 +164,11 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     places = fastest(time, rows.starts)
     chosen = rows.take(places[:, None], model)
     overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
-    return harnessed(time[places] * chosen.slower, overhead, shadow), chosen
+    return as_read(time[places] * chosen.slower, overhead, shadow), chosen
 
 
-def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
-    """Return what a harness sees of kernels' times [us]: its overhead, and what of them outlasts its shadow.
+def as_read(time: Any, overhead: Any, shadow: Any) -> Any:
+    """Return what a protocol sees of kernels' times [us]: its overhead, and what of them outlasts its shadow.
 
     Arrays of one shape, NumPy's or JAX's, as are the times.
     """
@@ -178,16 +178,16 @@ def harnessed(time: Any, overhead: Any, shadow: Any) -> Any:
 def blocks(
     frame: pd.DataFrame,
     sheets: Mapping[str, GpuSheet],
-    harness: Harness | None,
+    protocol: Protocol | None,
     skipped: Skipped,
 ) -> Iterator[TimedRows]:
     """Yield the rows of a table block by block; ``sheets``: device -> GPU. Rows without a kernel count in ``skipped``.
 
-    ``harness``: None takes each row's by its source.
+    ``protocol``: None takes each row's by its source.
     """
     records: Records = {}
     for start in range(0, len(frame), ROWS):
-        block = _block(frame.iloc[start : start + ROWS], sheets, harness, skipped, records)
+        block = _block(frame.iloc[start : start + ROWS], sheets, protocol, skipped, records)
         if block is not None:
             yield block
 
@@ -205,20 +205,20 @@ def joined(parts: list[TimedRows]) -> TimedRows:
 
 
 Records = dict[tuple[str, str, str], Any]
-"""(device, source, clock of a way of measuring) -> the GPU as it was measured, in plain numbers."""
+"""(device, source, clock of a protocol) -> the GPU as it was measured, in plain numbers."""
 
 
 def _block(
     frame: pd.DataFrame,
     sheets: Mapping[str, GpuSheet],
-    harness: Harness | None,
+    protocol: Protocol | None,
     skipped: Skipped,
     records: Records,
 ) -> TimedRows | None:
     kept, columns, gpus, groups = [], [], [], []
     hosts = {device: preset_of(sheets[device]) for device in frame["device"].astype(str).unique()}
     for i, row in enumerate(frame.itertuples()):
-        sheet, way = sheets[str(row.device)], harness or harness_of(str(getattr(row, "source", "")))
+        sheet, way = sheets[str(row.device)], protocol or protocol_of(str(getattr(row, "source", "")))
         candidates, before, reason = _candidates(row, sheet, way)
         if reason:
             skipped[reason] += 1
@@ -270,17 +270,17 @@ def _block(
     )
 
 
-def _candidates(row: Any, sheet: GpuSheet, harness: Harness) -> tuple[Any, Reading, str]:
+def _candidates(row: Any, sheet: GpuSheet, protocol: Protocol) -> tuple[Any, Reading, str]:
     """The kernels of a row and what goes before its reading, or why it has none on this GPU."""
     numbers = sheet.numbers()
     tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
     if tensor_type and row.dtype not in sheet.tensor_types():
         return (), OWN, f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
-        before = reading(row, harness, numbers)
-        before = before._replace(busy_us=max(harness.busy_us(row), before.busy_us))
-        on = Target.of([numbers], harness.library)
-        found = operator(row, numbers["compute_capability"], harness, on.library, on.warpgroup, numbers["sm_count"])
+        before = reading(row, protocol, numbers)
+        before = before._replace(busy_us=max(protocol.busy_us(row), before.busy_us))
+        on = Target.of([numbers], protocol.library)
+        found = operator(row, numbers["compute_capability"], protocol, on.library, on.warpgroup, numbers["sm_count"])
     except InputError as error:
         return (), OWN, f"{row.op}: {error}"
     kernel = found.candidates[0].kernel

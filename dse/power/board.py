@@ -15,8 +15,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.base.constants import constant
+from dse.base.error_interval import ErrorInterval
 from dse.base.package_tables import read_table
-from dse.base.uncertainty import Uncertainty
 from dse.base.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
@@ -99,7 +99,7 @@ class BoardPower(PowerModel):
     cap_share: Array
     cap_width: Array
     fitted_on: str = eqx.field(static=True, default="board power of an H200 (data/power/board.csv)")
-    left_out: Uncertainty | None = eqx.field(static=True, default=None)
+    left_out: ErrorInterval | None = eqx.field(static=True, default=None)
 
     @classmethod
     def from_table(cls) -> "BoardPower":
@@ -116,13 +116,13 @@ class BoardPower(PowerModel):
         return self.fitted_on
 
     @property
-    def uncertainty(self) -> Uncertainty:
+    def error_interval(self) -> ErrorInterval:
         """Errors on shape families that its fit left out; those of single kernels on an H200, within which A100 and
         H100 boards in service stand, for the shipped coefficients."""
         if self.left_out is not None:
             return self.left_out
         off = left_out_errors()
-        return Uncertainty(off["low"], off["high"], MEASURED, MEASURED_GPUS, anywhere=True)
+        return ErrorInterval(off["low"], off["high"], MEASURED, MEASURED_GPUS, anywhere=True)
 
     def with_values(self, values: Mapping[str, Array]) -> "BoardPower":
         """Return the model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``.
@@ -142,7 +142,7 @@ class BoardPower(PowerModel):
             changed["tensor"] = self.tensor * values["tensor_bf16"] / self.tensor[TENSOR_DTYPES.index("bf16")]
         return replace(self, **changed)
 
-    def fitted_to(self, what: str, left_out: Uncertainty) -> "BoardPower":
+    def fitted_to(self, what: str, left_out: ErrorInterval) -> "BoardPower":
         """Return the model that tells what it was fitted to, and how far off it is on what that fit left out."""
         return replace(self, fitted_on=what, left_out=left_out)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import Allowed, check_format, coefficient, coefficient_of, read_toml, refuse_keys
-from dse.base.uncertainty import Uncertainty
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import read_own
 from dse.power.board import FREE, TABLE, BoardPower
@@ -98,7 +98,7 @@ def _allowed() -> dict[str, Allowed]:
     }
 
 
-def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
+def _left_out(path: Path, content: dict[str, Any]) -> ErrorInterval:
     errors = content.get("left_out")
     match errors:
         case {"low": low, "high": high, "gpus": list(gpus)} if all(isinstance(gpu, str) for gpu in gpus):
@@ -108,7 +108,7 @@ def _left_out(path: Path, content: dict[str, Any]) -> Uncertainty:
                 for key, end in (("low", low), ("high", high))
             ]
             if ends[0] <= ends[1]:
-                return Uncertainty(ends[0], ends[1], LEFT_OUT, tuple(gpus), own=read_own(content, str(path)))
+                return ErrorInterval(ends[0], ends[1], LEFT_OUT, tuple(gpus), own=read_own(content, str(path)))
     raise InputError(
         f"{path}: left_out is {errors!r}; give low and high (measured over predicted, in order) and gpus (names)"
     )

@@ -6,7 +6,7 @@ from dataclasses import fields
 import equinox as eqx
 from jax import Array
 
-from dse.base.uncertainty import Uncertainty
+from dse.base.error_interval import ErrorInterval
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
 from dse.workload.kernel import Kernel
@@ -84,6 +84,6 @@ class PowerModel(eqx.Module):
         return "uncalibrated"
 
     @property
-    def uncertainty(self) -> Uncertainty | None:
+    def error_interval(self) -> ErrorInterval | None:
         """How far off the watts may be; None where no calibration says so."""
         return None

@@ -14,8 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.numerics import INFEASIBLE, safe_div
-from dse.base.uncertainty import SHARE, Uncertainty
 from dse.hardware.gpu import Gpu
 from dse.timing.discrepancy import Discrepancy, factors, stretch_of, within_peaks
 from dse.timing.floor import Floored, floored
@@ -63,7 +63,7 @@ class Amali(TimingModel):
 
     ``launch``: coefficients of KLL. ``sustained``: fitted shares of rates and costs (neutral unless calibrated), and
     ``discrepancy``: what these leave of a library's kernels, by the calibration named ``calibrated_on``; its
-    ``errors`` on what it was not fitted on are the model's uncertainty.
+    ``errors`` on what it was not fitted on are the model's error interval.
     ``tensor_modifiers``: II_TC from the opcode's FMA count (off: a fixed unit). ``tensor_latency_measured``: L_TC =
     max(II_TC, measured completion) instead of Eq. (26). ``launch_in_ns``: KLL's unit. ``launch_overlapped``: the grid's
     CTA launches overlap execution (max instead of sum). ``latency_is_total``: latencies of the record are end to end.
@@ -76,7 +76,7 @@ class Amali(TimingModel):
     sustained: Sustained = eqx.field(default_factory=Sustained)
     discrepancy: Discrepancy | None = None
     calibrated_on: str = eqx.field(default="", static=True)
-    errors: Uncertainty | None = eqx.field(default=None, static=True)
+    errors: ErrorInterval | None = eqx.field(default=None, static=True)
     tensor_modifiers: bool = eqx.field(default=True, static=True)
     tensor_latency_measured: bool = eqx.field(default=False, static=True)
     launch_in_ns: bool = eqx.field(default=False, static=True)
@@ -190,7 +190,7 @@ class Amali(TimingModel):
         return self.calibrated_on or "uncalibrated"
 
     @property
-    def uncertainty(self) -> Uncertainty | None:
+    def error_interval(self) -> ErrorInterval | None:
         """How far off a time may be; None where no calibration says so."""
         return self.errors
 

@@ -16,19 +16,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
-from dse.base.uncertainty import Uncertainty
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import known_as, preset_of, read_own
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
 from dse.timing.amali import Amali
 from dse.timing.discrepancy import Points, read_points
 from dse.timing.discrepancy import composed as composed_discrepancy
+from dse.timing.error_quantiles import ErrorQuantiles, read_error_quantiles
 from dse.timing.launch import LaunchLatency
 from dse.timing.parameters import LAUNCH, read_parameters
-from dse.timing.residual import Residual, read_residual
 from dse.timing.sustained import Sustained
 from dse.workload.implementation import IMPLEMENTATIONS
 
@@ -55,10 +55,10 @@ LEAST_ROWS = 20
 """Left-out rows that an interval must rest on; with fewer, a wider group of rows serves."""
 
 UNSEEN = "unseen"
-"""In place of a GPU: one that no fit has seen in this way of measuring; such a one with few watts for its fp32 rate."""
+"""In place of a GPU: one that no fit has seen under this protocol; such a one with few watts for its fp32 rate."""
 
 POWERED = "+power"
-"""Ends the name of a way of measuring whose loops are long enough to read the board's power: its clock is sustained."""
+"""Ends the name of a protocol whose loops are long enough to read the board's power: its clock is sustained."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class TimingCalibration:
     values: dict[str, float]
     gpus: tuple[str, ...]
     overheads: dict[str, float]
-    residuals: tuple[Residual, ...]
+    error_quantiles: tuple[ErrorQuantiles, ...]
     own: tuple[GpuSheet, ...] = ()
     like: str = ""
     fits: Mapping[str, "TimingCalibration"] = field(default_factory=dict)
@@ -106,23 +106,23 @@ class TimingCalibration:
         if self.fitted_on(sheet):
             return self
         mine = {one.name for one in self.own}
-        kept = (r for r in self.residuals if r not in _shared_residuals() and r.gpu not in mine)
-        return replace(self, residuals=tuple(kept))
+        kept = (r for r in self.error_quantiles if r not in _shared_quantiles() and r.gpu not in mine)
+        return replace(self, error_quantiles=tuple(kept))
 
     def covers(self, implementation: str, op: str, dtype: str) -> bool:
         """Whether rows of this implementation, operator and data type were among those it was fitted on."""
-        mine = (r for r in self.residuals if (r.implementation, r.op) == (implementation, op) and r.fitted)
+        mine = (r for r in self.error_quantiles if (r.implementation, r.op) == (implementation, op) and r.fitted)
         return any(r.dtype in (dtype, TWINS.get(dtype)) for r in mine)
 
-    def residual(
+    def quantiles(
         self, implementation: str, op: str, dtype: str, regime: str, gpu: str = "", way: str = ""
-    ) -> Residual | None:
+    ) -> ErrorQuantiles | None:
         """Return the errors to expect of a regime of predicted time, else of all, None where nothing is known.
 
         Of ``gpu`` in this ``way`` of measuring, where it was measured so; with too few rows, of all that were; else of
         GPUs that no fit has seen.
         """
-        mine = [r for r in self.residuals if (r.implementation, r.op) == (implementation, op)]
+        mine = [r for r in self.error_quantiles if (r.implementation, r.op) == (implementation, op)]
         mine = [r for r in mine if r.dtype in (dtype, TWINS.get(dtype))]
         measured = any((r.gpu, r.way) == (gpu, way) for r in mine)
         places = [(gpu, way), ("", way)] if measured else []
@@ -210,10 +210,10 @@ def load_timing_calibration(path_or_name: str | Path, where: str = "calibration"
     others = shipped | {name: _with_unseen(fit, shipped[name]) for name, fit in own.fits.items()}
     told = ", ".join(filter(None, (own.model.calibrated_on, file)))  # a file of one's own is not taken for the shipped
     model = composed(others, own, told)
-    residuals = own.residuals + tuple(r for other in others.values() for r in other.residuals)
+    error_quantiles = own.error_quantiles + tuple(r for other in others.values() for r in other.error_quantiles)
     if own.name != SHARED:
-        residuals += tuple(r for r in _shared_residuals() if r.gpu == UNSEEN)
-    return replace(own, model=replace(model, errors=_errors(own)), residuals=residuals)
+        error_quantiles += tuple(r for r in _shared_quantiles() if r.gpu == UNSEEN)
+    return replace(own, model=replace(model, errors=_errors(own)), error_quantiles=error_quantiles)
 
 
 def _refuse_shared(path: Path, name: str) -> None:
@@ -227,18 +227,20 @@ def _refuse_shared(path: Path, name: str) -> None:
 
 def _with_unseen(fit: TimingCalibration, shipped: TimingCalibration) -> TimingCalibration:
     """A GPU's own fit of an implementation, with the shipped one's errors on GPUs that no fit has seen."""
-    return replace(fit, residuals=fit.residuals + tuple(r for r in shipped.residuals if r.gpu == UNSEEN))
+    return replace(
+        fit, error_quantiles=fit.error_quantiles + tuple(r for r in shipped.error_quantiles if r.gpu == UNSEEN)
+    )
 
 
 @cache
-def _shared_residuals() -> tuple[Residual, ...]:
+def _shared_quantiles() -> tuple[ErrorQuantiles, ...]:
     path = shipped_calibrations()[SHARED]
-    return _calibration(path, read_toml(path)).residuals
+    return _calibration(path, read_toml(path)).error_quantiles
 
 
-def _errors(calibration: TimingCalibration) -> Uncertainty | None:
+def _errors(calibration: TimingCalibration) -> ErrorInterval | None:
     """What a time may be off by: the errors of matrix products that no fit has seen, which rule most workloads."""
-    mine = [r for r in calibration.residuals if (r.implementation, r.op, r.regime) == (MATRIX, "gemm", "all")]
+    mine = [r for r in calibration.error_quantiles if (r.implementation, r.op, r.regime) == (MATRIX, "gemm", "all")]
     mine = [r for r in mine if r.dtype in TWINS and r.fitted]
     known = max(mine, key=lambda r: (r.dtype == "bf16", r.n), default=None)
     if known is None or known.n < LEAST_ROWS:
@@ -248,7 +250,7 @@ def _errors(calibration: TimingCalibration) -> Uncertainty | None:
     source = f"matrix products {'on GPUs' if unseen else 'in shapes'} left out of the fit of "
     source += SHARED if unseen else calibration.like or calibration.name
     anywhere = calibration.name == SHARED
-    return Uncertainty(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere, calibration.own)
+    return ErrorInterval(exp(-known.q90), exp(-known.q10), source, calibration.gpus, anywhere, calibration.own)
 
 
 @cache
@@ -310,16 +312,16 @@ def _fit(
     of = implementation or content.get("implementation", MATRIX)
     values = read_parameters(path, place, content.get("parameters"), of)
     rows = enumerate(_list(path, content, "residuals"), 1)
-    residuals = tuple(read_residual(path, f"{place}residuals, number {i}", row) for i, row in rows)
-    residuals = tuple(replace(r, implementation=implementation or r.implementation) for r in residuals)
+    error_quantiles = tuple(read_error_quantiles(path, f"{place}residuals, number {i}", row) for i, row in rows)
+    error_quantiles = tuple(replace(r, implementation=implementation or r.implementation) for r in error_quantiles)
     overheads = _overheads(path, place, _table(path, content, "harnesses"))
     points = read_points(path, place, of, content.get("discrepancy"))
     model = replace(calibrated_model(values, name), discrepancy=points.record() if points else None)
-    return TimingCalibration(name, model, values, gpus, overheads, residuals, own, discrepancy=points)
+    return TimingCalibration(name, model, values, gpus, overheads, error_quantiles, own, discrepancy=points)
 
 
 def _overheads(path: Path, place: str, rows: dict[str, Any]) -> dict[str, float]:
-    """The overhead [us] that a fit took for each way of measuring: a record, which no prediction reads."""
+    """The overhead [us] that a fit took for each protocol: a record, which no prediction reads."""
     refuse_keys(path, f"{place}harnesses", rows, _protocols())
     return {name: coefficient(path, f"{place}harnesses.{name}", value) for name, value in rows.items()}
 

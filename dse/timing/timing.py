@@ -12,9 +12,9 @@ from jax import Array
 from jax.core import Tracer
 
 from dse.base.brief import brief
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, expect
 from dse.base.numerics import INFEASIBLE
-from dse.base.uncertainty import Uncertainty
 from dse.base.units import KILO
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import TENSOR_DTYPES
@@ -161,7 +161,7 @@ class TimingModel(eqx.Module):
         return REPRESENTATIVE
 
     @property
-    def uncertainty(self) -> Uncertainty | None:
+    def error_interval(self) -> ErrorInterval | None:
         """How far off a time may be; None where no calibration says so."""
         return None
 

@@ -1,6 +1,6 @@
 """Intervals of predicted times: quantiles of errors on rows that no fit has seen, by what an error depends on.
 
-An error depends on the kernel's implementation, its operator and type, the GPU, the way of measuring, and the regime of
+An error depends on the kernel's implementation, its operator and type, the GPU, the protocol, and the regime of
 the predicted time. Where a GPU was measured in this way, its own left-out families say how far off a prediction is;
 anywhere else whole GPUs do that were left out of a fit.
 """
@@ -17,7 +17,7 @@ from dse.base.errors import InputError
 from dse.hardware.presets import find_preset
 from dse.measured.regimes import by_regime, compute_bound, regime
 from dse.timing.calibration import LEAST_ROWS, POWERED, UNSEEN
-from dse.timing.residual import REGIMES, Residual, line_of
+from dse.timing.error_quantiles import REGIMES, ErrorQuantiles, line_of
 
 QUANTILES = (0.1, 0.5, 0.9)
 
@@ -47,7 +47,7 @@ def errors_of(table: pd.DataFrame, predicted: np.ndarray, gpu: str = "") -> pd.D
 
 
 def ways(table: pd.DataFrame) -> np.ndarray:
-    """Return how each row was measured: its harness, and whether in a loop long enough for the board's power."""
+    """Return how each row was measured: its protocol, and whether in a loop long enough for the board's power."""
     harness = table["harness"].astype(str).to_numpy(object)
     if "power_w" not in table:
         return harness
@@ -67,16 +67,16 @@ def quantiles(error: np.ndarray, families: Iterable[str]) -> tuple[float, float,
 
 def seen(
     rows: pd.DataFrame, ways_fitted: Iterable[str], gpus_fitted: Iterable[str], unfitted: Sequence[str] = ()
-) -> tuple[Residual, ...]:
+) -> tuple[ErrorQuantiles, ...]:
     """Return the intervals of measured GPUs, from ``rows`` of :func:`errors_of` with ``implementation`` and ``out``.
 
-    Of what was fitted (in these ways of measuring, on these GPUs, but for types ``unfitted``) the left-out families
+    Of what was fitted (under these protocols, on these GPUs, but for types ``unfitted``) the left-out families
     (``out``) count, of anything else all rows. For each GPU, and of all together (gpu "") where there are several: of
     all regimes, and of each by the rows that tell of it.
     """
     fitted = rows["way"].isin(list(ways_fitted)) & rows["gpu"].isin(list(gpus_fitted))
     rows = rows.assign(fitted=fitted & ~rows["dtype"].isin(list(unfitted)))
-    found: list[Residual] = []
+    found: list[ErrorQuantiles] = []
     for (implementation, op, dtype, way), part in rows[rows["out"] | ~rows["fitted"]].groupby(KIND):
         groups = [(str(gpu), mine) for gpu, mine in part.groupby("gpu")]
         for gpu, mine in groups + ([("", part)] if len(groups) > 1 else []):
@@ -84,13 +84,13 @@ def seen(
                 some = mine[mask]
                 key = (str(implementation), str(op), str(dtype), name, len(some))
                 ends = quantiles(some["error"].to_numpy(), some["family"])
-                found.append(Residual(*key, *ends, gpu, str(way), bool(mine["fitted"].any())))
+                found.append(ErrorQuantiles(*key, *ends, gpu, str(way), bool(mine["fitted"].any())))
     return tuple(found)
 
 
 def unseen(
     transfers: Sequence[pd.DataFrame], implementation: str, op: str, dtype: str, way: str = "", fitted: bool = True
-) -> tuple[Residual, ...]:
+) -> tuple[ErrorQuantiles, ...]:
     """Return the intervals of GPUs that no fit has seen, from the errors on each of several (``transfers``)."""
     regimes = [_regimes(transfer["where"].to_numpy()) for transfer in transfers]
     parts: dict[str, list[np.ndarray]] = {}
@@ -99,7 +99,9 @@ def unseen(
             parts.setdefault(name, []).append(transfer["error"].to_numpy()[mask])
     enough = min(len(transfers), 2)  # GPUs that a regime of its own must have been seen on
     return tuple(
-        Residual(implementation, op, dtype, name, sum(map(len, errors)), *_of_another(errors), UNSEEN, way, fitted)
+        ErrorQuantiles(
+            implementation, op, dtype, name, sum(map(len, errors)), *_of_another(errors), UNSEEN, way, fitted
+        )
         for name, errors in parts.items()
         if len(errors) >= enough
     )
@@ -145,16 +147,16 @@ def _regimes(where: np.ndarray) -> list[tuple[str, np.ndarray]]:
     return every[:1] + [(name, mask) for name, mask in told if mask.sum() >= LEAST_ROWS]
 
 
-def rewrite(path: Path, residuals: Iterable[Residual]) -> None:
+def rewrite(path: Path, error_quantiles: Iterable[ErrorQuantiles]) -> None:
     """Put residuals in place of those in a calibration's TOML; nothing else of the file changes."""
     text = Path(path).read_text(encoding="utf-8")
     text = re.sub(r"\nresiduals = \[\n(?: [^\n]*\n)*\]\n", "\n", text)
     if "\n[harnesses]" not in text:
         raise InputError(f"{path}: no table [harnesses]; give a file that 'dse calibrate timing -o' wrote")
     head, rest = text.split("\n[harnesses]", 1)
-    write_whole(path, f"{head.rstrip()}\n\n{listed(residuals)}\n[harnesses]{rest.rstrip()}\n")
+    write_whole(path, f"{head.rstrip()}\n\n{listed(error_quantiles)}\n[harnesses]{rest.rstrip()}\n")
 
 
-def listed(residuals: Iterable[Residual]) -> str:
+def listed(error_quantiles: Iterable[ErrorQuantiles]) -> str:
     """Return residuals as the array of a TOML, one a line."""
-    return "\n".join(["residuals = [", *(f"  {line_of(r)}," for r in residuals), "]"]) + "\n"
+    return "\n".join(["residuals = [", *(f"  {line_of(r)}," for r in error_quantiles), "]"]) + "\n"

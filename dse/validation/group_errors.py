@@ -70,13 +70,13 @@ def interval_of(
     judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
-    is known: by implementation, way of measuring and regime of the predicted time."""
+    is known: by implementation, protocol and regime of the predicted time."""
     low, high = np.full((2, len(judged)), np.nan)
     for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
         asked = (dtype, str(where), gpu, str(way))
-        known = calibration.residual(str(name), op, *asked)
+        known = calibration.quantiles(str(name), op, *asked)
         if known is None and op in PRODUCTS:
-            known = calibration.residual(str(name), "gemm", *asked)
+            known = calibration.quantiles(str(name), "gemm", *asked)
         if known is not None:
             low[places], high[places] = known.q10, known.q90
     return low, high

@@ -1,4 +1,4 @@
-"""What the errors of a validation do not say: calibrations, operators outside of them, ways of measuring, engines."""
+"""What the errors of a validation do not say: calibrations, operators outside of them, protocols, engines."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -16,7 +16,7 @@ from dse.measured.device_models import DeviceModel, Predictor, device_models, de
 from dse.measured.layer_rows import NVLINK, as_operators
 from dse.measured.network_runs.kinds import RUNS, WHY_NOT
 from dse.measured.network_runs.rows import network_rows, predicted_runs, run_stack
-from dse.measured.protocol import Harness, find_harness
+from dse.measured.protocol import Protocol, find_protocol
 from dse.measured.quantisation_time import quantising_us
 from dse.measured.row_operator import none_runs
 from dse.measured.row_shape import ALL_REDUCE, notes_of_masks
@@ -72,7 +72,7 @@ def validate_time(
     frame = as_operators(
         measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
     )
-    way = find_harness(harness) if harness else None
+    way = find_protocol(harness) if harness else None
     models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None
     _refuse_unused(measured.path, frame, harness, engine)
@@ -122,7 +122,11 @@ def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: 
 
 
 def _predicted_parts(
-    frame: pd.DataFrame, models: Mapping[str, DeviceModel], way: Harness | None, engine: Engine | None, skipped: Skipped
+    frame: pd.DataFrame,
+    models: Mapping[str, DeviceModel],
+    way: Protocol | None,
+    engine: Engine | None,
+    skipped: Skipped,
 ) -> list[PredictedRows]:
     """The rows of every device with what is predicted, kernels and whole runs apart; those without count in
     ``skipped``."""

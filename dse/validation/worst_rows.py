@@ -18,7 +18,7 @@ from dse.timing.timing import HOST, TimingModel
 WORST = 20
 
 OVERHEAD = "overhead"
-"""Part of a kernel's measured time that is its way of measuring: launch path, events. A run of a whole network has none
+"""Part of a kernel's measured time that is its protocol: launch path, events. A run of a whole network has none
 of it: there the GPU waits for the engine's host, HOST."""
 
 SHOWN = 1e-4

@@ -14,7 +14,7 @@ from variants import FULL, VARIANTS
 
 from dse import load_gpu
 from dse.hardware.gpu import Gpu
-from dse.measured.protocol import find_harness
+from dse.measured.protocol import find_protocol
 from dse.measured.row_vector import distances_of, keys_of
 from dse.timing.timing import CAUSES, Timing
 from dse.workload.kernel import Kernel
@@ -72,7 +72,7 @@ def operator_of(row: pd.Series, target: Target) -> Operator:
     if row["op"] == "gemm":
         return gemm_operator(name, _gemm(row), target.capabilities, target.warpgroup)
     fields = SimpleNamespace(**row)
-    inputs, results, _ = distances_of(fields, find_harness("vidur"), sm_count=0.0)
+    inputs, results, _ = distances_of(fields, find_protocol("vidur"), sm_count=0.0)
     return vector_operator(
         name,
         row["op"],

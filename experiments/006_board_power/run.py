@@ -39,7 +39,7 @@ def coefficient_table(values: dict[str, float]) -> None:
 
 
 def error_table(rows: MeasuredLaunches, watts: np.ndarray) -> None:
-    """Put the held-out errors into board_error.csv: the uncertainty that the page prints."""
+    """Put the held-out errors into board_error.csv: the error interval that the page prints."""
     error = ape(rows, watts)[masks(rows)["held out"]] / 100
     found = {"mean": error.mean(), "rows": len(error)} | {
         f"q{q}": np.percentile(error, q) for q in (50, 68, 80, 90, 95)

@@ -51,7 +51,7 @@ def by_folds(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> 
     fold, parts = folds(rows), []
     for number in range(FOLDS):
         told = seen(rows[fold != number], (), ())
-        others = {gpu: replace(c, residuals=told) for gpu, c in calibrations.items()}
+        others = {gpu: replace(c, error_quantiles=told) for gpu, c in calibrations.items()}
         held = rows[fold == number]
         parts.append(held.assign(inside=inside(held, others)))
     return pd.concat(parts)
@@ -61,7 +61,7 @@ def never_fitted(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration])
     """Return which rows no fit has seen: those of left-out families, and all in a way or a type that none was of."""
     found = rows["out"].to_numpy().copy()
     for (gpu, *kind), at in rows.groupby(["gpu", *KIND]).indices.items():
-        known = calibrations[str(gpu)].residuals
+        known = calibrations[str(gpu)].error_quantiles
         fitted = any((r.implementation, r.op, r.dtype, r.way, r.gpu) == (*kind, gpu) and r.fitted for r in known)
         found[at] |= not fitted
     return found

@@ -15,7 +15,7 @@ import pandas as pd
 from dse.base.skipped_rows import Skipped
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import find_harness
+from dse.measured.protocol import find_protocol
 from dse.measured.quantisation_passes import BY_TOKEN, LARGEST, STATIC, Pass
 from dse.measured.quantisation_time import pass_timings
 from dse.measured.table import read_times
@@ -66,15 +66,15 @@ def fp8_readings(path: Path) -> None:
 
 def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
     """Rows of a device with the time [us] of each reading."""
-    frame, sheet, harness = (
+    frame, sheet, protocol = (
         frame.sample(min(MOST, len(frame)), random_state=0),
         load_sheet(preset),
-        find_harness("aiconfigurator"),
+        find_protocol("aiconfigurator"),
     )
     model = load_timing_calibration(preset).model
 
     def built(quantises: str) -> TimedRows:
-        return joined(list(blocks(frame, {device: sheet}, replace(harness, quantises=quantises), Skipped())))
+        return joined(list(blocks(frame, {device: sheet}, replace(protocol, quantises=quantises), Skipped())))
 
     rows = built("")
     whole, unsplit = best(model, rows)[0], best(model, built("tensor"))[0]
@@ -97,7 +97,7 @@ def _readings(frame: pd.DataFrame, device: str, preset: str) -> pd.DataFrame:
 
 
 def llmcompass_products(path: Path) -> None:
-    """Print the error of LLMCompass's products, with the harness's overhead and with one fitted to them."""
+    """Print the error of LLMCompass's products, with the protocol's overhead and with one fitted to them."""
     frame = read_times(path).frame
     frame = frame[(frame["op"] == "gemm") & (frame["device"] == A100)]
     rows = joined(list(blocks(frame, {A100: load_sheet(A100_PRESET)}, None, Skipped())))
@@ -197,7 +197,7 @@ def _layer(queries: int, keys: int, batch: int = 8, width: int = 12288, heads: i
 def _times(operators: Sequence[Operator]) -> list[float]:
     """The time of each operator's fastest kernel [us]."""
     model = load_timing_calibration(A100_PRESET).model
-    gpu = jax.tree.map(np.float32, find_harness("llmcompass").clocked(load_sheet(A100_PRESET).record()))
+    gpu = jax.tree.map(np.float32, find_protocol("llmcompass").clocked(load_sheet(A100_PRESET).record()))
     found = []
     for operator in operators:
         kernels = jax.tree.map(np.float32, Kernel.stack([c.kernel for c in operator.candidates]))

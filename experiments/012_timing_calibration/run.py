@@ -22,7 +22,7 @@ from dse.calibration.timing.fit import model_of
 from dse.calibration.timing.rows_fit import drawn_rows, fit_timed, left_out
 from dse.calibration.timing.stages import StageResult, staged_fit
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import find_harness
+from dse.measured.protocol import find_protocol
 from dse.measured.regimes import LONG_US
 from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, best, joined
@@ -32,7 +32,7 @@ from dse.timing.calibration import (
     shipped_calibrations,
     shipped_implementations,
 )
-from dse.timing.residual import Residual
+from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
@@ -100,7 +100,7 @@ def fitted(name: str, tables: list[OperatorTable], gpus: tuple[str, ...], rows: 
             f"{c['name']} {c['value']:.4g} {c['unit']} ({c['low']:.3g} to {c['high']:.3g}), "
             f"{100 * c['data_share']:.0f} % from the rows {words}"
         )
-    for r in answer.residuals:
+    for r in answer.error_quantiles:
         print(f"{r.op} {r.dtype} {r.regime}: n {r.n}, log error {r.q10:+.3f} {r.q50:+.3f} {r.q90:+.3f}")
     return answer
 
@@ -201,7 +201,7 @@ def transfer(devices: Devices, preset: str) -> Transfer:
     )
 
 
-def unseen(devices: Devices) -> tuple[Residual, ...]:
+def unseen(devices: Devices) -> tuple[ErrorQuantiles, ...]:
     """Return the errors on devices that no fit has seen, and print them beside rooflines and what few rows mend."""
     print("\n### Left-out devices, error above 50 us (all sizes)")
     print(
@@ -273,7 +273,7 @@ def early_library(start: Mapping[str, float]) -> dict[str, TimingAnswer]:
     for name, preset in EARLY.items():
         device = EARLY_DEVICES[preset]
         mine = table.frame[table.frame["device"] == device]
-        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_harness("vidur"), Skipped(), EARLY_ROWS)
+        rows = drawn_rows(mine, {device: load_sheet(preset)}, find_protocol("vidur"), Skipped(), EARLY_ROWS)
         of_parameters = np.cumsum(~left_out(rows.table["family"])) <= EARLY_PARAMETERS
         answers[name] = fitted(
             name, [table], (preset,), rows, implementation=name, start=dict(start), weight=of_parameters * 1.0
@@ -323,7 +323,7 @@ def every_library() -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
         answers[preset] = fitted(preset, [table], (preset,), rows)
     shared = fitted("shared", list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
     # The interval of a GPU nobody has measured is that of devices which the fit has not seen.
-    answers["shared"] = replace(shared, residuals=unseen(few))
+    answers["shared"] = replace(shared, error_quantiles=unseen(few))
     return answers, early_library(shared.fit.values)
 
 

@@ -21,7 +21,7 @@ from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.rows_fit import fit_timed, left_out
 from dse.calibration.timing.vector_fit import VectorFit, fit_vector
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
-from dse.measured.protocol import harness_of
+from dse.measured.protocol import protocol_of
 from dse.measured.protocol_overheads import ANY
 from dse.measured.row_vector import VECTOR, vector_family
 from dse.measured.table import OperatorTable, read_times
@@ -75,7 +75,7 @@ def errors(frame: pd.DataFrame, predicted: np.ndarray, out: np.ndarray, least: f
 
 
 def write_counts(fits: dict[str, VectorFit]) -> None:
-    """Put fitted counts in place of the old ones, the facts untouched; and the overheads of every harness."""
+    """Put fitted counts in place of the old ones, the facts untouched; and the overheads of every protocol."""
     path = DATA / "vector_counts.csv"
     rows = tables.read_table("calibration/vector_counts.csv")
     copied = [(row, row["source"].split(" ")[1:]) for row in rows if row["source"].startswith("as ")]
@@ -192,7 +192,7 @@ def transfers(implementation: str) -> dict[str, pd.DataFrame]:
     for device in sorted(sheets) if len(sheets) > 1 else ():
         mine = (frame["device"] == device).to_numpy()
         fit = fit_vector(frame, sheets, implementation, np.where(mine, 0.0, frame["weight"]))
-        way = [harness_of(str(source)).name for source in frame["source"]]
+        way = [protocol_of(str(source)).name for source in frame["source"]]
         bare = frame.assign(harness=way, compute_us=0.0, memory_us=1.0)  # bytes rule all of them
         found[device] = errors_of(bare[mine], fit.predicted_us[mine])
     return found

@@ -15,8 +15,8 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
+from dse.base.error_interval import SHARE
 from dse.base.skipped_rows import Skipped
-from dse.base.uncertainty import SHARE
 from dse.calibration.timing.implementations import load_implementations
 from dse.hardware.presets import load_sheet
 from dse.measured.regimes import LONG_US

@@ -14,7 +14,7 @@ import pytest
 
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import harnesses
+from dse.measured.protocol import protocols
 from dse.measured.timed_rows import best, blocks
 from dse.timing.calibration import calibration_for, load_timing_calibration
 
@@ -52,8 +52,8 @@ EACH = (
 def tflops(preset: str, shapes: list[tuple[int, int, int]], dtype: str = "bf16", launches: float = 1):
     columns = {"device": preset, "op": "gemm", "dtype": dtype, "latency_us": 1.0}
     frame = pd.DataFrame(shapes, columns=["m", "n", "k"]).astype(float).assign(**columns)
-    harness = replace(harnesses()["deepbench"], launches=float(launches))
-    (rows,) = blocks(frame, {preset: load_sheet(preset)}, harness, Skipped())
+    protocol = replace(protocols()["deepbench"], launches=float(launches))
+    (rows,) = blocks(frame, {preset: load_sheet(preset)}, protocol, Skipped())
     time, _ = best(load_timing_calibration(calibration_for(preset)).model, rows)
     return 2e-6 * frame[["m", "n", "k"]].prod(axis=1).to_numpy() / time
 
@@ -91,7 +91,7 @@ def test_every_size_on_cards_whose_tensor_cores_no_fit_has_seen(preset, found, o
 def test_at_boost_without_a_limit_no_product_beats_the_tensor_peak():
     for preset in ("b200", "gb200", "b300", "l40s", "l4", "rtx_4090", "rtx_3090", "a40", "h100_pcie", "gh200"):
         sheet = load_sheet(preset)
-        gpu = harnesses()["aiconfigurator"].clocked(sheet.record(), sheet.name)
+        gpu = protocols()["aiconfigurator"].clocked(sheet.record(), sheet.name)
         peak = 2e-3 * float(gpu.sm_count * gpu.tensor_cores_per_sm * gpu.tensor_fma[2]) * float(gpu.tensor_clock_ghz)
         reached = tflops(preset, [(4096, 4096, 4096), (8192, 8192, 8192), (16384, 16384, 16384)]) / peak
         assert (reached > 0.3).all() and (reached < 0.97).all(), (preset, reached)

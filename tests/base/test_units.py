@@ -2,9 +2,9 @@
 
 import pytest
 
-from dse.base.uncertainty import Uncertainty
+from dse.base.error_interval import ErrorInterval
 from dse.base.units import signed
-from dse.evaluate.trust import Trust
+from dse.evaluate.metric_error import MetricError
 from dse.explanation.attribute_words import percent
 from dse.reports.common.words import signed_percent
 
@@ -19,4 +19,4 @@ def test_a_sign_is_the_typographic_one_and_zero_has_none(value: float, digits: i
 
 def test_prose_tables_and_intervals_write_the_same_minus() -> None:
     assert percent(-0.06) == "−6.0 %" == signed_percent(94.0, 100.0)
-    assert Trust(Uncertainty(0.94, 1.2, "measured")).word == "−6 to +20 %"
+    assert MetricError(ErrorInterval(0.94, 1.2, "measured")).word == "−6 to +20 %"

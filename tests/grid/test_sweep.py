@@ -417,7 +417,7 @@ def test_phases_and_metrics_that_a_run_has_not_are_refused() -> None:
     with pytest.raises(InputError, match=r"^phase = 'prefill' is not accepted; accepted are: decode"):
         found.stack("prefill")
     with pytest.raises(InputError, match=r"^metric = 'tbt' is not accepted; did you mean 'tbt_ms'"):
-        found.trust("tbt")
+        found.metric_error("tbt")
 
 
 @pytest.mark.parametrize("answer", [run, explain])

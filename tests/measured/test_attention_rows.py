@@ -66,7 +66,7 @@ def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op
         predicted, _ = best(model.model, rows)
         measured = rows.table["latency_us"].to_numpy()
         errors.append(100 * np.abs(predicted / measured - 1)[out])
-        known = model.residual(name, op, "bf16", "all", DEVICES[device], "aiconfigurator")
+        known = model.quantiles(name, op, "bf16", "all", DEVICES[device], "aiconfigurator")
         assert known is not None
         error = np.log(predicted / measured)[out]
         inside.append((error >= known.q10) & (error <= known.q90))

@@ -6,7 +6,7 @@ import pytest
 
 from dse.hardware.presets import load_sheet
 from dse.measured.profiled_layer import OWN, VECTOR_WATTS, ZEROS_WATTS, layer, reading
-from dse.measured.protocol import harnesses
+from dse.measured.protocol import protocols
 from dse.measured.row_shape import measured_network
 from dse.workload.networks.names import load_network
 from experiments import data
@@ -21,7 +21,7 @@ def row(**given) -> SimpleNamespace:
 
 
 def test_a_reading_of_a_known_network_lasts_its_layers_and_no_launches():
-    way = harnesses()["vidur"]
+    way = protocols()["vidur"]
     one = layer(load_network("llama2_7b"), 1024, 1, "fp16", A100)
     assert one.us > way.layer_host_us
     assert reading(row(), way, A100) == pytest.approx((way.layers * one.us, one.drawn))
@@ -39,7 +39,7 @@ def test_a_gated_layer_multiplies_zeros_last_and_draws_less():
 
 
 def test_a_board_waits_where_the_host_is_slower_than_the_layer():
-    way = harnesses()["vidur"]
+    way = protocols()["vidur"]
     short, long = (reading(row(m=m), way, A100) for m in (16.0, 4096.0))
     assert short.busy_us == way.layers * way.layer_host_us < long.busy_us
     assert 0.3 < short.drawn < 0.7 < long.drawn
@@ -47,14 +47,14 @@ def test_a_board_waits_where_the_host_is_slower_than_the_layer():
 
 @pytest.mark.parametrize("group", ["vidur_a-network-of-ours", "", float("nan")])
 def test_a_reading_of_an_unknown_network_lasts_launches_of_its_product(group):
-    way = harnesses()["vidur"]
+    way = protocols()["vidur"]
     assert reading(row(group=group), way, A100) == OWN
     assert way.back_to_back(row(group=group)) == way.product_launches
 
 
 def test_no_other_reading_lasts_layers():
-    assert reading(row(op="attn_prefill"), harnesses()["vidur"], A100) == OWN
-    assert reading(row(source="aiconfigurator"), harnesses()["aiconfigurator"], A100) == OWN
+    assert reading(row(op="attn_prefill"), protocols()["vidur"], A100) == OWN
+    assert reading(row(source="aiconfigurator"), protocols()["aiconfigurator"], A100) == OWN
 
 
 def test_gpus_share_a_layer():

@@ -4,19 +4,19 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import find_harness, harness_of, harnesses, highest_clocks
+from dse.measured.protocol import find_protocol, highest_clocks, protocol_of, protocols
 from tests.measured.large_product import chosen
 
 
 def test_harnesses_are_records_by_source():
-    assert harness_of("vidur").name == "vidur"
-    assert harness_of("mine").name == "unknown"
-    aic, vidur = find_harness("aiconfigurator"), find_harness("vidur")
+    assert protocol_of("vidur").name == "vidur"
+    assert protocol_of("mine").name == "unknown"
+    aic, vidur = find_protocol("aiconfigurator"), find_protocol("vidur")
     assert aic.distances(1.0, 10.0, 2.0) == (63.0, 63.0, 63.0)
     assert vidur.distances(1.0, 10.0, 2.0) == (3.0, 1e15, 3.0)
-    assert {h.clock for h in harnesses().values()} == {"boost", "sheet"}
+    assert {h.clock for h in protocols().values()} == {"boost", "sheet"}
     with pytest.raises(InputError, match="--harness: no harness is called 'vidr'; did you mean 'vidur'"):
-        find_harness("vidr")
+        find_protocol("vidr")
 
 
 def test_vidurs_a100s_are_pcie_boards():
@@ -28,7 +28,7 @@ def test_vidurs_a100s_are_pcie_boards():
 def test_short_runs_of_a_geforce_stand_above_its_boost_clock():
     for preset, clock in highest_clocks().items():
         gpu = load_sheet(preset).record()
-        short, long = harnesses()["llmservingsim"].clocked(gpu, preset), harnesses()["unknown"].clocked(gpu, preset)
+        short, long = protocols()["llmservingsim"].clocked(gpu, preset), protocols()["unknown"].clocked(gpu, preset)
         assert float(short.tensor_clock_ghz) == float(short.boost_clock_ghz) == pytest.approx(clock / 1e3)
         assert clock > 1.05 * float(gpu.boost_clock_mhz)
         assert float(long.tensor_clock_mhz) == float(gpu.tensor_clock_mhz)

@@ -1,4 +1,4 @@
-"""What ways of measuring add: a device's own host, a board's own floor, loops that read the power."""
+"""What protocols add: a device's own host, a board's own floor, loops that read the power."""
 
 from types import SimpleNamespace
 
@@ -10,7 +10,7 @@ from dse.base.package_tables import read_table
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import find_preset, gpu_from_mapping
 from dse.measured.device_models import device_models
-from dse.measured.protocol import harnesses
+from dse.measured.protocol import protocols
 from dse.measured.protocol_overheads import ANY, overhead_of
 from dse.measured.timed_rows import blocks
 from dse.timing.calibration import SHARED, load_timing_calibration
@@ -20,10 +20,10 @@ from tests.measured.test_row_operator import product
 
 
 def test_the_host_of_an_eager_product_is_a_devices_own_where_it_was_fitted():
-    harness = harnesses()["neusight"]
-    fitted = overhead_of(product(""), harness)
-    assert fitted != (harness.overhead_us, 0.0)
-    unknown = overhead_of(SimpleNamespace(**vars(product("")) | {"device": "L4"}), harness)
+    protocol = protocols()["neusight"]
+    fitted = overhead_of(product(""), protocol)
+    assert fitted != (protocol.overhead_us, 0.0)
+    unknown = overhead_of(SimpleNamespace(**vars(product("")) | {"device": "L4"}), protocol)
     known = [row for row in read_table("calibration/operator_overheads.csv") if row["op"] == "bmm"]
     mine = [float(row["overhead_us"]) for row in known if row["device"] != ANY]
     assert len(mine) == 5
@@ -31,22 +31,22 @@ def test_the_host_of_an_eager_product_is_a_devices_own_where_it_was_fitted():
 
 
 def test_the_floor_of_a_graph_is_a_boards_own_where_it_is_stated():
-    harness = harnesses()["aiconfigurator"]
-    by_name, by_preset = (overhead_of(SimpleNamespace(device=d, op="gemm"), harness) for d in ("B200-SXM", "b200"))
-    assert by_name == by_preset != (harness.overhead_us, 0.0)
-    assert overhead_of(SimpleNamespace(device="H100-SXM5-80GB", op="gemm"), harness) == (harness.overhead_us, 0.0)
-    assert overhead_of(SimpleNamespace(device="B200-SXM", op="attn_decode"), harness) == (harness.overhead_us, 0.0)
+    protocol = protocols()["aiconfigurator"]
+    by_name, by_preset = (overhead_of(SimpleNamespace(device=d, op="gemm"), protocol) for d in ("B200-SXM", "b200"))
+    assert by_name == by_preset != (protocol.overhead_us, 0.0)
+    assert overhead_of(SimpleNamespace(device="H100-SXM5-80GB", op="gemm"), protocol) == (protocol.overhead_us, 0.0)
+    assert overhead_of(SimpleNamespace(device="B200-SXM", op="attn_decode"), protocol) == (protocol.overhead_us, 0.0)
 
 
 @pytest.mark.parametrize("op", ["attn_decode", "attn_prefill"])
 def test_attention_in_loops_that_read_the_power_has_an_overhead_of_its_own(op):
-    harness = harnesses()["aiconfigurator"]
+    protocol = protocols()["aiconfigurator"]
     row = {"device": "H200-SXM-141GB", "op": op}
-    plain, powered, unread = (overhead_of(SimpleNamespace(**row, power_w=w), harness) for w in (0.0, 400.0, np.nan))
-    assert plain == unread == (harness.overhead_us, 0.0)
+    plain, powered, unread = (overhead_of(SimpleNamespace(**row, power_w=w), protocol) for w in (0.0, 400.0, np.nan))
+    assert plain == unread == (protocol.overhead_us, 0.0)
     assert powered[0] > plain[0]
     product = SimpleNamespace(device="H200-SXM-141GB", op="gemm", power_w=400.0)
-    assert overhead_of(product, harness) == (harness.overhead_us, 0.0)
+    assert overhead_of(product, protocol) == (protocol.overhead_us, 0.0)
 
 
 TABLES = ("vector_overheads", "operator_overheads")

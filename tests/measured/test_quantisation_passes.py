@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from dse.measured.protocol import find_harness, harnesses
+from dse.measured.protocol import find_protocol, protocols
 from dse.measured.quantisation_passes import WAYS, Pass, quantises
 from dse.measured.row_operator import operator
 from dse.validation.time import validate_time
@@ -36,20 +36,20 @@ def table(tmp_path):
 
 def splits(row: dict, how: str) -> set[str]:
     """Splits of k among the kernels of a row."""
-    harness = replace(find_harness("aiconfigurator"), quantises=how)
-    found = operator(SimpleNamespace(**row), 9.0, harness, TUNED).candidates
+    protocol = replace(find_protocol("aiconfigurator"), quantises=how)
+    found = operator(SimpleNamespace(**row), 9.0, protocol, TUNED).candidates
     return {c.label.partition(" split-k ")[2] or "1" for c in found}
 
 
 def test_every_harness_quantises_in_a_known_way():
-    assert {h.quantises for h in harnesses().values()} <= set(WAYS)
+    assert {h.quantises for h in protocols().values()} <= set(WAYS)
 
 
 def test_only_products_in_fp8_are_quantised():
-    harness = find_harness("aiconfigurator")
-    assert quantises(SimpleNamespace(**ROW), harness) == "tensor"
-    assert quantises(SimpleNamespace(**ROW | {"dtype": "bf16"}), harness) == ""
-    assert quantises(SimpleNamespace(**ROW), find_harness("unknown")) == ""
+    protocol = find_protocol("aiconfigurator")
+    assert quantises(SimpleNamespace(**ROW), protocol) == "tensor"
+    assert quantises(SimpleNamespace(**ROW | {"dtype": "bf16"}), protocol) == ""
+    assert quantises(SimpleNamespace(**ROW), find_protocol("unknown")) == ""
 
 
 def test_a_product_whose_scale_is_the_tensors_does_not_split_k():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from dse.base.errors import InputError
-from dse.measured.protocol import harness_of, harnesses
+from dse.measured.protocol import protocol_of, protocols
 from dse.measured.row_operator import operator
 from dse.workload.operators.gemm_library import TUNED
 
@@ -39,7 +39,7 @@ def test_a_prefill_that_is_not_causal_has_twice_the_work():
     ],
 )
 def test_how_long_a_reading_keeps_the_board_busy(source, row, launches, busy):
-    way = harness_of(source)
+    way = protocol_of(source)
     found = SimpleNamespace(**({"notes": ""} | row))
     assert (way.back_to_back(found), way.busy_us(found)) == (launches, busy)
 
@@ -47,7 +47,7 @@ def test_how_long_a_reading_keeps_the_board_busy(source, row, launches, busy):
 @pytest.mark.parametrize("said", ["1.2.3", "", "nan", "-5", "long"])
 def test_a_busy_time_that_is_none_is_refused(said):
     with pytest.raises(InputError, match=f"notes say busy_us={said}; give microseconds"):
-        harness_of("dse_measure").busy_us(SimpleNamespace(op="gemm", notes=f"impl=x; busy_us={said}; graph=1"))
+        protocol_of("dse_measure").busy_us(SimpleNamespace(op="gemm", notes=f"impl=x; busy_us={said}; graph=1"))
 
 
 def product(notes: str, dtype: str = "fp32") -> SimpleNamespace:
@@ -67,13 +67,13 @@ def product(notes: str, dtype: str = "fp32") -> SimpleNamespace:
     ],
 )
 def test_a_product_on_cuda_cores_takes_the_tile_that_its_notes_name(notes, tiles):
-    found = operator(product(notes), 8.0, harnesses()["neusight"], TUNED).candidates
+    found = operator(product(notes), 8.0, protocols()["neusight"], TUNED).candidates
     assert {candidate.label.split(" split-k")[0] for candidate in found} == tiles
 
 
 @pytest.mark.parametrize("notes", ["", "set=test", "kernel=sgemm_7x9", float("nan")])
 def test_any_tile_is_a_candidate_where_no_known_one_is_named(notes):
-    found = operator(product(notes), 8.0, harnesses()["neusight"], TUNED).candidates
+    found = operator(product(notes), 8.0, protocols()["neusight"], TUNED).candidates
     assert len({candidate.label.split(" split-k")[0] for candidate in found}) > 5
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
-from dse.measured.protocol import harnesses
+from dse.measured.protocol import protocols
 from dse.measured.throttling import GOVERNOR_US, slowdowns
 from dse.measured.timed_rows import best, blocks
 from dse.power.activity import activity
@@ -29,7 +29,7 @@ def slower(
 def test_a_t4_at_its_70_watts():
     """24 TFLOP/s in a hundred products of 4096 (forums.developer.nvidia.com 264462), of 65 on the sheet."""
     frame = pd.DataFrame([LARGE | dict.fromkeys("mnk", 4096.0) | {"device": "T4", "dtype": "fp16", "source": ""}])
-    (rows,) = blocks(frame, {"T4": load_sheet("t4")}, harnesses()["unknown"], Skipped())
+    (rows,) = blocks(frame, {"T4": load_sheet("t4")}, protocols()["unknown"], Skipped())
     time, _ = best(load_timing_calibration("shared").model, rows)
     assert 2e-6 * 4096**3 / time[0] == pytest.approx(24.0, rel=0.15)
 

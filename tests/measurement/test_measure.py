@@ -8,7 +8,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.cli import run_command
-from dse.measured.protocol import harness_of
+from dse.measured.protocol import protocol_of
 from dse.measured.table import read_times
 from dse.measurement import measure as module
 from dse.measurement.grid import Task
@@ -62,7 +62,7 @@ def test_a_grid_is_measured_written_and_read_as_a_measured_table(tiny, tmp_path)
         assert 0 < float(row["rep_lo_us"]) <= float(row["latency_us"]) <= float(row["rep_hi_us"])
         assert row["power_w"] == ""
         assert "dispatch_us=" in row["notes"]
-        assert harness_of(row["source"]).name == row["source"]
+        assert protocol_of(row["source"]).name == row["source"]
     assert len(read_times(out).frame) == 8
 
 

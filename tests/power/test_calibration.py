@@ -44,4 +44,4 @@ def test_a_board_without_a_coefficient_is_refused(tmp_path, name):
 def test_ends_without_a_fraction_are_numbers_too(tmp_path):
     path = board(tmp_path / "c.toml")
     path.write_text(path.read_text().replace("low = 0.9000", "low = 1"))
-    assert calibrated_board(path).uncertainty.low == 1.0  # pyright: ignore
+    assert calibrated_board(path).error_interval.low == 1.0  # pyright: ignore

@@ -60,9 +60,9 @@ def test_a_calibration_of_one_gpu_says_nothing_of_the_errors_on_another():
     """Errors on GPUs that no fit has seen are SHARED's; an H100's fit tried on an A100 has none."""
     asked = ("matrix", "gemm", "bf16", "all", "a100_sxm_80gb")
     own, shared = (load_timing_calibration(name) for name in ("h100_sxm", SHARED))
-    assert own.said_of(A100).residual(*asked) is None
-    assert own.said_of(H100) is own and own.residual(*asked) is not None
-    assert shared.said_of(A100).residual(*asked) == shared.residual(*asked) is not None
+    assert own.said_of(A100).quantiles(*asked) is None
+    assert own.said_of(H100) is own and own.quantiles(*asked) is not None
+    assert shared.said_of(A100).quantiles(*asked) == shared.quantiles(*asked) is not None
     prefill = (
         "fa2_prefill",
         "attn_prefill",
@@ -71,7 +71,7 @@ def test_a_calibration_of_one_gpu_says_nothing_of_the_errors_on_another():
         "a100_sxm_80gb",
         "aiconfigurator",
     )  # a library's, whoever fits GPUs
-    assert own.said_of(A100).residual(*prefill) == own.residual(*prefill) is not None
+    assert own.said_of(A100).quantiles(*prefill) == own.quantiles(*prefill) is not None
 
 
 @pytest.mark.parametrize("name", sorted(shipped_calibrations()))

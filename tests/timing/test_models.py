@@ -28,7 +28,7 @@ def test_a_model_of_one_s_own_is_called_by_its_class() -> None:
 def test_a_calibration_comes_with_its_name_and_its_errors() -> None:
     model = timing_model({"model": "amali", "calibration": "h100_sxm"}, "here")
     assert model.calibration == "h100_sxm"
-    assert model.uncertainty is not None
+    assert model.error_interval is not None
 
 
 def test_the_launch_latency_of_a_table_is_that_of_the_model() -> None:

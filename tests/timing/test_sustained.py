@@ -149,8 +149,8 @@ def test_shipped_calibrations_load_by_name_and_name_themselves():
     for name in shipped_calibrations():
         found = load_timing_calibration(name)
         assert found.model.calibration == name
-        assert found.residual("matrix", "gemm", "fp16", "under_10us") is not None
-        assert found.residual("matrix", "gelu", "fp16", "all") is None
+        assert found.quantiles("matrix", "gemm", "fp16", "under_10us") is not None
+        assert found.quantiles("matrix", "gelu", "fp16", "all") is None
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_only_a_workload_that_waits_for_a_host_has_its_cause() -> None:
 def test_a_model_without_a_calibration_says_nothing_of_its_error() -> None:
     model = Fixed(timing())
     assert model.calibration == "uncalibrated"
-    assert model.uncertainty is None
+    assert model.error_interval is None
     assert model.library.name == "representative"
     with pytest.raises(InputError, match="fixed does not time traces"):
         model.on_trace(type("Trace", (), {"name": "k"})(), load_gpu("h100_sxm"))  # pyright: ignore[reportArgumentType]

@@ -61,10 +61,10 @@ def test_regimes_with_few_rows_stand_together():
 def test_every_shipped_implementation_has_an_interval_for_a_gpu_that_nobody_measured():
     shared = load_timing_calibration("shared")
     for name in shipped_implementations():
-        mine = {(r.op, r.dtype) for r in shared.residuals if r.implementation == name}
+        mine = {(r.op, r.dtype) for r in shared.error_quantiles if r.implementation == name}
         assert mine
         for op, dtype in mine:
-            found = shared.residual(name, op, dtype, "all", "nobody's", "nobody's")
+            found = shared.quantiles(name, op, dtype, "all", "nobody's", "nobody's")
             assert (found is not None and found.gpu == UNSEEN) or dtype == "fp8", (name, op, dtype)
 
 
@@ -97,7 +97,7 @@ def test_rewriting_intervals_changes_nothing_else(tmp_path):
     rewrite(path, found)
     after = load_timing_calibration(path)
     assert after.values == before.values and after.overheads == before.overheads
-    mine = [r for r in after.residuals if r.implementation == "matrix" and r.gpu != UNSEEN]
+    mine = [r for r in after.error_quantiles if r.implementation == "matrix" and r.gpu != UNSEEN]
     assert [(r.regime, r.n, r.gpu, r.way) for r in mine] == [
         ("all", 100, "h100_sxm", "here"),
         ("under_10us", 100, "h100_sxm", "here"),

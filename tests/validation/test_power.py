@@ -159,7 +159,7 @@ def test_calibrate_a_board(tmp_path, capsys):
         == 0
     )
     assert json.loads(capsys.readouterr().out)["calibration"] == model.calibration
-    assert 0 < model.uncertainty.low < model.uncertainty.high and model.uncertainty.gpus == ("h200",)  # pyright: ignore
+    assert 0 < model.error_interval.low < model.error_interval.high and model.error_interval.gpus == ("h200",)  # pyright: ignore
 
 
 def test_a_fit_of_watts_that_is_worth_nothing_says_so():

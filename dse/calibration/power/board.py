@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
-from dse.base.uncertainty import Uncertainty
 from dse.calibration.bootstrap import PERCENTILES, benchmark_draws, mean_interval
 from dse.calibration.power import board_fit
 from dse.calibration.power.accelwattch_fit import Coefficient
@@ -148,10 +148,10 @@ def _no_better(models: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> Uncertainty:
+def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> ErrorInterval:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
     low, _, high = quantiles(np.log(found.ratios["board"][1]), families)
-    return Uncertainty(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
+    return ErrorInterval(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
 
 
 def _coefficients(found: _Fit, drawn: np.ndarray, rows: MeasuredLaunches) -> list[Coefficient]:

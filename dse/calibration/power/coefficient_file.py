@@ -11,10 +11,10 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from dse.base.atomic_files import write_whole
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.toml_file import Allowed
 from dse.base.toml_text import literal, pairs
-from dse.base.uncertainty import Uncertainty
 from dse.calibration.power.accelwattch_fit import COEFFICIENTS_OF, HIGH, LOW, UNFITTED, Coefficient
 from dse.hardware.own_gpus import own_lines
 from dse.power.accelwattch import AccelWattch, part_counters
@@ -32,7 +32,7 @@ def write_calibration(
     sha256: str,
     fitted: list[Coefficient],
     errors: Mapping,
-    left_out: Uncertainty | None = None,
+    left_out: ErrorInterval | None = None,
 ) -> None:
     """Write coefficients with unit, interval and share of the data; the same fit gives the same bytes.
 

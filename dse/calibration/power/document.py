@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dse.base.uncertainty import Uncertainty
+from dse.base.error_interval import ErrorInterval
 from dse.calibration.power.accelwattch_fit import Coefficient
 from dse.calibration.power.coefficient_file import write_calibration
 
@@ -29,7 +29,7 @@ class Answer:
     coefficients: list[Coefficient]
     condition: float | None
     notes: list[str]
-    left_out: Uncertainty | None = None
+    left_out: ErrorInterval | None = None
 
     def document(self) -> dict[str, Any]:
         """The answer as one JSON document; errors in percent."""

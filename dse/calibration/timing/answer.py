@@ -18,7 +18,7 @@ from dse.hardware.presets import GpuSheet
 from dse.measured.table import OperatorTable
 from dse.timing.calibration import FORMAT, MATRIX, MODEL
 from dse.timing.discrepancy import SIZES
-from dse.timing.residual import Residual
+from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import listed
 from dse.workload.implementation import KINDS
 
@@ -48,7 +48,7 @@ class TimingAnswer:
     rows_left_out: int
     harnesses: dict[str, float]
     fit: StagedFit
-    residuals: tuple[Residual, ...]
+    error_quantiles: tuple[ErrorQuantiles, ...]
     implementation: str = MATRIX
     also: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ class TimingAnswer:
             "undetermined": list(self.fit.undetermined),
             "at_bounds": list(self.fit.at_bounds),
             "discrepancy": self._points(),
-            "residuals": [asdict(r) for r in self.residuals],
+            "residuals": [asdict(r) for r in self.error_quantiles],
         }
 
     def _points(self) -> dict[str, Any] | None:
@@ -103,7 +103,7 @@ class TimingAnswer:
         lines = [f"{key} = {literal(document[key])}" for key in keys if key != "also" or self.also]
         none = "none: too few rows or shape families; the errors below are those of the calibration it started from"
         out = f"shape families whose CRC-32 modulo 10 is {LEFT_OUT} or more" if self.rows_left_out else none
-        lines += [f"left_out = {literal(out)}", "", listed(self.residuals).rstrip()]
+        lines += [f"left_out = {literal(out)}", "", listed(self.error_quantiles).rstrip()]
         lines += ["", f"[{place}harnesses] # {OVERHEADS}", *(f"{k} = {v:.6g}" for k, v in self.harnesses.items())]
         lines += ["", *self.fit.discrepancy.lines(place)] if self.fit.discrepancy else []
         for row in document["parameters"]:

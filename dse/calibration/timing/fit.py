@@ -20,7 +20,7 @@ from dse.base.package_tables import read_table
 from dse.calibration.losses import CORNER, absolute, weighted_mean
 from dse.calibration.optimiser import descend
 from dse.hardware.gpu import Gpu
-from dse.measured.timed_rows import Chosen, harnessed, us_of
+from dse.measured.timed_rows import Chosen, as_read, us_of
 from dse.timing.amali import Amali
 from dse.timing.calibration import calibrated_model
 from dse.timing.parameters import PARAMETERS
@@ -28,7 +28,7 @@ from dse.timing.sustained import Sustained
 from dse.workload.kernel import Kernel
 
 NAMES = (*PARAMETERS, "overhead_us")
-"""Every parameter; the last is the harness's."""
+"""Every parameter; the last is the protocol's."""
 
 FIXED = "fixed"
 """Stage of the parameters that a kind of implementation does not have."""
@@ -118,7 +118,7 @@ def prior_values(kind: str) -> dict[str, float]:
 
 
 def model_of(values: dict) -> Amali:
-    """Return the timing model of fitted values (numbers or arrays) by parameter; the harness's overhead is no part."""
+    """Return the timing model of fitted values (numbers or arrays) by parameter; the protocol's overhead is no part."""
     return calibrated_model(values, "")
 
 
@@ -126,7 +126,7 @@ class FitRows(NamedTuple):
     """What a stage is fitted on: kernels (rows, n), gpus, measured [us], overheads [us] and weights (rows,).
 
     ``free_overhead`` (rows,): 1 where the overhead is the fitted one instead of ``overhead``; ``family`` (rows,) are
-    numbers of shape families; ``shadow`` [us] of :func:`dse.measured.timed_rows.harnessed`; ``slower`` [1], what
+    numbers of shape families; ``shadow`` [us] of :func:`dse.measured.timed_rows.as_read`; ``slower`` [1], what
     power limit and discrepancy of :class:`dse.measured.timed_rows.Chosen` cost, held until candidates are drawn anew.
     """
 
@@ -160,13 +160,13 @@ def fit_rows(chosen: Chosen, weights: np.ndarray, fit_overhead: bool, size: int 
 
 
 def predicted_us(values: Array, rows: FitRows) -> Array:
-    """Return the time of each row [us]: the fastest of its candidates, and the harness's overhead."""
+    """Return the time of each row [us]: the fastest of its candidates, and the protocol's overhead."""
     named = dict(zip(NAMES, values, strict=True))
     model = model_of(named)
     times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
     time = jnp.min(times(rows.kernels, rows.gpus), axis=1) * rows.slower
-    return harnessed(time, overhead, rows.shadow)
+    return as_read(time, overhead, rows.shadow)
 
 
 def log_error(values: Array, rows: FitRows) -> Array:

@@ -23,7 +23,7 @@ from dse.measured.coverage import uncovered
 from dse.measured.device_models import device_names
 from dse.measured.layer_rows import as_operators
 from dse.measured.nsight_export import NAME, UNNAMED_GPU
-from dse.measured.protocol import find_harness
+from dse.measured.protocol import find_protocol
 from dse.measured.row_shape import ATTENTION, PRODUCTS, notes_of, notes_of_masks
 from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
 from dse.measured.table import OperatorTable, read_times, tensor_parallel
@@ -72,7 +72,7 @@ def calibrate_timing(
     read = [read_times(Path(table)) for table in tables]
     if not read:
         raise InputError("calibrate timing: no table is given; give one or more measured tables")
-    way = find_harness(harness) if harness else None
+    way = find_protocol(harness) if harness else None
     mine, counts = _of_device(_joined(read), sheet, gpu)
     for table in read:
         counts.update(table.skipped)

@@ -47,7 +47,7 @@ def load_implementations(
 
 
 def by_implementation(rows: TimedRows) -> dict[str, TimedRows]:
-    """Return rows by the implementation whose kernels ran them: the first where a harness may have run one of several
+    """Return rows by the implementation whose kernels ran them: the first where a protocol may have run one of several
     (:func:`that_ran`)."""
     first = np.minimum.reduceat(np.asarray(rows.kernels.implementation).astype(int), rows.starts)
     return {IMPLEMENTATIONS[i]: _told_apart(rows.keep(first == i)) for i in np.unique(first)}

@@ -12,7 +12,7 @@ from dse.calibration.timing.answer import LEFT_OUT, TimingAnswer
 from dse.calibration.timing.discrepancy_fit import too_few, with_discrepancy
 from dse.calibration.timing.stages import StageResult, staged_fit
 from dse.hardware.presets import GpuSheet
-from dse.measured.protocol import Harness
+from dse.measured.protocol import Protocol
 from dse.measured.row_operator import family
 from dse.measured.table import OperatorTable
 from dse.measured.timed_rows import TimedRows, blocks, joined
@@ -54,7 +54,7 @@ def fit_timed(
 ) -> TimingAnswer:
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
-    ``fit_overhead``: of one harness on several GPUs. ``start``: values about which the priors stand.
+    ``fit_overhead``: of one protocol on several GPUs. ``start``: values about which the priors stand.
     ``weight`` (rows,): what each row counts in the parameters' fit, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
     none: it leaves out no row. Its discrepancy is kept where there are too few rows for another.
@@ -79,7 +79,7 @@ def fit_timed(
     judged = errors_of(rows.table, fit.predicted_us, only).assign(implementation=implementation, out=out)
     errors = seen(judged[out], set(judged["way"]), set(judged["gpu"]))
     if near is not None and few:
-        errors = tuple(r for r in near.residuals if r.implementation == implementation)
+        errors = tuple(r for r in near.error_quantiles if r.implementation == implementation)
     return TimingAnswer(
         name,
         gpus,
@@ -112,13 +112,13 @@ def left_out(families: Iterable[str]) -> np.ndarray:
 def drawn_rows(
     frame: pd.DataFrame,
     sheets: Mapping[str, GpuSheet],
-    harness: Harness | None,
+    protocol: Protocol | None,
     skipped: Skipped,
     most: int = MOST_ROWS,
 ) -> TimedRows:
     """Return rows with their kernels, at most ``most`` fitted and left-out ones of a device and an operator.
 
-    ``sheets``: device -> GPU; ``harness``: None takes each row's by its source. Rows beyond ``most`` and those without
+    ``sheets``: device -> GPU; ``protocol``: None takes each row's by its source. Rows beyond ``most`` and those without
     a kernel count in ``skipped``; raises InputError where none is left.
     """
     out = left_out(pd.Series([family(row) for row in frame.itertuples()], dtype=str))
@@ -127,7 +127,7 @@ def drawn_rows(
     if sum(map(len, drawn)) < len(frame):
         beyond = len(frame) - sum(map(len, drawn))
         skipped[f"beyond {most} rows of a device and an operator, drawn at random"] += beyond
-    parts = list(blocks(pd.concat(drawn), sheets, harness, skipped)) if drawn else []
+    parts = list(blocks(pd.concat(drawn), sheets, protocol, skipped)) if drawn else []
     if not parts:
         raise InputError(f"calibrate timing: no row can be fitted: {why_skipped(skipped)}")
     return joined(parts)

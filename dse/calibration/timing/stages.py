@@ -124,7 +124,7 @@ def staged_fit(
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
-    ``fit_overhead``: the harness's overhead is free in the first stage; else each row keeps its harness's own.
+    ``fit_overhead``: the protocol's overhead is free in the first stage; else each row keeps its protocol's own.
     ``weight`` (rows,): what each row counts; None: all alike. ``held``: a discrepancy that applies all along.
     """
     weight = np.ones(len(out)) if weight is None else weight
@@ -176,7 +176,7 @@ def _named(z: np.ndarray, prior: Priors) -> dict[str, float]:
 
 
 def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead: bool) -> TimedRows:
-    """Return the rows with the fitted overhead in place of their harness's, if it is fitted."""
+    """Return the rows with the fitted overhead in place of their protocol's, if it is fitted."""
     if not fit_overhead:
         return rows
     table = rows.table.assign(overhead_us=values["overhead_us"])

@@ -1,7 +1,7 @@
-"""Counts of a library's vector kernels, fitted together with what they sustain of a GPU, and with the harness's floors.
+"""Counts of a library's vector kernels, fitted with what they sustain of a GPU and with the floors of protocols.
 
 One gradient fit over all rows of an implementation, on several GPUs: counts belong to the kernel (one set an operator),
-sustained shares to the implementation, overheads and shadows to the way of measuring. Priors and bounds as in
+sustained shares to the implementation, overheads and shadows to the protocol. Priors and bounds as in
 :mod:`dse.calibration.timing.fit`.
 """
 
@@ -21,11 +21,11 @@ from dse.calibration.optimiser import descend
 from dse.calibration.timing.fit import FIXED, Parameter, model_of, parameters, prior_values, priors_of, strength_of
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
-from dse.measured.protocol import as_measured, harness_of
+from dse.measured.protocol import as_measured, protocol_of
 from dse.measured.protocol_overheads import ANY
 from dse.measured.row_vector import distances_of, keys_of, vector_family
 from dse.measured.throttling import slowdowns
-from dse.measured.timed_rows import harnessed, us_of
+from dse.measured.timed_rows import as_read, us_of
 from dse.timing.amali import Amali
 from dse.workload.dtypes import element_bytes
 from dse.workload.implementation import KINDS
@@ -108,8 +108,8 @@ def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> st
 
 
 def _floor(row: Any) -> tuple[str, str, str]:
-    """Whose overhead a row has: of its device and operator where an eager call is timed, else its harness's."""
-    name = harness_of(str(row.source)).name
+    """Whose overhead a row has: of its device and operator where an eager call is timed, else its protocol's."""
+    name = protocol_of(str(row.source)).name
     return (name, str(row.device), str(row.op)) if name in EAGER else (name, ANY, ANY)
 
 
@@ -126,12 +126,13 @@ def _problem(
     names = [_kernel(implementation, r, sheets) for r in rows]
     counts = [counts_of(implementation, name) for name in names]
     sms = {str(device): sheet.numbers()["sm_count"] for device, sheet in sheets.items()}
-    distance = np.array([distances_of(r, harness_of(str(r.source)), sms[str(r.device)]) for r in rows]).T
+    distance = np.array([distances_of(r, protocol_of(str(r.source)), sms[str(r.device)]) for r in rows]).T
     numbers = [n for n in VectorOp.__dataclass_fields__ if n not in ("op", "out")]
     fixed = [n for n in Counts.__dataclass_fields__ if n not in FITTED_COUNTS]
     pairs = {(str(r.device), str(r.source)) for r in rows}
     record = {
-        (d, s): jax.tree.map(float, as_measured(sheets[d].record(), sheets[d].name, s, harness_of(s))) for d, s in pairs
+        (d, s): jax.tree.map(float, as_measured(sheets[d].record(), sheets[d].name, s, protocol_of(s)))
+        for d, s in pairs
     }
     return Problem(
         VectorOp(op="", out="", **{n: np.array([getattr(w, n) for w in whats]) for n in numbers}),  # pyright: ignore[reportArgumentType]
@@ -233,7 +234,7 @@ def _slowdowns(
 ) -> np.ndarray:
     """How many times as long each row takes in the board's power limit, by counts and shares of ``values``."""
     shares, counts, _, _ = _parts(values, shape)
-    rows = [(harness_of(str(row.source)), row) for row in frame.itertuples()]
+    rows = [(protocol_of(str(row.source)), row) for row in frame.itertuples()]
     launches = np.array([way.back_to_back(row) for way, row in rows], float)
     run_us = np.array([way.busy_us(row) for way, row in rows], float)
     model, kernels, drawn = _model(shares, shape[2]), built(problem, counts), np.ones(len(rows))
@@ -244,7 +245,7 @@ def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str
     shares, counts, overheads, shadows = _parts(values, shape)
     model, kernels = _model(shares, shape[2]), built(problem, counts)
     time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus) * problem.slower
-    return harnessed(time, overheads[problem.floor], shadows[problem.host])
+    return as_read(time, overheads[problem.floor], shadows[problem.host])
 
 
 def _told(

@@ -48,7 +48,7 @@ def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
             say(console, _discrepancy(fit.fit.discrepancy, fit.fit.stages[-1].name == DISCREPANCY), "italic")
             console.print()
         if fit.rows_left_out:
-            console.print(_residuals(fit))
+            console.print(_quantiles(fit))
         else:
             console.print("no row is left out: errors stay those of the calibration it started from", style="italic")
         console.print()
@@ -163,12 +163,12 @@ def _discrepancy(points: Points, fitted: bool) -> str:
     return f"discrepancy: {len(points.weights)} points over {over} say what the parameters leave{kept}"
 
 
-def _residuals(answer: TimingAnswer) -> Table:
+def _quantiles(answer: TimingAnswer) -> Table:
     table = plain_table(
         "log(predicted / measured) of left-out rows, by predicted time",
         ("operator", "type", "regime"),
         ("rows", "10 %", "median", "90 %"),
     )
-    for r in answer.residuals:
+    for r in answer.error_quantiles:
         table.add_row(r.op, r.dtype, r.regime, str(r.n), f"{r.q10:+.3f}", f"{r.q50:+.3f}", f"{r.q90:+.3f}")
     return table

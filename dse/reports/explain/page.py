@@ -50,7 +50,7 @@ def explain_page_html(found: Explanation | Comparison, most: int | None = None) 
 
 def _told(run: RunResult, name: str) -> str:
     """A metric with its name, its unit and how sure it is."""
-    word = run.trust(name).word
+    word = run.metric_error(name).word
     return f"{RUN_LABELS[name]} {quantity(*run.metrics[name])}" + (f" ({word})" if word else "")
 
 
@@ -115,7 +115,7 @@ def _metrics(found: Comparison) -> str:
         name = bracketed(RUN_LABELS.get(one["metric"], str(one["metric"])), one["unit"])
         cells = f'<th scope="row">{escape(name)}</th>'
         for run, side in zip(runs, ("first", "second"), strict=True):
-            cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.trust(one["metric"]).word}</td>'
+            cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.metric_error(one["metric"]).word}</td>'
         cells += f'<td class="n">{signed_percent(one["second"], one["first"])}</td>'
         rows.append(row(f'{cells}<td class="n d">{span_text(one["ratio_80"])}</td>'))
     known = found.metrics["ratio_80"].notna().any()

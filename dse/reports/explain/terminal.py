@@ -68,7 +68,7 @@ def print_explanation(found: Explanation, console: Console, most: int | None = N
 def _told(found: Explanation, name: str) -> str:
     """A metric with its unit and how sure it is."""
     value, unit = found.run.metrics[name]
-    word = found.run.trust(name).word
+    word = found.run.metric_error(name).word
     return f"{RUN_LABELS[name]} {number(value)} {unit}" + (f" ({word})" if word else "")
 
 

@@ -1,8 +1,8 @@
 """What the metrics of a run stand for and what they leave out, for the terminal, the page and JSON."""
 
-from dse.base.uncertainty import SHARE
+from dse.base.error_interval import SHARE
+from dse.evaluate.metric_error import CALIBRATED
 from dse.evaluate.run import RunResult
-from dse.evaluate.trust import CALIBRATED
 from dse.hardware.memory_pins import pins_note
 from dse.reports.common.words import joined
 from dse.timing.amali import Amali
@@ -50,7 +50,7 @@ def _beyond_dram(result: RunResult) -> str:
 def _held(result: RunResult) -> str:
     """What the interval of a time does not hold where the board's limit holds the clock well below the asked one."""
     share = result.metrics["clock_share"][0]
-    if share > HELD_WELL or result.trust("time_ms").uncertainty is None:
+    if share > HELD_WELL or result.metric_error("time_ms").error_interval is None:
         return ""
     return (
         f"the power limit leaves {share:.0%} of the clock".replace("%", " %")
@@ -67,15 +67,15 @@ def extrapolation(result: RunResult) -> str:
 def _uncovered(result: RunResult) -> str:
     """Why no metric has an interval although the calibration has, "" where it has none."""
     others = sorted({name for o in result.workload.operators for name in o.operands} - CALIBRATED)
-    if result.model.uncertainty is None or not others:
+    if result.model.error_interval is None or not others:
         return ""
     return f"no intervals: they were found on products in {joined(sorted(CALIBRATED))}, not in {joined(others, 'or')}"
 
 
 def interval_notes(result: RunResult) -> list[str]:
     """Return what the intervals beside the metrics stand for, and what they leave out."""
-    trusts = [result.trust(name) for name in result.metrics]
-    sources = [part for trust in trusts if trust.uncertainty for part in trust.uncertainty.source.split("; ")]
+    errors = [result.metric_error(name) for name in result.metrics]
+    sources = [part for error in errors if error.error_interval for part in error.error_interval.source.split("; ")]
     if not sources:
         return list(filter(None, [_uncovered(result)]))
     lines = [
@@ -89,6 +89,6 @@ def interval_notes(result: RunResult) -> list[str]:
     rows = result.kernels[result.kernels["kernel"].str.startswith(EXPERT)]
     shares += [(share, str(name), "kernels of experts") for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
-    scopes = dict.fromkeys(trust.scope for trust in trusts if trust.scope)
+    scopes = dict.fromkeys(error.scope for error in errors if error.scope)
     lines += [f"{scope}: {joined(parts)}, which no interval covers" for scope in scopes]
     return [*lines, *filter(None, [extrapolation(result)])]

@@ -21,8 +21,8 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(timing_calibration(result.model), markup=False, style="yellow")
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
-        trust = result.trust(name)
-        said = ", ".join(filter(None, (trust.word, trust.scope.partition(";")[0])))
+        error = result.metric_error(name)
+        said = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
         console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{said}[/]".rstrip())
     for line in run_notes(result):

@@ -21,7 +21,7 @@ from dse.reports.sweep.data import (
     varied_axes,
     within_baseline,
 )
-from dse.reports.sweep.data_trust import trust_notes
+from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
@@ -57,7 +57,7 @@ def answer(result: SweepResult) -> list[str]:
 
 def caveats(result: SweepResult) -> list[str]:
     """Return what a reader must know first: calibration, power, axes without effect, a baseline that cannot be had."""
-    notes = [_of_the_timing(result), f"Power: {power_calibration(result.space.power)}.", *trust_notes(result)]
+    notes = [_of_the_timing(result), f"Power: {power_calibration(result.space.power)}.", *error_notes(result)]
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
         notes.append(f"No objective covers power: watts are charged {charged}.")

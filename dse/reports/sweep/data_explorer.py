@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from dse.base.pareto_filter import pareto_mask
-from dse.evaluate.trust import Trust, objective_trust
+from dse.evaluate.metric_error import MetricError, objective_error
 from dse.grid.result import SweepResult
 from dse.reports.common.ticks import axis_range
 from dse.reports.common.words import axis_value, gpu_name, label, short_value, short_values, unit_text
@@ -52,7 +52,7 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
     return {
         "baseline": gpu_name(result.space) if len(base) else None,
         "objectives": [
-            _objective(o, objective_trust(result.space, o), everything, cloud, front, base)
+            _objective(o, objective_error(result.space, o), everything, cloud, front, base)
             for o in result.space.objectives
         ],
         "axes": [_axis(axis, cloud, front, base) for axis in varied_axes(result)],
@@ -112,14 +112,19 @@ def starting_colour(result: SweepResult) -> int | None:
 
 
 def _objective(
-    o: Objective, trust: Trust, everything: pd.DataFrame, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFrame
+    o: Objective,
+    error: MetricError,
+    everything: pd.DataFrame,
+    cloud: pd.DataFrame,
+    front: pd.DataFrame,
+    base: pd.DataFrame,
 ) -> dict[str, Any]:
     return {
         "name": o.name,
         "label": label(o),
         "unit": unit_text(o.unit),
-        "trust": trust.word,
-        "interval": [trust.uncertainty.low, trust.uncertainty.high] if trust.uncertainty else None,
+        "trust": error.word,
+        "interval": [error.error_interval.low, error.error_interval.high] if error.error_interval else None,
         "sign": o.sign,
         "scale": axis_range(everything[o.name].to_numpy(dtype=float)),
         "front": packed(front[o.name], "<f4"),

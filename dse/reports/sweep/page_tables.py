@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 import pandas as pd
 
-from dse.evaluate.trust import objective_trust
+from dse.evaluate.metric_error import objective_error
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import row, section, table
 from dse.reports.common.words import MISSING, label, moves, number, short_values, signed_percent, unit_text
@@ -64,8 +64,8 @@ def explored(result: SweepResult) -> bool:
 
 def _objective_header(space: Space, objective: Objective) -> str:
     """Name, unit, and how sure it is."""
-    trust = objective_trust(space, objective)
-    lines = [unit_text(objective.unit), trust.word, trust.scope.partition(";")[0]]
+    error = objective_error(space, objective)
+    lines = [unit_text(objective.unit), error.word, error.scope.partition(";")[0]]
     small = "".join(f"<small>{escape(line)}</small>" for line in lines if line)
     return f'<th scope="col" colspan="2" class="n">{escape(label(objective))}{small}</th>'
 

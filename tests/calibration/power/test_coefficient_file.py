@@ -6,8 +6,8 @@ import jax
 import numpy as np
 import pytest
 
+from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError
-from dse.base.uncertainty import Uncertainty
 from dse.calibration.power.coefficient_file import calibrated_accelwattch, with_multipliers
 from dse.cli import run_command
 from dse.power.accelwattch import AccelWattch, sheet_columns
@@ -44,12 +44,12 @@ def test_ones_change_nothing():
 def test_a_board_comes_back(tmp_path):
     model = calibrated_board(board(tmp_path / "c.toml", pipeline=101.0, dram_path=50.0))
     shipped = BoardPower.from_table()
-    assert model.uncertainty is not None
+    assert model.error_interval is not None
     assert float(model.pipeline) == 101.0
     np.testing.assert_allclose(np.max(model.tensor / shipped.tensor), np.min(model.tensor / shipped.tensor), rtol=1e-6)
     assert float(model.dram_path) == 50.0 != float(shipped.dram_path)
     assert model.calibration == "refit (c.toml)"
-    assert model.uncertainty == Uncertainty(0.9, 1.2, model.uncertainty.source, ("h200",))
+    assert model.error_interval == ErrorInterval(0.9, 1.2, model.error_interval.source, ("h200",))
 
 
 def test_a_board_s_coefficients_reach_runs_and_spaces(tmp_path, small, capsys):

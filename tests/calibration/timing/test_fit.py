@@ -114,11 +114,11 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     assert {name: loaded.values[name] for name in fitted} == pytest.approx(fitted, rel=1e-5)
     assert {loaded.values[name] for name in ("streams", "turnaround", "lockstep")} == {0.0}  # neutral: no product's
     assert loaded.model.calibration == "h100_sxm, mine.toml"
-    mine = [r for r in loaded.residuals if (r.implementation, r.gpu) == ("matrix", "h100_sxm")]
+    mine = [r for r in loaded.error_quantiles if (r.implementation, r.gpu) == ("matrix", "h100_sxm")]
     assert [r.n for r in mine] == [r["n"] for r in document["residuals"]]
     assert {(r.way, r.fitted) for r in mine} == {("aiconfigurator", True)}
-    assert any((r.implementation, r.gpu) == ("matrix", UNSEEN) for r in loaded.residuals)  # those of `shared`
-    assert {r.implementation for r in loaded.residuals} > {"matrix"}
+    assert any((r.implementation, r.gpu) == ("matrix", UNSEEN) for r in loaded.error_quantiles)  # those of `shared`
+    assert {r.implementation for r in loaded.error_quantiles} > {"matrix"}
     run = ["run", "h100_sxm", "gpt2_xl:phase=decode,batch=1,context=128", "--calibration", str(out), "--json"]
     assert run_command(run) == 0
     assert json.loads(capsys.readouterr().out)["calibration"] == "h100_sxm, mine.toml"
@@ -132,9 +132,9 @@ def test_few_rows_are_all_fitted_from_the_shared_calibration(measured, tmp_path)
     (answer,) = whole.fits
     assert (answer.rows, answer.rows_left_out) == (24, 0)
     assert answer.fit.stages[0].name == "starting values"
-    assert answer.residuals == tuple(r for r in shared.residuals if r.implementation == "matrix")
+    assert answer.error_quantiles == tuple(r for r in shared.error_quantiles if r.implementation == "matrix")
     whole.write(tmp_path / "few.toml")
-    error = load_timing_calibration(tmp_path / "few.toml").model.uncertainty
+    error = load_timing_calibration(tmp_path / "few.toml").model.error_interval
     assert error is not None
     assert error.source == "matrix products on GPUs left out of the fit of shared"  # none of these rows is left out
     assert not error.anywhere  # the fit moved to this GPU
@@ -160,7 +160,7 @@ def test_a_layer_swept_over_its_rows_is_fitted_whole(measured, tmp_path, out):
     (answer,) = whole.fits
     assert (answer.rows, answer.rows_left_out) == (len(bare), 0)
     whole.write(tmp_path / "mine.toml")
-    assert load_timing_calibration(tmp_path / "mine.toml").model.uncertainty is not None
+    assert load_timing_calibration(tmp_path / "mine.toml").model.error_interval is not None
 
 
 def test_rows_without_a_device_are_another_gpu_s(measured, tmp_path):

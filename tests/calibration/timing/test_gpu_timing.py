@@ -25,7 +25,7 @@ from dse.timing.calibration import (
     load_timing_calibration,
     shipped_calibrations,
 )
-from dse.timing.residual import Residual
+from dse.timing.error_quantiles import ErrorQuantiles
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 
 GPU = "a100_sxm_80gb"
@@ -58,7 +58,7 @@ def table(path: Path, *parts: pd.DataFrame) -> Path:
     return path
 
 
-def a_fit(name: str, also: tuple[str, ...] = (), residuals: tuple[Residual, ...] = (), scale: float = 0.9):
+def a_fit(name: str, also: tuple[str, ...] = (), error_quantiles: tuple[ErrorQuantiles, ...] = (), scale: float = 0.9):
     """A fit of an implementation whose every parameter is ``scale`` times the shipped one's, within its bounds."""
     shipped = (load_timing_calibration("shared") if name == "matrix" else implementation_calibration(name)).values
     ends = {p.name: (p.low, p.high) for p in parameters(KINDS[name]) if p.stage != "fixed" and p.name in shipped}
@@ -68,7 +68,7 @@ def a_fit(name: str, also: tuple[str, ...] = (), residuals: tuple[Residual, ...]
     known = Known(free, at, np.ones(len(free)), at / 2, at * 2, np.zeros(len(free), bool))
     stages = (StageResult("starting values", 0, (), 9.0, 10.0, None, None),)
     fit = StagedFit(values, stages, known, np.zeros(0), None)  # pyright: ignore[reportArgumentType]
-    return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, residuals, name, also)
+    return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, error_quantiles, name, also)
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def test_every_row_is_fitted_with_the_implementation_that_ran_it(asked, tmp_path
         assert set(np.asarray(rows.kernels.implementation)) == {IMPLEMENTATIONS.index(name)}
         start = load_timing_calibration("shared") if name == "matrix" else implementation_calibration(name)
         assert options["start"] == start.values
-        assert options["near"].residuals == start.residuals
+        assert options["near"].error_quantiles == start.error_quantiles
     assert answer.products is not None
     assert [fit.implementation for fit in answer.others] == ["matrix_early", "vllm_vector", "fa2_decode"]
     assert answer.skipped == {}
@@ -138,8 +138,8 @@ def of(model, name: str, parameter: str) -> float:
 
 
 def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
-    mine = Residual("fa2_decode", "attn_decode", "bf16", "all", 40, -0.01, 0.0, 0.02, GPU, "unknown", True)
-    fits = (a_fit("fa2_decode", residuals=(mine,)), a_fit("vllm_vector", ("pytorch_vector",)))
+    mine = ErrorQuantiles("fa2_decode", "attn_decode", "bf16", "all", 40, -0.01, 0.0, 0.02, GPU, "unknown", True)
+    fits = (a_fit("fa2_decode", error_quantiles=(mine,)), a_fit("vllm_vector", ("pytorch_vector",)))
     loaded = load_timing_calibration(written(tmp_path / "mine.toml", *fits))
     shipped = load_timing_calibration(GPU)
     for name in ("fa2_decode", "vllm_vector"):
@@ -147,17 +147,17 @@ def test_a_file_replaces_what_it_was_fitted_to_and_nothing_else(tmp_path):
     assert of(loaded.model, "pytorch_vector", "dram") == of(loaded.model, "vllm_vector", "dram")
     for name in set(IMPLEMENTATIONS) - {"fa2_decode", "vllm_vector", "pytorch_vector"}:
         assert of(loaded.model, name, "dram") == of(shipped.model, name, "dram")
-    ours = [r for r in loaded.residuals if r.implementation == "fa2_decode"]
+    ours = [r for r in loaded.error_quantiles if r.implementation == "fa2_decode"]
     assert [r for r in ours if r.gpu != UNSEEN] == [mine]
     assert [r for r in ours if r.gpu == UNSEEN] == [
-        r for r in shipped.residuals if (r.implementation, r.gpu) == ("fa2_decode", UNSEEN)
+        r for r in shipped.error_quantiles if (r.implementation, r.gpu) == ("fa2_decode", UNSEEN)
     ]
-    assert loaded.residual("fa2_decode", "attn_decode", "bf16", "all", GPU, "unknown") == mine
+    assert loaded.quantiles("fa2_decode", "attn_decode", "bf16", "all", GPU, "unknown") == mine
     for field in fields(loaded.model.sustained):  # products are those of the shipped one to the last number
         assert of(loaded.model, "matrix", field.name) == of(shipped.model, "matrix", field.name), field.name
-    products = [[r for r in c.residuals if r.implementation == "matrix"] for c in (loaded, shipped)]
+    products = [[r for r in c.error_quantiles if r.implementation == "matrix"] for c in (loaded, shipped)]
     assert products[0] == products[1]
-    known = loaded.model.uncertainty
+    known = loaded.model.error_interval
     assert known is not None
     assert known.source == f"matrix products in shapes left out of the fit of {GPU}"
     assert (loaded.model.calibration, loaded.name) == (f"{GPU} (products as {GPU}), mine.toml", GPU)

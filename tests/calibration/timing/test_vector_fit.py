@@ -11,12 +11,12 @@ from dse.calibration.timing.rows_fit import left_out
 from dse.calibration.timing.vector_fit import _problem, built, fit_vector
 from dse.hardware.presets import load_sheet
 from dse.measured.coverage import SHAPES
-from dse.measured.protocol import find_harness
+from dse.measured.protocol import find_protocol
 from dse.measured.protocol_overheads import overhead_of
 from dse.measured.row_operator import family, operator
 from dse.measured.row_vector import VECTOR
 from dse.measured.table import read_times
-from dse.measured.timed_rows import best, blocks, harnessed, joined
+from dse.measured.timed_rows import as_read, best, blocks, joined
 from dse.timing.calibration import SHARED, load_timing_calibration, shipped_calibrations
 from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -26,20 +26,20 @@ from tests.measured.vector_rows import DEVICE, first, rows
 
 
 def test_floors_by_host_and_shadows():
-    known = overhead_of(first(rows("gelu", "neusight", device="T4", dtype="fp32")), find_harness("neusight"))
-    other = overhead_of(first(rows("gelu", "neusight", device="L4", dtype="fp32")), find_harness("neusight"))
+    known = overhead_of(first(rows("gelu", "neusight", device="T4", dtype="fp32")), find_protocol("neusight"))
+    other = overhead_of(first(rows("gelu", "neusight", device="L4", dtype="fp32")), find_protocol("neusight"))
     assert 20 < known[0] < 60
     assert known != other
     assert other[1] > 0
-    unknown = find_harness("unknown")
+    unknown = find_protocol("unknown")
     assert overhead_of(first(rows()), unknown) == (unknown.overhead_us, 0.0)
-    seen = harnessed(np.array([1.0, 20.0]), np.array([30.0, 30.0]), np.array([8.0, 8.0]))
+    seen = as_read(np.array([1.0, 20.0]), np.array([30.0, 30.0]), np.array([8.0, 8.0]))
     np.testing.assert_allclose(seen, [30.02, 42.0])
 
 
 @pytest.mark.parametrize("source, name", [("vidur", "vllm_vector"), ("llmservingsim", "vllm_0_19_vector")])
 def test_the_harness_says_whose_kernels_ran(source, name):
-    made = operator(first(rows(source=source)), 9.0, find_harness(source))
+    made = operator(first(rows(source=source)), 9.0, find_protocol(source))
     assert IMPLEMENTATIONS[int(made.candidates[0].kernel.implementation)] == name
 
 
@@ -49,7 +49,7 @@ def test_the_joint_fit_builds_the_kernels_of_single_rows(op):
     problem = _problem(frame, {DEVICE: load_sheet(DEVICE)}, "vllm_vector", np.ones(60), [op], [("vidur", "any", "any")])
     counts = np.array([[getattr(counts_of("vllm_vector", op), name)] for name in FITTED_COUNTS])
     together = built(problem, counts)
-    way = find_harness("vidur")
+    way = find_protocol("vidur")
     for i, row in enumerate(frame.itertuples()):
         alone = operator(row, 9.0, way).candidates[0].kernel
         pairs = zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True)
@@ -109,7 +109,7 @@ def test_shipped_calibrations_on_left_out_rows(table, least, most):
 def test_a_single_row_is_shared_out_where_nobody_says_whose_kernel_ran():
     """PyTorch's CTAs take shares of all elements, vLLM's a row each: of a row of 67 million the faster is taken."""
     one = rows("gelu", "", count=1).assign(rows=1.0, cols=2.0**26)
-    labels = [c.label for c in operator(first(one), 9.0, find_harness("unknown")).candidates]
+    labels = [c.label for c in operator(first(one), 9.0, find_protocol("unknown")).candidates]
     assert {label.split()[0] for label in labels} == {"vllm_vector", "pytorch_vector"}
     timed = joined(list(blocks(one, {DEVICE: load_sheet(DEVICE)}, None, Skipped())))
     assert best(load_timing_calibration(SHARED).model, timed)[0][0] < 400

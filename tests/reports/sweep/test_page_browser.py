@@ -273,6 +273,6 @@ def test_error_bars_stand_where_an_interval_is_known(shown: Any, result: SweepRe
     return [trace.error_x.array[0] / trace.x[0], trace.error_x.arrayminus[0] / trace.x[0], trace.error_y.visible];
     """
     above, below, time = browser.execute_script(bars)
-    area = DieArea.from_table().uncertainty
+    area = DieArea.from_table().error_interval
     assert (above, below) == pytest.approx((area.high - 1, 1 - area.low))
     assert time is False  # uncalibrated

@@ -6,18 +6,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dse.base.error_interval import ErrorInterval
 from dse.base.package_tables import read_table
-from dse.base.uncertainty import Uncertainty
-from dse.evaluate.trust import (
+from dse.evaluate.metric_error import (
     DENSE_ALONE,
     DENSE_KERNELS_ALONE,
     KERNELS_ALONE,
-    Trust,
+    MetricError,
     beyond,
-    objective_trust,
-    run_trust,
+    metric_error,
+    objective_error,
+    run_metric_error,
     sheet_beyond,
-    trust,
 )
 from dse.hardware.area import DieArea
 from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
@@ -36,8 +36,8 @@ class Measured(Amali):
     """A timing model that knows its error."""
 
     @property
-    def uncertainty(self):
-        return Uncertainty(0.9, 1.2, "made up", ("h100_sxm",))
+    def error_interval(self):
+        return ErrorInterval(0.9, 1.2, "made up", ("h100_sxm",))
 
 
 H100 = preset_sheet("h100_sxm")
@@ -62,8 +62,8 @@ def calibrated(space):
 
 def test_times_of_an_uncalibrated_model_carry_no_interval(space):
     for metric in ("prefill.ttft_ms", "decode.tbt_ms", "decode.tokens_per_s", "decode.energy_j"):
-        assert trust(space, metric) == Trust(None)
-        assert trust(space, metric).word == "uncalibrated"
+        assert metric_error(space, metric) == MetricError(None)
+        assert metric_error(space, metric).word == "uncalibrated"
 
 
 def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
@@ -74,9 +74,9 @@ def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
             "objectives": [{"value": "decode.tbt_ms", "goal": "min"}],
         }
         space = replace(space_from_mapping(mixed, "here", "mixed"), model=Measured())
-        assert trust(space, "decode.tbt_ms").uncertainty is not None
-        assert (trust(space, "other.tbt_ms").uncertainty is not None) == known
-        assert (trust(space, "total.time_ms").uncertainty is not None) == known
+        assert metric_error(space, "decode.tbt_ms").error_interval is not None
+        assert (metric_error(space, "other.tbt_ms").error_interval is not None) == known
+        assert (metric_error(space, "total.time_ms").error_interval is not None) == known
 
 
 ENGINE = Engine("made_up", "Made up", 0.0, 300.0, 10.0, 40.0, 5.0, 0.0, low=-0.02, high=0.2)
@@ -86,17 +86,19 @@ def test_an_engine_brings_its_own_interval_of_times(calibrated):
     """Its ends are of log(predicted / measured): what predicts too long is measured below."""
     decode = [w if w.name == "prefill" else replace(w, engine=ENGINE) for w in calibrated.workloads]
     space = replace(calibrated, workloads=tuple(decode))
-    time = trust(space, "decode.tbt_ms").uncertainty
+    time = metric_error(space, "decode.tbt_ms").error_interval
     assert (time.low, time.high) == (math.exp(-0.2), math.exp(0.02))
     assert "Made up" in time.source and time.gpus == ("h100_sxm",)
-    prefill = trust(space, "prefill.ttft_ms").uncertainty
-    assert prefill == Uncertainty(0.9, 1.2, "made up", ("h100_sxm",))
-    total = trust(space, "total.time_ms").uncertainty
+    prefill = metric_error(space, "prefill.ttft_ms").error_interval
+    assert prefill == ErrorInterval(0.9, 1.2, "made up", ("h100_sxm",))
+    total = metric_error(space, "total.time_ms").error_interval
     assert (total.low, total.high) == (math.exp(-0.2), 1.2)  # the widest
-    rate = trust(space, "decode.tokens_per_s").uncertainty
+    rate = metric_error(space, "decode.tokens_per_s").error_interval
     assert (rate.low, rate.high) == pytest.approx((math.exp(-0.02), math.exp(0.2)))
-    energy, power = trust(space, "decode.energy_j").uncertainty, BoardPower.from_table().uncertainty
-    assert (energy.low, energy.high) == pytest.approx(product(trust(space, "decode.time_ms").uncertainty, power))
+    energy, power = metric_error(space, "decode.energy_j").error_interval, BoardPower.from_table().error_interval
+    assert (energy.low, energy.high) == pytest.approx(
+        product(metric_error(space, "decode.time_ms").error_interval, power)
+    )
 
 
 def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
@@ -108,9 +110,9 @@ def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
 
     def told(metric, text):
         workload = load_workload(f"gpt2_xl:{text},engine={engine.name}")
-        found = run_trust(metric, workload, Measured(), BoardPower.from_table(), H100)
-        assert found.uncertainty is not None
-        return found.uncertainty.low, found.uncertainty.high
+        found = run_metric_error(metric, workload, Measured(), BoardPower.from_table(), H100)
+        assert found.error_interval is not None
+        return found.error_interval.low, found.error_interval.high
 
     whole = "phase=generate,batch=2,prompt=64,output=4,dtype=fp16"
     assert told("ttft_ms", whole) == ends("llm_prefill")
@@ -124,11 +126,11 @@ def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
 
 def test_an_engine_gives_no_interval_where_its_kernels_have_none(space, calibrated, small):
     served = [replace(w, engine=ENGINE) for w in space.workloads]
-    assert trust(replace(space, workloads=tuple(served)), "decode.tbt_ms") == Trust(None)  # uncalibrated
+    assert metric_error(replace(space, workloads=tuple(served)), "decode.tbt_ms") == MetricError(None)  # uncalibrated
     use = "gpt2_xl:phase=decode,batch=1,context=128,dtype=fp8,engine=vllm_2024"
     narrow = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
     space = replace(space_from_mapping(narrow, "here", "narrow"), model=Measured())
-    assert trust(space, "decode.tbt_ms") == Trust(None)
+    assert metric_error(space, "decode.tbt_ms") == MetricError(None)
 
 
 def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(calibrated, small):
@@ -136,23 +138,25 @@ def test_messages_between_gpus_are_left_out_of_intervals_that_no_engine_gives(ca
         use = f"gpt2_xl:phase=decode,batch=1,context=128{text}"
         mixed = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
         space = replace(space_from_mapping(mixed, "here", "messages"), model=Measured())
-        found = trust(space, f"decode.{metric}")
-        assert run_trust(metric, load_workload(use), Measured(), space.power.model, H100) == found
+        found = metric_error(space, f"decode.{metric}")
+        assert run_metric_error(metric, load_workload(use), Measured(), space.power.model, H100) == found
         return found
 
     for metric in ("tbt_ms", "time_ms", "tokens_per_s", "energy_j", "tokens_per_joule"):
         assert told(",tp=5", metric).scope == KERNELS_ALONE
         assert told("", metric).scope == told(",tp=5,engine=vllm_2024", metric).scope == ""
     assert told(",tp=5", "power_w").scope == ""
-    assert told(",tp=5", "tbt_ms").uncertainty == told("", "tbt_ms").uncertainty
+    assert told(",tp=5", "tbt_ms").error_interval == told("", "tbt_ms").error_interval
 
 
 def test_power_and_area_carry_what_was_left_out_of_their_fits(calibrated, space):
     off = left_out_errors()
-    assert trust(space, "decode.power_w").uncertainty is None  # watts are energy over a time that is uncalibrated
-    power = trust(calibrated, "decode.power_w").uncertainty
+    assert (
+        metric_error(space, "decode.power_w").error_interval is None
+    )  # watts are energy over a time that is uncalibrated
+    power = metric_error(calibrated, "decode.power_w").error_interval
     assert power is not None and (power.low, power.high) == (off["low"], off["high"])
-    area = trust(space, "die_mm2").uncertainty
+    area = metric_error(space, "die_mm2").error_interval
     assert area is not None and 0.9 < area.low < 1 < area.high < 1.1
     errors = np.array([float(row["error"]) for row in read_table("process/area_error.csv")])
     inside = np.mean((1 / (1 + errors) >= area.low) & (1 / (1 + errors) <= area.high))
@@ -160,16 +164,16 @@ def test_power_and_area_carry_what_was_left_out_of_their_fits(calibrated, space)
 
 
 def test_what_follows_from_the_design_alone_is_exact_and_prices_are_not(space):
-    assert trust(space, "peak_bf16_tflops").exact and trust(space, "sm_count").exact
-    assert trust(space, "peak_bf16_tflops").word == ""
-    assert trust(space, "die_usd").word == "uncalibrated"
+    assert metric_error(space, "peak_bf16_tflops").exact and metric_error(space, "sm_count").exact
+    assert metric_error(space, "peak_bf16_tflops").word == ""
+    assert metric_error(space, "die_usd").word == "uncalibrated"
 
 
 def test_a_composed_objective_carries_no_interval():
     objectives = [{"value": "die_mm2 * 2", "goal": "min"}, {"value": "die_mm2", "goal": "min"}]
     space = space_from_mapping(SMALL | {"objectives": objectives}, "composed", "composed")
-    composed, plain = (objective_trust(space, o) for o in space.objectives)
-    assert composed.uncertainty is None and plain.uncertainty is not None
+    composed, plain = (objective_error(space, o) for o in space.objectives)
+    assert composed.error_interval is None and plain.error_interval is not None
 
 
 @pytest.mark.parametrize("text", ["die_usd / decode.tokens_per_s", "1000 * decode.tbt_ms", "die_mm2 * decode.tbt_ms"])
@@ -178,40 +182,42 @@ def test_what_ends_in_a_metric_is_not_that_metric(calibrated, text):
     objectives = [{"value": text, "goal": "min"}]
     space = space_from_mapping(SMALL | {"objectives": objectives}, "composed", "composed")
     (objective,) = space.objectives
-    assert trust(calibrated, text).uncertainty is None and trust(calibrated, text).word == "uncalibrated"
+    assert (
+        metric_error(calibrated, text).error_interval is None and metric_error(calibrated, text).word == "uncalibrated"
+    )
     assert metric_unit(text) == ""
     assert label(objective) == text and superlative(objective) == f"lowest {text}"
 
 
 def test_time_energy_and_their_inverses_follow_from_time_and_power(calibrated):
-    time, rate = (trust(calibrated, f"decode.{m}").uncertainty for m in ("tbt_ms", "tokens_per_s"))
+    time, rate = (metric_error(calibrated, f"decode.{m}").error_interval for m in ("tbt_ms", "tokens_per_s"))
     assert (time.low, time.high) == (0.9, 1.2)
     assert (rate.low, rate.high) == (1 / 1.2, 1 / 0.9)
-    energy = trust(calibrated, "decode.energy_j").uncertainty
-    power = BoardPower.from_table().uncertainty
+    energy = metric_error(calibrated, "decode.energy_j").error_interval
+    power = BoardPower.from_table().error_interval
     assert (energy.low, energy.high) == pytest.approx(product(time, power))
-    assert trust(calibrated, "decode.tokens_per_joule").uncertainty.low == pytest.approx(1 / energy.high)
+    assert metric_error(calibrated, "decode.tokens_per_joule").error_interval.low == pytest.approx(1 / energy.high)
 
 
 def test_designs_are_alike_where_the_interval_of_their_ratio_holds_one(calibrated):
     """The interval of independent errors: half widths added in squares about the sum of the middles, all in logs."""
-    known = trust(calibrated, "decode.tbt_ms")
+    known = metric_error(calibrated, "decode.tbt_ms")
     assert known.interval(10.0) == (9.0, 12.0)
     ratio = known.of_ratio()
     far = math.exp(math.log(1.2 / 0.9) / 2 * math.sqrt(2))
     assert (ratio.low, ratio.high) == pytest.approx((1 / far, far))
     assert known.same(10.0, 9.99 * far) and not known.same(10.0, 10.01 * far)
     assert known.same(9.99 * far, 10.0) and not known.same(10.01 * far, 10.0)
-    assert trust(calibrated, "die_usd").of_ratio() is None
-    wide = Trust(Uncertainty(0.5, 2.0, "wider"))
+    assert metric_error(calibrated, "die_usd").of_ratio() is None
+    wide = MetricError(ErrorInterval(0.5, 2.0, "wider"))
     over = known.of_ratio(wide)
-    assert (over.low, over.high) == pytest.approx(product(wide.uncertainty, Uncertainty(1 / 1.2, 1 / 0.9, "")))
-    assert not trust(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
+    assert (over.low, over.high) == pytest.approx(product(wide.error_interval, ErrorInterval(1 / 1.2, 1 / 0.9, "")))
+    assert not metric_error(calibrated, "die_usd").same(1.0, 1.0)  # no interval: nothing is said
     assert known.word == "−10 to +20 %"
 
 
 def test_what_lies_beyond_the_measured_gpus_is_named(space):
-    power = space.power.model.uncertainty
+    power = space.power.model.error_interval
     assert power is not None
     assert beyond(space, power) == [
         "tensor_fma_bf16 above 512",
@@ -221,7 +227,7 @@ def test_what_lies_beyond_the_measured_gpus_is_named(space):
     ]
     within = space_from_mapping(SMALL | {"axes": {"sm_count": [108, 120, 132]}, "links": {}}, "within", "within")
     assert beyond(within, power) == []
-    assert beyond(space, DieArea.from_table().uncertainty) == []  # dies, not GPUs, were measured
+    assert beyond(space, DieArea.from_table().error_interval) == []  # dies, not GPUs, were measured
     for links, gpu in (({"sm_count": "442 * dram_bandwidth_gbs / 3350"}, {}), ({}, {"sm_count": 442})):
         content = SMALL | {"axes": {"dram_bandwidth_gbs": [3350, 3300]}, "links": links, "gpu": gpu}
         assert beyond(space_from_mapping(content, "linked", "linked"), power) == ["sm_count above 132"]
@@ -230,20 +236,20 @@ def test_what_lies_beyond_the_measured_gpus_is_named(space):
 
 
 def test_one_design_beyond_the_measured_gpus_says_where():
-    known = Uncertainty(0.9, 1.1, "made up", ("a100_sxm_80gb", "h100_sxm", "a GPU of my own"))
+    known = ErrorInterval(0.9, 1.1, "made up", ("a100_sxm_80gb", "h100_sxm", "a GPU of my own"))
     far = changed(preset_sheet("h100_sxm"), {"sm_count": 1000, "dram_bandwidth_gbs": 1000}, "test")
     assert sheet_beyond(far, known) == ["sm_count 1000, above 132", "dram_bandwidth_gbs 1000, below 2039"]
     assert sheet_beyond(preset_sheet("h100_sxm"), known) == []
-    assert sheet_beyond(far, Uncertainty(0.9, 1.1, "made up", ("a GPU of my own",))) == []
+    assert sheet_beyond(far, ErrorInterval(0.9, 1.1, "made up", ("a GPU of my own",))) == []
 
 
 def test_a_calibration_of_a_gpu_of_one_s_own_says_nothing_of_others(space):
-    assert beyond(space, Uncertainty(0.9, 1.1, "made up", ("a GPU of my own",))) == []
+    assert beyond(space, ErrorInterval(0.9, 1.1, "made up", ("a GPU of my own",))) == []
 
 
 def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
     def scope(line):
-        return run_trust("tbt_ms", load_workload(line), Measured(), BoardPower.from_table(), H100).scope
+        return run_metric_error("tbt_ms", load_workload(line), Measured(), BoardPower.from_table(), H100).scope
 
     experts = "mixtral_8x7b:phase=decode,batch=8,context=512"
     assert scope(experts) == DENSE_ALONE
@@ -252,34 +258,34 @@ def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
 
 
 def test_an_interval_beside_1_stays_beside_it_in_a_product():
-    slow = Uncertainty(1.05, 1.35, "an engine of one's own")
+    slow = ErrorInterval(1.05, 1.35, "an engine of one's own")
     ratio = slow.times(slow.of_inverse())
     assert ratio.low == pytest.approx(1 / ratio.high) and ratio.high == pytest.approx(1.195, abs=1e-3)
-    narrow = Uncertainty(0.99, 1.01, "sure")
+    narrow = ErrorInterval(0.99, 1.01, "sure")
     assert slow.times(narrow).low == pytest.approx(1.05, rel=1e-3)
 
 
 def test_errors_of_some_gpus_are_not_said_of_others():
     workload, power = load_workload("gpt2_xl:phase=decode"), BoardPower.from_table()
     l40s = preset_sheet("l40s")
-    assert run_trust("tbt_ms", workload, Measured(), power, H100).uncertainty is not None
-    assert run_trust("tbt_ms", workload, Measured(), power, l40s) == Trust(None)
+    assert run_metric_error("tbt_ms", workload, Measured(), power, H100).error_interval is not None
+    assert run_metric_error("tbt_ms", workload, Measured(), power, l40s) == MetricError(None)
     same = replace(changed(H100, {}, "test"), name="mine")
-    assert run_trust("tbt_ms", workload, Measured(), power, same).uncertainty is not None
+    assert run_metric_error("tbt_ms", workload, Measured(), power, same).error_interval is not None
     namesake = changed(H100, {"sm_count": 96}, "test")  # still called h100_sxm
-    assert run_trust("tbt_ms", workload, Measured(), power, namesake) == Trust(None)
+    assert run_metric_error("tbt_ms", workload, Measured(), power, namesake) == MetricError(None)
     shared = load_timing_calibration("shared").model
-    assert run_trust("tbt_ms", workload, shared, power, l40s).uncertainty.anywhere
-    own = power.fitted_to("mine", Uncertainty(0.95, 1.05, "left out", ("h200",)))
-    assert run_trust("power_w", workload, shared, own, l40s) == Trust(None)
-    assert run_trust("power_w", workload, shared, power, l40s).uncertainty is not None
+    assert run_metric_error("tbt_ms", workload, shared, power, l40s).error_interval.anywhere
+    own = power.fitted_to("mine", ErrorInterval(0.95, 1.05, "left out", ("h200",)))
+    assert run_metric_error("power_w", workload, shared, own, l40s) == MetricError(None)
+    assert run_metric_error("power_w", workload, shared, power, l40s).error_interval is not None
 
 
 def test_watts_of_types_that_were_not_measured_carry_no_interval():
     shared, power = load_timing_calibration("shared").model, BoardPower.from_table()
     for dtype, known in (("bf16", True), ("fp8", False)):
         workload = load_workload(f"gpt2_xl:phase=decode,dtype={dtype}")
-        assert (run_trust("power_w", workload, shared, power, H100).uncertainty is not None) == known
+        assert (run_metric_error("power_w", workload, shared, power, H100).error_interval is not None) == known
 
 
 def test_energies_heed_that_a_held_board_draws_no_more():
@@ -288,7 +294,7 @@ def test_energies_heed_that_a_held_board_draws_no_more():
     model, power = load_timing_calibration("h100_sxm").model, BoardPower.from_table()
     free, held = (
         {
-            name: run_trust(name, served, model, power, H100, most).uncertainty
+            name: run_metric_error(name, served, model, power, H100, most).error_interval
             for name in ("time_ms", "power_w", "energy_j", "tokens_per_joule")
         }
         for most in (math.inf, 1.01)
@@ -301,7 +307,7 @@ def test_energies_heed_that_a_held_board_draws_no_more():
 
 def test_a_calibration_of_one_s_own_gpu_says_what_lies_beyond_it():
     mine = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40}, "here", "mine")
-    known = Uncertainty(0.9, 1.1, "made up", ("mine",), own=(mine,))
+    known = ErrorInterval(0.9, 1.1, "made up", ("mine",), own=(mine,))
     assert sheet_beyond(mine, known) == []
     assert sheet_beyond(H100, known) == ["l2_mib 50, above 40"]
     fewer = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40, "sm_count": 60}, "here", "mine")

@@ -3,7 +3,7 @@
 import pytest
 
 from dse.base.errors import InputError
-from dse.timing.residual import Residual, read_residual
+from dse.timing.error_quantiles import ErrorQuantiles, read_error_quantiles
 
 ROW = {
     "implementation": "matrix",
@@ -18,7 +18,7 @@ ROW = {
 
 
 def test_a_line_comes_back(tmp_path):
-    assert read_residual(tmp_path, "residuals, number 1", ROW) == Residual(**ROW)
+    assert read_error_quantiles(tmp_path, "residuals, number 1", ROW) == ErrorQuantiles(**ROW)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_a_line_comes_back(tmp_path):
 )
 def test_errors_that_make_no_interval_are_refused(tmp_path, change, words):
     with pytest.raises(InputError, match=words):
-        read_residual(tmp_path / "mine.toml", "residuals, number 1", ROW | change)
+        read_error_quantiles(tmp_path / "mine.toml", "residuals, number 1", ROW | change)
 
 
 @pytest.mark.parametrize("row", [3, {name: value for name, value in ROW.items() if name != "n"}])
 def test_a_line_without_all_its_keys_is_refused(tmp_path, row):
     with pytest.raises(InputError, match=r"residuals, number 1 is .*; give implementation, op, dtype, regime, n, q10"):
-        read_residual(tmp_path / "mine.toml", "residuals, number 1", row)
+        read_error_quantiles(tmp_path / "mine.toml", "residuals, number 1", row)

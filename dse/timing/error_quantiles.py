@@ -17,7 +17,7 @@ MOST = 10.0
 
 
 @dataclass(frozen=True)
-class Residual:
+class ErrorQuantiles:
     """Log errors log(predicted / measured) of left-out rows: their 10, 50 and 90 % quantiles, and how many rows.
 
     ``gpu``: the preset that was measured, UNSEEN for others, "" for the measured ones together; ``way`` of
@@ -37,22 +37,22 @@ class Residual:
     fitted: bool = True
 
 
-def line_of(residual: Residual) -> str:
+def line_of(quantiles: ErrorQuantiles) -> str:
     """Return a residual as an inline table of TOML."""
-    return inline(asdict(residual), 5)
+    return inline(asdict(quantiles), 5)
 
 
-def read_residual(path: Path, where: str, row: Any) -> Residual:
+def read_error_quantiles(path: Path, where: str, row: Any) -> ErrorQuantiles:
     """Return the residual of an inline table, told as ``where``; raises InputError."""
-    keys = [f.name for f in fields(Residual)]
-    needed = {f.name for f in fields(Residual) if f.default is MISSING}
+    keys = [f.name for f in fields(ErrorQuantiles)]
+    needed = {f.name for f in fields(ErrorQuantiles) if f.default is MISSING}
     if not isinstance(row, dict) or not needed <= set(row):
         raise InputError(f"{path}: {where} is {row!r}; give {', '.join(keys)}")
     refuse_keys(path, where, row, keys)
     for key, value in row.items():
         if wanted := _wanted(key, value):
             raise InputError(f"{path}: {where}: {key} is {value!r}; {wanted}")
-    found = Residual(**row)
+    found = ErrorQuantiles(**row)
     if not found.q10 <= found.q50 <= found.q90:
         raise InputError(
             f"{path}: {where}: q10, q50, q90 are {found.q10}, {found.q50}, {found.q90}; give them in order"

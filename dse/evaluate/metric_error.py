@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from dse.base.uncertainty import Uncertainty
+from dse.base.error_interval import ErrorInterval
 from dse.base.units import signed
 from dse.hardware.area import DieArea
 from dse.hardware.own_gpus import known_as, sheets_of
@@ -61,11 +61,11 @@ UNPRICED = ("die_usd", "memory_usd")
 
 
 @dataclass(frozen=True)
-class Trust:
-    """What is known of a metric's error: ``uncertainty``, None where no calibration gives one; ``exact`` where the
-    metric follows from the design alone; ``scope``: what of the metric the uncertainty is of, "" for all of it."""
+class MetricError:
+    """What is known of a metric's error: ``error_interval``, None where no calibration gives one; ``exact`` where the
+    metric follows from the design alone; ``scope``: what of the metric the error interval is of, "" for all of it."""
 
-    uncertainty: Uncertainty | None
+    error_interval: ErrorInterval | None
     exact: bool = False
     scope: str = ""
 
@@ -74,25 +74,25 @@ class Trust:
         """What a table says beside the metric's unit: its interval, "uncalibrated", or nothing."""
         if self.exact:
             return ""
-        if self.uncertainty is None:
+        if self.error_interval is None:
             return "uncalibrated"
-        low, high = (100 * (x - 1) for x in (self.uncertainty.low, self.uncertainty.high))
+        low, high = (100 * (x - 1) for x in (self.error_interval.low, self.error_interval.high))
         return f"{signed(low)} to {signed(high)} %"
 
     def interval(self, value: float) -> tuple[float, float] | None:
         """Return where the measured value would lie in 80 % of cases, in the metric's unit."""
-        u = self.uncertainty
+        u = self.error_interval
         return None if u is None else (value * u.low, value * u.high)
 
-    def of_ratio(self, other: "Trust | None" = None) -> Uncertainty | None:
-        """Return the uncertainty of another prediction of this metric (None: one as sure) over this one, were their
+    def of_ratio(self, other: "MetricError | None" = None) -> ErrorInterval | None:
+        """Return the error interval of another prediction of this metric (None: one as sure) over this one, were their
         errors independent.
 
         What two designs share (the calibration, the kernels, an engine's host costs) cancels in part, which makes the
         true interval narrower; no measurement here tells by how much.
         """
-        over = (other or self).uncertainty
-        return None if self.uncertainty is None or over is None else over.times(self.uncertainty.of_inverse())
+        over = (other or self).error_interval
+        return None if self.error_interval is None or over is None else over.times(self.error_interval.of_inverse())
 
     def same(self, first: float, second: float) -> bool:
         """Whether the interval of the ratio of two predictions holds 1, see :meth:`of_ratio`."""
@@ -100,15 +100,15 @@ class Trust:
         return u is not None and (first == second or (first > 0 and u.low <= second / first <= u.high))
 
 
-def objective_trust(space: Space, objective: Objective) -> Trust:
+def objective_error(space: Space, objective: Objective) -> MetricError:
     """Return how far an objective can be trusted.
 
     A composed expression carries no interval: its errors go together in ways that no calibration tells.
     """
-    return trust(space, objective.expression.text)
+    return metric_error(space, objective.expression.text)
 
 
-def trust(space: Space, text: str) -> Trust:
+def metric_error(space: Space, text: str) -> MetricError:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
     workload, metric = named_metric(text)
     named = [w for w in space.workloads if w.name == workload] or space.workloads
@@ -116,16 +116,16 @@ def trust(space: Space, text: str) -> Trust:
         lambda one: _time(space.model, named, one, space.base),
         _power(space.model, space.power.model, named, space.base),
     )
-    known |= {"die_mm2": DieArea.from_table().uncertainty}
+    known |= {"die_mm2": DieArea.from_table().error_interval}
     if metric in known:
-        return Trust(known[metric], scope=_scope(metric, known[metric], named))
+        return MetricError(known[metric], scope=_scope(metric, known[metric], named))
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
-    return Trust(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+    return MetricError(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
 
-def run_trust(
+def run_metric_error(
     metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet, most: float = math.inf
-) -> Trust:
+) -> MetricError:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
 
     ``most``: what the board may draw over what it is predicted to [1].
@@ -134,12 +134,12 @@ def run_trust(
     watts = replace(watts, high=min(watts.high, most)) if watts else None
     known = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
     if metric in known:
-        return Trust(known[metric], scope=_scope(metric, known[metric], [workload]))
-    return Trust(None, metric == "memory_gb")
+        return MetricError(known[metric], scope=_scope(metric, known[metric], [workload]))
+    return MetricError(None, metric == "memory_gb")
 
 
-def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]) -> str:
-    """What the uncertainty of a metric of some workloads leaves out; products were measured on single GPUs."""
+def _scope(metric: str, known: ErrorInterval | None, workloads: Sequence[Workload]) -> str:
+    """What the error interval of a metric of some workloads leaves out; products were measured on single GPUs."""
     if known is None or metric in (*ON_POWER, "die_mm2"):
         return ""
     alone = [operator for w in workloads if w.engine is None for operator in w.operators]
@@ -150,9 +150,9 @@ def _scope(metric: str, known: Uncertainty | None, workloads: Sequence[Workload]
 
 
 def _by_metric(
-    time_of: Callable[[str], Uncertainty | None], power: Uncertainty | None
-) -> dict[str, Uncertainty | None]:
-    """The uncertainty of each metric of a workload that times (``time_of`` a metric) or powers decide."""
+    time_of: Callable[[str], ErrorInterval | None], power: ErrorInterval | None
+) -> dict[str, ErrorInterval | None]:
+    """The error interval of each metric of a workload that times (``time_of`` a metric) or powers decide."""
     time = time_of("time_ms")
     energy = time.times(power) if time and power else None
     return {
@@ -164,7 +164,7 @@ def _by_metric(
     }
 
 
-def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_ms") -> Uncertainty | None:
+def time_error_interval(space: Space, workload: str = "total", metric: str = "time_ms") -> ErrorInterval | None:
     """Return how far off a time of a workload (by name, or of all) may be; None where no calibration says so.
 
     None also for a trace, for products in types that were not fitted, such as fp8 or 4-bit weights, and around a base
@@ -176,8 +176,8 @@ def time_uncertainty(space: Space, workload: str = "total", metric: str = "time_
     return _time(space.model, named, metric, space.base)
 
 
-def power_uncertainty(space: Space) -> Uncertainty | None:
-    """Return how far off the watts of all workloads may be; None where :func:`time_uncertainty` is None for their
+def power_error_interval(space: Space) -> ErrorInterval | None:
+    """Return how far off the watts of all workloads may be; None where :func:`time_error_interval` is None for their
     kernels or GPU, too: watts were measured of the same types."""
     return _power(space.model, space.power.model, space.workloads, space.base)
 
@@ -187,19 +187,19 @@ def _covered(workloads: Sequence[Workload]) -> bool:
     return all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
 
 
-def _said_of(known: Uncertainty | None, gpu: GpuSheet) -> Uncertainty | None:
-    """The uncertainty where it is said of a GPU: one of those that were measured, or of any."""
+def _said_of(known: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval | None:
+    """The error interval where it is said of a GPU: one of those that were measured, or of any."""
     return known if known and (known.anywhere or known_as(gpu, known.gpus, known.own)) else None
 
 
-def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> Uncertainty | None:
+def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval | None:
     """That of the watts, which are energy over time: none is known beside a time of which none is."""
-    timed = _said_of(model.uncertainty, gpu) is not None and _covered(workloads)
-    return _said_of(power.uncertainty, gpu) if timed else None
+    timed = _said_of(model.error_interval, gpu) is not None and _covered(workloads)
+    return _said_of(power.error_interval, gpu) if timed else None
 
 
-def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> Uncertainty | None:
-    kernels = _said_of(model.uncertainty, gpu)
+def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> ErrorInterval | None:
+    kernels = _said_of(model.error_interval, gpu)
     if kernels is None or not _covered(workloads):
         return None
     found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
@@ -207,8 +207,8 @@ def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: G
     return replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
 
 
-def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertainty:
-    """Return the uncertainty of a workload's times: that of the ``kernels``, or of runs under its engine."""
+def _served(kernels: ErrorInterval, workload: Workload, metric: str) -> ErrorInterval:
+    """Return the error interval of a workload's times: that of the ``kernels``, or of runs under its engine."""
     engine = workload.engine
     if engine is None:
         return kernels
@@ -219,10 +219,10 @@ def _served(kernels: Uncertainty, workload: Workload, metric: str) -> Uncertaint
     return replace(kernels, low=math.exp(-high), high=math.exp(-low), source=runs_of(engine, op))
 
 
-def beyond(space: Space, uncertainty: Uncertainty) -> list[str]:
+def beyond(space: Space, error_interval: ErrorInterval) -> list[str]:
     """Return what of a space lies outside the GPUs that were measured, as "sm_count above 132": of its axes, and of
     LEADING what links or the base say."""
-    sheets = _measured(uncertainty)
+    sheets = _measured(error_interval)
     said = []
     for axis in space.axes if sheets else ():
         if axis.attribute.choices or axis.attribute.type == "bool":
@@ -256,9 +256,9 @@ def _ranges(space: Space) -> dict[str, tuple[float, float]]:
     return found
 
 
-def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
+def sheet_beyond(sheet: GpuSheet, error_interval: ErrorInterval) -> list[str]:
     """Return which of LEADING lie outside the GPUs that were measured on one design, as "sm_count 1000, above 188"."""
-    sheets, numbers, said = _measured(uncertainty), sheet.numbers(), []
+    sheets, numbers, said = _measured(error_interval), sheet.numbers(), []
     for name in LEADING if sheets else ():
         known = [one.numbers()[name] for one in sheets]
         if not min(known) <= numbers[name] <= max(known):
@@ -267,6 +267,6 @@ def sheet_beyond(sheet: GpuSheet, uncertainty: Uncertainty) -> list[str]:
     return said
 
 
-def _measured(uncertainty: Uncertainty) -> list[GpuSheet]:
+def _measured(error_interval: ErrorInterval) -> list[GpuSheet]:
     """The GPUs behind an interval, those of a user's own among them."""
-    return list(sheets_of(uncertainty.gpus, uncertainty.own).values())
+    return list(sheets_of(error_interval.gpus, error_interval.own).values())

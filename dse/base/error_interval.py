@@ -9,7 +9,7 @@ SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Uncertainty:
+class ErrorInterval:
     """Measured over predicted lies between ``low`` and ``high`` [1] in SHARE of what was left out of the fit.
 
     ``source`` says of what; ``gpus``: those that were measured, fitted or left out; empty where it is not GPUs.
@@ -23,16 +23,16 @@ class Uncertainty:
     anywhere: bool = False
     own: tuple[Any, ...] = field(default=(), compare=False)  # told by their names; sheets cannot be hashed
 
-    def times(self, other: "Uncertainty") -> "Uncertainty":
-        """Return the uncertainty of a product of two predictions whose errors are independent."""
+    def times(self, other: "ErrorInterval") -> "ErrorInterval":
+        """Return the error interval of a product of two predictions whose errors are independent."""
         ends = [(math.log(one.low), math.log(one.high)) for one in (self, other)]
         middle = sum(low + high for low, high in ends) / 2
         half = math.hypot(*((high - low) / 2 for low, high in ends))
         gpus, anywhere = (*self.gpus, *other.gpus), self.anywhere and other.anywhere
         source = f"{self.source}; {other.source}"
         own = (*self.own, *other.own)
-        return Uncertainty(math.exp(middle - half), math.exp(middle + half), source, gpus, anywhere, own)
+        return ErrorInterval(math.exp(middle - half), math.exp(middle + half), source, gpus, anywhere, own)
 
-    def of_inverse(self) -> "Uncertainty":
-        """Return the uncertainty of one over the prediction."""
+    def of_inverse(self) -> "ErrorInterval":
+        """Return the error interval of one over the prediction."""
         return replace(self, low=1 / self.high, high=1 / self.low)

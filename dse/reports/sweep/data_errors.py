@@ -2,15 +2,15 @@
 
 import numpy as np
 
-from dse.base.uncertainty import SHARE
-from dse.evaluate.trust import (
+from dse.base.error_interval import SHARE
+from dse.evaluate.metric_error import (
     ON_POWER,
     WITHOUT_EXPERTS,
-    Trust,
+    MetricError,
     beyond,
-    objective_trust,
-    power_uncertainty,
-    time_uncertainty,
+    objective_error,
+    power_error_interval,
+    time_error_interval,
 )
 from dse.grid.result import SweepResult
 from dse.reports.common.words import joined, label
@@ -26,26 +26,26 @@ SHARED_ERRORS = (
 HELD = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
 
 
-def trusts(space: Space) -> list[Trust]:
+def metric_errors(space: Space) -> list[MetricError]:
     """Return how far each objective can be trusted."""
-    return [objective_trust(space, objective) for objective in space.objectives]
+    return [objective_error(space, objective) for objective in space.objectives]
 
 
-def with_interval(space: Space) -> list[tuple[Objective, Trust]]:
+def with_interval(space: Space) -> list[tuple[Objective, MetricError]]:
     """Return the objectives that carry an interval."""
-    return [(o, t) for o, t in zip(space.objectives, trusts(space), strict=True) if t.uncertainty is not None]
+    return [(o, t) for o, t in zip(space.objectives, metric_errors(space), strict=True) if t.error_interval is not None]
 
 
-def like_baseline(result: SweepResult, objective: Objective, trust: Trust) -> np.ndarray:
+def like_baseline(result: SweepResult, objective: Objective, error: MetricError) -> np.ndarray:
     """Return which designs of the front the interval of an objective cannot tell from the baseline."""
     base = measured_baseline(result)
     if base.empty:
         return np.zeros(len(result.front), dtype=bool)
     before = float(base[objective.name].iloc[0])
-    return np.array([trust.same(float(value), before) for value in result.front[objective.name]], dtype=bool)
+    return np.array([error.same(float(value), before) for value in result.front[objective.name]], dtype=bool)
 
 
-def trust_notes(result: SweepResult) -> list[str]:
+def error_notes(result: SweepResult) -> list[str]:
     """Return what is known of errors: intervals, what they cannot tell apart, what lies beyond the measured GPUs.
 
     Errors of one model on two designs go together in part, which no calibration here tells: two designs are held for
@@ -53,11 +53,11 @@ def trust_notes(result: SweepResult) -> list[str]:
     """
     notes = []
     known = with_interval(result.space)
-    for objective, trust in known:
-        assert trust.uncertainty is not None
+    for objective, error in known:
+        assert error.error_interval is not None
         notes.append(
-            f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {trust.word} from the predicted "
-            f"({'; '.join(filter(None, (trust.uncertainty.source, trust.scope)))}){_like(result, objective, trust)}."
+            f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {error.word} from the predicted "
+            f"({'; '.join(filter(None, (error.error_interval.source, error.scope)))}){_like(result, objective, error)}."
         )
     if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in known):
         notes.append(HELD)
@@ -65,19 +65,19 @@ def trust_notes(result: SweepResult) -> list[str]:
         notes.append(SHARED_ERRORS)
     without = [
         label(o)
-        for o, t in zip(result.space.objectives, trusts(result.space), strict=True)
-        if t.uncertainty is None and not t.exact
+        for o, t in zip(result.space.objectives, metric_errors(result.space), strict=True)
+        if t.error_interval is None and not t.exact
     ]
     if without:
         notes.append(f"No interval, since uncalibrated: {joined(without)}.")
     return notes + _beyond(result.space)
 
 
-def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
+def _like(result: SweepResult, objective: Objective, error: MetricError) -> str:
     """What of the front and of the chosen designs the interval cannot tell from the baseline."""
-    if trust.scope in WITHOUT_EXPERTS:
+    if error.scope in WITHOUT_EXPERTS:
         return "; since it leaves out the products of experts, it tells no designs apart"
-    same = like_baseline(result, objective, trust)
+    same = like_baseline(result, objective, error)
     if not same.any():
         return ""
     chosen = chosen_designs(result).query("position >= 0")
@@ -89,7 +89,7 @@ def _like(result: SweepResult, objective: Objective, trust: Trust) -> str:
 def _beyond(space: Space) -> list[str]:
     """What the axes ask beyond the GPUs that the models were held against."""
     notes = []
-    for what, known in (("Times", time_uncertainty(space)), ("Watts", power_uncertainty(space))):
+    for what, known in (("Times", time_error_interval(space)), ("Watts", power_error_interval(space))):
         outside = beyond(space, known) if known else []
         if known and outside:
             gpus = joined(sorted(set(known.gpus)))

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from dse.base.uncertainty import SHARE, Uncertainty
+from dse.base.error_interval import SHARE, ErrorInterval
 
-TIME = Uncertainty(0.5, 2.0, "times", ("h100_sxm",), anywhere=True)
-WATTS = Uncertainty(0.8, 1.25, "watts", ("a100_sxm_80gb",))
+TIME = ErrorInterval(0.5, 2.0, "times", ("h100_sxm",), anywhere=True)
+WATTS = ErrorInterval(0.8, 1.25, "watts", ("a100_sxm_80gb",))
 
 
 def test_a_certain_factor_changes_nothing() -> None:
-    product = TIME.times(Uncertainty(1.0, 1.0, "exact"))
+    product = TIME.times(ErrorInterval(1.0, 1.0, "exact"))
     assert (product.low, product.high) == pytest.approx((TIME.low, TIME.high))
 
 
@@ -23,7 +23,7 @@ def test_widths_add_up_as_squares_on_logarithms() -> None:
 
 
 def test_what_is_off_to_one_side_stays_off() -> None:
-    slower = Uncertainty(1.1, 1.1, "always a tenth slower")
+    slower = ErrorInterval(1.1, 1.1, "always a tenth slower")
     assert TIME.times(slower).low == pytest.approx(1.1 * TIME.low)
     assert TIME.times(slower).high == pytest.approx(1.1 * TIME.high)
 
@@ -46,6 +46,6 @@ def test_who_was_measured_and_where_it_holds_come_from_both() -> None:
 
 
 def test_the_inverse_swaps_the_ends_and_is_its_own() -> None:
-    skewed = Uncertainty(0.8, 2.0, "times")
+    skewed = ErrorInterval(0.8, 2.0, "times")
     assert (skewed.of_inverse().low, skewed.of_inverse().high) == (0.5, 1.25)
     assert skewed.of_inverse().of_inverse() == skewed
