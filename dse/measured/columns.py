@@ -72,15 +72,15 @@ def checked(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """
     refuse_units(path, frame.columns)
     frame = frame[[name for name in frame if not str(name).startswith(UNNAMED)]]
-    refuse_unknown(path, frame.columns)
+    _refuse_unknown(path, map(str, frame.columns))
     kinds = {name: measured_columns()[name].type for name in frame}
     return frame.assign(**{name: numbers(path, frame, name) for name in frame if kinds[name] in ("int", "number")})
 
 
-def refuse_unknown(path: Path, names: Iterable[object], also: Iterable[str] = ()) -> None:
-    """Raise InputError at a column that neither the schema nor ``also`` names."""
-    known = {*measured_columns(), *also}
-    for name in map(str, names):
+def _refuse_unknown(path: Path, names: Iterable[str]) -> None:
+    """Raise InputError at a column that the schema does not name."""
+    known = measured_columns()
+    for name in names:
         if name not in known:
             meant = "tp" if name.lower() in NAMES_OF_TP else UNIT.sub("", name.lower())
             remedy = accepted(meant, [meant] if meant in known else known)

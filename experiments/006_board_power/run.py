@@ -9,12 +9,12 @@ import csv
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from devices import DEVICES, PUBLISHED, serving_rows, serving_watts, streaming_watts
 from identified import bootstrap, profile
 from judged import ape, arrays, baselines, cross_validated, gradient_boosting, interval, scores, slowdowns
 from rows import load_rows, masks, pair_rows, power_rows, seen
 
+from dse.base.csv_table import read_table_file
 from dse.base.package_tables import read_table
 from dse.calibration.power.board_fit import FREE, fit, prior_model
 from dse.measured.board_watts import SETTLED_US, watts_of
@@ -138,7 +138,7 @@ def main() -> None:
     parser.add_argument("--preset", default="h200", help="the GPU of --table")
     options = parser.parse_args()
     if options.table:
-        rows = load_rows(pd.read_csv(options.table, low_memory=False).query("power_w > 0"), options.preset)
+        rows = load_rows(read_table_file(options.table).query("power_w > 0"), options.preset)
         watts, long = watts_of(BoardPower.from_table(), rows), rows.table.latency_us.to_numpy() >= SETTLED_US
         show(f"{options.preset}, {SETTLED_US:g} us and longer", scores(rows, watts, long))
         show(f"{options.preset}, shorter", scores(rows, watts, ~long))

@@ -218,7 +218,7 @@ def test_what_is_assumed_and_left_out_of_rows_is_told(tmp_path):
     repeats = {"rep_n": [5, 5, 5, 5, np.inf], "rep_lo_us": 1.0, "rep_hi_us": 1e6}
     prompt = {"device": DEVICE, "op": "attn_prefill", "dtype": "bf16", "batch": 1, "heads": 32, "kv_heads": 8,
               "head_dim": 128, "seq_q": 1024, "seq_kv": 1024, "latency_us": 60.0}  # fmt: skip
-    frame = pd.read_csv(products_of(tmp_path / "t.csv", 5, **repeats)).assign(weight=0, compute_us=1e9, sheet_us="x")
+    frame = pd.read_csv(products_of(tmp_path / "t.csv", 5, **repeats))
     notes = ["", "", "", "", "busy_us=1.2.3"]
     prompts = pd.DataFrame([prompt | {"causal": cell} for cell in ("1", "0", "", "true", "no")])
     pd.concat([frame.assign(notes=notes), prompts]).to_csv(tmp_path / "t.csv", index=False)
