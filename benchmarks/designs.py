@@ -147,7 +147,7 @@ def compiled_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     assert kernel.compiled is not None
     forms = kernel.compiled.forms
     assert forms is not None
-    latency = model.trace_latencies(kernel, Gpu(**varied(sheet, BLOCK, 7)))
+    latency = model.trace_latencies(kernel, Gpu.from_attributes(varied(sheet, BLOCK, 7)))
     assert latency is not None
 
     def time_of(rows: jax.Array) -> jax.Array:
@@ -180,7 +180,7 @@ def with_its_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     with jax.enable_x64(True):
         count = samples(kernel.segments)
         latencies = jax.jit(lambda gpu: model.trace_latencies(kernel, gpu))
-        drawn = [latencies(Gpu(**varied(sheet, count, seed))) for seed in (8, 9)]
+        drawn = [latencies(Gpu.from_attributes(varied(sheet, count, seed))) for seed in (8, 9)]
         return with_forms(kernel, *map(np.asarray, drawn))
 
 
@@ -200,7 +200,9 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
         forms = forms or compiled_forms(compiled, sheet, model)
         times = []
         for form, record in {"recurrence": trace, "forms": compiled}.items():
-            many = jax.jit(lambda b, m=model, r=record: jax.lax.map(lambda x: m.on_trace(r, Gpu(**x)).cycles, b))
+            many = jax.jit(
+                lambda b, m=model, r=record: jax.lax.map(lambda x: m.on_trace(r, Gpu.from_attributes(x)).cycles, b)
+            )
             times.append(np.asarray(many(columns)))
             found[f"{name} by {form} [designs/s]"] = count / seconds(partial(many, columns))
         assert (np.abs(times[1] / times[0] - 1) < 1e-5).mean() > 0.98  # 32 bits: the recurrence adds up rounding errors

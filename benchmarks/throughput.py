@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from typing import Any
 
@@ -30,7 +30,7 @@ from dse.base.numerics import INFEASIBLE
 from dse.evaluate.candidates import time_candidates
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
-from dse.hardware.gpu import Gpu
+from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.space import designs
 from dse.space.shipped import find_space
 from dse.space.space import Space, load_space
@@ -96,8 +96,7 @@ class Task:
 
 def _gpu(base: Mapping[str, float], varied: Mapping[str, Any]) -> Gpu:
     """The design with the attributes ``varied``, all others as ``base`` has them."""
-    values: dict[str, Any] = {f.name: varied.get(f.name, jnp.float32(base[f.name])) for f in fields(Gpu)}
-    return Gpu(**values)
+    return Gpu.from_attributes({name: varied.get(name, jnp.float32(base[name])) for name in ATTRIBUTES})
 
 
 def ours(task: Task) -> Callable[[Columns], Array]:

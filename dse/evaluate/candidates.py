@@ -5,7 +5,6 @@ computes a term of one side once for that side.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -59,17 +58,16 @@ def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, axes: Gpu
     they share is folded away. No derivative passes: a choice has none.
     """
     leaves, tree = jax.tree.flatten(workload.kernels)
-    names = [f.name for f in fields(Gpu)]
-    varied = [name for name in names if getattr(axes, name) is not None]
-    design = [Side.DESIGN if name in varied else getattr(gpus, name) for name in names]
+    values, varied = gpus.attributes(), [name for name, axis in axes.attributes().items() if axis is not None]
+    design = [Side.DESIGN if name in varied else value for name, value in values.items()]
 
     def time(*numbers: Array) -> Array:
         kernel = jax.tree.unflatten(tree, numbers[: len(leaves)])
-        return model.nanoseconds(kernel, Gpu(*numbers[len(leaves) :]))
+        return model.nanoseconds(kernel, Gpu.from_attributes(dict(zip(values, numbers[len(leaves) :], strict=True))))
 
     every = kinds(workload.kernels)
     programs = [Program(time, [*(x[kind] for x in leaves), *design], len(kind), True) for kind in every]
-    columns = [lax.stop_gradient(jnp.broadcast_to(getattr(gpus, name), (count,))) for name in varied]
+    columns = [lax.stop_gradient(jnp.broadcast_to(values[name], (count,))) for name in varied]
     times = _in_parts(lambda designs: [program(designs, len(designs[0])) for program in programs], columns)
     return [_rows(every, times, range(p.start, p.stop)) for p in workload.slices]
 
@@ -193,16 +191,17 @@ def judge_chosen(
 def _judged_simply(judge: Callable[..., Any], kernels: Kernel, shape: tuple[int, ...], gpus: Gpu, axes: Gpu) -> Any:
     """Return ``judge`` of all pairs, (designs, operators), with what is known of them folded away."""
     leaves, tree = jax.tree.flatten(kernels)
-    names = [f.name for f in fields(Gpu)]
-    on_design = [getattr(axes, name) is not None for name in names]
+    values = gpus.attributes()
+    on_design = [axis is not None for axis in axes.attributes().values()]
     given = [Side.PAIR if np.ndim(x) == 2 else x for x in leaves]
-    given += [Side.DESIGN if v else getattr(gpus, name) for name, v in zip(names, on_design, strict=True)]
+    given += [Side.DESIGN if v else value for value, v in zip(values.values(), on_design, strict=True)]
 
     def of_numbers(*numbers: Array) -> Any:
-        return judge(jax.tree.unflatten(tree, numbers[: len(leaves)]), Gpu(*numbers[len(leaves) :]))
+        gpu = Gpu.from_attributes(dict(zip(values, numbers[len(leaves) :], strict=True)))
+        return judge(jax.tree.unflatten(tree, numbers[: len(leaves)]), gpu)
 
     unknown = [x for x in leaves if np.ndim(x) == 2]
-    unknown += [getattr(gpus, name) for name, v in zip(names, on_design, strict=True) if v]
+    unknown += [value for value, v in zip(values.values(), on_design, strict=True) if v]
     return Program(of_numbers, given, shape[1], False)(unknown, shape[0])
 
 

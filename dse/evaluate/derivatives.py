@@ -70,8 +70,7 @@ def along(function: Callable[[Gpu], Launches], gpu: Gpu) -> Along:
 
 def _moved(gpu: Gpu, steps: Array) -> Gpu:
     """The GPU with every attribute of NUMERIC a step further on a logarithmic scale."""
-    values = gpu.attributes()
-    return Gpu.from_attributes(values | {n: values[n] * jnp.exp(steps[k]) for k, n in enumerate(NUMERIC)})
+    return gpu.with_attributes({n: gpu.attribute(n) * jnp.exp(steps[k]) for k, n in enumerate(NUMERIC)})
 
 
 @quick_derivatives_jit

@@ -2,6 +2,7 @@
 
 from dse.base.units import signed
 from dse.explanation.sensitivity_steps import Move
+from dse.hardware.data_types import data_types
 from dse.hardware.schema import Attribute
 
 METRIC_WORDS = {"ttft_ms": "TTFT", "tbt_ms": "TBT", "time_ms": "time", "energy_j": "energy"}
@@ -26,13 +27,7 @@ ATTRIBUTE_WORDS = {
     "fp64_lanes": "FP64 lanes",
     "sfu_lanes": "special-function lanes",
     "tensor_cores_per_sm": "tensor cores an SM",
-    "tensor_fma_fp64": "FP64 tensor rate",
-    "tensor_fma_tf32": "TF32 tensor rate",
-    "tensor_fma_bf16": "BF16 tensor rate",
-    "tensor_fma_fp16": "FP16 tensor rate",
-    "tensor_fma_fp8": "FP8 tensor rate",
-    "tensor_fma_int8": "INT8 tensor rate",
-    "tensor_fma_fp4": "FP4 tensor rate",
+    **{kind.tensor_rate: f"{kind.title} tensor rate" for kind in data_types().values() if kind.operands},
     "warp_mma_fraction": "warp-level share of the tensor rate",
     "alu_latency_cycles": "ALU latency",
     "fp64_latency_cycles": "FP64 latency",

@@ -6,7 +6,8 @@ import pandas as pd
 
 from dse.base.units import GIGA, KILO, MEGA
 from dse.explanation.neighbourhood import Judged
-from dse.hardware.peak import TENSOR_DTYPES, peak_tflops
+from dse.hardware.data_types import TENSOR_DTYPES
+from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
 from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel

@@ -12,6 +12,7 @@ from jax import Array
 from dse.base.constants import constant
 from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.package_tables import read_table
+from dse.hardware.data_types import TENSOR_DTYPES, data_types
 from dse.hardware.gpu import Gpu
 from dse.hardware.process import MemoryTypes, Nodes, value_at
 
@@ -56,13 +57,7 @@ class DieArea(eqx.Module):
     int32_lane: Array
     sfu_lane: Array
     fp64_lane: Array
-    tensor_fp64: Array
-    tensor_tf32: Array
-    tensor_bf16: Array
-    tensor_fp16: Array
-    tensor_fp8: Array
-    tensor_int8: Array
-    tensor_fp4: Array
+    tensor: dict[str, Array]
     l2: Array
     noc: Array
     memory_channel: Array
@@ -74,10 +69,11 @@ class DieArea(eqx.Module):
 
     @classmethod
     def from_table(cls) -> "DieArea":
-        """The fitted model, from ``data/process/area.csv``."""
+        """The fitted model, from ``data/process/area.csv`` and the areas of ``data/schema/data_types.csv``."""
         rows = read_table("process/area.csv")
         values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in rows}
-        return cls(nodes=Nodes.from_table(), memory_types=MemoryTypes.from_table(), **values)
+        tensor = {dtype: jnp.asarray(data_types()[dtype].tensor_area) for dtype in TENSOR_DTYPES}
+        return cls(nodes=Nodes.from_table(), memory_types=MemoryTypes.from_table(), tensor=tensor, **values)
 
     @property
     def error_interval(self) -> ErrorInterval:
@@ -137,15 +133,8 @@ class DieArea(eqx.Module):
         A sum grows with every type. What types share of a multiplier array the fitted ``fma`` absorbs, so a sweep of
         one type alone sees only that type's share of the tensor core: link the types.
         """
-        return (
-            self.tensor_fp64 * gpu.tensor_fma_fp64
-            + self.tensor_tf32 * gpu.tensor_fma_tf32
-            + self.tensor_bf16 * gpu.tensor_fma_bf16
-            + self.tensor_fp16 * gpu.tensor_fma_fp16
-            + self.tensor_fp8 * gpu.tensor_fma_fp8
-            + self.tensor_int8 * gpu.tensor_fma_int8
-            + self.tensor_fp4 * gpu.tensor_fma_fp4
-        )
+        first, *rest = (self.tensor[dtype] * gpu.tensor_fma[dtype] for dtype in TENSOR_DTYPES)
+        return sum(rest, first)
 
     def _noc_ports(self, gpu: Gpu, sms: Array) -> Array:
         """Ports of the network on chip, of the SMs and of the L2 slices [B/cycle]."""

@@ -10,6 +10,7 @@ from jax import Array
 from dse.base.brief import brief
 from dse.base.errors import InputError, accepted, expect
 from dse.base.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
+from dse.hardware.data_types import TENSOR_RATE, tensor_rates
 from dse.hardware.schema import gpu_schema
 
 ATTRIBUTES = tuple(gpu_schema())
@@ -48,13 +49,7 @@ class Gpu(eqx.Module):
     fp64_lanes: Array
     sfu_lanes: Array
     tensor_cores_per_sm: Array
-    tensor_fma_fp64: Array
-    tensor_fma_tf32: Array
-    tensor_fma_bf16: Array
-    tensor_fma_fp16: Array
-    tensor_fma_fp8: Array
-    tensor_fma_int8: Array
-    tensor_fma_fp4: Array
+    tensor_fma: dict[str, Array]  # dense rate by data type [FMA/cycle/tensor core]: attributes tensor_fma_bf16 ...
     warp_mma_fraction: Array
     alu_latency_cycles: Array
     fp64_latency_cycles: Array
@@ -113,32 +108,21 @@ class Gpu(eqx.Module):
     @classmethod
     def from_attributes(cls, values: Mapping[str, Any]) -> "Gpu":
         """Return the record of every attribute of the schema, its values as they are: arrays, axes, None."""
-        return cls(**values)
+        plain = {name: value for name, value in values.items() if not name.startswith(TENSOR_RATE)}
+        return cls(tensor_fma=tensor_rates(values), **plain)
 
     def attributes(self) -> dict[str, Any]:
         """Return the values by attribute, in the schema's order."""
-        return {name: getattr(self, name) for name in ATTRIBUTES}
+        return {name: self.attribute(name) for name in ATTRIBUTES}
 
     def attribute(self, name: str) -> Any:
         """Return the value of one attribute."""
-        return getattr(self, name)
+        dtype = name.removeprefix(TENSOR_RATE)
+        return getattr(self, name) if dtype == name else self.tensor_fma[dtype]
 
     def with_attributes(self, changes: Mapping[str, Any]) -> "Gpu":
         """Return the record with some attributes changed."""
         return self.from_attributes(self.attributes() | dict(changes))
-
-    @property
-    def tensor_fma(self) -> tuple[Array, ...]:
-        """Dense tensor rates [FMA/cycle/tensor core] in the order of :data:`dse.workload.kernel.TENSOR_DTYPES`."""
-        return (
-            self.tensor_fma_fp64,
-            self.tensor_fma_tf32,
-            self.tensor_fma_bf16,
-            self.tensor_fma_fp16,
-            self.tensor_fma_fp8,
-            self.tensor_fma_int8,
-            self.tensor_fma_fp4,
-        )
 
     @property
     def l2_bytes(self) -> Array:

@@ -6,10 +6,7 @@ from typing import Any
 
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
-
-VECTOR_DTYPES = ("fp32",)
-TENSOR_DTYPES = ("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-"""Data types of tensor cores; ``Kernel.tensor_dtype`` is an index into this tuple."""
+from dse.hardware.data_types import TENSOR_DTYPES, VECTOR_DTYPES, data_types
 
 TOLERANCE = 0.02
 """Largest accepted relative difference between a sheet's peak and the record's."""
@@ -51,7 +48,7 @@ def peak_tflops(numbers: Mapping[str, Any], unit: str, dtype: str) -> Any:
     """
     clock = numbers["boost_clock_mhz"]
     if unit == "tensor":
-        rate = numbers[f"tensor_fma_{dtype}"] * numbers["tensor_cores_per_sm"]
+        rate = numbers[data_types()[dtype].tensor_rate] * numbers["tensor_cores_per_sm"]
         tensor = numbers["tensor_clock_mhz"]
         clock = clock if dtype == "fp64" else tensor * (tensor <= clock) + clock * (tensor > clock)
     else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dse.base.errors import InputError, accepted, expect, shown
 from dse.base.package_tables import read_table
 from dse.base.toml_file import read_toml
+from dse.hardware.data_types import tensor_rates
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 
@@ -58,11 +59,7 @@ class GpuSheet:
     def tensor_types(self) -> list[str]:
         """Return the data types that its tensor cores compute in."""
         numbers = self.numbers()
-        if not numbers["tensor_cores_per_sm"]:
-            return []
-        return [
-            name.removeprefix("tensor_fma_") for name in numbers if name.startswith("tensor_fma_") and numbers[name]
-        ]
+        return [dtype for dtype, rate in tensor_rates(numbers).items() if rate and numbers["tensor_cores_per_sm"]]
 
     def record(self) -> "Gpu":
         """Return the :class:`~dse.hardware.gpu.Gpu` that the models compute with."""
@@ -232,9 +229,9 @@ def sheet_of(gpu: "str | Path | Gpu | GpuSheet", where: str = "GPU") -> GpuSheet
         return gpu
     if isinstance(gpu, str | Path):
         return load_sheet(gpu, where)
-    if not all(hasattr(gpu, name) for name in gpu_schema()):
+    if not callable(getattr(gpu, "attributes", None)):
         raise InputError(f"{where} = {shown(gpu)} is not accepted; give a name, a path, or the record of a GPU")
-    numbers = {name: _of_record(attr, getattr(gpu, name), where) for name, attr in gpu_schema().items()}
+    numbers = {name: _of_record(gpu_schema()[name], value, where) for name, value in gpu.attributes().items()}
     entries = {name: Entry(gpu_schema()[name], value, "a record", "user") for name, value in numbers.items()}
     sheet = _consistent(GpuSheet("record", "GPU of a record", entries), {}, where)
     same = (preset_sheet(name) for name in preset_names() if alike(sheet, preset_sheet(name)))

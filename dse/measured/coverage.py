@@ -6,6 +6,7 @@ from functools import cache
 import pandas as pd
 
 from dse.base.errors import accepted
+from dse.hardware.data_types import with_role
 from dse.measured.columns import not_modelled
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
@@ -23,7 +24,7 @@ from dse.measured.row_shape import (
 from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
 
 DTYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(PRODUCTS, ("bf16", "fp16", "fp32", "tf32", "fp8", "int8", "fp4")),
+    **dict.fromkeys(PRODUCTS, with_role("activations")),
     **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from dse.base.constants import constant
-from dse.hardware.peak import VECTOR_DTYPES, peak_tflops
+from dse.hardware.data_types import VECTOR_DTYPES, element_bytes
+from dse.hardware.peak import peak_tflops
 from dse.measured.protocol import Protocol
-from dse.workload.dtypes import element_bytes
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.networks.mlp_kinds import Dense
 from dse.workload.networks.network import Network

@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from dse.hardware.peak import TENSOR_DTYPES, peak_tflops
+from dse.hardware.data_types import TENSOR_DTYPES
+from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
 from dse.measured.fitted_roofline import fit_roofline
 from dse.workload.kernel import Kernel

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.errors import InputError
-from dse.workload.dtypes import element_bytes
+from dse.hardware.data_types import element_bytes
 from dse.workload.networks.names import network_of
 from dse.workload.networks.network import Network
 from dse.workload.operator import Operator

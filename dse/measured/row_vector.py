@@ -5,9 +5,9 @@ from math import ceil, log2
 from typing import Any
 
 from dse.base.constants import constant
+from dse.hardware.data_types import element_bytes
 from dse.measured.protocol import Protocol
 from dse.measured.row_shape import measured_network
-from dse.workload.dtypes import element_bytes
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.vector import has_kernel, vector_operator, vector_ops

@@ -12,8 +12,8 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.base.units import WARP_SIZE
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.timing import Timing
 from dse.timing.traced.traced_intervals import trace_l2_bytes
 from dse.traces.traced_kernel import TracedKernel

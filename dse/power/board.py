@@ -19,9 +19,9 @@ from dse.base.error_interval import ErrorInterval
 from dse.base.package_tables import read_table
 from dse.base.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.hardware.area import DieArea
+from dse.hardware.data_types import TENSOR_DTYPES, data_types
 from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
 from dse.power.cap import OperatingPoint, VoltageLine, sustain
@@ -50,9 +50,6 @@ REFERENCE_REGISTERS = constant("reference_registers")
 
 REFERENCE_NODE = "tsmc_4n"
 """The GPU whose energies the table states: an H200 (GH100, 60 MiB of L2 in 96 slices)."""
-
-PER_TABLE = {"clock": node_names, "tensor": lambda: list(TENSOR_DTYPES)}
-"""Coefficients with a row for every node or data type, in the order that the records index."""
 
 
 class BoardPower(PowerModel):
@@ -105,10 +102,12 @@ class BoardPower(PowerModel):
     def from_table(cls) -> "BoardPower":
         """Return the fitted model, from ``data/power/board.csv``."""
         values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
-        tables = {name: jnp.stack([values[f"{name}_{key}"] for key in keys()]) for name, keys in PER_TABLE.items()}
+        clock = jnp.stack([values[f"clock_{node}"] for node in node_names()])
         plain: dict[str, Any] = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        energy = {dtype: data_types()[dtype].tensor_energy for dtype in TENSOR_DTYPES}
+        tensor = jnp.asarray(list(energy.values())) * (values["tensor_bf16"] / energy["bf16"])
         nodes, memory = NodePower.from_table(REFERENCE_NODE), MemoryPower.from_table()
-        return cls(area=DieArea.from_table(), nodes=nodes, memory=memory, **tables, **plain)
+        return cls(area=DieArea.from_table(), nodes=nodes, memory=memory, clock=clock, tensor=tensor, **plain)
 
     @property
     def calibration(self) -> str:
@@ -127,13 +126,13 @@ class BoardPower(PowerModel):
     def with_values(self, values: Mapping[str, Array]) -> "BoardPower":
         """Return the model with some coefficients changed; tensor rates of all types follow ``tensor_bf16``.
 
-        Clock and tensor rates of single tables (``clock_...``) stay as they are: no fit moves them apart. Raises
-        KeyError for a name that is no coefficient.
+        Clocks of single nodes (``clock_...``) stay as they are: no fit moves them apart. Raises KeyError for a name
+        that is no coefficient.
         """
         unknown = (
             values.keys()
             - self.__dataclass_fields__.keys()
-            - {f"{table}_{key}" for table, keys in PER_TABLE.items() for key in keys()}
+            - {"tensor_bf16", *(f"clock_{node}" for node in node_names())}
         )
         if unknown:
             raise KeyError(f"no coefficient of the board's power: {', '.join(sorted(unknown))}")

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.base.numerics import safe_div
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.prediction.features import features
 from dse.prediction.predictors import FittedPredictor
 from dse.timing.amali import Amali

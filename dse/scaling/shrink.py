@@ -1,10 +1,9 @@
 """Scale models of a GPU record: the SM unchanged, everything shared in proportion to the SM count."""
 
-import equinox as eqx
 import jax.numpy as jnp
 
 from dse.base.errors import InputError
-from dse.hardware.gpu import Gpu
+from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.hardware.schema import gpu_schema
 
 SHARED = ("sm_count", "l2_mib", "l2_slices", "dram_bandwidth_gbs", "dram_bus_bits", "dram_gb", "nvlink_gbs", "tdp_w")
@@ -36,23 +35,20 @@ def shrink(gpu: Gpu, sm_count: int) -> Gpu:
     factor = sm_count / float(gpu.sm_count)
     values = {}
     for name in SHARED:
-        attribute, value = gpu_schema()[name], float(getattr(gpu, name)) * factor
+        attribute, value = gpu_schema()[name], float(gpu.attribute(name)) * factor
         if attribute.type == "int" and abs(value - round(value)) > 1e-6 * max(value, 1.0):
             raise InputError(
                 f"{sm_count} of {float(gpu.sm_count):g} SMs: {name} would be {value:g}, which is no whole number; give "
                 f"{_whole_counts(gpu)}"
             )
-        low = min(attribute.low, float(getattr(gpu, name)))
+        low = min(attribute.low, float(gpu.attribute(name)))
         if not low <= value <= attribute.high:
             raise InputError(
                 f"{sm_count} of {float(gpu.sm_count):g} SMs: {name} would be {value:g}; give {attribute.range_text}"
             )
         values[name] = round(value) if attribute.type == "int" else value
-    return eqx.tree_at(
-        lambda g: [getattr(g, name) for name in values],
-        gpu,
-        [jnp.asarray(value, dtype=getattr(gpu, name).dtype) for name, value in values.items()],
-    )
+    changes = {name: jnp.asarray(value, dtype=gpu.attribute(name).dtype) for name, value in values.items()}
+    return gpu.with_attributes(changes)
 
 
 def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
@@ -62,10 +58,10 @@ def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
     shared must grow as the SM count does, everything else must be equal.
     """
     factor = float(target.sm_count) / float(model.sm_count)
-    for name, value in model.attributes().items():
+    for name in ATTRIBUTES:
         if name in APART:
             continue
-        small, large = float(value), float(target.attribute(name))
+        small, large = float(model.attribute(name)), float(target.attribute(name))
         wanted = small * factor if name in SHARED else small
         if abs(large - wanted) > TOLERANCE * max(abs(wanted), abs(large)):
             how = f"{factor:g} times the scale model's" if name in SHARED else "as in the scale model"

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from dse.base.errors import InputError
+from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.presets import GpuSheet
 from dse.space.links import OF_BASE
 from dse.workload.workload import Workload
@@ -12,7 +13,7 @@ def refuse_types(base: GpuSheet, varied: set[str], workloads: Sequence[Workload]
     """Refuse a workload in a data type that no design of the space can have; ``varied``: axes and linked attributes."""
     if "tensor_cores_per_sm" in varied:
         return
-    has = set(base.tensor_types()) | {name.removeprefix("tensor_fma_") for name in varied}
+    has = set(base.tensor_types()) | {name.removeprefix(TENSOR_RATE) for name in varied}
     for workload in workloads:
         for operator in workload.operators:
             missing = sorted(operator.tensor_types() - has)
@@ -20,7 +21,7 @@ def refuse_types(base: GpuSheet, varied: set[str], workloads: Sequence[Workload]
                 raise InputError(
                     f"{where}: [workloads] {workload.name}: {operator.name} computes in {missing[0]}, which "
                     f"{base.title} lacks; its tensor cores have {', '.join(base.tensor_types()) or 'no type at all'} "
-                    f"(an axis tensor_fma_{missing[0]} would give it)"
+                    f"(an axis {TENSOR_RATE}{missing[0]} would give it)"
                 )
 
 

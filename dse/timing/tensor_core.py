@@ -5,8 +5,8 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.base.numerics import safe_div
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.links import reachable
 from dse.workload.kernel import Kernel
 from dse.workload.operators.matrix_instructions import TCGEN05, WGMMA
@@ -32,9 +32,8 @@ def class_rate(index: Array, warpgroup: Array, gpu: Gpu) -> Array:
     Warp-level instructions on a GPU with warpgroup ones reach only ``warp_mma_fraction`` of the rate (H100: 1365 of
     2048 FMA/cycle/SM), except in FP64, which has no warpgroup instruction.
     """
-    rate = jnp.zeros_like(gpu.tensor_fma_bf16)
-    for i, value in enumerate(gpu.tensor_fma[: len(TENSOR_DTYPES)]):
-        rate = rate + jnp.where(index == i, value, 0.0)
+    rates = (jnp.where(index == i, gpu.tensor_fma[dtype], 0.0) for i, dtype in enumerate(TENSOR_DTYPES))
+    rate = sum(rates, jnp.zeros_like(gpu.tensor_cores_per_sm))
     whole = (warpgroup > 0) | (index == TENSOR_DTYPES.index("fp64"))
     share = jnp.where(whole, 1.0, gpu.warp_mma_fraction)
     rate = rate * share * gpu.tensor_cores_per_sm / gpu.subcores_per_sm

@@ -16,8 +16,8 @@ from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, expect
 from dse.base.numerics import INFEASIBLE
 from dse.base.units import KILO
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library

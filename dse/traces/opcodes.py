@@ -6,6 +6,7 @@ from functools import cache
 from math import prod
 
 from dse.base.package_tables import read_table
+from dse.hardware.data_types import data_types
 
 VOLTA, TURING = 70, 75
 
@@ -54,16 +55,8 @@ class AddressSpace(IntEnum):
     GENERIC = 4
 
 
-_TENSOR_DTYPES = {
-    "DMMA": "fp64",
-    "IMMA": "int8",
-    "IGMMA": "int8",
-    "BMMA": "int8",
-    "BGMMA": "int8",
-    "QMMA": "fp8",
-    "QGMMA": "fp8",
-    "OMMA": "fp4",
-}
+_TENSOR_DTYPES = {opcode: name for name, kind in data_types().items() for opcode in kind.opcodes}
+"""Opcode, or a modifier of any with its dot -> data type."""
 
 UNIT: dict[OpClass, Unit] = {
     OpClass.ALU: Unit.INT,
@@ -105,10 +98,8 @@ class Opcode:
     def tensor_dtype(self) -> str:
         """Data type whose rate a tensor instruction runs at, by opcode and modifiers (FP16 where none is named)."""
         base, *modifiers = self.text.split(".")
-        for name, dtype in (("TF32", "tf32"), ("BF16", "bf16")):
-            if name in modifiers:
-                return dtype
-        return _TENSOR_DTYPES.get(base, "fp16")
+        marks = (*(f".{modifier}" for modifier in modifiers), base)
+        return next((_TENSOR_DTYPES[mark] for mark in marks if mark in _TENSOR_DTYPES), "fp16")
 
     @property
     def shared_bytes(self) -> int:

@@ -1,19 +1,9 @@
-"""Data types: bytes an element, and the types in which a product of two operands is computed."""
+"""Precision of a network: the data types of its weights, activations and KV cache."""
 
 from dataclasses import dataclass
 
 from dse.base.errors import InputError, accepted
-
-BITS = {"fp64": 64, "fp32": 32, "tf32": 32, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "int4": 4, "fp4": 4}
-"""Bits an element of each type. 4-bit types also carry a scale: see :func:`element_bytes`."""
-
-_SCALE_BITS = {"int4": 16 / 128, "fp4": 8 / 16}
-"""Bits of scale an element: one FP16 scale per 128 (AWQ, GPTQ), one FP8 scale per 16 (NVFP4)."""
-
-
-def element_bytes(dtype: str) -> float:
-    """Return bytes an element of ``dtype``, scales of block formats included."""
-    return (BITS[dtype] + _SCALE_BITS.get(dtype, 0.0)) / 8
+from dse.hardware.data_types import BITS, canonical, data_types, with_role
 
 
 @dataclass(frozen=True)
@@ -36,14 +26,9 @@ class Precision:
     @property
     def output(self) -> str:
         """Type of a GEMM's result and of the residual stream: 16-bit whatever the operands."""
-        if self.activations in ("bf16", "fp16", "fp32", "tf32"):
+        if BITS[self.activations] >= 16:
             return self.activations
         return "fp16" if self.kv == "fp16" else "bf16"
-
-
-_ACTIVATIONS = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-_WEIGHTS = (*_ACTIVATIONS, "int4")
-_KV = ("fp32", "bf16", "fp16", "fp8", "int8", "fp4")
 
 
 def precision(
@@ -53,12 +38,10 @@ def precision(
 
     ``dtype=int4`` means 4-bit weights under bf16 activations (weight-only); the KV cache keeps 16 bits unless asked.
     """
-    _check(where, "dtype", dtype, _WEIGHTS)
-    acts = activations or ("bf16" if dtype == "int4" else dtype)
-    _check(where, "activations", acts, _ACTIVATIONS)
-    result = Precision(weights or dtype, acts, kv or _default_kv(acts))
-    _check(where, "weights", result.weights, _WEIGHTS)
-    _check(where, "kv", result.kv, _KV)
+    dtype = _named(where, "dtype", dtype, "weights")
+    acts = _named(where, "activations", activations or data_types()[dtype].computes_in, "activations")
+    own = _named(where, "weights", weights or dtype, "weights")
+    result = Precision(own, acts, _named(where, "kv", kv or _default_kv(acts), "kv"))
     if BITS[result.weights] == BITS[acts] and result.weights != acts:
         raise InputError(
             f"{where}: weights={result.weights} under activations={acts}: no matrix instruction multiplies the two; "
@@ -80,6 +63,9 @@ def _default_kv(activations: str) -> str:
     return activations if BITS[activations] == 16 else "bf16"
 
 
-def _check(where: str, key: str, value: str, names: tuple[str, ...]) -> None:
-    if value not in names:
+def _named(where: str, key: str, value: str, role: str) -> str:
+    """The data type of a name that ``role`` may have; raises InputError."""
+    name, names = canonical(value), with_role(role)
+    if name not in names:
         raise InputError(f"{where}: {key}={value} is not a data type for it; {accepted(value, names)}")
+    return name

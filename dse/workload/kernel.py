@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dse.base.brief import brief
-from dse.hardware.peak import TENSOR_DTYPES
+from dse.hardware.data_types import TENSOR_DTYPES
 
 Number: TypeAlias = Any
 """A float while kernels are built, an array inside a program."""

@@ -10,8 +10,9 @@ from pathlib import Path
 from dse.base.csv_table import refuse_capitals, refuse_separators
 from dse.base.errors import InputError, accepted, expect
 from dse.base.toml_file import read_toml
+from dse.hardware.data_types import COMPUTED, canonical
 from dse.hardware.presets import GpuSheet
-from dse.workload.dtypes import BITS, precision
+from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.names import beside, load_network, stated_quantisation
 from dse.workload.networks.network import networks
@@ -282,9 +283,9 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
 def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator, MemoryFootprint]:
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
-    dtype = (row.get("dtype") or "bf16").strip()
-    if dtype not in BITS or dtype == "int4":
-        raise InputError(f"{where}: dtype {dtype!r} is not accepted; {accepted(dtype, set(BITS) - {'int4'})}")
+    dtype = canonical((row.get("dtype") or "bf16").strip())
+    if dtype not in COMPUTED:
+        raise InputError(f"{where}: dtype {dtype!r} is not accepted; {accepted(dtype, COMPUTED)}")
     gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, blas_result(dtype), FOREVER, FOREVER, FOREVER)
     name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
     operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)

@@ -28,9 +28,7 @@ MODELS: dict[str, TimingModel] = {
 
 def gpu_at(rate: float) -> Gpu:
     """Return the platform with another tensor-core rate [FMA/cycle/tensor core] and nothing else changed."""
-    gpu = load_gpu(PLATFORM)
-    values = {name: getattr(gpu, name) for name in type(gpu).__dataclass_fields__}
-    return Gpu(**values | {"tensor_fma_bf16": jnp.asarray(rate), "tensor_fma_fp16": jnp.asarray(rate)})
+    return load_gpu(PLATFORM).with_attributes(dict.fromkeys(("tensor_fma_bf16", "tensor_fma_fp16"), jnp.asarray(rate)))
 
 
 def stacks(model: TimingModel, kernels: Kernel, gpu: Gpu) -> dict[str, jax.Array]:

@@ -16,6 +16,7 @@ from scipy.optimize import least_squares
 from dse import load_gpu
 from dse.base.package_tables import read_table
 from dse.hardware.area import DieArea
+from dse.hardware.data_types import tensor_rates
 from dse.hardware.process import densities_at, memory_index, node_index
 
 FITTED = ("sm_control", "fma", "graphics")
@@ -64,7 +65,7 @@ def _die(row: dict[str, str]) -> Die:
     indices["shared_memory_kib"] = 0.0  # counted in the L1
     area = float(row["area_mm2"])
     density = float(row["transistors_b"]) * 1000 / area
-    return Die(area, density, row["process"], SimpleNamespace(**numbers | indices))
+    return Die(area, density, row["process"], SimpleNamespace(**numbers | indices, tensor_fma=tensor_rates(numbers)))
 
 
 def sm_area(model: DieArea, record: SimpleNamespace) -> float:

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.hardware.presets import load_sheet
 from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower

@@ -28,12 +28,8 @@ def coefficient_table(values: dict[str, float]) -> None:
     """Put fitted values into board.csv: the prior stays beside each."""
     path = TABLES / "board.csv"
     rows = read_table("power/board.csv")
-    scale = values["tensor_bf16"] / float(next(r["prior"] for r in rows if r["coefficient"] == "tensor_bf16"))
     for row in rows:
-        name = row["coefficient"]
-        if name.startswith("tensor_"):
-            row["value"] = f"{scale * float(row['prior']):.4g}"
-        elif name in values:
+        if (name := row["coefficient"]) in values:
             row["value"] = f"{values[name]:.4g}"
     _write(path, rows)
 

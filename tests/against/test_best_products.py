@@ -92,6 +92,7 @@ def test_at_boost_without_a_limit_no_product_beats_the_tensor_peak():
     for preset in ("b200", "gb200", "b300", "l40s", "l4", "rtx_4090", "rtx_3090", "a40", "h100_pcie", "gh200"):
         sheet = load_sheet(preset)
         gpu = protocols()["aiconfigurator"].clocked(sheet.record(), sheet.name)
-        peak = 2e-3 * float(gpu.sm_count * gpu.tensor_cores_per_sm * gpu.tensor_fma[2]) * float(gpu.tensor_clock_ghz)
+        rate = gpu.sm_count * gpu.tensor_cores_per_sm * gpu.tensor_fma["bf16"]
+        peak = 2e-3 * float(rate) * float(gpu.tensor_clock_ghz)
         reached = tflops(preset, [(4096, 4096, 4096), (8192, 8192, 8192), (16384, 16384, 16384)]) / peak
         assert (reached > 0.3).all() and (reached < 0.97).all(), (preset, reached)

@@ -9,12 +9,25 @@ import pytest
 
 from dse.base.package_tables import read_table
 from dse.hardware.area import COMPONENTS, DieArea
+from dse.hardware.data_types import tensor_rates
 from dse.hardware.process import node_index
 from tests.experiments.loading import experiment
 
 FIT = experiment("005_die_area")
 DIES = FIT.dies()
-GA100 = vars(DIES["GA100"].record)
+
+
+def numbers(die: str) -> dict[str, float]:
+    """Return the attributes of a die."""
+    return {name: value for name, value in vars(DIES[die].record).items() if name != "tensor_fma"}
+
+
+def record(attributes) -> SimpleNamespace:
+    """Return a record of attributes, its tensor rates by data type."""
+    return SimpleNamespace(**attributes | {"tensor_fma": tensor_rates(attributes)})
+
+
+GA100 = numbers("GA100")
 GROWS = {
     "sm_count": "other",
     "subcores_per_sm": "sm_control",
@@ -103,31 +116,31 @@ def test_the_turing_sm_agrees_with_its_die_shot(model):
 def test_switched_off_parts_are_on_the_die(model):
     whole = GA100
     product = whole | {"sm_count": 108, "sm_enabled_fraction": 108 / 128, "l2_mib": 40, "l2_enabled_fraction": 40 / 48}
-    expected = float(model.total(SimpleNamespace(**whole)))
-    assert float(model.total(SimpleNamespace(**product))) == pytest.approx(expected, rel=1e-5)
+    expected = float(model.total(record(whole)))
+    assert float(model.total(record(product))) == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", GROWS)
 def test_more_of_an_attribute_takes_more_area(model, name):
     start = GA100
     more = start | {name: start[name] * 1.5 + 1.0}
-    before, after = model(SimpleNamespace(**start)), model(SimpleNamespace(**more))
+    before, after = model(record(start)), model(record(more))
     assert after[GROWS[name]] > before[GROWS[name]]
     assert all(after[component] >= before[component] for component in COMPONENTS)
 
 
 def test_a_wider_bus_takes_more_area(model):
     start = GA100
-    before, after = (model(SimpleNamespace(**start | {"dram_bus_bits": bits})) for bits in (5120, 6144))
+    before, after = (model(record(start | {"dram_bus_bits": bits})) for bits in (5120, 6144))
     assert after["memory_phy"] > before["memory_phy"]
     assert after["memory_controller"] > before["memory_controller"]
 
 
 def test_a_batch_is_a_loop_and_every_component_is_finite(model):
-    records = [vars(die.record) for die in DIES.values()]
-    batch = {name: jnp.asarray([record[name] for record in records], dtype=float) for name in records[0]}
-    batched = jax.jit(jax.vmap(lambda numbers: model(SimpleNamespace(**numbers))))(batch)
-    looped = [model(SimpleNamespace(**record)) for record in records]
+    records = [numbers(die) for die in DIES]
+    batch = {name: jnp.asarray([attributes[name] for attributes in records], dtype=float) for name in records[0]}
+    batched = jax.jit(jax.vmap(lambda attributes: model(record(attributes))))(batch)
+    looped = [model(record(attributes)) for attributes in records]
     assert tuple(looped[0]) == COMPONENTS
     for component in COMPONENTS:
         expected = np.asarray([float(areas[component]) for areas in looped])
@@ -136,10 +149,10 @@ def test_a_batch_is_a_loop_and_every_component_is_finite(model):
 
 
 def test_the_gradient_is_the_finite_difference(model):
-    start = {name: float(value) for name, value in vars(DIES["GH100"].record).items()}
+    start = numbers("GH100")
 
     def total(rate):
-        return model.total(SimpleNamespace(**start | {"tensor_fma_bf16": rate}))
+        return model.total(record(start | {"tensor_fma_bf16": rate}))
 
     expected = (float(total(1024.0)) - float(total(512.0))) / 512.0  # the model is linear in a rate
     assert float(jax.grad(total)(512.0)) == pytest.approx(expected, rel=1e-2)

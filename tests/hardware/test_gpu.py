@@ -1,23 +1,19 @@
 """The record: one class for one GPU and for many, and the quantities derived from its attributes."""
 
-from dataclasses import fields
-
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from dse.base.errors import InputError
-from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
+from dse.hardware.data_types import TENSOR_DTYPES
+from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
 
 
 def test_every_field_is_a_scalar_float_array():
     gpu = load_gpu("h100_sxm")
-    for field in fields(gpu):
-        value = getattr(gpu, field.name)
-        assert value.shape == () and jnp.issubdtype(value.dtype, jnp.floating), field.name
+    for name, value in gpu.attributes().items():
+        assert value.shape == () and jnp.issubdtype(value.dtype, jnp.floating), name
     numbers = preset_sheet("h100_sxm").numbers()
     assert float(gpu.dram_bandwidth_gbs) == numbers["dram_bandwidth_gbs"] == 3350
 
@@ -42,10 +38,19 @@ def test_initiation_intervals_are_a_warp_over_the_lanes_of_a_subcore():
     assert passes == {"fp32": 2.0, "int32": 2.0, "sfu": 8.0, "fp64": 4.0}  # AMALI Eq. (14) on the A100
 
 
-def test_tensor_rates_stand_in_the_order_of_the_data_types():
+def test_tensor_rates_stand_by_data_type_and_are_attributes_by_their_names():
     gpu = load_gpu("h100_sxm")
-    expected = [float(getattr(gpu, f"tensor_fma_{dtype}")) for dtype in TENSOR_DTYPES]
-    assert np.array_equal(gpu.tensor_fma, expected)
+    assert set(gpu.tensor_fma) == set(TENSOR_DTYPES)
+    assert float(gpu.tensor_fma["fp8"]) == float(gpu.attribute("tensor_fma_fp8")) == 1024
+    faster = gpu.with_attributes({"tensor_fma_fp8": 2048.0})
+    changed = [name for name, value in faster.attributes().items() if float(value) != float(gpu.attribute(name))]
+    assert changed == ["tensor_fma_fp8"] and faster.tensor_fma["fp8"] == 2048.0
+
+
+def test_a_record_is_made_of_all_attributes_whatever_stands_for_their_values():
+    places = dict(zip(ATTRIBUTES, range(len(ATTRIBUTES)), strict=True))
+    assert Gpu.from_attributes(places).attributes() == places
+    assert Gpu.from_attributes(dict.fromkeys(ATTRIBUTES)).tensor_fma == dict.fromkeys(TENSOR_DTYPES)
 
 
 def test_the_tensor_clock_never_exceeds_the_boost_clock():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dse.base.package_tables import read_table
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.process import memory_names, node_names
@@ -254,9 +255,10 @@ def test_every_node_and_data_type_has_its_coefficients():
     names = {row["coefficient"] for row in TABLE}
     assert {f"clock_{node}" for node in node_names()} <= names
     known = set(BoardPower.__dataclass_fields__)
-    tables = ("clock", "tensor")
-    assert [name for name in names if name not in known and name.split("_")[0] not in tables] == []  # nothing unread
-    per_fma = dict(zip(("fp64", "tf32", "bf16", "fp16", "fp8", "int8", "fp4"), map(float, MODEL.tensor), strict=True))
+    clocks = {f"clock_{node}" for node in node_names()}
+    assert names - known - clocks == {"tensor_bf16"}  # nothing unread
+    per_fma = dict(zip(TENSOR_DTYPES, map(float, MODEL.tensor), strict=True))
+    assert per_fma["bf16"] == pytest.approx(VALUE["tensor_bf16"])
     assert per_fma["fp64"] > per_fma["tf32"] > per_fma["bf16"] > per_fma["fp8"] > per_fma["fp4"] > 0
 
 
@@ -267,7 +269,7 @@ def test_every_coefficient_says_where_it_comes_from(row):
     low, prior, high = (float(row[name]) for name in ("low", "prior", "high"))
     assert low <= prior <= high
     assert low * 0.99 <= float(row["value"]) <= high * 1.01
-    if row["status"] != "fitted" and not row["coefficient"].startswith("tensor_"):
+    if row["status"] != "fitted":
         assert float(row["value"]) == prior
 
 

@@ -39,7 +39,7 @@ KERNELS = Kernel.stack(
 
 
 def record(numbers) -> Gpu:
-    return Gpu(**{name: jnp.asarray(value, float) for name, value in numbers.items()})
+    return Gpu.from_attributes({name: jnp.asarray(value, float) for name, value in numbers.items()})
 
 
 @jax.jit
@@ -122,7 +122,7 @@ def test_a_batch_equals_single_designs() -> None:
     designs = [H200 | {"tdp_w": w, "sm_count": s} for w in (350.0, 700.0) for s in (96, 132)]
     parts = [judged(d) for d in designs]
     timing, power = (jax.tree.map(lambda *x: jnp.stack(x), *[p[k] for p in parts]) for k in (0, 1))
-    gpus = Gpu(**{name: jnp.asarray([d[name] for d in designs], float) for name in H200})
+    gpus = Gpu.from_attributes({name: jnp.asarray([d[name] for d in designs], float) for name in H200})
     whole = in_turn(timing, power, jnp.asarray([1.0, 4.0]), gpus, limit=True)
     for number, design in enumerate(designs):
         assert float(whole.joules[number]) == pytest.approx(float(sequence([1.0, 4.0], design).joules), rel=1e-5)

@@ -1,13 +1,9 @@
 """Scale models of a GPU record, the targets that are refused, and the timing model as their simulator."""
 
-from dataclasses import fields
-
-import equinox as eqx
 import jax.numpy as jnp
 import pytest
 
 from dse.base.errors import InputError
-from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_names
 from dse.scaling.shrink import SHARED, refuse_disproportionate, shrink
 from dse.scaling.simulate import chosen_kernel, instructions, simulated
@@ -19,9 +15,8 @@ H100 = load_gpu("h100_sxm")
 
 def test_everything_shared_shrinks_and_nothing_else():
     quarter = shrink(H100, 33)
-    for field in fields(Gpu):
-        ratio = 0.25 if field.name in SHARED else 1.0
-        assert float(getattr(quarter, field.name)) == pytest.approx(ratio * float(getattr(H100, field.name)))
+    for name, whole in H100.attributes().items():
+        assert float(quarter.attribute(name)) == pytest.approx((0.25 if name in SHARED else 1.0) * float(whole))
     refuse_disproportionate(quarter, H100)
     assert float(quarter.tdp_w) == 0.25 * float(H100.tdp_w)
 
@@ -48,7 +43,7 @@ def test_what_cannot_be_built_is_refused(sms, sentence):
     [("l2_mib", 60.0), ("dram_bandwidth_gbs", 4800.0), ("l1_kib", 192.0), ("l2_latency_ns", 99.0)],
 )
 def test_disproportionate_targets_are_refused_by_name(attribute, value):
-    target = eqx.tree_at(lambda g: getattr(g, attribute), H100, jnp.asarray(value))
+    target = H100.with_attributes({attribute: jnp.asarray(value)})
     with pytest.raises(InputError, match=f"{attribute} is {value:g}, in proportion it would be"):
         refuse_disproportionate(shrink(H100, 66), target)
 

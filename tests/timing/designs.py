@@ -134,7 +134,7 @@ def kernel_arrays(kernels):
 
 
 def _gpu_batch(designs):
-    return Gpu(**{name: _floats([d[name] for d in designs]) for name in designs[0]})
+    return Gpu.from_attributes({name: _floats([d[name] for d in designs]) for name in designs[0]})
 
 
 def _floats(values):

@@ -172,8 +172,8 @@ def test_gradients_are_finite_differences_away_from_kinks(model):
         batch, gpu = kernel_arrays(kernels), jax.tree.map(lambda x: x[0], gpu_batch([base]))
 
         def nanoseconds(scales, kernel):
-            scaled = {name: getattr(gpu, name) * scale for name, scale in zip(SMOOTH, scales, strict=True)}
-            return MODELS[model](kernel, Gpu(**{name: getattr(gpu, name) for name in base} | scaled)).nanoseconds
+            scaled = {name: gpu.attribute(name) * scale for name, scale in zip(SMOOTH, scales, strict=True)}
+            return MODELS[model](kernel, gpu.with_attributes(scaled)).nanoseconds
 
         ones = jnp.ones(len(SMOOTH))
         gradient = quick_jit(jax.vmap(jax.grad(nanoseconds), (None, 0)))(ones, batch)

@@ -34,7 +34,9 @@ def whole(model: Amali, kernels: Kernel, gpu: Gpu) -> Array:
 def test_nanoseconds_are_the_total_of_the_stack(gpu: str, calibrated: bool) -> None:
     space = load_space(find_space("h100_tensor_core"))
     model = jax.tree.map(lambda x: jnp.asarray(x, float), space.model if calibrated else Amali())
-    record = Gpu(**{name: jnp.asarray(value, float) for name, value in preset_sheet(gpu).numbers().items()})
+    record = Gpu.from_attributes(
+        {name: jnp.asarray(value, float) for name, value in preset_sheet(gpu).numbers().items()}
+    )
     kernels = jax.tree.map(lambda *x: jnp.concatenate(x), *(w.kernels.as_arrays() for w in space.workloads))
     assert np.allclose(brief(model, kernels, record), whole(model, kernels, record), rtol=3e-6)
 

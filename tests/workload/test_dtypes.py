@@ -3,7 +3,8 @@
 import pytest
 
 from dse.base.errors import InputError
-from dse.workload.dtypes import element_bytes, precision
+from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import precision
 
 
 def test_four_bit_types_carry_their_scales():

@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from dse.hardware.peak import TENSOR_DTYPES
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator

@@ -19,6 +19,7 @@ from dse.base.package_tables import read_table
 from dse.calibration.losses import absolute, weighted_mean
 from dse.calibration.optimiser import descend
 from dse.calibration.timing.fit import FIXED, Parameter, model_of, parameters, prior_values, priors_of, strength_of
+from dse.hardware.data_types import element_bytes
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.measured.protocol import as_measured, protocol_of
@@ -27,7 +28,6 @@ from dse.measured.row_vector import distances_of, keys_of, vector_family
 from dse.measured.throttling import slowdowns
 from dse.measured.timed_rows import as_read, us_of
 from dse.timing.amali import Amali
-from dse.workload.dtypes import element_bytes
 from dse.workload.implementation import KINDS
 from dse.workload.kernel import Kernel
 from dse.workload.operators.vector import FITTED_COUNTS, Counts, VectorOp, counts_of, variant, vector_kernel, vector_ops

@@ -8,6 +8,7 @@ import pandas as pd
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.hardware.cost import DieCost
+from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.hardware.presets import gpu_index
 from dse.reports.common.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
@@ -29,9 +30,6 @@ from dse.timing.amali import Amali
 from dse.workload.kernel import Kernel
 from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.workload import Workload
-
-TENSOR_RATE = "tensor_fma_"
-"""Begins the names of the tensor rates, which end in a data type."""
 
 _POWER = re.compile(r"power|energy|joule")
 

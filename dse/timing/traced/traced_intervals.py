@@ -15,8 +15,8 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.base.numerics import safe_div
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.memory import MemoryPath, memory_terms
 from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
 from dse.timing.timing import Timing
@@ -163,7 +163,7 @@ class _Profiles:
 
     def _nearest(self, kernel: TracedKernel, gpu: Gpu, designs: tuple[int, ...]) -> Array:
         """Return 1 for each design's profile, else 0 [P, *designs]."""
-        wanted = jnp.stack([jnp.broadcast_to(getattr(gpu, key), designs) for key in kernel.keys])
+        wanted = jnp.stack([jnp.broadcast_to(gpu.attribute(key), designs) for key in kernel.keys])
         made_for = jnp.asarray(kernel.made_for, float).reshape(*kernel.made_for.shape, *self._ones)
         distance = jnp.sum(jnp.abs(made_for - wanted) / jnp.maximum(jnp.abs(made_for), 1.0), axis=1)
         number = jnp.argmin(distance, axis=0)

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dse.base.errors import InputError
-from dse.workload.dtypes import Precision, element_bytes
+from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import Precision
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention, attention_operator

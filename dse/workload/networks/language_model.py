@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from math import ceil
 
-from dse.workload.dtypes import Precision, element_bytes
+from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import Precision
 from dse.workload.networks.network import Network
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator

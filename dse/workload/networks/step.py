@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.base.errors import InputError
-from dse.workload.dtypes import Precision, element_bytes
+from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import Precision
 from dse.workload.operator import Operator
 from dse.workload.operators.collective import all_reduce_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator

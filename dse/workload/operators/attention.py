@@ -8,8 +8,7 @@ import numpy as np
 
 from dse.base.constants import constant
 from dse.base.units import KIB
-from dse.hardware.peak import TENSOR_DTYPES
-from dse.workload.dtypes import BITS, element_bytes
+from dse.hardware.data_types import BITS, TENSOR_DTYPES, element_bytes
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import PROBLEM, Interval, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator

@@ -7,8 +7,7 @@ from math import ceil
 
 from dse.base.constants import constant
 from dse.base.units import KIB
-from dse.hardware.peak import TENSOR_DTYPES
-from dse.workload.dtypes import BITS, element_bytes
+from dse.hardware.data_types import BITS, TENSOR_DTYPES, data_types, element_bytes
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
@@ -107,7 +106,7 @@ class Gemm:
 
 def blas_result(dtype: str) -> str:
     """Return the type that a library returns a product in: sums of int8 in 32 bits, of other narrow types in 16."""
-    return {"int8": "fp32", "fp8": "bf16", "fp4": "bf16"}.get(dtype, dtype)
+    return data_types()[dtype].result
 
 
 def gemm_operator(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from dse.workload.dtypes import BITS, element_bytes
+from dse.hardware.data_types import BITS, element_bytes
 from dse.workload.kernel import Interval
 from dse.workload.operators.matrix_instructions import TCGEN05, MatrixInstruction, instruction_fma
 

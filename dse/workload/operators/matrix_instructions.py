@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from dse.base.errors import InputError
+from dse.hardware.data_types import data_types
 from dse.hardware.presets import GpuSheet
-from dse.workload.dtypes import BITS
 from dse.workload.kernel import ANY_NEWER
 
 
@@ -13,9 +14,10 @@ from dse.workload.kernel import ANY_NEWER
 class MatrixInstruction:
     """A class of matrix instructions.
 
-    ``fma`` [FMA/warp instruction] by data type (the opcode's modifiers, AMALI Eq. 25); ``compute_capability`` at
-    least; ``warpgroup``: issued by four warps together, operands read from shared memory by the tensor core;
-    ``rows``: rows of the first operand that one instruction takes; ``stages`` of the software pipeline.
+    ``fma`` [FMA/warp instruction] by data type (the opcode's modifiers, AMALI Eq. 25), of a warpgroup's instruction for
+    each column of the second operand; ``compute_capability`` at least; ``warpgroup``: issued by four warps together,
+    operands read from shared memory by the tensor core; ``rows``: rows of the first operand that one instruction takes;
+    ``stages`` of the software pipeline.
     """
 
     name: str
@@ -29,14 +31,6 @@ class MatrixInstruction:
     def supports(self, dtype: str) -> bool:
         """Whether the class computes in ``dtype``."""
         return dtype in self.fma
-
-
-_WARPGROUP_DTYPES = ("tf32", "bf16", "fp16", "fp8", "int8", "fp4")
-
-
-def _warpgroup_fma(rows: int) -> dict[str, float]:
-    """FMAs a warp does per instruction and column of the second operand: rows x 32 bytes of k over four warps."""
-    return {dtype: rows * (32 * 8 / BITS[dtype]) / 4 for dtype in _WARPGROUP_DTYPES}
 
 
 class NoInstructionError(InputError):
@@ -54,30 +48,28 @@ class NoInstructionError(InputError):
         return f"{self.operator} computes in {self.dtype}, in which no kernels of {' or '.join(have)} are known; {can}"
 
 
-CUDA_CORE = MatrixInstruction("ffma", 0.0, {"fp32": 32.0}, stages=2)
+def _instruction(name: str, compute_capability: float, stages: int, **others: Any) -> MatrixInstruction:
+    fma = {dtype: kind.instructions[name] for dtype, kind in data_types().items() if name in kind.instructions}
+    return MatrixInstruction(name, compute_capability, fma, stages, **others)
+
+
+CUDA_CORE = _instruction("ffma", 0.0, stages=2)
 """One FP32 multiply-add a lane: matrix products without tensor cores."""
 
-MMA_884 = MatrixInstruction("hmma_884", 7.0, {"fp16": 256.0}, stages=2)
+MMA_884 = _instruction("hmma_884", 7.0, stages=2)
 """Volta: HMMA.884 works in steps, four warp instructions for four 8x8x4 products of quad-pairs."""
 
-MMA_1688 = MatrixInstruction("hmma_1688", 7.5, {"fp16": 1024.0, "int8": 1024.0}, stages=2)
+MMA_1688 = _instruction("hmma_1688", 7.5, stages=2)
 """Turing: HMMA.1688 and IMMA.8816."""
 
-MMA_16816 = MatrixInstruction(
-    "hmma_16816",
-    8.0,
-    {"fp64": 256.0, "tf32": 1024.0, "bf16": 2048.0, "fp16": 2048.0, "int8": 4096.0, "fp8": 4096.0, "fp4": 8192.0},
-    stages=4,
-)
+MMA_16816 = _instruction("hmma_16816", 8.0, stages=4)
 """Ampere and later: HMMA.16816, HMMA.1688.TF32, IMMA.16832, QMMA.16832, DMMA.884."""
 
-WGMMA = MatrixInstruction("wgmma", 9.0, _warpgroup_fma(64), stages=4, warpgroup=True, rows=64, capability_end=10.0)
-"""Hopper: wgmma.m64nNk32B; ``fma`` is per column of N."""
+WGMMA = _instruction("wgmma", 9.0, stages=4, warpgroup=True, rows=64, capability_end=10.0)
+"""Hopper: wgmma.m64nNk32B, over four warps."""
 
-TCGEN05 = MatrixInstruction(
-    "tcgen05", 10.0, _warpgroup_fma(128), stages=4, warpgroup=True, rows=128, capability_end=12.0
-)
-"""Blackwell data-centre parts: tcgen05.mma.m128nNk32B; ``fma`` is per column of N."""
+TCGEN05 = _instruction("tcgen05", 10.0, stages=4, warpgroup=True, rows=128, capability_end=12.0)
+"""Blackwell data-centre parts: tcgen05.mma.m128nNk32B, over four warps."""
 
 INSTRUCTIONS = (CUDA_CORE, MMA_884, MMA_1688, MMA_16816, WGMMA, TCGEN05)
 

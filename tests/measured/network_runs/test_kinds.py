@@ -3,8 +3,8 @@
 import pytest
 
 from dse.base.errors import InputError
+from dse.hardware.data_types import element_bytes
 from dse.measured.network_runs.kinds import DTYPES, MOST, RUN_SHAPE, RUNS, WHY_NOT
-from dse.workload.dtypes import element_bytes
 from dse.workload.parse import load_workload
 
 

@@ -102,7 +102,7 @@ def test_a_design_in_no_pattern_gets_the_recurrence_and_its_neighbours_do_not_no
         assert narrow.compiled is not None
         batch = designs(400, 15)
         here = {name: np.asarray(getattr(batch, name)) for name in A100}
-        among = Gpu(**{name: jnp.asarray(np.append(value, A100[name])) for name, value in here.items()})
+        among = Gpu.from_attributes({name: jnp.asarray(np.append(value, A100[name])) for name, value in here.items()})
         exact = np.asarray(by_forms(narrow.compiled.forms, model.trace_latencies(record, among)).exact)
         assert exact[-1]
         assert 10 < exact.sum() < 300

@@ -78,7 +78,7 @@ def designs(count: int, seed: int = 0, **fixed: float) -> Gpu:
     for name in VARIED:
         scale = 2.0 ** rng.uniform(-2, 2, count)
         numbers[name] = np.maximum(numbers[name] * scale, 1.0).astype(np.float32)
-    return Gpu(**{name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
+    return Gpu.from_attributes({name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
 
 
 def cycles(timing) -> dict[str, float]:
@@ -170,8 +170,7 @@ def test_more_bandwidth_is_never_slower(tmp_path: Path, model: TimingModel) -> N
     total = quick_jit(lambda batch: model.on_trace(record, batch).cycles)
     base = np.asarray(total(gpu))
     for name in ("dram_bandwidth_gbs", "l2_slice_bytes_per_cycle", "l2_port_bytes_per_cycle", "l1_bytes_per_cycle"):
-        values = {f: getattr(gpu, f) for f in A100}
-        faster = np.asarray(total(Gpu(**values | {name: 2 * values[name]})))
+        faster = np.asarray(total(gpu.with_attributes({name: 2 * gpu.attribute(name)})))
         assert (faster <= base * (1 + 1e-6)).all(), name
 
 
@@ -203,7 +202,7 @@ def test_the_l2_is_swept_without_simulating_again(tmp_path: Path) -> None:
     assert record.profiles.read_bytes[0, :at].tolist() == [twice] * at
     sizes = jnp.asarray([0.5, 1.0, 2.0, 40.0])
     numbers = {name: jnp.asarray(value, float) for name, value in A100.items()}
-    timing = Amali().on_trace(record, Gpu(**numbers | {"l2_mib": sizes}))
+    timing = Amali().on_trace(record, Gpu.from_attributes(numbers | {"l2_mib": sizes}))
     assert timing.dram_bytes.tolist() == [twice, once, once, once]
 
 
@@ -211,7 +210,7 @@ def test_a_design_takes_the_profile_made_for_it(tmp_path: Path) -> None:
     gpus = [A100 | {"sm_count": n, "l1_kib": k} for n in (2, 5, 40) for k in (192, 32)]
     many = kernel(tmp_path, mixed_ctas(ctas=60), gpus=gpus)
     assert many.made_for.shape == (6, len(KEYS))
-    batch = Gpu(**{name: jnp.asarray([g[name] for g in gpus], float) for name in A100})
+    batch = Gpu.from_attributes({name: jnp.asarray([g[name] for g in gpus], float) for name in A100})
     whole = quick_jit(lambda gpu: Amali().on_trace(many, gpu))(batch)
     for number, numbers in enumerate(gpus):
         one = kernel(tmp_path, mixed_ctas(ctas=60), gpus=[numbers])
