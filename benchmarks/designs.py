@@ -30,6 +30,7 @@ from dse.timing.traced.by_latency_forms import by_forms
 from dse.timing.traced.gcom import cache_geometry, gcom, resident_ctas
 from dse.timing.traced.gcom_batch import GcomBatch
 from dse.timing.traced.gcom_config import GcomConfig, default_values
+from dse.timing.traced.models import on_trace, trace_latencies
 from dse.timing.traced.scoreboard import lone_warp
 from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.cache_simulation import WarpProfile, simulate
@@ -147,7 +148,7 @@ def compiled_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     assert kernel.compiled is not None
     forms = kernel.compiled.forms
     assert forms is not None
-    latency = model.trace_latencies(kernel, Gpu.from_attributes(varied(sheet, BLOCK, 7)))
+    latency = trace_latencies(model, kernel, Gpu.from_attributes(varied(sheet, BLOCK, 7)))
     assert latency is not None
 
     def time_of(rows: jax.Array) -> jax.Array:
@@ -179,7 +180,7 @@ def with_its_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     """Return the kernel compiled for designs around a sheet's."""
     with jax.enable_x64(True):
         count = samples(kernel.segments)
-        latencies = jax.jit(lambda gpu: model.trace_latencies(kernel, gpu))
+        latencies = jax.jit(lambda gpu: trace_latencies(model, kernel, gpu))
         drawn = [latencies(Gpu.from_attributes(varied(sheet, count, seed))) for seed in (8, 9)]
         return with_forms(kernel, *map(np.asarray, drawn))
 
@@ -188,7 +189,7 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
     """Return what compiling finds, and designs a second (one core's) of whole models on the trace."""
     sheet = preset_sheet("rtx_2060").numbers()
     start = time.process_time()
-    trace = traced_workload(folder, [sheet], representative=0).traces[0]
+    trace = traced_workload(folder, [sheet], representative=0).recorded[0]
     found = {"first design: read and simulate [s]": time.process_time() - start}
     count = BLOCK * BLOCKS
     columns = {name: values.reshape(BLOCKS, BLOCK) for name, values in varied(sheet, count, 1).items()}
@@ -201,7 +202,7 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
         times = []
         for form, record in {"recurrence": trace, "forms": compiled}.items():
             many = jax.jit(
-                lambda b, m=model, r=record: jax.lax.map(lambda x: m.on_trace(r, Gpu.from_attributes(x)).cycles, b)
+                lambda b, m=model, r=record: jax.lax.map(lambda x: on_trace(m, r, Gpu.from_attributes(x)).cycles, b)
             )
             times.append(np.asarray(many(columns)))
             found[f"{name} by {form} [designs/s]"] = count / seconds(partial(many, columns))

@@ -83,9 +83,9 @@ def trace(
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
     """
-    from dse.evaluate.trace_question import TraceQuestion
     from dse.reports.common.progress import doing
     from dse.reports.trace.terminal import print_gcom, print_trace
+    from dse.timing.traced.trace_answer import TraceQuestion
 
     question = TraceQuestion.of(directory, gpu, timing, representative)
     for note in question.notes:

@@ -15,8 +15,9 @@ from jax import Array, lax
 
 from dse.base.numerics import INFEASIBLE
 from dse.evaluate.partial_evaluation import Program, Side
+from dse.evaluate.recorded import evaluate_recorded
 from dse.hardware.gpu import Gpu
-from dse.power.activity import activity, traced_activity
+from dse.power.activity import activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power
@@ -38,7 +39,7 @@ class Models(NamedTuple):
 def told(model: TimingModel, workload: Workload) -> tuple[TimingModel, Workload]:
     """Return a model and a workload with the same times, in which what the model knows of a kernel on any GPU stands in
     the kernels, not in the program of every design."""
-    if workload.traced:
+    if workload.recorded:
         return model, workload
     model, kernels = model.told(workload.kernels)
     return model, workload.with_kernels(kernels)
@@ -239,13 +240,10 @@ def judge_workload(
 
     Timing and power of generated kernels repeat the last operator to whole vectors (:func:`in_whole_vectors`).
     """
-    if not workload.traced:
+    if not workload.recorded:
         chosen, can_run = choose(workload, time_candidates(models.timing, workload, gpus, axes, count))
         judged = judge_chosen(models, workload, in_whole_vectors(chosen), gpus, axes, simplified=simplified)
         return *judged, can_run
-    judged = []
-    for trace in workload.traces:  # the model batches traces itself
-        timing = models.timing.on_trace(trace, gpus)
-        judged.append((timing, models.power.model.uncapped(traced_activity(trace, timing, gpus), gpus)))
+    judged = [evaluate_recorded(models.timing, models.power.model, trace, gpus) for trace in workload.recorded]
     timing, power = jax.tree.map(lambda *t: jnp.stack([jnp.broadcast_to(x, (count,)) for x in t], axis=1), *judged)
     return timing, power, timing.feasible

@@ -16,8 +16,8 @@ from dse.base.compilation import filled_up, quick_filter_jit
 from dse.evaluate.candidates import EQUAL, judge_kernel, told
 from dse.evaluate.fastest import fastest_of
 from dse.evaluate.phases import Chores, chores
+from dse.evaluate.recorded import evaluate_recorded
 from dse.hardware.gpu import Gpu
-from dse.power.activity import traced_activity
 from dse.power.board import BoardPower
 from dse.power.cap import at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
@@ -25,8 +25,7 @@ from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.occupancy import waves
 from dse.timing.timing import Timing, TimingModel
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel, Kernel, RecordedKernel
 from dse.workload.workload import Workload
 
 OPERATORS = 64
@@ -55,9 +54,9 @@ class Settled(NamedTuple):
 
 def judge_candidates(model: TimingModel, power: BoardPower, workload: Workload, gpu: Gpu) -> Launches:
     """Return every candidate of a workload on one GPU, NumPy arrays, without fast-math; traces in 64 bits."""
-    if workload.traced:
+    if workload.recorded:
         with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
-            found = [jax.jit(partial(on_trace, model, power, trace))(gpu) for trace in workload.traces]
+            found = [jax.jit(partial(on_trace, model, power, trace))(gpu) for trace in workload.recorded]
         return jax.tree.map(lambda *values: np.stack(values), *found)
     model, workload = told(model, workload)
     found = _on_kernels(model.anonymous(), power, filled_up(workload.kernels), gpu)
@@ -82,13 +81,12 @@ def on_designs(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu
     return jax.vmap(partial(on_kernels, model, power))(kernels, gpus)
 
 
-def on_trace(model: TimingModel, power: BoardPower, trace: TracedKernel, gpus: Gpu) -> Launches:
+def on_trace(model: TimingModel, power: BoardPower, trace: RecordedKernel, gpus: Gpu) -> Launches:
     """Return a traced kernel on GPUs, scalars or arrays (designs,) (the program before jit)."""
-    timing = model.on_trace(trace, gpus)
-    return Launches(timing, power.uncapped(traced_activity(trace, timing, gpus), gpus), *_grid(trace, gpus))
+    return Launches(*evaluate_recorded(model, power, trace, gpus), *_grid(trace, gpus))
 
 
-def _grid(kernel: Kernel | TracedKernel, gpu: Gpu) -> tuple[Array, Array]:
+def _grid(kernel: AnyKernel, gpu: Gpu) -> tuple[Array, Array]:
     """CTAs of the busiest SM and the waves they run in."""
     grid = waves(kernel, gpu)
     return grid.full * grid.resident + grid.rest, grid.full + jnp.where(grid.rest > 0, 1.0, 0.0)

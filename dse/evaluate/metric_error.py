@@ -184,7 +184,7 @@ def power_error_interval(space: Space) -> ErrorInterval | None:
 
 def _covered(workloads: Sequence[Workload]) -> bool:
     """Whether all products of some workloads are of types that were fitted."""
-    return all(not w.traced and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+    return all(not w.recorded and o.operands <= CALIBRATED for w in workloads for o in w.operators)
 
 
 def _said_of(known: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval | None:

@@ -23,9 +23,9 @@ from dse.power.sequence import LaunchSequence
 from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
 from dse.timing.models import TIMING_MODELS, default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
-from dse.timing.traced.trace_profile import is_trace, traced_workload
+from dse.timing.traced.reading import read_workload
 from dse.workload.operator import Operator
-from dse.workload.parse import FORMS, load_workload
+from dse.workload.parse import FORMS
 from dse.workload.target import Target
 from dse.workload.workload import Workload
 
@@ -170,9 +170,8 @@ def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets:
 
 
 def _load(workload: str, sheet: GpuSheet, model: TimingModel) -> Workload:
-    if is_trace(workload):
-        return traced_workload(workload, [sheet.numbers()])
-    return load_workload(workload, Target.of([sheet.numbers()], model.library), gpus=[sheet])
+    numbers = [sheet.numbers()]
+    return read_workload(workload, Target.of(numbers, model.library), lambda: numbers, [sheet])
 
 
 def _check_memory(sheet: GpuSheet, workload: Workload) -> None:

@@ -39,7 +39,7 @@ CANDIDATES, OPERATORS = 512, 32
 
 def are_few(designs: int, workloads: Sequence[Workload]) -> bool:
     """Return whether so many designs of a space are worth no program of their own; a trace's always are worth one."""
-    return designs <= FEW and not any(workload.traced for workload in workloads)
+    return designs <= FEW and not any(workload.recorded for workload in workloads)
 
 
 class Found(NamedTuple):

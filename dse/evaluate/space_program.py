@@ -96,7 +96,7 @@ class Evaluator:
         self._judged = [(Models(model, space.power), workload) for model, workload in pairs]
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
-        block = min(TRACE_BLOCK if any(workload.traced for workload in space.workloads) else BLOCK, chunk)
+        block = min(TRACE_BLOCK if any(workload.recorded for workload in space.workloads) else BLOCK, chunk)
         asked = min(space.size if asked is None else asked, space.size)
         self.devices = jax.local_devices()
         if are_few(asked, space.workloads):

@@ -26,9 +26,9 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_of
 from dse.timing.timing import TimingModel
-from dse.timing.traced.trace_profile import KEYS, is_trace, traced_workload
+from dse.timing.traced.reading import read_workload, why_not_simulated
+from dse.timing.traced.trace_profile import KEYS
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
-from dse.workload.parse import load_workload
 from dse.workload.target import Target
 from dse.workload.workload import Workload
 
@@ -44,9 +44,6 @@ METHOD = (
 
 NOTHING = 1e-6
 """An elasticity below this is the rounding of 32 bits."""
-
-TRACE_LINES = ("l1_line_bytes", "sector_bytes")
-"""Attributes whose change a trace's simulation does not cover."""
 
 
 @dataclass(frozen=True)
@@ -129,10 +126,9 @@ def load_for(
     """
     numbers = [sheet.numbers() for sheet in sheets]
     near = [(m.attribute.name, n | {m.attribute.name: m.after}) for n in numbers for m in moves(n)]
-    if is_trace(text):
-        return traced_workload(text, [*numbers, *(gpu for name, gpu in near if name in KEYS), *changed])
     launched = Target.of([*numbers, *(gpu for _, gpu in near), *changed], library).library
-    return load_workload(text, replace(Target.of(numbers), library=launched), gpus=sheets)
+    simulated_for = [*numbers, *(gpu for name, gpu in near if name in KEYS), *changed]
+    return read_workload(text, replace(Target.of(numbers), library=launched), lambda: simulated_for, sheets)
 
 
 def explained(
@@ -166,22 +162,10 @@ def explained(
 
 def covered(workload: Workload, sheet: GpuSheet, tried: list[Move]) -> tuple[list[Move], dict[str, str]]:
     """Return the moves that a workload covers, and why it does not cover the others: traces are simulated for GPUs."""
-    if not workload.traced:
-        return tried, {}
-    refused = {}
-    for move in tried:
-        name = move.attribute.name
-        if name in TRACE_LINES:
-            refused[name] = "traces are simulated with L1 lines of 128 bytes in sectors of 32"
-        elif name in KEYS and not _simulated(workload, sheet.numbers() | {name: move.after}):
-            refused[name] = "the trace was not simulated for this value; give its path instead of a loaded workload"
+    numbers = sheet.numbers()
+    reasons = {m.attribute.name: why_not_simulated(workload, numbers, m.attribute.name, m.after) for m in tried}
+    refused = {name: why for name, why in reasons.items() if why}
     return [move for move in tried if move.attribute.name not in refused], refused
-
-
-def _simulated(workload: Workload, numbers: Mapping[str, float]) -> bool:
-    """Whether every kernel of a trace has the profile of a GPU."""
-    wanted = np.array([numbers[key] for key in KEYS])
-    return all((trace.made_for == wanted).all(axis=1).any() for trace in workload.traces)
 
 
 def _elasticity_table(sheet: GpuSheet, names: list[str], slopes: Elasticities, metrics: list[str]) -> pd.DataFrame:

@@ -67,7 +67,7 @@ class Neighbourhood:
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self._model, self.workload = told(model, workload)
         self._power = power
-        self._fastest = None if workload.traced else Fastest(self._model, self.workload)
+        self._fastest = None if workload.recorded else Fastest(self._model, self.workload)
         self._on_traces = jax.jit(self._traced, compiler_options=quick_to_compile())
         self._along_traces = jax.jit(partial(along, self._traced), compiler_options=derivatives_quick_to_compile())
 
@@ -105,7 +105,7 @@ class Neighbourhood:
     def _traced(self, gpus: Gpu) -> Launches:
         """Return every trace on one GPU or a batch: arrays (traces,) or (designs, traces)."""
         shape = jnp.shape(gpus.sm_count)
-        found = [on_trace(self._model, self._power.model, trace, gpus) for trace in self.workload.traces]
+        found = [on_trace(self._model, self._power.model, trace, gpus) for trace in self.workload.recorded]
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *found)
 
     def _judged(self, gpus: Gpu, chosen: np.ndarray, launches: Launches) -> Judged:
@@ -148,7 +148,7 @@ class Neighbourhood:
         (envelope theorem). A whole number counts as a continuous one.
         """
         workload, power, record = self.workload, self._power, _record(gpu)
-        if workload.traced:
+        if workload.recorded:
             launches = self._along_traces(record)
         else:
             kernels = filled_up(jax.tree.map(lambda x: np.asarray(x)[chosen], workload.kernels), OPERATORS)

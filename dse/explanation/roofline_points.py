@@ -9,8 +9,7 @@ from dse.explanation.neighbourhood import Judged
 from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel, Kernel
 from dse.workload.workload import Workload
 
 TERA = KILO * GIGA
@@ -61,11 +60,10 @@ def _counts(sheet: GpuSheet, workload: Workload, k: int, judged: Judged) -> dict
     }
 
 
-def _unit(kernel: Kernel | TracedKernel) -> tuple[str, str]:
+def _unit(kernel: AnyKernel) -> tuple[str, str]:
     """Return the unit and the data type that do a kernel's multiply-adds; a trace's are the tensor cores'."""
-    if isinstance(kernel, TracedKernel):
-        counts = [kind.fma * n.sum() for kind, n in zip(kernel.tensor, kernel.tensor_counts, strict=True)]
-        return "tensor", kernel.tensor[counts.index(max(counts))].dtype if counts else "bf16"
+    if not isinstance(kernel, Kernel):
+        return "tensor", kernel.busiest_tensor_type or "bf16"
     if float(kernel.fma_lanes) > 0 or not kernel.tensor_types:
         return "vector", "fp32"
     return "tensor", TENSOR_DTYPES[int(kernel.tensor_dtype)]

@@ -1,22 +1,19 @@
 """What a kernel launch makes a GPU do: operations and bytes by component, and the time they take.
 
-The counts come from the same record that is timed: a :class:`~dse.workload.kernel.Kernel` that was generated, or a
-:class:`~dse.traces.traced_kernel.TracedKernel`.
+The counts come from the same record that is timed: a :class:`~dse.workload.kernel.Kernel` that was generated, or the
+:class:`~dse.timing.traced.operation_counts.OperationCounts` of one that was recorded.
 """
 
 from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from dse.base.constants import constant
 from dse.base.units import WARP_SIZE
-from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
-from dse.timing.traced.traced_intervals import trace_l2_bytes
-from dse.traces.traced_kernel import TracedKernel
+from dse.timing.traced.operation_counts import OperationCounts
 from dse.workload.kernel import Kernel
 
 OPERAND_BYTES = constant("operand_bytes")
@@ -102,38 +99,30 @@ def _tensor(kernel: Kernel, executed: Array) -> tuple[Array, Array, Array]:
     return jnp.where(in_softmax, 0.0, useful), jnp.where(in_softmax, useful, 0.0), executed - useful
 
 
-def traced_activity(kernel: TracedKernel, timing: Timing, gpu: Gpu) -> Activity:
-    """Return the activity of one launch of a traced kernel, its warps taken as the representative one.
+def recorded_activity(counts: OperationCounts, timing: Timing, gpu: Gpu) -> Activity:
+    """Return the activity of one launch of a recorded kernel, from its counts on the whole GPU.
 
     Fields of ``gpu`` and ``timing`` are scalars or of shape (designs,). Padding and softmax loops cannot be told from a
-    trace: every tensor FMA is a useful one. Its energy is that of the data type that does most of them.
+    recording: every tensor FMA is a useful one.
     """
-    warps = kernel.ctas * kernel.warps
-    lanes = {
-        name: WARP_SIZE * warps * jnp.asarray(kernel.counts[name].sum()) for name in ("fp32", "int32", "sfu", "fp64")
-    }
-    by_class = [kind.fma * count.sum() * warps for kind, count in zip(kernel.tensor, kernel.tensor_counts, strict=True)]
-    most = kernel.tensor[int(np.argmax(by_class))].dtype if by_class else TENSOR_DTYPES[0]
-    shared = jnp.asarray(kernel.counts["l1_bytes"].sum() * warps)
-    l2_bytes = trace_l2_bytes(kernel, gpu)
     zero = jnp.zeros_like(timing.nanoseconds)
-    threads = lanes["fp32"] + lanes["int32"] + lanes["sfu"] + lanes["fp64"]
+    threads = counts.fp32 + counts.int32 + counts.sfu + counts.fp64
     return Activity(
         nanoseconds=jnp.maximum(timing.nanoseconds, 1.0),
         clock_ghz=timing.clock_ghz,
-        busy=jnp.minimum(kernel.ctas / gpu.sm_count, 1.0) + zero,
-        tensor_dtype=jnp.asarray(TENSOR_DTYPES.index(most), float),
-        tensor_fma=sum(by_class, 0.0) + zero,
+        busy=jnp.minimum(counts.ctas / gpu.sm_count, 1.0) + zero,
+        tensor_dtype=counts.tensor_dtype,
+        tensor_fma=counts.tensor_fma + zero,
         softmax_fma=zero,
         padding_fma=zero,
-        fp32=lanes["fp32"] + lanes["fp64"] + zero,  # an FP64 operation is booked as FP32: no coefficient is known
-        int32=lanes["int32"] + zero,
-        sfu=lanes["sfu"] + zero,
-        instructions=float(kernel.warp_instructions) + zero,
-        register_bytes=OPERAND_BYTES * threads + shared + zero,
-        shared_bytes=shared + zero,
-        l1_bytes=l2_bytes + zero,
-        l2_bytes=l2_bytes + timing.dram_bytes,
+        fp32=counts.fp32 + counts.fp64 + zero,  # an FP64 operation is booked as FP32: no coefficient is known
+        int32=counts.int32 + zero,
+        sfu=counts.sfu + zero,
+        instructions=counts.instructions + zero,
+        register_bytes=OPERAND_BYTES * threads + counts.l1_bytes + zero,
+        shared_bytes=counts.l1_bytes + zero,
+        l1_bytes=counts.l2_bytes + zero,
+        l2_bytes=counts.l2_bytes + timing.dram_bytes,
         dram_bytes=timing.dram_bytes,
         link_bytes=zero,
     )

@@ -25,7 +25,7 @@ def fingerprint(record: Any, implementations: Sequence[int] | None = None) -> st
 
 def implementations_in(workloads: Iterable[Workload]) -> list[int]:
     """Return the implementations that run in some workload, as indices into IMPLEMENTATIONS; traces have none."""
-    used = [np.unique(workload.kernels.implementation) for workload in workloads if not workload.traced]
+    used = [workload.implementations for workload in workloads]
     return np.unique(np.concatenate([np.zeros(0), *used])).astype(int).tolist()
 
 

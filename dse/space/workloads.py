@@ -2,18 +2,23 @@
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+import jax.numpy as jnp
+import numpy as np
+
 from dse.base.errors import InputError
+from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.space.axis import Axis
 from dse.space.expression import Expression
-from dse.space.links import variants
-from dse.space.traces import compiled
+from dse.space.links import variants, with_links
 from dse.timing.timing import TimingModel
-from dse.timing.traced.trace_profile import KEYS, MOST_PROFILES, is_trace, traced_workload
-from dse.workload.parse import load_workload
+from dse.timing.traced.compiled_traces import compiled
+from dse.timing.traced.reading import is_recorded, read_workload
+from dse.timing.traced.trace_profile import KEYS, MOST_PROFILES
 from dse.workload.target import Target
 from dse.workload.workload import Workload
 
@@ -37,10 +42,15 @@ class Around:
     def load(self, use: str, name: str, where: str) -> Workload:
         """Return the workload that ``use`` states; a trace is simulated for every GPU that changes its misses."""
         use = _resolve(use, self.folder)
-        if not is_trace(use):
-            return load_workload(use, self.target, name=name, gpus=[self.sheet])
-        gpus = variants(self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
-        return compiled(traced_workload(use, gpus, name), self.model, self.base, self.axes, self.links)
+        gpus = partial(variants, self.base, self.axes, self.links, KEYS, MOST_PROFILES, where)
+        return compiled(read_workload(use, self.target, gpus, [self.sheet], name), self.model, self.drawn)
+
+    def drawn(self, count: int) -> Gpu:
+        """Return designs of the grid drawn at random, the same every time."""
+        draw = np.random.default_rng(0)
+        axes = {axis.name: draw.choice(np.asarray(axis.numbers), count) for axis in self.axes}
+        values = {**self.base, **with_links(self.base, self.links, axes)}
+        return Gpu.from_attributes({k: jnp.asarray(np.broadcast_to(x, (count,)), float) for k, x in values.items()})
 
 
 def read_workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
@@ -71,6 +81,8 @@ def _resolve(use: str, folder: Path) -> str:
     head, colon, settings = use.partition(":")
     settings = re.sub(r"(?<=engine=)[^,]+\.toml", lambda found: str(folder / found[0].strip()), settings)
     use = head + colon + settings
-    if not Path(head).is_absolute() and (head.lower().endswith((".toml", ".csv", ".json")) or is_trace(folder / use)):
+    if not Path(head).is_absolute() and (
+        head.lower().endswith((".toml", ".csv", ".json")) or is_recorded(folder / use)
+    ):
         return str(folder / use)
     return use

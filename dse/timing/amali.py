@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -21,10 +20,8 @@ from dse.timing.discrepancy import Discrepancy, factors, stretch_of, within_peak
 from dse.timing.floor import Floored, floored
 from dse.timing.interval import (
     Cycles,
-    Hiding,
     IntervalCycles,
     Latencies,
-    Stalls,
     add_up,
     busiest_pipe,
     hiding_of,
@@ -42,19 +39,7 @@ from dse.timing.schedule import busiest_sm, rounds
 from dse.timing.sustained import Sustained
 from dse.timing.tensor_core import busy_cycles, fixed_interval_rate, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
-from dse.timing.traced.traced_intervals import (
-    Segmented,
-    View,
-    Warp,
-    designs_shape,
-    has_tensor_types,
-    timed,
-    trace_clock,
-    view,
-    warp,
-)
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel, Kernel
 from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED, Library
 
 
@@ -100,9 +85,9 @@ class Amali(TimingModel):
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause of one kernel on one GPU (scalars); InputError where they are no records."""
         expect_records(kernel, gpu)
-        return self._of(kernel.implementation)._generated(kernel, gpu)
+        return self.of(kernel.implementation)._generated(kernel, gpu)
 
-    def _of(self, implementation: Any) -> "Amali":
+    def of(self, implementation: Any) -> "Amali":
         """The model with the coefficients of one implementation."""
         launch, sustained = self.launch.of(implementation), self.sustained.of(implementation)
         discrepancy = None if self.discrepancy is None else self.discrepancy.of(implementation)
@@ -114,7 +99,7 @@ class Amali(TimingModel):
         mem, grid, stalls, after = self._on_sm(kernel, gpu, clock, interval_cycles)
         fair = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
         fair = fair / (gpu.sm_count * gpu.subcores_per_sm)
-        timing = self._timing(
+        timing = self.compose(
             kernel,
             gpu,
             clock,
@@ -145,7 +130,7 @@ class Amali(TimingModel):
         """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""
         if not self.roofline_floor:
             return super().nanoseconds(kernel, gpu)
-        return self._of(kernel.implementation)._total(kernel, gpu)
+        return self.of(kernel.implementation)._total(kernel, gpu)
 
     def _total(self, kernel: Kernel, gpu: Gpu) -> Array:
         """The causes of :meth:`_generated` together, in :meth:`_floored` too."""
@@ -199,62 +184,9 @@ class Amali(TimingModel):
         """Library of matrix products that the coefficients were fitted with, or that stands for any."""
         return TUNED if self.calibrated_on else REPRESENTATIVE
 
-    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,).
-
-        On the SM with the most CTAs (docs/model/timing_amali.md 13); a sub-core holds ceil(W/Q) warps like the
-        representative one, or the instructions that the trace counts for the busiest, where those are more (a
-        departure: the representative's own SM and sub-core would lose the stalls of a busier one, 12.13). Of a
-        calibration only the shares of rates and ``overlap`` apply, those of matrix products: a trace holds its own
-        prologue and epilogue.
-        """
-        model = self._of(0)
-        gpu = model.sustained.derated(gpu)
-        return timed(kernel, lambda form: model._traced(form, gpu))
-
-    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array:
-        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs)."""
-        model = self._of(0)
-        return model._seen(kernel, model.sustained.derated(gpu)).latency
-
-    def _seen(self, kernel: TracedKernel, gpu: Gpu) -> View:
-        return view(
-            kernel,
-            gpu,
-            trace_clock(kernel, gpu),
-            tensor_modifiers=self.tensor_modifiers,
-            tensor_latency_measured=self.tensor_latency_measured,
-            latency_is_total=self.latency_is_total,
-        )
-
-    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
-        """Return the timing of a traced kernel, and where it is exact."""
-        clock, seen = trace_clock(kernel, gpu), self._seen(kernel, gpu)
-        grid = waves(kernel, gpu)
-        at = warp(kernel, seen)
-        stalls = self._traced_waves(gpu, grid, kernel.warps, seen, at)
-        busiest, hosted = seen.busiest / gpu.issue_rate, seen.hosted / gpu.issue_rate
-        if self.with_divergence:
-            stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
-        designs = designs_shape(gpu)
-        stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (12.3)
-        timing = self._timing(
-            kernel,
-            gpu,
-            clock,
-            seen.memory,
-            stalls,
-            seen.l2_bytes,
-            divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
-            after=jnp.zeros(()),
-            interconnect=jnp.zeros(()),
-            feasible=grid.fits * has_tensor_types(kernel, gpu),
-        )
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs), timing), at.exact
-
-    def _timing(
+    def compose(
         self,
-        kernel: Kernel | TracedKernel,
+        kernel: AnyKernel,
         gpu: Gpu,
         clock: Array,
         mem: MemoryPath,
@@ -293,36 +225,6 @@ class Amali(TimingModel):
             hidden=jnp.where(dram_bandwidth > 0, worked, 0.0),
             beside=jnp.where(dram_bandwidth > 0, beside, 0.0) + copied,
         )
-
-    def _traced_waves(self, gpu: Gpu, grid: Waves, warps: float, seen: View, at: Warp) -> IntervalCycles:
-        """Cycles of all waves of a traced kernel: its intervals, each with the resident warps of full and last wave."""
-        residents = [
-            (resident_warps(gpu, ctas, all_ctas, warps), times)
-            for ctas, all_ctas, times in (
-                (grid.resident, grid.full_ctas, grid.full),
-                (grid.rest, grid.rest_ctas, jnp.where(grid.rest > 0, 1.0, 0.0)),
-            )
-        ]
-        hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
-
-        def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
-            mem = seen.memory._replace(dram_share=counts.dram_share)
-            return add_up(
-                interval_cycles(
-                    counts.interval,
-                    Stalls.of(stall, cause),
-                    counts.busiest_pipe,
-                    gpu,
-                    resident,
-                    hiding,
-                    mem,
-                    jnp.zeros(()),
-                    single_warp_literal=self.single_warp_literal,
-                ).scaled(times)
-                for resident, times in residents
-            )
-
-        return at.over_intervals(close)
 
     def _wave(
         self,
@@ -371,7 +273,7 @@ class Amali(TimingModel):
         beside = self.sustained.beside(stalls.total, jnp.maximum(dram, l2), mem.dram_writes * mem.dram_byte)
         return floored(stalls, dram, l2, beside)
 
-    def _launch(self, kernel: Kernel | TracedKernel, clock_ghz: Array, executed: Array) -> Array:
+    def _launch(self, kernel: AnyKernel, clock_ghz: Array, executed: Array) -> Array:
         if not self.with_launch:
             return jnp.zeros_like(executed)
         unit = clock_ghz if self.launch_in_ns else 1.0

@@ -3,9 +3,8 @@
 import jax.numpy as jnp
 from jax import Array
 
-from dse.traces.traced_kernel import TracedKernel
 from dse.workload.implementation import PerImplementation
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel
 
 
 class LaunchLatency(PerImplementation):
@@ -20,12 +19,12 @@ class LaunchLatency(PerImplementation):
     gamma: Array | float = 1.1891  # [cycle/CTA]
     k: Array | float = 2200.0  # [cycle]
 
-    def per_grid(self, kernel: Kernel | TracedKernel) -> Array:
+    def per_grid(self, kernel: AnyKernel) -> Array:
         """Return s GS [cycle]: the launch of the grid's CTAs."""
         warps = jnp.asarray(kernel.warps)
         s = self.alpha * warps**2 + self.beta * warps + self.gamma  # Eq. (28)
         return s * jnp.asarray(kernel.ctas)
 
-    def per_launch(self, kernel: Kernel | TracedKernel) -> Array:
+    def per_launch(self, kernel: AnyKernel) -> Array:
         """Return k for every launch of the operator [cycle]."""
         return self.k * jnp.asarray(kernel.launches)

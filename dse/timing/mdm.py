@@ -7,7 +7,6 @@ stalls, no L1 banks, no launch.
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -29,20 +28,10 @@ from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import Waves, waves
 from dse.timing.tensor_core import FIXED_INTERVAL, supported
 from dse.timing.timing import Timing, TimingModel, kernel_clock
-from dse.timing.traced.traced_intervals import (
-    Segmented,
-    designs_shape,
-    has_tensor_types,
-    timed,
-    trace_clock,
-    view,
-    warp,
-)
-from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Interval, Kernel
 
 
-class _Wave(NamedTuple):
+class ResidentWave(NamedTuple):
     """``warps`` resident on this SM, ``sms`` SMs with work, and how many such waves run."""
 
     warps: Array
@@ -50,7 +39,7 @@ class _Wave(NamedTuple):
     times: Array
 
 
-class _Demand(NamedTuple):
+class Demand(NamedTuple):
     """What one warp asks for in an interval: instructions, bytes loaded from and stored to the L2."""
 
     instructions: Array
@@ -73,60 +62,28 @@ class Mdm(TimingModel):
         parts = [(i, own_stalls(i, latencies, mem, p)) for i, p in with_pipelining(kernel)]
         hiding = hiding_of(kernel, latencies, mem)
 
-        def demand(i: Interval) -> _Demand:
-            return _Demand(*map(jnp.asarray, (i.instructions, i.load_bytes, i.store_bytes)))
+        def demand(i: Interval) -> Demand:
+            return Demand(*map(jnp.asarray, (i.instructions, i.load_bytes, i.store_bytes)))
 
         cycles = [
-            _interval(demand(i), s, gpu, wave, hiding, mem).scaled(i.repeats * wave.times)
-            for wave in _waves(gpu, grid, kernel.warps)
+            interval_cycles(demand(i), s, gpu, wave, hiding, mem).scaled(i.repeats * wave.times)
+            for wave in resident_waves(gpu, grid, kernel.warps)
             for i, s in parts
         ]
         feasible = grid.fits * supported(kernel, gpu)
-        return _timing(add_up(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
-
-    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of a traced kernel on a batch of designs, arrays of shape (designs,)."""
-        return timed(kernel, lambda form: self._traced(form, gpu))
-
-    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array:
-        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs)."""
-        return view(kernel, gpu, trace_clock(kernel, gpu), tensor_modifiers=False).latency
-
-    def _traced(self, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
-        """Return the timing of a traced kernel, and where it is exact."""
-        clock = trace_clock(kernel, gpu)
-        seen = view(kernel, gpu, clock, tensor_modifiers=False)
-        grid = waves(kernel, gpu)
-        at = warp(kernel, seen)
-        hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
-
-        def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
-            mem = seen.memory._replace(dram_share=counts.dram_share)
-            demand = _Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
-            return add_up(
-                [
-                    _interval(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
-                    for wave in _waves(gpu, grid, kernel.warps)
-                ]
-            )
-
-        cycles = at.over_intervals(close)
-        cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.lone.drain)
-        feasible = grid.fits * has_tensor_types(kernel, gpu)
-        timing = _timing(cycles, clock, seen.memory, jnp.zeros(()), feasible)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing), at.exact
+        return composed(add_up(cycles), clock, mem, link_cycles(kernel, gpu, clock), feasible)
 
 
-def _waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[_Wave]:
+def resident_waves(gpu: Gpu, grid: Waves, warps: Array | float) -> list[ResidentWave]:
     """Full waves, then the rest, of the SM with the most CTAs; as many SMs compete throughout as the CTAs in flight
     would fill (a departure: all active SMs, GCoM's form, would count the CTAs of unevenly filled ones twice)."""
     full = grid.full_ctas / jnp.maximum(grid.resident, 1.0)
     rest = jnp.where(grid.rest > 0, 1.0, 0.0)
-    return [_Wave(grid.resident * warps, full, grid.full), _Wave(grid.rest * warps, full, rest)]
+    return [ResidentWave(grid.resident * warps, full, grid.full), ResidentWave(grid.rest * warps, full, rest)]
 
 
-def _interval(
-    demand: _Demand, stalls: Stalls, gpu: Gpu, wave: _Wave, hiding: Hiding, mem: MemoryPath
+def interval_cycles(
+    demand: Demand, stalls: Stalls, gpu: Gpu, wave: ResidentWave, hiding: Hiding, mem: MemoryPath
 ) -> IntervalCycles:
     """Return the cycles of one interval: n_k + max(s_k, V/r), then MSHR batches and queueing under mio_throttle."""
     r = gpu.issue_rate * gpu.subcores_per_sm
@@ -146,7 +103,7 @@ def _interval(
     )
 
 
-def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: MemoryPath) -> Array:
+def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: ResidentWave, mem: MemoryPath) -> Array:
     """Return the queueing of an SM's bytes: one service time t_N + m t_D, repeated in every batch of the MSHRs."""
     room = gpu.l1_mshr_entries * gpu.sector_bytes
     batches = jnp.maximum(ceil_div(reads, room) - 1.0, 0.0)
@@ -156,7 +113,8 @@ def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: _Wave, mem: MemoryPat
     return queue + batches * (amat + queue)
 
 
-def _timing(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array, feasible: Array) -> Timing:
+def composed(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array, feasible: Array) -> Timing:
+    """Return the stack of the SM's ``cycles`` and of the messages' ``links`` [cycle]."""
     zero = jnp.zeros_like(cycles.issue)
     return Timing(
         selected=cycles.issue,

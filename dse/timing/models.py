@@ -13,7 +13,7 @@ from dse.timing.launch import LaunchLatency
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import TimingModel
-from dse.timing.traced.trace_profile import is_trace
+from dse.timing.traced.reading import is_recorded
 from dse.workload.workload import Workload
 
 TIMING_MODELS: dict[str, type[TimingModel]] = {"amali": Amali, "mdm": Mdm, "roofline": Roofline}
@@ -36,8 +36,7 @@ CALIBRATES = ("launch", "sustained", "discrepancy", "calibrated_on", "errors")
 def default_model(sheets: Sequence[GpuSheet], workload: str | Workload) -> Amali:
     """Return AMALI with the shipped calibration of the GPUs (:func:`dse.timing.calibration.calibration_of`); for a
     trace, which has dependences and misses of its own, as the paper has it: nothing is fitted to traces."""
-    traced = workload.traced if isinstance(workload, Workload) else is_trace(workload)
-    return Amali() if traced else load_timing_calibration(calibration_of(*sheets)).model
+    return Amali() if is_recorded(workload) else load_timing_calibration(calibration_of(*sheets)).model
 
 
 def timing_model(spec: Any, where: str, folder: Path = Path()) -> TimingModel:

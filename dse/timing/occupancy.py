@@ -8,8 +8,7 @@ from jax import Array
 from dse.base.numerics import ceil_div, few_floor_div, floor_div
 from dse.base.units import WARP_SIZE
 from dse.hardware.gpu import Gpu
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel
 
 UNLIMITED = 1e9
 """CTAs an SM could hold where a resource does not limit them: finite, since batches are compiled with fast-math."""
@@ -48,7 +47,7 @@ class Limits(NamedTuple):
     shared_reserved_kib: Any
 
 
-def ctas_per_sm(kernel: Kernel | TracedKernel | Launch, gpu: Gpu | Limits) -> Array:
+def ctas_per_sm(kernel: AnyKernel | Launch, gpu: Gpu | Limits) -> Array:
     """Return how many CTAs fit an SM at once [CTA/SM]: threads, CTA slots, shared memory and registers (0: none fits).
 
     B = min(floor(T_max/th), B_max, floor(SH/shmem), floor(R_SM/(th 4 ceil(nregs/4)))), docs/model/timing_traced.md 2.
@@ -63,7 +62,7 @@ def ctas_per_sm(kernel: Kernel | TracedKernel | Launch, gpu: Gpu | Limits) -> Ar
     return jnp.minimum(jnp.minimum(by_threads, gpu.ctas_per_sm), jnp.minimum(by_shared, by_registers))
 
 
-def waves(kernel: Kernel | TracedKernel, gpu: Gpu) -> Waves:
+def waves(kernel: AnyKernel, gpu: Gpu) -> Waves:
     """Return the waves of the SM that gets the most CTAs (docs/model/timing_amali.md 3)."""
     fit = ctas_per_sm(kernel, gpu)
     grid = jnp.asarray(kernel.ctas)

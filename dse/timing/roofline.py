@@ -1,7 +1,6 @@
 """The datasheet roofline: the larger of arithmetic and memory time, plus launch latency."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -12,9 +11,7 @@ from dse.timing.memory import MemoryPath, memory
 from dse.timing.occupancy import waves
 from dse.timing.tensor_core import busy_cycles, supported, tensor_rate
 from dse.timing.timing import Timing, TimingModel, expect_records, kernel_clock
-from dse.timing.traced.traced_intervals import designs_shape, has_tensor_types, trace_clock, view
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel, Kernel
 
 
 class Roofline(TimingModel):
@@ -36,24 +33,11 @@ class Roofline(TimingModel):
         arithmetic = busy_cycles(jnp.asarray(kernel.fma), rate)
         feasible = waves(kernel, gpu).fits * supported(kernel, gpu)
         l2_bytes, links = jnp.asarray(kernel.l2_bytes), link_cycles(kernel, gpu, clock)
-        return self._timing(kernel, clock, mem, arithmetic, l2_bytes, links, feasible)
+        return self.compose(kernel, clock, mem, arithmetic, l2_bytes, links, feasible)
 
-    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of a traced kernel on a batch of designs: the busiest math pipe of all its warps.
-
-        The warps are taken as the representative one, in a grid that fills the GPU evenly.
-        """
-        clock = trace_clock(kernel, gpu)
-        seen = view(kernel, gpu, clock)
-        whole = jax.tree.map(lambda x: jnp.sum(x, axis=0), seen.counts)
-        arithmetic = whole.busiest_pipe * kernel.ctas * kernel.warps / (gpu.sm_count * gpu.subcores_per_sm)
-        feasible = waves(kernel, gpu).fits * has_tensor_types(kernel, gpu)
-        timing = self._timing(kernel, clock, seen.memory, arithmetic, seen.l2_bytes, jnp.zeros(()), feasible)
-        return jax.tree.map(lambda x: jnp.broadcast_to(x, designs_shape(gpu)), timing)
-
-    def _timing(
+    def compose(
         self,
-        kernel: Kernel | TracedKernel,
+        kernel: AnyKernel,
         clock: Array,
         mem: MemoryPath,
         arithmetic: Array,
@@ -61,6 +45,7 @@ class Roofline(TimingModel):
         interconnect: Array,
         feasible: Array,
     ) -> Timing:
+        """Return the stack of ``arithmetic`` [cycle] and of what the bytes of DRAM and L2 take beyond it."""
         dram, l2 = mem.moved * mem.dram_byte, l2_bytes * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)

@@ -11,9 +11,8 @@ from jax import Array
 from dse.hardware.gpu import Gpu
 from dse.timing.interval import Cycles
 from dse.timing.memory import MemoryPath
-from dse.traces.traced_kernel import TracedKernel
 from dse.workload.implementation import PerImplementation
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel
 
 
 class Sustained(PerImplementation):
@@ -103,24 +102,18 @@ class Sustained(PerImplementation):
         dram = jnp.maximum(mem.dram_bytes + self.turnaround * mem.dram_writes, at_sheet) * mem.dram_byte
         return dram, l2_bytes * mem.l2_byte
 
-    def further_kernels(self, launches: Array, kernel: Kernel | TracedKernel, clock_ghz: Array) -> Array:
+    def further_kernels(self, launches: Array, kernel: AnyKernel, clock_ghz: Array) -> Array:
         """Return ``launches`` [cycle] with what the kernels cost that add up partial results and copy operands."""
         launches = launches + self.split * clock_ghz * (jnp.asarray(kernel.launches) - 1.0)
-        if isinstance(kernel, Kernel):
-            launches = launches + self.copy * clock_ghz * jnp.asarray(kernel.copies)
-        return launches
+        return launches + self.copy * clock_ghz * jnp.asarray(kernel.copies)
 
-    def copying_cycles(self, kernel: Kernel | TracedKernel, gpu: Gpu, mem: MemoryPath) -> Array:
+    def copying_cycles(self, kernel: AnyKernel, gpu: Gpu, mem: MemoryPath) -> Array:
         """Return the cycles of the bytes that kernels beside this one copy; a trace holds every kernel itself."""
-        if not isinstance(kernel, Kernel):
-            return jnp.zeros(())
         rows = self.copied_row * jnp.asarray(kernel.copied_rows) / gpu.sm_count
         return rows + self.copied * jnp.asarray(kernel.copied_bytes) * mem.dram_byte
 
-    def copied_dram_bytes(self, kernel: Kernel | TracedKernel) -> Array:
+    def copied_dram_bytes(self, kernel: AnyKernel) -> Array:
         """Return those of these bytes that reach DRAM [B]: no more than take its time."""
-        if not isinstance(kernel, Kernel):
-            return jnp.zeros(())
         return jnp.minimum(self.copied, 1.0) * jnp.asarray(kernel.copied_bytes)
 
     def beside(self, on_sm: Array, bytes_time: Array, writes: Array) -> Array:

@@ -13,12 +13,11 @@ from jax.core import Tracer
 
 from dse.base.brief import brief
 from dse.base.error_interval import ErrorInterval
-from dse.base.errors import InputError, expect
+from dse.base.errors import expect
 from dse.base.numerics import INFEASIBLE
 from dse.base.units import KILO
 from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.traces.traced_kernel import TracedKernel
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.workload import Workload
@@ -122,19 +121,6 @@ class TimingModel(eqx.Module):
         """Return the time of the launch [ns], INFEASIBLE where the kernel cannot run: all that a choice needs."""
         timing = self(kernel, gpu)
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
-
-    def on_trace(self, kernel: TracedKernel, gpu: Gpu) -> Timing:
-        """Return the cycles by cause of a traced kernel; fields of ``gpu`` are scalars or of shape (designs,).
-
-        Traces are batched inside the model, since the recurrence over instructions wants designs in the minor axis
-        (:mod:`dse.timing.traced.scoreboard`).
-        """
-        raise InputError(f"{type(self).__name__.lower()} does not time traces ({kernel.name})")
-
-    def trace_latencies(self, kernel: TracedKernel, gpu: Gpu) -> Array | None:
-        """Return the latency of each row of a traced kernel [cycle], shape (rows, *designs), which alone decide its
-        warp's stalls; None where the model does not ask for them."""
-        return None
 
     def told(self, kernels: Kernel) -> tuple[Self, Kernel]:
         """Return a model and a batch of kernels (kernels,) with the same times, in which what this model knows of

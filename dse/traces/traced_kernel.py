@@ -96,6 +96,9 @@ class TracedKernel:
     made_for: np.ndarray
     profiles: Profile
     launches: float = 1.0
+    copies: float = 0.0
+    copied_rows: float = 0.0
+    copied_bytes: float = 0.0
     compute_capability: float = 0.0
     forms: Forms | None = None
     compiled: "TracedKernel | None" = None
@@ -104,6 +107,12 @@ class TracedKernel:
     def tensor_types(self) -> set[str]:
         """Data types of its tensor instructions."""
         return {kind.dtype for kind in self.tensor}
+
+    @property
+    def busiest_tensor_type(self) -> str | None:
+        """Data type that does most of its multiply-adds; None without tensor instructions."""
+        counts = [kind.fma * n.sum() for kind, n in zip(self.tensor, self.tensor_counts, strict=True)]
+        return self.tensor[int(np.argmax(counts))].dtype if counts else None
 
     def arrays(self) -> Iterator[np.ndarray]:
         """Return every array that decides its results, for a hash."""

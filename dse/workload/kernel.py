@@ -1,8 +1,8 @@
 """The record of what a kernel demands, as independent of the GPU as it can be."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -178,3 +178,43 @@ class Kernel:
     def stack(kernels: Sequence[Any]) -> "Kernel":
         """Return one batched record of shape (kernels,), in NumPy 64-bit floats (cast where a program takes it)."""
         return jax.tree.map(lambda *column: np.asarray(column, dtype=float), *kernels)
+
+
+class RecordedKernel(Protocol):
+    """A kernel that was recorded instead of generated: launch facts as in :class:`Kernel`, numbers of one kernel.
+
+    Whoever holds one passes it on; :mod:`dse.timing.traced` alone knows what else a recording has.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def ctas(self) -> float: ...
+    @property
+    def warps(self) -> float: ...
+    @property
+    def registers(self) -> float: ...
+    @property
+    def shared_kib(self) -> float: ...
+    @property
+    def launches(self) -> float: ...
+    @property
+    def copies(self) -> float: ...
+    @property
+    def copied_rows(self) -> float: ...
+    @property
+    def copied_bytes(self) -> float: ...
+    @property
+    def fma(self) -> float: ...
+    @property
+    def tensor_types(self) -> set[str]: ...
+    @property
+    def busiest_tensor_type(self) -> str | None: ...
+
+    def arrays(self) -> Iterator[np.ndarray]:
+        """Return every array that decides its results, for a hash."""
+        ...
+
+
+AnyKernel: TypeAlias = Kernel | RecordedKernel
+"""A kernel of either sort: what a launch needs to know is the same of both."""

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import AnyKernel
 
 FOREVER = 1e15
 """Reuse distance [B] of bytes that no cache holds when they are asked for."""
@@ -16,7 +15,7 @@ class Candidate:
     """One realistic implementation of an operator; ``label`` says which (tile, split, instruction)."""
 
     label: str
-    kernel: Kernel | TracedKernel
+    kernel: AnyKernel
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ import numpy as np
 
 from dse.base.brief import block
 from dse.base.units import GIGA
-from dse.traces.traced_kernel import TracedKernel
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import Kernel, RecordedKernel
 from dse.workload.operator import Candidate, Operator
 from dse.workload.serving_engine import Engine, Host
 
@@ -76,22 +75,21 @@ class Workload:
         return other
 
     @property
-    def traced(self) -> bool:
-        """Whether its operators are kernels of a trace, each with one candidate."""
-        return isinstance(self.operators[0].candidates[0].kernel, TracedKernel)
+    def recorded(self) -> tuple[RecordedKernel, ...]:
+        """The recorded kernels of the operators; none where kernels were generated."""
+        kernels = [o.candidates[0].kernel for o in self.operators]
+        return tuple(kernel for kernel in kernels if not isinstance(kernel, Kernel))
 
     @property
-    def traces(self) -> tuple[TracedKernel, ...]:
-        """The traced kernels of the operators."""
-        kernels = [o.candidates[0].kernel for o in self.operators]
-        return tuple(kernel for kernel in kernels if isinstance(kernel, TracedKernel))
+    def implementations(self) -> np.ndarray:
+        """Numbers of the implementations that its generated kernels are of, each once."""
+        return np.unique(np.array([])) if self.recorded else np.unique(self.kernels.implementation)
 
     def arrays(self) -> Iterator[np.ndarray]:
         """Return every array that decides its results, for a hash."""
-        if self.traced:
-            for trace in self.traces:
-                yield from trace.arrays()
-        else:
+        for kernel in self.recorded:
+            yield from kernel.arrays()
+        if not self.recorded:
             yield from jax.tree.leaves(self.kernels)
 
     @cached_property

@@ -15,6 +15,7 @@ from dse.timing.timing import CAUSES, Timing
 from dse.timing.traced.gcom import Stack, gcom_trace
 from dse.timing.traced.gcom_config import read_gcom_config
 from dse.timing.traced.gcom_gpu import sheet_of_config
+from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.trace_files import read_directory
 from dse.traces.traced_kernel import TracedKernel
@@ -38,7 +39,7 @@ def study(names: list[str] | None = None, done: Callable[[int], None] = lambda _
     for path in cases():
         if names and path.name not in names:
             continue
-        kernel = traced_workload(path, [sheet.numbers()]).traces[0]
+        kernel = traced_workload(path, [sheet.numbers()]).recorded[0]
         exact = gcom_trace(read_directory(path), config)[0].stack
         timings = _timings(kernel, sheet.record())
         stacks = {EXACT: _named(exact)} | {
@@ -60,7 +61,7 @@ def study(names: list[str] | None = None, done: Callable[[int], None] = lambda _
 
 
 def _timings(kernel: TracedKernel, gpu: Gpu) -> dict[str, Timing]:
-    return jax.jit(lambda gpu: {name: model.on_trace(kernel, gpu) for name, model in VARIANTS.items()})(gpu)
+    return jax.jit(lambda gpu: {name: on_trace(model, kernel, gpu) for name, model in VARIANTS.items()})(gpu)
 
 
 def _named(stack: Stack) -> dict[str, float]:

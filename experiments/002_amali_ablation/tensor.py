@@ -14,6 +14,7 @@ from variants import VARIANTS
 from dse.hardware.presets import GpuSheet, changed, preset_sheet
 from dse.timing.traced.gcom import gcom_trace
 from dse.timing.traced.gcom_gpu import config_of_sheet
+from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.trace_files import read_directory
 
@@ -93,9 +94,9 @@ def gcom_cycles(trace: Path, sheet: GpuSheet) -> float:
 
 def amali_cycles(trace: Path, sheets: Sequence[GpuSheet]) -> np.ndarray:
     """Return AMALI's cycles on each GPU."""
-    kernel = traced_workload(trace, [sheet.numbers() for sheet in sheets]).traces[0]
+    kernel = traced_workload(trace, [sheet.numbers() for sheet in sheets]).recorded[0]
     batch = jax.tree.map(lambda *values: jnp.stack(values), *(sheet.record() for sheet in sheets))
-    return np.asarray(jax.jit(lambda gpu: VARIANTS["amali as printed"].on_trace(kernel, gpu).cycles)(batch), float)
+    return np.asarray(jax.jit(lambda gpu: on_trace(VARIANTS["amali as printed"], kernel, gpu).cycles)(batch), float)
 
 
 def study(steps: tuple[int, int] = STEPS) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
+from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import traced_workload
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm import Gemm, gemm_operator
@@ -191,9 +192,11 @@ slopes_of_a_wait = quick_jit(jax.jacfwd(_a_wait))
 
 def test_power_of_a_trace(tmp_path) -> None:
     chain = ["0010 ffffffff 1 R1 FFMA 1 R1 0"] * 400
-    trace = traced_workload(write_directory(tmp_path, kernel_text([[chain] * 4] * 300, threads=128)), [H200]).traces[0]
+    trace = traced_workload(write_directory(tmp_path, kernel_text([[chain] * 4] * 300, threads=128)), [H200]).recorded[
+        0
+    ]
     gpu = Gpu.from_numbers(H200)
-    timing = Amali().on_trace(trace, gpu)
+    timing = on_trace(Amali(), trace, gpu)
     counts = traced_activity(trace, timing, gpu)
     assert float(counts.fp32) == 32 * 400 * 4 * 300
     assert float(counts.instructions) == 400 * 4 * 300

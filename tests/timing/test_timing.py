@@ -12,6 +12,7 @@ from dse.base.numerics import INFEASIBLE
 from dse.hardware.presets import load_gpu
 from dse.timing.roofline import Roofline
 from dse.timing.timing import CAUSES, PHASE_CAUSES, Timing, TimingModel, causes_of, expect_records
+from dse.timing.traced.models import on_trace
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.serving_engine import Host
 from dse.workload.workload import Phase, Workload
@@ -74,7 +75,7 @@ def test_a_model_without_a_calibration_says_nothing_of_its_error() -> None:
     assert model.error_interval is None
     assert model.library.name == "representative"
     with pytest.raises(InputError, match="fixed does not time traces"):
-        model.on_trace(type("Trace", (), {"name": "k"})(), load_gpu("h100_sxm"))  # pyright: ignore[reportArgumentType]
+        on_trace(model, type("Trace", (), {"name": "k"})(), load_gpu("h100_sxm"))  # pyright: ignore[reportArgumentType]
 
 
 def test_a_model_is_called_with_records() -> None:

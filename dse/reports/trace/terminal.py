@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.evaluate.trace_question import TracedTiming, TraceQuestion
 from dse.reports.common.terminal_parts import plain_table
 from dse.reports.common.words import timing_calibration
 from dse.timing.timing import CAUSES
 from dse.timing.traced.gcom import GcomResult, Stack
+from dse.timing.traced.trace_answer import TracedTiming, TraceQuestion
 
 GCOM_CAUSES = {
     "base": "instructions issue",

@@ -15,6 +15,7 @@ from dse.timing.amali import Amali
 from dse.timing.mdm import Mdm
 from dse.timing.roofline import Roofline
 from dse.timing.timing import CAUSES, TimingModel
+from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import KEYS, traced_workload
 from dse.traces.stack_distance import SIZES
 from dse.traces.traced_kernel import TracedKernel
@@ -53,7 +54,7 @@ def kernel(tmp_path: Path, ctas: list[list[list[str]]], gpus=(A100,), representa
     """Return the record of a kernel, CTA -> warp -> lines."""
     text = kernel_text(ctas, **{"binary": 80, "threads": 32 * len(ctas[0])} | facts)
     folder = write_directory(tmp_path / "trace", text)
-    return traced_workload(folder, gpus, representative=representative).traces[0]
+    return traced_workload(folder, gpus, representative=representative).recorded[0]
 
 
 def mixed(warp: int) -> list[str]:
@@ -89,19 +90,19 @@ def test_five_warps_on_four_subcores_issue_twice_the_instructions(tmp_path: Path
     """docs/model/timing_amali.md 12.13: the representative stands on a sub-core with one warp."""
     warp = [line("IADD3", 10 + i % 40, [9]) for i in range(100)]
     record = kernel(tmp_path, [[warp] * 5], representative=1)
-    stack = cycles(Amali().on_trace(record, Gpu.from_numbers(A100 | {"int32_lanes": 128})))
+    stack = cycles(on_trace(Amali(), record, Gpu.from_numbers(A100 | {"int32_lanes": 128})))
     assert stack["selected"] == 100
     assert stack["divergence"] == 100  # ID = (2 I - I) / r
-    alone = cycles(Amali().on_trace(kernel(tmp_path, [[warp] * 4]), Gpu.from_numbers(A100 | {"int32_lanes": 128})))
+    alone = cycles(on_trace(Amali(), kernel(tmp_path, [[warp] * 4]), Gpu.from_numbers(A100 | {"int32_lanes": 128})))
     assert (alone["selected"], alone["divergence"]) == (100, 0)
 
 
 def test_a_longer_warp_elsewhere_is_divergence(tmp_path: Path) -> None:
     short, long = ([line("IADD3", 10 + i % 40, [9]) for i in range(n)] for n in (100, 250))
-    stack = cycles(Amali().on_trace(kernel(tmp_path, [[short, long]]), Gpu.from_numbers(A100 | {"int32_lanes": 128})))
+    stack = cycles(on_trace(Amali(), kernel(tmp_path, [[short, long]]), Gpu.from_numbers(A100 | {"int32_lanes": 128})))
     assert (stack["selected"], stack["divergence"]) == (100, 150)
     gpu = Gpu.from_numbers(A100 | {"int32_lanes": 128})
-    without = cycles(Amali(with_divergence=False).on_trace(kernel(tmp_path, [[short, long]]), gpu))
+    without = cycles(on_trace(Amali(with_divergence=False), kernel(tmp_path, [[short, long]]), gpu))
     assert (without["selected"], without["divergence"]) == (100, 0)
 
 
@@ -110,22 +111,22 @@ def test_a_chain_of_tensor_instructions_by_hand(tmp_path: Path) -> None:
     gpu = Gpu.from_numbers(A100)
     for opcode, interval in (("HMMA.16816.F32", 8.0), ("HMMA.1688.F32", 4.0)):
         record = kernel(tmp_path, [[[line(opcode, 8, [8]) for _ in range(11)]]])
-        stack = cycles(Amali().on_trace(record, gpu))
+        stack = cycles(on_trace(Amali(), record, gpu))
         assert stack["selected"] == 11
         # A lone warp: ten stalls of II - 1, the drain after the last, and ten intervals of one instruction whose
         # dispatch exceeds their issue by II - 1 each, the last one's too.
         assert stack["wait"] == 11 * (interval - 1)
         assert stack["math_pipe_throttle"] == 11 * (interval - 1)
-        fixed = cycles(Amali(tensor_modifiers=False).on_trace(record, gpu))
+        fixed = cycles(on_trace(Amali(tensor_modifiers=False), record, gpu))
         assert fixed["wait"] == 11 * 15
-        measured = cycles(Amali(tensor_latency_measured=True).on_trace(record, gpu))
+        measured = cycles(on_trace(Amali(tensor_latency_measured=True), record, gpu))
         assert measured["wait"] == pytest.approx(11 * (A100["mma_latency_cycles"] - 1))
 
 
 def test_a_lone_load_takes_the_memory_latency(tmp_path: Path) -> None:
     record = kernel(tmp_path, [[[line("LDG.E.SYS", 2, [1], 0x7F0000000000), line("FADD", 3, [2])]]])
     gpu = Gpu.from_numbers(A100)
-    stack = cycles(Amali().on_trace(record, gpu))
+    stack = cycles(on_trace(Amali(), record, gpu))
     clock = A100["boost_clock_mhz"] / 1e3
     latency = A100["l1_latency_cycles"] + (A100["l2_latency_ns"] + A100["dram_latency_ns"]) * clock
     assert stack["long_scoreboard"] == pytest.approx(latency - 1, rel=1e-5)
@@ -139,7 +140,7 @@ def test_a_thousand_designs_in_one_call_equal_a_thousand_calls(tmp_path: Path, m
     record = kernel(tmp_path, mixed_ctas())
     with jax.enable_x64(True):
         batch = designs(1000)
-        one = quick_jit(lambda gpu: model.on_trace(record, gpu))
+        one = quick_jit(lambda gpu: on_trace(model, record, gpu))
         whole, designs_alone = one(batch), jax.tree.map(np.asarray, batch)
         singly = [one(jax.tree.map(lambda x, i=i: x[i], designs_alone)) for i in range(1000)]
         alone = jax.tree.map(lambda *x: np.stack(x), *singly)
@@ -154,7 +155,7 @@ def test_32_and_64_bits_agree(tmp_path: Path, model: TimingModel) -> None:
     found = []
     for x64 in (False, True):
         with jax.enable_x64(x64):
-            timing = quick_jit(lambda gpu: model.on_trace(record, gpu))(designs(300))
+            timing = quick_jit(lambda gpu: on_trace(model, record, gpu))(designs(300))
             found.append(np.asarray(timing.cycles, np.float64))
             assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(timing))
             assert all((np.asarray(value) >= 0).all() for value in timing.stack().values())
@@ -167,7 +168,7 @@ def test_32_and_64_bits_agree(tmp_path: Path, model: TimingModel) -> None:
 def test_more_bandwidth_is_never_slower(tmp_path: Path, model: TimingModel) -> None:
     record = kernel(tmp_path, mixed_ctas(ctas=300, warps=4))
     gpu = designs(200)
-    total = quick_jit(lambda batch: model.on_trace(record, batch).cycles)
+    total = quick_jit(lambda batch: on_trace(model, record, batch).cycles)
     base = np.asarray(total(gpu))
     for name in ("dram_bandwidth_gbs", "l2_slice_bytes_per_cycle", "l2_port_bytes_per_cycle", "l1_bytes_per_cycle"):
         faster = np.asarray(total(gpu.with_attributes({name: 2 * gpu.attribute(name)})))
@@ -180,7 +181,7 @@ def test_gradients_are_finite_differences(tmp_path: Path) -> None:
 
         def total(scales):
             scaled = {name: A100[name] * s for name, s in zip(names, scales, strict=True)}
-            return Amali().on_trace(record, Gpu.from_numbers(A100 | scaled)).cycles
+            return on_trace(Amali(), record, Gpu.from_numbers(A100 | scaled)).cycles
 
         at = jnp.asarray([1.013, 1.021, 0.987, 1.01])
         gradient = quick_jit(jax.grad(total))(at)
@@ -202,7 +203,7 @@ def test_the_l2_is_swept_without_simulating_again(tmp_path: Path) -> None:
     assert record.profiles.read_bytes[0, :at].tolist() == [twice] * at
     sizes = jnp.asarray([0.5, 1.0, 2.0, 40.0])
     numbers = {name: jnp.asarray(value, float) for name, value in A100.items()}
-    timing = Amali().on_trace(record, Gpu.from_attributes(numbers | {"l2_mib": sizes}))
+    timing = on_trace(Amali(), record, Gpu.from_attributes(numbers | {"l2_mib": sizes}))
     assert timing.dram_bytes.tolist() == [twice, once, once, once]
 
 
@@ -211,10 +212,10 @@ def test_a_design_takes_the_profile_made_for_it(tmp_path: Path) -> None:
     many = kernel(tmp_path, mixed_ctas(ctas=60), gpus=gpus)
     assert many.made_for.shape == (6, len(KEYS))
     batch = Gpu.from_attributes({name: jnp.asarray([g[name] for g in gpus], float) for name in A100})
-    whole = quick_jit(lambda gpu: Amali().on_trace(many, gpu))(batch)
+    whole = quick_jit(lambda gpu: on_trace(Amali(), many, gpu))(batch)
     for number, numbers in enumerate(gpus):
         one = kernel(tmp_path, mixed_ctas(ctas=60), gpus=[numbers])
-        alone = quick_jit(lambda gpu, one=one: Amali().on_trace(one, gpu))(Gpu.from_numbers(numbers))
+        alone = quick_jit(lambda gpu, one=one: on_trace(Amali(), one, gpu))(Gpu.from_numbers(numbers))
         assert float(whole.cycles[number]) == pytest.approx(float(alone.cycles), rel=1e-6)
     assert len({round(float(c)) for c in whole.cycles}) > 1
 
@@ -223,10 +224,10 @@ def test_a_design_takes_the_profile_made_for_it(tmp_path: Path) -> None:
 def test_what_cannot_run_is_infeasible(tmp_path: Path, model: TimingModel) -> None:
     record = kernel(tmp_path, mixed_ctas())
     for changes in ({"tensor_fma_fp16": 0.0}, {"tensor_cores_per_sm": 0.0}, {"threads_per_sm": 64.0}):
-        timing = model.on_trace(record, Gpu.from_numbers(A100 | changes))
+        timing = on_trace(model, record, Gpu.from_numbers(A100 | changes))
         assert float(timing.feasible) == 0
         assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(timing))
-    assert float(model.on_trace(record, Gpu.from_numbers(A100)).feasible) == 1
+    assert float(on_trace(model, record, Gpu.from_numbers(A100)).feasible) == 1
 
 
 def test_sentences(tmp_path: Path) -> None:

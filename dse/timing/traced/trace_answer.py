@@ -13,6 +13,7 @@ from dse.timing.timing import TimingModel
 from dse.timing.traced.gcom import gcom_trace
 from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
 from dse.timing.traced.gcom_gpu import config_of_sheet, sheet_of_config
+from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import traced_workload
 from dse.traces.trace_files import TraceDirectory, read_directory
 from dse.traces.traced_kernel import TracedKernel
@@ -104,12 +105,12 @@ class TraceQuestion:
             return gcom_trace(self.directory, config, self.representative)
         sheet = self.sheet
         workload = traced_workload(self.directory.path, [sheet.numbers()], representative=self.representative)
-        return [_timed(trace, self.model, sheet) for trace in workload.traces]
+        return [_timed(trace, self.model, sheet) for trace in workload.recorded]
 
 
 def _timed(trace: TracedKernel, model: TimingModel, sheet: GpuSheet) -> TracedTiming:
     with jax.enable_x64(True):
-        timing = jax.jit(lambda gpu: model.on_trace(trace, gpu))(sheet.record())
+        timing = jax.jit(lambda gpu: on_trace(model, trace, gpu))(sheet.record())
     if not float(timing.feasible):
         raise InputError(
             f"{trace.name}: {sheet.title} cannot run it: a CTA does not fit an SM, or its tensor cores lack "

@@ -46,8 +46,8 @@ def space(trace: Path, **changes: Any) -> dict[str, Any]:
 @pytest.mark.slow
 def test_a_trace_is_swept_as_any_workload(trace: Path, tmp_path: Path) -> None:
     loaded = space_from_mapping(space(trace), "s.toml", "s")
-    assert loaded.workloads[0].traces[0].made_for.shape[0] == 2  # one simulation for each number of SMs
-    assert all(trace.compiled is not None for trace in loaded.workloads[0].traces)
+    assert loaded.workloads[0].recorded[0].made_for.shape[0] == 2  # one simulation for each number of SMs
+    assert all(trace.compiled is not None for trace in loaded.workloads[0].recorded)
     result = sweep(loaded, tmp_path / "out")
     base = result.baseline.iloc[0]
     alone = run("rtx_2060", str(trace))
@@ -79,7 +79,7 @@ def test_too_many_gpus_to_simulate_are_refused(trace: Path) -> None:
 
 def test_linked_attributes_count(trace: Path) -> None:
     content = space(trace, axes={"l2_mib": [3, 6]}, links={"sm_count": "10 * l2_mib"})
-    made_for = space_from_mapping(content, "s.toml", "s").workloads[0].traces[0].made_for
+    made_for = space_from_mapping(content, "s.toml", "s").workloads[0].recorded[0].made_for
     assert sorted(made_for[:, 0]) == [30, 60]
 
 
