@@ -12,7 +12,7 @@ from jax import Array
 from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
-from dse.power.activity import activity, traced_activity
+from dse.power.activity import activity, recorded_activity
 from dse.power.cap import at_clock, at_paces, shadow_between, shadow_of
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
@@ -20,6 +20,7 @@ from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing
 from dse.timing.traced.models import on_trace
+from dse.timing.traced.operation_counts import operation_counts
 from dse.timing.traced.trace_profile import traced_workload
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm import Gemm, gemm_operator
@@ -197,7 +198,7 @@ def test_power_of_a_trace(tmp_path) -> None:
     ]
     gpu = Gpu.from_numbers(H200)
     timing = on_trace(Amali(), trace, gpu)
-    counts = traced_activity(trace, timing, gpu)
+    counts = recorded_activity(operation_counts(trace, gpu), timing, gpu)
     assert float(counts.fp32) == 32 * 400 * 4 * 300
     assert float(counts.instructions) == 400 * 4 * 300
     watts = CHOICE.model.uncapped(counts, gpu)

@@ -68,7 +68,7 @@ def test_the_digest_follows_the_trace(trace: Path) -> None:
 
 def test_a_trace_stands_relative_to_its_space(trace: Path, tmp_path: Path) -> None:
     loaded = space_from_mapping(space(Path("trace")), "s.toml", "s", tmp_path)
-    assert loaded.workloads[0].traced
+    assert loaded.workloads[0].recorded
 
 
 def test_too_many_gpus_to_simulate_are_refused(trace: Path) -> None:
