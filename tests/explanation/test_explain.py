@@ -37,7 +37,7 @@ from dse.timing.roofline import Roofline
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.parse import load_workload
 from dse.workload.workload import Phase, Workload
-from tests.evaluate.test_trace_question import lines
+from tests.timing.traced.test_trace_answer import lines
 from tests.traces.traces import kernel_text, write_directory
 
 SHEET = preset_sheet("h100_sxm")

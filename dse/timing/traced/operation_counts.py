@@ -6,8 +6,8 @@ import jax.numpy as jnp
 from jax import Array
 
 from dse.base.units import WARP_SIZE
+from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import TENSOR_DTYPES
 from dse.timing.traced.traced_intervals import trace_l2_bytes
 from dse.traces.traced_kernel import TracedKernel
 
