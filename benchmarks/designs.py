@@ -19,6 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from benchmarks.gcom_batch import GcomBatch
 from benchmarks.traces import write
 from dse.evaluate.space_program import CPU_OPTIONS
 from dse.hardware.gpu import Gpu
@@ -28,7 +29,6 @@ from dse.timing.mdm import Mdm
 from dse.timing.timing import TimingModel
 from dse.timing.traced.by_latency_forms import by_forms
 from dse.timing.traced.gcom import cache_geometry, gcom, resident_ctas
-from dse.timing.traced.gcom_batch import GcomBatch
 from dse.timing.traced.gcom_config import GcomConfig, default_values
 from dse.timing.traced.models import on_trace, trace_latencies
 from dse.timing.traced.scoreboard import lone_warp

@@ -17,8 +17,8 @@ from dse.base.package_tables import read_table
 from dse.power.accelwattch import AccelWattch, TargetScaling, sheet_columns, superseded_idle_correction
 from dse.power.counters import AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower
-from dse.power.voltage import cubic_power, fit_cubic
 from experiments import data
+from experiments.common.voltage import cubic_power, fit_cubic
 
 HERE = Path(__file__).parent
 VOLTA_SMS = 80.0

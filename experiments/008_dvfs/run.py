@@ -14,9 +14,9 @@ import plotly.graph_objects as go
 from dse.evaluate.run import run
 from dse.hardware.presets import changed, preset_sheet
 from dse.power.models import power_choice
-from dse.power.voltage import fit_cubic
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.workload import Phase, Workload
+from experiments.common.voltage import fit_cubic
 
 HERE = Path(__file__).parent
 KERNELS = {

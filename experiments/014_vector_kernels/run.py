@@ -19,7 +19,6 @@ from dse.base import package_tables as tables
 from dse.base.skipped_rows import Skipped
 from dse.calibration.timing.answer import TimingAnswer
 from dse.calibration.timing.rows_fit import fit_timed, left_out
-from dse.calibration.timing.vector_fit import VectorFit, fit_vector
 from dse.hardware.presets import GpuSheet, find_preset, load_sheet
 from dse.measured.protocol import protocol_of
 from dse.measured.protocol_overheads import ANY
@@ -31,6 +30,7 @@ from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, s
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.operators import vector
 from experiments import data
+from experiments.common.vector_fit import VectorFit, fit_vector
 from experiments.data.errors import rows_with_errors
 
 SOURCES = {

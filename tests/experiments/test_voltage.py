@@ -7,7 +7,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.power.power import COMPONENTS, Power
-from dse.power.voltage import VoltageCurve, VoltageScaling, cubic_power, fit_cubic
+from experiments.common.voltage import VoltageCurve, VoltageScaling, cubic_power, fit_cubic
 
 CLOCKS = np.linspace(0.6, 1.4, 9)
 

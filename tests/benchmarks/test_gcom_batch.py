@@ -6,9 +6,9 @@ import jax
 import numpy as np
 import pytest
 
+from benchmarks.gcom_batch import COMPONENTS, VARYING, GcomBatch
 from dse.base.errors import InputError
 from dse.timing.traced.gcom import cache_geometry, gcom, resident_ctas
-from dse.timing.traced.gcom_batch import COMPONENTS, VARYING, GcomBatch
 from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
 from dse.traces.cache_simulation import WarpProfile, simulate
 from dse.traces.representative_warp import representative_warp

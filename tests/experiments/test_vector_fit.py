@@ -6,9 +6,7 @@ import pytest
 
 from dse.base.errors import accepted
 from dse.base.skipped_rows import Skipped
-from dse.calibration.timing import vector_fit
 from dse.calibration.timing.rows_fit import left_out
-from dse.calibration.timing.vector_fit import _problem, built, fit_vector
 from dse.hardware.presets import load_sheet
 from dse.measured.coverage import SHAPES
 from dse.measured.protocol import find_protocol
@@ -22,6 +20,8 @@ from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.operators.vector import FITTED_COUNTS, counts_of
 from experiments import data
+from experiments.common import vector_fit
+from experiments.common.vector_fit import _problem, built, fit_vector
 from tests.measured.vector_rows import DEVICE, first, rows
 
 
