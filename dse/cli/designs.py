@@ -239,17 +239,8 @@ def search(
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     programs = Programs(loaded)
-    found = _searched(
-        loaded,
-        folder,
-        programs if page else None,
-        sampler=sampler,
-        evaluations=evaluations,
-        seconds=seconds,
-        storage=storage,
-        seed=seed,
-        refine=refine,
-    )
+    asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
+    found = _searched(loaded, folder, programs if page else None, **asked, refine=refine)
     _page(searched(found), found.result, folder, page, programs)
     if json_:
         print_json(found.summary() | {"notes": caveats(found.result)})

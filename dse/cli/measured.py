@@ -274,6 +274,10 @@ def validate(
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
+    _validate_power(table, time, gpu, calibration, json_)
+
+
+def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
     from dse.power.calibration import calibrated_board
     from dse.reports.validate.terminal import print_validation
     from dse.validation.power import validate_power

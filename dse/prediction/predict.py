@@ -153,19 +153,8 @@ def predict(
         notes.append(f"{measured.merged} of {measured.rows} rows repeat another: averaged with it")
     used = measured.rows - counts.total() - measured.merged
     told = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
-    return PredictAnswer(
-        measured.path,
-        measured.sha256,
-        preset,
-        known,
-        base,
-        transfers,
-        studies,
-        (*notes, *doubts),
-        dict(counts),
-        told,
-        bool(doubts),
-    )
+    learned = (transfers, studies, (*notes, *doubts), dict(counts), told, bool(doubts))
+    return PredictAnswer(measured.path, measured.sha256, preset, known, base, *learned)
 
 
 def _left_out(measured: MeasuredTable, read: set[str | None], preset: str) -> Skipped:
