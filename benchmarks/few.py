@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 from dse.base.compilation import cache_compilations
-from dse.evaluate import shared_programs as few
+from dse.evaluate import by_workload
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.space import designs
@@ -24,13 +24,13 @@ from dse.space.space import load_space
 
 MAIN = "h100_tensor_core"
 SIZES = (45, 1024, 8192)
-WAYS = {"shared": few.FEW, "own": 0}
+WAYS = {"shared": by_workload.MOST_DESIGNS, "own": 0}
 """Way -> most designs that are evaluated by the programs that spaces share."""
 
 
 def seconds(way: str, size: int) -> float:
     """Return the seconds that ``size`` designs take in this process."""
-    few.FEW = WAYS[way]
+    by_workload.MOST_DESIGNS = WAYS[way]
     cache_compilations()
     space = load_space(find_space(MAIN))
     draw = np.random.default_rng(0)

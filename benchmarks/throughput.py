@@ -27,9 +27,10 @@ from jax import Array
 
 from benchmarks.transcribe import DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
 from dse.base.numerics import INFEASIBLE
+from dse.evaluate.by_workload import KernelEvaluation
 from dse.evaluate.candidates import time_candidates
 from dse.evaluate.infeasibility import Reasons
-from dse.evaluate.space_program import BLOCK, CPU_OPTIONS, Evaluator, gpu_batch
+from dse.evaluate.space_program import CPU_OPTIONS, Evaluator, gpu_batch
 from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.space import designs
 from dse.space.shipped import find_space
@@ -55,6 +56,8 @@ FEW_DESIGNS, LOOP_DESIGNS = 2048, 256
 VMAP_DESIGNS = (2048, 8192, 32768, 65536)
 """Designs of a call of the naive program; the last is what a user would write, who leaves out the thought of caches
 (docs/model/speed.md 2: all at once or 65,536); ours has half as many, in blocks."""
+
+BLOCK = KernelEvaluation.block
 
 Columns = dict[str, np.ndarray]
 
@@ -104,8 +107,7 @@ def ours(task: Task) -> Callable[[Columns], Array]:
     base, repeats = task.space.base.numbers(), task.repeats.tolist()
 
     def block(columns: dict[str, Array]) -> Array:
-        gpus, axes = gpu_batch(base, columns)
-        times = time_candidates(task.space.model, task.workload, gpus, axes, BLOCK)
+        times = time_candidates(task.space.model, task.workload, gpu_batch(base, columns), BLOCK)
         best = [reduce(jnp.minimum, list(rows)) for rows in times]
         return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(BLOCK))
 

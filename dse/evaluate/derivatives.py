@@ -5,31 +5,32 @@ takes and draws; and from these, what their phase takes and draws where the boar
 """
 
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
+from jax import Array, lax
 
 from dse.base.compilation import quick_derivatives_jit
-from dse.evaluate.launches import Launches, on_kernels, settled
-from dse.evaluate.phases import Chores
+from dse.evaluate import steps
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
 from dse.power.power import Power
-from dse.space.metrics import PHASE_OF, energy_metrics, time_metrics
+from dse.power.sequence import LaunchSequence
+from dse.space.metrics import PHASE_OF
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
+T = TypeVar("T")
+
 NUMERIC = tuple(name for name, attr in gpu_schema().items() if attr.type in ("int", "float"))
-"""Attributes that autodiff can move."""
+"""Attributes along which autodiff can step."""
 
 DIFFERENTIATED = (*PHASE_OF, "time_ms", "energy_j")
-"""Metrics whose elasticities are told."""
+"""Metrics that have elasticities."""
 
 
 class Elasticities(NamedTuple):
@@ -40,82 +41,83 @@ class Elasticities(NamedTuple):
     joules: np.ndarray
 
 
-class Along(NamedTuple):
-    """Launches at a GPU (launches,), and their derivatives along the logarithm of each of NUMERIC (attributes, ...)."""
+Launches = tuple[Timing, Power]
+"""Launches (launches,), or their derivatives along the logarithm of each of NUMERIC, (attributes, launches)."""
 
-    here: Launches
-    slopes: Launches
-
-
-class PhaseSlopes(NamedTuple):
-    """A phase's time [ns] and energy [J], each launch's time [ns] where the board settles, and its energy if nothing
-    limited it [nJ]; or the derivatives of each along NUMERIC, with an axis more in front."""
-
-    nanoseconds: Array
-    joules: Array
-    launch_ns: Array
-    launch_nj: Array
+PhaseTimes = tuple[LaunchSequence, Array, Array]
+"""A phase, each launch's time [ns] where the board settles, and its energy if nothing limited it [nJ]; or the
+derivatives of each along NUMERIC, with an axis more in front."""
 
 
-def along(function: Callable[[Gpu], Launches], gpu: Gpu) -> Along:
+def along(function: Callable[[Gpu], T], gpu: Gpu) -> tuple[T, T]:
     """Return ``function`` at a GPU and along every attribute (the program before jit)."""
 
-    def one(step: Array) -> tuple[Launches, Launches]:
-        return jax.jvp(lambda steps: function(_moved(gpu, steps)), (jnp.zeros(len(NUMERIC)),), (step,))
+    def one(step: Array) -> tuple[T, T]:
+        return jax.jvp(lambda steps: function(_stepped(gpu, steps)), (jnp.zeros(len(NUMERIC)),), (step,))
 
     # In a loop and not all at once: that program takes three times as long to compile.
-    here, slopes = jax.lax.map(one, jnp.eye(len(NUMERIC)))
-    return Along(jax.tree.map(lambda x: x[0], here), slopes)
+    return _first(*lax.map(one, jnp.eye(len(NUMERIC))))
 
 
-def _moved(gpu: Gpu, steps: Array) -> Gpu:
+def _first(values: T, slopes: T) -> tuple[T, T]:
+    """The values, alike along all attributes, once, and the slopes."""
+    return jax.tree.map(lambda x: x[0], values), slopes
+
+
+def _stepped(gpu: Gpu, steps: Array) -> Gpu:
     """The GPU with every attribute of NUMERIC a step further on a logarithmic scale."""
     return gpu.with_attributes({n: gpu.attribute(n) * jnp.exp(steps[k]) for k, n in enumerate(NUMERIC)})
 
 
 @quick_derivatives_jit
-def along_kernels(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> Along:
-    """Return generated kernels at a GPU and along every attribute."""
-    return along(partial(on_kernels, model, power, kernels), gpu)
+def launches_along(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Launches, Launches]:
+    """Return generated kernels (launches,) at a GPU and along every attribute."""
+    return along(lambda gpu: steps.launches(model, power, kernels, gpu)[:2], gpu)
 
 
 @quick_derivatives_jit
-def phase_slopes(
-    power: BoardPower, limit: bool, launches: Along, run: Chores, gpu: Gpu
-) -> tuple[PhaseSlopes, PhaseSlopes]:
-    """Return a phase and its derivatives."""
+def phase_along(
+    power: BoardPower, limit: bool, launches: Launches, slopes: Launches, run: steps.PhaseRun, gpu: Gpu
+) -> tuple[PhaseTimes, PhaseTimes]:
+    """Return a phase of launches at a GPU and along every attribute."""
 
-    def results(timing: Timing, watts: Power, steps: Array) -> PhaseSlopes:
-        found = settled(power, limit, timing, watts, run, _moved(gpu, steps))
-        phase, each = found.sequence, watts.watts * timing.nanoseconds
-        return PhaseSlopes(phase.nanoseconds, phase.joules, found.timing.nanoseconds, each)
+    def phase(timing: Timing, watts: Power, step: Array) -> PhaseTimes:
+        settled = steps.settle_phase(power, limit, timing, watts, run, _stepped(gpu, step))
+        each = steps.at_phase_clock(timing, settled.clock)
+        return settled, each.nanoseconds, watts.watts * timing.nanoseconds
 
-    def one(moved: tuple[Launches, Array]) -> tuple[PhaseSlopes, PhaseSlopes]:
-        slopes, step = moved
-        at = (launches.here.timing, launches.here.power, jnp.zeros(len(NUMERIC)))
-        return jax.jvp(results, at, (slopes.timing, slopes.power, step))
+    def one(tangents: tuple[Launches, Array]) -> tuple[PhaseTimes, PhaseTimes]:
+        (timing, watts), step = tangents
+        return jax.jvp(phase, (*launches, jnp.zeros(len(NUMERIC))), (timing, watts, step))
 
-    here, slopes = jax.lax.map(one, (launches.slopes, jnp.eye(len(NUMERIC))))
-    return jax.tree.map(lambda x: x[0], here), slopes
+    return _first(*lax.map(one, (slopes, jnp.eye(len(NUMERIC)))))
 
 
-def elasticities(workload: Workload, phases: Mapping[str, tuple[PhaseSlopes, PhaseSlopes]]) -> Elasticities:
+def elasticities(workload: Workload, phases: Mapping[str, tuple[PhaseTimes, PhaseTimes]]) -> Elasticities:
     """Return the elasticities of a workload from its phases with their derivatives, by name; attributes as NUMERIC."""
-    launches = [phases[operator.phase] for operator in workload.operators]
-    each = [
-        (s.launch_ns[:, k] / h.launch_ns[k], s.launch_nj[:, k] / h.launch_nj[k]) for k, (h, s) in enumerate(launches)
-    ]
-    microseconds, joules = (np.stack(values, axis=1) for values in zip(*each, strict=True))
+    each = [phases[operator.phase] for operator in workload.operators]
+    of_launches = (
+        np.stack([slopes[part][:, k] / values[part][k] for k, (values, slopes) in enumerate(each)], axis=1)
+        for part in (1, 2)
+    )
 
-    def metrics(times: Mapping[str, Any], energy: Mapping[str, Any]) -> dict[str, Any]:
-        found = time_metrics(workload, times)
-        found |= energy_metrics(workload, times, {name: (value, 1.0) for name, value in energy.items()})
-        return {name: found[name] for name in DIFFERENTIATED if name in found}
+    def metrics(phases: Mapping[str, LaunchSequence]) -> dict[str, Any]:
+        return {n: x for n, x in steps.phase_metrics(workload, phases).items() if n in DIFFERENTIATED}
 
-    def wide(name: str) -> tuple[Any, Any]:
-        here = {p: jnp.broadcast_to(getattr(h, name), (len(NUMERIC),)) for p, (h, _) in phases.items()}
-        return here, {p: getattr(s, name) for p, (_, s) in phases.items()}
+    slopes = {name: slopes[0] for name, (_, slopes) in phases.items()}
+    here = {name: values[0] for name, (values, _) in phases.items()}
+    here = jax.tree.map(lambda x, slope: jnp.broadcast_to(x, slope.shape), here, slopes)
+    values, slopes = jax.jvp(metrics, (here,), (slopes,))
+    return Elasticities({name: np.asarray(slopes[name] / values[name]) for name in values}, *of_launches)
 
-    here, slopes = zip(wide("nanoseconds"), wide("joules"), strict=True)
-    values, moved = jax.jvp(metrics, here, slopes)
-    return Elasticities({name: np.asarray(moved[name] / values[name]) for name in values}, microseconds, joules)
+
+def with_slopes(function: Callable[[Array], Array], places: Array) -> tuple[Array, Array]:
+    """Return ``function`` (designs, results) of ``places`` (designs, axes), and slopes (designs, results, axes).
+
+    No design's results may depend on another's place: all designs are moved along one axis at a time.
+    """
+    values, linear = jax.linearize(function, places)
+    # In a loop and not all at once: that program takes half as long again to compile, and three times to run.
+    axes = jnp.eye(places.shape[1], dtype=places.dtype)
+    slopes = lax.map(lambda axis: linear(jnp.broadcast_to(axis, places.shape)), axes)
+    return values, jnp.moveaxis(slopes, 0, 2)

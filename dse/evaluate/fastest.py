@@ -1,42 +1,63 @@
-"""Timings of many kernels on one GPU, and the kernel of each operator that a library would choose: the fastest."""
+"""Which of an operator's candidates runs: the fastest, as a tuned library would choose; the first of those that tie."""
 
 from collections.abc import Sequence
+from functools import reduce
 
-import jax
+import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
-from dse.base.compilation import filled_up, quick_filter_jit
-from dse.hardware.gpu import Gpu
-from dse.timing.timing import Timing, TimingModel
-from dse.workload.kernel import Kernel
-from dse.workload.operator import Operator, fastest
+from dse.evaluate.batching import in_parts
+from dse.timing.timing import Timing
+from dse.workload.workload import Workload
 
+EQUAL = 4e-6
+"""Share of a time by which candidates must differ to be distinguished: where bytes bind, many take as long, and
+rounding must not choose among them."""
 
-def timings_on(gpu: Gpu, kernels: Kernel, model: TimingModel) -> Timing:
-    """Return the timing of each kernel on one GPU, NumPy arrays (kernels,); one program serves all GPUs."""
-    kernels, gpu = jax.tree.map(lambda x: np.asarray(x, float), (kernels, gpu))
-    model, told = model.told(kernels)
-    timing = _timings_on(model.anonymous(), filled_up(told), gpu)
-    return jax.tree.map(lambda x: np.asarray(x)[: len(kernels.ctas)], timing)
+UNROLLED = 96
+"""Rows that are compared one by one; of more a program takes longer to compile than to run."""
 
 
-@quick_filter_jit
-def _timings_on(model: TimingModel, kernels: Kernel, gpu: Gpu) -> Timing:
-    return jax.vmap(lambda kernel: model(kernel, gpu))(kernels)
+def fastest(times: np.ndarray, starts: np.ndarray, equal: float = EQUAL) -> np.ndarray:
+    """Return where the least time of each operator stands, (..., operators).
 
-
-def fastest_kernels(model: TimingModel, operators: Sequence[Operator], gpu: Gpu) -> tuple[Kernel, Timing]:
-    """Return the fastest kernel of each operator, and its timing: fields of shape (operators,).
-
-    Where none of an operator's runs, its first stands there, infeasible.
+    ``times`` (..., candidates) of all of them, one after the other, each from its ``starts`` (operators,). Of those
+    that are longer than the least by at most a share ``equal``, the first.
     """
-    kernels = Kernel.stack([candidate.kernel for operator in operators for candidate in operator.candidates])
-    timing = timings_on(gpu, kernels, model)
-    best = fastest_of(timing, np.cumsum([0, *(len(operator.candidates) for operator in operators[:-1])]))
-    return jax.tree.map(lambda x: np.asarray(x)[best], (kernels, timing))
+    count = times.shape[-1]
+    least = np.minimum.reduceat(times, starts, axis=-1) * (1.0 + equal)
+    ties = times <= np.repeat(least, np.diff(np.r_[starts, count]), axis=-1)
+    return np.minimum.reduceat(np.where(ties, np.arange(count), count - 1), starts, axis=-1)
 
 
-def fastest_of(timing: Timing, starts: np.ndarray, equal: float = 0.0) -> np.ndarray:
-    """Return where each operator's fastest candidate stands (:func:`dse.workload.operator.fastest`); one that cannot
-    run is never faster than one that can."""
+def fastest_of(timing: Timing, starts: np.ndarray, equal: float = EQUAL) -> np.ndarray:
+    """Return where each operator's fastest candidate stands; one that cannot run is never faster than one that can."""
     return fastest(np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf), starts, equal)
+
+
+def choose(workload: Workload, nanoseconds: Sequence[Array]) -> Array:
+    """Return :func:`fastest` inside a program: the candidate of every operator, (designs, operators).
+
+    ``nanoseconds``: arrays (candidates, designs), one an operator; candidates count through the workload. Row after
+    row, in whole vectors of designs, takes a fraction of an ``argmin``'s time.
+    """
+
+    def part(times: list[Array]) -> list[Array]:
+        return [jnp.stack([fastest_row(rows, p.start) for rows, p in zip(times, workload.slices, strict=True)])]
+
+    return in_parts(part, list(nanoseconds))[0].T.astype(jnp.int32)
+
+
+def fastest_row(times: Array, first: int) -> Array:
+    """Return the number of the fastest row, counted from ``first``, of one operator whose candidates are rows."""
+    last = first + len(times) - 1.0
+    if len(times) > UNROLLED:
+        best = jnp.min(times, axis=0)
+        number = first + jnp.arange(len(times), dtype=times.dtype)[:, None]
+        return jnp.min(jnp.where(times <= best * (1.0 + EQUAL), number, last), axis=0)
+    best = reduce(jnp.minimum, list(times))
+    place = jnp.full(best.shape, last)
+    for row in range(len(times) - 2, -1, -1):
+        place = jnp.where(times[row] <= best * (1.0 + EQUAL), first + row, place)
+    return place

@@ -1,26 +1,24 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 from typing import Any
 
-import jax
-import numpy as np
 import pandas as pd
 
 from dse.base.brief import block, with_table
 from dse.base.errors import InputError, expect, expect_one_of
 from dse.base.units import GIGA, MEGA
-from dse.evaluate.launches import Launches, Settled, chosen_of, judge_candidates, settle
+from dse.evaluate.by_workload import evaluation_of
+from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.cap import NO_LOWER, SLOWEST
 from dse.power.models import PowerChoice, power_of
 from dse.power.sequence import LaunchSequence
-from dse.space.metrics import WORKLOAD_METRICS, energy_metrics, time_metrics
+from dse.space.metrics import WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS, default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.traced.reading import read_workload
@@ -139,23 +137,18 @@ def run(
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)
-    gpu = sheet.record()
-    judged = judge_candidates(model, power.model, workload, gpu)
-    best = chosen_of(workload, judged)
-    launches = jax.tree.map(lambda x: x[best], judged)
-    _check_kernels(sheet, workload, launches.timing)
-    found = {p.name: settle(power, workload, p.name, launches, gpu) for p in workload.phases}
-    phases = {name: settled.sequence for name, settled in found.items()}
-    _check_power(sheet, workload, phases, power)
-    kernels = pd.DataFrame([_row(workload, k, best, launches, found) for k in range(len(workload.operators))])
-    waits = {name: float(phase.stack[HOST]) / MEGA for name, phase in phases.items() if HOST in phase.stack}
+    result = evaluation_of(workload, model, power).on_gpu(sheet.record())
+    _check_kernels(sheet, workload, result.timing)
+    _check_power(sheet, workload, result.phases, power)
+    kernels = pd.DataFrame([_row(result, k) for k in range(len(workload.operators))])
+    waits = {p.name: result.waits(p.name, 0) / MEGA for p in workload.phases if HOST in result.phases[p.name].stack}
     idle = kernels["phase"].map(lambda name: waits.get(name, 0.0))
     kernels.insert(7, "share", kernels["time_ms"] / (kernels.groupby("phase")["time_ms"].transform("sum") + idle))
-    breakdown = {
-        name: {component: float(value) for component, value in phase.power.breakdown().items()}
-        for name, phase in phases.items()
+    watts = {
+        name: {component: float(value[0]) for component, value in phase.power.breakdown().items()}
+        for name, phase in result.phases.items()
     }
-    return RunResult(sheet, workload, model, power, kernels, breakdown, _metrics(workload, phases), waits)
+    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result), waits)
 
 
 def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:
@@ -192,16 +185,16 @@ def _check_memory(sheet: GpuSheet, workload: Workload) -> None:
 
 def _check_power(sheet: GpuSheet, workload: Workload, phases: dict[str, LaunchSequence], power: PowerChoice) -> None:
     for name, phase in phases.items() if power.limit else ():
-        if float(phase.clock) <= NO_LOWER:
+        if float(phase.clock[0]) <= NO_LOWER:
             raise InputError(
-                f"{workload.name}: {sheet.title} draws {float(phase.power.watts):.0f} W in {name} at its lowest clock "
-                f"({SLOWEST:g} of the requested one), more than the board is held to at tdp_w = "
+                f"{workload.name}: {sheet.title} draws {float(phase.power.watts[0]):.0f} W in {name} at its lowest "
+                f"clock ({SLOWEST:g} of the requested one), more than the board is held to at tdp_w = "
                 f"{sheet.numbers()['tdp_w']:g} W; give a larger tdp_w or a smaller GPU"
             )
 
 
 def _check_kernels(sheet: GpuSheet, workload: Workload, timing: Timing) -> None:
-    for operator, runs in zip(workload.operators, timing.feasible, strict=True):
+    for operator, runs in zip(workload.operators, timing.feasible[0], strict=True):
         if not runs > 0:
             raise InputError(f"{sheet.title} cannot run {operator.name} ({operator.shape}): {why_not(operator, sheet)}")
 
@@ -224,37 +217,30 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
     )
 
 
-def _row(
-    workload: Workload, k: int, best: np.ndarray, launches: Launches, phases: Mapping[str, Settled]
-) -> dict[str, Any]:
-    """Return launch ``k`` at the clock that its phase holds."""
-    operator = workload.operators[k]
-    held = jax.tree.map(lambda x: x[k], phases[operator.phase].timing)
-    us = {cause: float(cycles) / float(held.clock_ghz) / 1e3 for cause, cycles in held.stack().items()}
+def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
+    """Return launch ``k`` at the clock that its phase is left."""
+    operator, us = result.workload.operators[k], result.stack(0, k)
     total = sum(us.values())
-    kernel = operator.candidates[0].kernel
     return {
         "phase": operator.phase,
         "kernel": operator.name,
         "class": operator.kind,
         "shape": operator.shape,
-        "implementation": workload.candidate(k, best[k]).label,
+        "implementation": result.workload.candidate(k, result.chosen[0, k]).label,
         "repeats": operator.repeats,
-        "cycles": float(held.cycles),
+        "cycles": float(result.settled.cycles[0, k]),
         "time_us": total,
         "time_ms": total * operator.repeats / 1e3,
-        "tflops": 2 * float(kernel.fma) / total * 1e-6,
-        "dram_gbs": float(launches.timing.dram_bytes[k]) / total * 1e-3,
-        "power_w": float(launches.power.watts[k]),
-        "bound_by": max(us, key=lambda cause: us[cause]),
+        "tflops": 2 * float(operator.candidates[0].kernel.fma) / total * 1e-6,
+        "dram_gbs": float(result.timing.dram_bytes[0, k]) / total * 1e-3,
+        "power_w": float(result.power.watts[0, k]),
+        "bound_by": result.bound_by(0, k),
         **{f"{cause}_ms": value * operator.repeats / 1e3 for cause, value in us.items()},
     }
 
 
-def _metrics(workload: Workload, phases: dict[str, LaunchSequence]) -> dict[str, tuple[float, str]]:
-    times = {name: float(phase.nanoseconds) / 1e6 for name, phase in phases.items()}
-    energy = {name: (float(phase.joules), float(phase.clock)) for name, phase in phases.items()}
-    values = time_metrics(workload, times) | energy_metrics(workload, times, energy)
-    if workload.memory.total:
-        values["memory_gb"] = workload.memory.total / GIGA
-    return {name: (float(value), WORKLOAD_METRICS[name][0]) for name, value in values.items()}
+def _metrics(result: WorkloadResult) -> dict[str, tuple[float, str]]:
+    values = {name: float(value[0]) for name, value in result.metrics.items()}
+    if result.workload.memory.total:
+        values["memory_gb"] = result.workload.memory.total / GIGA
+    return {name: (value, WORKLOAD_METRICS[name][0]) for name, value in values.items()}

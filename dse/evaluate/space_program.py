@@ -15,27 +15,25 @@ from jax import Array
 
 from dse.base.compilation import LEAST, Options, threads
 from dse.base.errors import InputError
-from dse.evaluate.candidates import Models, float_type, judge_workload, told
+from dse.base.units import GIGA, MILLI, NANO
+from dse.evaluate.batching import float_type, in_blocks, over_arrays
+from dse.evaluate.by_workload import by_shared_programs, evaluation_of
+from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.infeasibility import Reasons
-from dse.evaluate.phases import PhaseResult, chores, phase_result, workload_columns
-from dse.evaluate.shared_programs import DESIGNS, OnFew, are_few
+from dse.evaluate.shared_programs import DESIGNS
+from dse.evaluate.steps import phase_metrics
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import peak_tflops
 from dse.hardware.schema import gpu_schema
+from dse.power.sequence import LaunchSequence
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, workload_metrics
 from dse.space.space import Space
 from dse.timing.timing import causes_of
 from dse.workload.workload import Workload
-
-BLOCK = 1024
-"""Designs evaluated together: with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache."""
-
-TRACE_BLOCK = 2048
-"""Designs evaluated together where a workload is traced: its steps are short, so more designs share each."""
 
 CHUNK = 32768
 """Designs a call evaluates at most: a multiple of both blocks."""
@@ -44,14 +42,12 @@ Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
 
 
-def gpu_batch(base: Mapping[str, float], columns: Columns) -> tuple[Gpu, Gpu]:
-    """Return the designs' records and the ``in_axes`` of their fields: 0 where ``columns`` vary it, else None."""
+def gpu_batch(base: Mapping[str, float], columns: Columns) -> Gpu:
+    """Return the designs' records: arrays (designs,) where ``columns`` vary an attribute, else numbers."""
     names = list(gpu_schema())
     with jax.ensure_compile_time_eval():  # known numbers, of which programs are made simpler
         values = {name: jnp.asarray(base[name], dtype=float) for name in names if name not in columns}
-    values |= {name: columns[name] for name in names if name in columns}
-    axes = {name: 0 if name in columns else None for name in names}
-    return Gpu.from_attributes(values), Gpu.from_attributes(axes)
+    return Gpu.from_attributes(values | {name: columns[name] for name in names if name in columns})
 
 
 def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu:
@@ -92,17 +88,16 @@ class Evaluator:
         self.space = space
         self._reasons = reasons
         self._base = space.base.numbers()
-        pairs = [told(space.model, workload) for workload in space.workloads]
-        self._judged = [(Models(model, space.power), workload) for model, workload in pairs]
+        self._evaluations = [evaluation_of(workload, space.model, space.power) for workload in space.workloads]
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
-        block = min(TRACE_BLOCK if any(workload.recorded for workload in space.workloads) else BLOCK, chunk)
+        block = min(max(evaluation.block for evaluation in self._evaluations), chunk)
         asked = min(space.size if asked is None else asked, space.size)
         self.devices = jax.local_devices()
-        if are_few(asked, space.workloads):
+        if by_shared_programs(asked, space.workloads):
             self.devices = self.devices[:1]
             self.chunk = _even(space.size, block, DESIGNS)
-            self._program: Program = _SharedPrograms(self._base, self._judged, self.results)
+            self._program: Program = _SharedPrograms(self._base, self._evaluations, self.results)
         else:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
@@ -122,17 +117,14 @@ class Evaluator:
 
     def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
         """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
-        count, rows = len(next(iter(columns.values()))), self._program.rows
-        filled = {
-            name: np.pad(np.asarray(values, float_type()), (0, -count % rows), mode="edge")
-            for name, values in columns.items()
-        }
-        parts = []
-        for start in range(0, count, rows):
-            some = {name: values[start : start + rows] for name, values in filled.items()}
+
+        def program(some: Columns) -> dict[str, Any]:
             results = self._program(some, of_base, device)
-            parts.append({name: np.asarray(results[name]) for name in wanted})
-        return {name: np.concatenate([part[name] for part in parts])[:count] for name in wanted}
+            return {name: results[name] for name in wanted}
+
+        given = {name: np.asarray(values, float_type()) for name, values in columns.items()}
+        results = in_blocks(program, self._program.rows, given)
+        return {name: results[name] for name in wanted}  # in this order
 
     @cached_property
     def base_results(self) -> dict[str, np.ndarray]:
@@ -182,26 +174,18 @@ class Evaluator:
 
         ``of_base``: :attr:`base_results`.
         """
-        gpus, axes = gpu_batch(self._base, columns)
-        count = len(next(iter(columns.values())))
-        phases, runs = [], []
-        for models, workload in self._judged:
-            timing, power, can_run = judge_workload(models, workload, gpus, axes, count, simplified=simplified)
-            repeats = {p.name: chores(workload, p.name, timing.clock_ghz.shape[1]) for p in workload.phases}
-            phases.append(
-                {name: phase_result(self.space.power, run, timing, power, gpus) for name, run in repeats.items()}
-            )
-            runs.append(can_run)
-        return self.results(columns, of_base, phases, runs)
+        gpus, count = gpu_batch(self._base, columns), len(next(iter(columns.values())))
+        every = [evaluation.in_program(gpus, count, simplified=simplified) for evaluation in self._evaluations]
+        return self.results(columns, of_base, *zip(*every, strict=True))
 
     def results(
-        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, PhaseResult]], runs: Sequence[Array]
+        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]
     ) -> dict[str, Array]:
         """Return the results of designs on which each workload has these ``phases``, its operators ``runs``."""
         count = len(next(iter(columns.values())))
         results = self.untimed(columns) | dict(of_base)
-        for workload, found in zip(self.space.workloads, phases, strict=True):
-            results |= workload_columns(workload, found)
+        for workload, of_workload in zip(self.space.workloads, phases, strict=True):
+            results |= workload_columns(workload, of_workload)
         results["total.time_ms"] = self.space.total_ms(results)
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
@@ -213,23 +197,30 @@ class Evaluator:
 
     def untimed(self, columns: Columns) -> dict[str, Any]:
         """Return what no workload decides, (designs,) or scalars: attributes, the base's too, areas, costs, peaks."""
-        gpus, axes = gpu_batch(self._base, columns)
-        count = len(next(iter(columns.values())))
+        gpus = gpu_batch(self._base, columns)
         results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
         results |= gpus.attributes()
-        results["die_mm2"], results["die_usd"], results["memory_usd"] = self._die(gpus, axes, count)
+        results["die_mm2"], results["die_usd"], results["memory_usd"] = over_arrays(self._die, gpus)
         results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
         return results
 
-    def _die(self, gpus: Gpu, axes: Gpu, count: int) -> tuple[Array, Array, Array]:
-        """Area [mm2] and cost [USD] of the dies, and of the memory [USD]."""
+    def _die(self, gpu: Gpu) -> tuple[Array, Array, Array]:
+        """Area [mm2] and cost [USD] of a GPU's dies, and of its memory [USD]."""
+        area = self._area.total(gpu)
+        cost = self._cost(area, gpu)
+        return area, cost.cost_usd, cost.memory_usd
 
-        def one(gpu: Gpu) -> tuple[Array, Array, Array]:
-            area = self._area.total(gpu)
-            cost = self._cost(area, gpu)
-            return area, cost.cost_usd, cost.memory_usd
 
-        return jax.vmap(one, in_axes=(axes,), axis_size=count)(gpus)
+def workload_columns(workload: Workload, phases: Mapping[str, LaunchSequence]) -> dict[str, Array]:
+    """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
+    runs = {phase.name: phase.runs for phase in workload.phases}
+    columns = phase_metrics(workload, phases)
+    columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
+    columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
+    for cause in causes_of(workload):
+        parts = [phases[name].stack[cause] * count for name, count in runs.items() if cause in phases[name].stack]
+        columns[f"{cause}_ms"] = sum(parts) * (NANO / MILLI)
+    return {f"{workload.name}.{name}": value for name, value in columns.items()}
 
 
 class _OwnProgram:
@@ -263,10 +254,9 @@ class _SharedPrograms:
     rows = DESIGNS
 
     def __init__(
-        self, base: Mapping[str, float], judged: Sequence[tuple[Models, Workload]], results: Callable[..., Any]
+        self, base: Mapping[str, float], evaluations: Sequence[Evaluation], results: Callable[..., Any]
     ) -> None:
-        self._base, self._results = base, results
-        self._workloads = [OnFew(models, workload) for models, workload in judged]
+        self._base, self._evaluations, self._results = base, evaluations, results
         self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
 
     def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
@@ -274,8 +264,8 @@ class _SharedPrograms:
             self._compiled[device] = _on_device(self._results, device, LEAST)
         gpus = filled_batch(self._base, columns, DESIGNS)
         with jax.default_device(device):
-            found = [workload(gpus) for workload in self._workloads]
-            return self._compiled[device](columns, of_base, [x.phases for x in found], [x.can_run for x in found])
+            every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
+            return self._compiled[device](columns, of_base, *zip(*every, strict=True))
 
     def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
         pass  # each is traced when it is compiled

@@ -4,6 +4,8 @@ from dse.base.units import signed
 from dse.explanation.sensitivity_steps import Move
 from dse.hardware.data_types import data_types
 from dse.hardware.schema import Attribute
+from dse.space.metrics import PHASE_OF
+from dse.workload.workload import Workload
 
 METRIC_WORDS = {"ttft_ms": "TTFT", "tbt_ms": "TBT", "time_ms": "time", "energy_j": "energy"}
 """Metric -> its word in a sentence."""
@@ -95,3 +97,11 @@ def after_number(unit: str) -> str:
 def percent(change: float) -> str:
     """Return a relative change as "−6.1 %"."""
     return f"{signed(100 * change, 1)} %"
+
+
+def explained_metrics(workload: Workload) -> list[str]:
+    """Return the metrics that an explanation is about: times of phases, of all where that is another one, and
+    energy."""
+    phases = {phase.name for phase in workload.phases}
+    metrics = [metric for metric, phase in PHASE_OF.items() if phase in phases]
+    return [*metrics, *([] if metrics and len(phases) == 1 else ["time_ms"]), "energy_j"]

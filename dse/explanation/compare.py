@@ -9,10 +9,12 @@ import pandas as pd
 
 from dse.base.brief import block, some_of, with_table
 from dse.base.error_interval import SHARE
+from dse.evaluate.by_workload import evaluation_of
+from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.run import model_of, run
-from dse.explanation.attribute_words import METRIC_WORDS, after_number, percent, words
+from dse.explanation.attribute_words import METRIC_WORDS, after_number, explained_metrics, percent, words
 from dse.explanation.explain import Explanation, explained, load_for, records
-from dse.explanation.neighbourhood import Judged, Neighbourhood, told_metrics, why_refused
+from dse.explanation.refusal import why_refused
 from dse.explanation.sensitivity_table import SMALLEST, by_effect
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -110,21 +112,23 @@ def compare(
     power = power_of(power)
     loaded = workload if isinstance(workload, Workload) else load_for(sheets, workload, swapped.values(), model.library)
     runs = [run(sheet, loaded, model, power) for sheet in sheets]  # whether both can, before anything takes long
-    near = Neighbourhood(loaded, model, power)
-    first, second = (explained(sheet, loaded, model, power, near, ran) for sheet, ran in zip(sheets, runs, strict=True))
-    judged = near.evaluate([numbers[0], *swapped.values()])
+    evaluation = evaluation_of(loaded, model, power)
+    first, second = (
+        explained(sheet, loaded, model, power, evaluation, ran) for sheet, ran in zip(sheets, runs, strict=True)
+    )
+    result = evaluation.on_designs([numbers[0], *swapped.values()])
     return Comparison(
         first,
         second,
         _metrics(first, second),
         _stack(first, second),
         _kernels(first, second),
-        _swaps(sheets, swapped, judged, loaded),
+        _swaps(sheets, swapped, result),
     )
 
 
 def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
-    told = told_metrics(first.run.workload)
+    told = explained_metrics(first.run.workload)
     names = [*told, *(name for name in first.run.metrics if name not in (*told, "time_ms"))]
     rows = [
         (name, first.run.metrics[name][1], first.run.metrics[name][0], second.run.metrics[name][0]) for name in names
@@ -160,7 +164,7 @@ def _kernels(first: Explanation, second: Explanation) -> pd.DataFrame:
 
 
 def _swaps(
-    sheets: Sequence[GpuSheet], swapped: Mapping[str, Mapping[str, float]], judged: Judged, workload: Workload
+    sheets: Sequence[GpuSheet], swapped: Mapping[str, Mapping[str, float]], result: WorkloadResult
 ) -> pd.DataFrame:
     rows = []
     for design, (name, gpu) in enumerate(swapped.items(), start=1):
@@ -172,12 +176,12 @@ def _swaps(
             "first": entry.value,
             "second": sheets[1].entries[name].value,
         }
-        runs = not why_refused(workload, gpu, judged, design)
-        for metric in told_metrics(workload):
-            base, value = (float(judged.metrics[metric][d]) for d in (0, design))
+        runs = not why_refused(gpu, result, design)
+        for metric in explained_metrics(result.workload):
+            base, value = (float(result.metrics[metric][d]) for d in (0, design))
             rows.append(place | {"metric": metric, "change": value / base - 1 if runs else float("nan")})
     columns = ["attribute", "name", "unit", "first", "second", "metric", "change"]
-    return by_effect(pd.DataFrame(rows, columns=columns), told_metrics(workload))
+    return by_effect(pd.DataFrame(rows, columns=columns), explained_metrics(result.workload))
 
 
 def _sentence(rows: pd.DataFrame) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 import pandas as pd
 
 from dse.base.brief import block, some_of
+from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.derivatives import Elasticities
+from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.run import RunResult, model_of, run
-from dse.explanation.attribute_words import words
-from dse.explanation.neighbourhood import Neighbourhood, told_metrics
+from dse.explanation.attribute_words import explained_metrics, words
 from dse.explanation.roofline_points import roofline_points
 from dse.explanation.sensitivity_steps import Move, moves, quantities
 from dse.explanation.sensitivity_table import SMALLEST, Trial, moved_table, sentence
@@ -72,7 +73,7 @@ class Explanation:
     @cached_property
     def metrics(self) -> list[str]:
         """Metrics that are told, the time that leads first."""
-        return told_metrics(self.run.workload)
+        return explained_metrics(self.run.workload)
 
     def sentences(self) -> list[str]:
         """Return a sentence for every move that changes something, as "10 % more DRAM bandwidth: -6.1 % TBT"."""
@@ -136,26 +137,26 @@ def explained(
     workload: Workload,
     model: TimingModel,
     power: PowerChoice,
-    near: Neighbourhood | None = None,
+    evaluation: Evaluation | None = None,
     ran: RunResult | None = None,
 ) -> Explanation:
     """Return the explanation of a loaded workload on a loaded sheet.
 
-    ``near`` holds compiled programs to use again; ``ran``: the run that is explained, where it was done already.
+    ``evaluation`` holds compiled programs to use again; ``ran``: the run that is explained, where it was done already.
     """
     ran = ran or run(sheet, workload, model, power)
-    near, numbers = near or Neighbourhood(workload, model, power), sheet.numbers()
+    evaluation, numbers = evaluation or evaluation_of(workload, model, power), sheet.numbers()
     attributes, left_out = quantities(numbers)
     tried, refused = covered(workload, sheet, moves(numbers))
-    judged = near.evaluate([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])
-    slopes = near.elasticities(numbers, list(attributes), np.asarray(judged.chosen[0]))
-    moved, stopped = moved_table(Trial(workload, numbers, tried, judged, list(attributes), slopes))
+    result = evaluation.on_designs([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])
+    slopes = evaluation.elasticities(numbers, list(attributes), np.asarray(result.chosen[0]))
+    moved, stopped = moved_table(Trial(numbers, tried, result, list(attributes), slopes))
     return Explanation(
         run=ran,
-        elasticities=_elasticity_table(sheet, list(attributes), slopes, told_metrics(workload)),
+        elasticities=_elasticity_table(sheet, list(attributes), slopes, explained_metrics(workload)),
         kernel_elasticities=_kernel_table(sheet, workload, list(attributes), slopes),
         moves=moved,
-        roofline=roofline_points(sheet, workload, judged),
+        roofline=roofline_points(sheet, result),
         left_out=left_out | refused | stopped,
     )
 

@@ -5,12 +5,11 @@ from typing import Any
 import pandas as pd
 
 from dse.base.units import GIGA, KILO, MEGA
-from dse.explanation.neighbourhood import Judged
+from dse.evaluate.evaluation import WorkloadResult
 from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.peak import peak_tflops
 from dse.hardware.presets import GpuSheet
 from dse.workload.kernel import AnyKernel, Kernel
-from dse.workload.workload import Workload
 
 TERA = KILO * GIGA
 
@@ -24,8 +23,8 @@ def bandwidth_gbs(sheet: GpuSheet) -> float:
     return numbers["dram_bandwidth_gbs"] * numbers["dram_sustained_fraction"]
 
 
-def roofline_points(sheet: GpuSheet, workload: Workload, judged: Judged) -> pd.DataFrame:
-    """Return a row an operator, and one a phase (kernel "total", operator -1), for the first design of ``judged``.
+def roofline_points(sheet: GpuSheet, result: WorkloadResult) -> pd.DataFrame:
+    """Return a row an operator, and one a phase (kernel "total", operator -1), for the first design of ``result``.
 
     ``intensity`` [FLOP/B]; ``tflops`` reached; ``peak_tflops`` of ``unit`` (tensor or vector, and data type) at the
     sheet's clock; ``roof_tflops`` = min(peak, intensity x bandwidth); ``of_roof`` [1]; ``dram_gbs``; ``of_bandwidth``
@@ -34,18 +33,18 @@ def roofline_points(sheet: GpuSheet, workload: Workload, judged: Judged) -> pd.D
     its GPU waits for a serving engine's host.
     """
     rows = []
-    for phase in workload.phases:
-        numbers = [k for k, operator in enumerate(workload.operators) if operator.phase == phase.name]
-        parts = [_counts(sheet, workload, k, judged) for k in numbers]
-        idle = float(judged.waits[phase.name][0]) / MEGA if phase.name in judged.waits else 0.0
+    for phase in result.workload.phases:
+        numbers = [k for k, operator in enumerate(result.workload.operators) if operator.phase == phase.name]
+        parts = [_counts(sheet, k, result) for k in numbers]
+        idle = result.waits(phase.name, 0) / GIGA
         rows += [_point(sheet, counts) for counts in [*parts, _together(phase.name, parts, idle)]]
     return pd.DataFrame(rows)
 
 
-def _counts(sheet: GpuSheet, workload: Workload, k: int, judged: Judged) -> dict[str, Any]:
+def _counts(sheet: GpuSheet, k: int, result: WorkloadResult) -> dict[str, Any]:
     """FLOP, bytes and seconds of all repeats of an operator, and the seconds that its FLOP would take at the peak."""
-    operator = workload.operators[k]
-    kernel = workload.candidate(k, int(judged.chosen[0, k])).kernel
+    operator = result.workload.operators[k]
+    kernel = result.workload.candidate(k, int(result.chosen[0, k])).kernel
     unit, dtype = _unit(kernel)
     flop = 2.0 * float(kernel.fma) * operator.repeats
     return {
@@ -54,8 +53,8 @@ def _counts(sheet: GpuSheet, workload: Workload, k: int, judged: Judged) -> dict
         "kernel": operator.name,
         "unit": f"{unit} {dtype}" if flop else None,
         "flop": flop,
-        "bytes": float(judged.dram_bytes[0, k]) * operator.repeats,
-        "seconds": float(judged.microseconds[0, k]) * operator.repeats / MEGA,
+        "bytes": float(result.timing.dram_bytes[0, k]) * operator.repeats,
+        "seconds": float(result.microseconds[0, k]) * operator.repeats / MEGA,
         "at_peak": flop / (peak_tflops(sheet.numbers(), unit, dtype) * TERA) if flop else 0.0,
     }
 

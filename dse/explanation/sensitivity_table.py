@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from dse.evaluate.derivatives import Elasticities
-from dse.explanation.attribute_words import METRIC_WORDS, move_words, percent
+from dse.evaluate.evaluation import WorkloadResult
+from dse.explanation.attribute_words import METRIC_WORDS, explained_metrics, move_words, percent
 from dse.explanation.bends import why
-from dse.explanation.neighbourhood import Judged, told_metrics, why_refused
+from dse.explanation.refusal import why_refused
 from dse.explanation.sensitivity_steps import Move
-from dse.workload.workload import Workload
 
 SMALLEST = 0.0005
 """A change below this in every metric is no effect: it would read as 0.0 %."""
@@ -25,21 +25,20 @@ COLUMNS = ("attribute", "unit", "before", "after", "text", "metric", "change", "
 class Trial(NamedTuple):
     """A GPU's ``numbers``, the moves tried, what each gives (design 0 is the GPU), and elasticities by ``names``."""
 
-    workload: Workload
     numbers: dict[str, float]
     tried: list[Move]
-    judged: Judged
+    result: WorkloadResult
     names: list[str]
     slopes: Elasticities
 
     def stopped(self, design: int) -> str:
         """Return why a design cannot run the workload, or nothing."""
         move = self.tried[design - 1]
-        return why_refused(self.workload, self.numbers | {move.attribute.name: move.after}, self.judged, design)
+        return why_refused(self.numbers | {move.attribute.name: move.after}, self.result, design)
 
     def change(self, metric: str, design: int) -> float:
         """Return the relative change of a metric."""
-        base, value = (float(self.judged.metrics[metric][d]) for d in (0, design))
+        base, value = (float(self.result.metrics[metric][d]) for d in (0, design))
         return value / base - 1
 
 
@@ -55,14 +54,14 @@ def moved_table(trial: Trial) -> tuple[pd.DataFrame, dict[str, str]]:
         if not stopped[move.attribute.name]
         for row in _rows(trial, move, design)
     ]
-    table = by_effect(pd.DataFrame(rows, columns=list(COLUMNS)), told_metrics(trial.workload))
+    table = by_effect(pd.DataFrame(rows, columns=list(COLUMNS)), explained_metrics(trial.result.workload))
     return table, {name: text for name, text in stopped.items() if text}
 
 
 def _rows(trial: Trial, move: Move, design: int) -> list[dict[str, Any]]:
     k = trial.names.index(move.attribute.name)
     rows = []
-    for metric in told_metrics(trial.workload):
+    for metric in explained_metrics(trial.result.workload):
         change, promised = trial.change(metric, design), float(move.factor ** trial.slopes.metrics[metric][k] - 1)
         good = agrees(change, promised)
         values = (
@@ -92,7 +91,7 @@ def _why(trial: Trial, move: Move, design: int, metric: str, k: int) -> str:
     if move.attribute.name == "tensor_clock_mhz" and move.after > boost:
         return f"tensor kernels run at most at the boost clock, {boost:g} MHz"
     slopes: np.ndarray = trial.slopes.joules if metric == "energy_j" else trial.slopes.microseconds
-    return why(trial.workload, trial.judged, design, metric, move.factor ** slopes[k])
+    return why(trial.result, design, metric, move.factor ** slopes[k])
 
 
 def by_effect(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:

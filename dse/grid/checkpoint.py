@@ -25,7 +25,7 @@ import numpy as np
 import dse
 from dse.base.atomic_files import PARTIAL, write_bytes
 from dse.base.errors import InputError
-from dse.evaluate.space_program import float_type
+from dse.evaluate.batching import float_type
 from dse.grid.accumulator import Fold
 from dse.grid.machine import machine, unlike
 from dse.grid.shard import Portion, PortionResult

@@ -17,7 +17,7 @@ import jax
 
 from dse.base.compilation import cache_compilations
 from dse.base.errors import InputError
-from dse.evaluate.candidates import float_type
+from dse.evaluate.batching import float_type
 from dse.grid.checkpoint import GO_ON
 from dse.grid.machine import machine, unlike
 from dse.grid.shard import Portion, PortionResult, SpaceEvaluator

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dse.base.compilation import quick_to_compile
-from dse.evaluate.candidates import float_type
+from dse.evaluate.batching import float_type
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.space.designs import baseline, sample_step, with_links

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.base.units import GIGA
-from dse.evaluate.shared_programs import are_few
-from dse.evaluate.space_program import CHUNK, TRACE_BLOCK, result_columns
+from dse.evaluate.by_workload import RecordedEvaluation, by_shared_programs
+from dse.evaluate.space_program import CHUNK, result_columns
 from dse.grid.constraint_check import within
 from dse.space.space import Space
 
@@ -96,10 +96,10 @@ def estimate(space: Space) -> Estimate:
 def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
     """Return what a sweep of ``cells`` numbers to write spends its time on, nothing compiled before."""
     count, cores = len(space.workloads), min(os.cpu_count() or 1, CORES)
-    if are_few(space.size, space.workloads):
+    if by_shared_programs(space.size, space.workloads):
         compilation, designs = SHARED_SECONDS, space.size * count * FEW_SECONDS
     else:
-        compilation = (QUICK_SECONDS if space.size <= TRACE_BLOCK else COMPILE_SECONDS) * count
+        compilation = (QUICK_SECONDS if space.size <= RecordedEvaluation.block else COMPILE_SECONDS) * count
         designs = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     return {
         "start": START_SECONDS,

@@ -1,16 +1,15 @@
 """Board power of measured launches, as the board model predicts it within the board's limit."""
 
-import jax
 import numpy as np
 from jax import Array
 
 from dse.base.compilation import quick_filter_jit
 from dse.base.constants import constant
+from dse.evaluate.steps import settle_alone
 from dse.hardware.gpu import Gpu
 from dse.measured.power_rows import MeasuredLaunches
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
-from dse.power.cap import sustain
 from dse.timing.timing import Timing
 
 SETTLED_US = constant("settled_power_us")
@@ -19,14 +18,8 @@ SETTLED_US = constant("settled_power_us")
 
 def predicted(model: BoardPower, counts: Activity, timing: Timing, gpu: Gpu) -> tuple[Array, Array]:
     """Watts, and time over the given time, of a batch of launches."""
-
-    def one(counts: Activity, timing: Timing) -> tuple[Array, Array]:
-        found = sustain(
-            model.draw(timing.clock_ghz, gpu), model.uncapped(counts, gpu), timing, model.limit(gpu), model.cap_width
-        )
-        return found.power.watts, found.timing.nanoseconds / timing.nanoseconds
-
-    return jax.vmap(one)(counts, timing)
+    point = settle_alone(model, counts, timing, gpu)
+    return point.power.watts, point.timing.nanoseconds / timing.nanoseconds
 
 
 def watts_of(model: BoardPower, rows: MeasuredLaunches, own_time: bool = False) -> np.ndarray:

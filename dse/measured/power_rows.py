@@ -8,11 +8,12 @@ import numpy as np
 import pandas as pd
 
 from dse.base.skipped_rows import Skipped
+from dse.evaluate.steps import activities
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.measured.row_kernels import load_launches
 from dse.measured.row_operator import family
-from dse.power.activity import Activity, activity
+from dse.power.activity import Activity
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing, TimingModel
 
@@ -42,9 +43,8 @@ def load_rows(
         return None
     table = found.frame.assign(family=[family(row) for row in found.frame.itertuples()])
     at_measured = found.timing.stretched(jnp.asarray(table["latency_us"].to_numpy()) / found.timing.microseconds)
-    counts = jax.vmap(lambda kernel, timing: activity(kernel, timing, found.gpu))
-    activities = [counts(found.kernels, timing) for timing in (at_measured, found.timing)]
-    return MeasuredLaunches(table, found.gpu, activities[0], at_measured, activities[1], found.timing)
+    measured, own = (activities(found.kernels, timing, found.gpu) for timing in (at_measured, found.timing))
+    return MeasuredLaunches(table, found.gpu, measured, at_measured, own, found.timing)
 
 
 def taken(record: Any, places: np.ndarray) -> Any:

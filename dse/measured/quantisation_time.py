@@ -3,8 +3,9 @@
 import jax
 import numpy as np
 
+from dse.evaluate.shared_programs import timings_of_rows
 from dse.measured.quantisation_passes import WAYS, Pass
-from dse.measured.timed_rows import ROWS, TimedRows, timings, us_of
+from dse.measured.timed_rows import ROWS, TimedRows, us_of
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 
@@ -24,7 +25,7 @@ def pass_timings(model: TimingModel, rows: TimedRows, places: np.ndarray, one: P
     table = rows.table.iloc[filled]
     kernels = [jax.tree.map(float, one.kernel(m, k)) for m, k in zip(table["m"], table["k"], strict=True)]
     gpus = jax.tree.map(lambda x: np.asarray(x)[filled], rows.gpus)
-    return timings(model, *jax.tree.map(lambda x: np.asarray(x, np.float32), (Kernel.stack(kernels), gpus)))
+    return timings_of_rows(model, *jax.tree.map(lambda x: np.asarray(x, np.float32), (Kernel.stack(kernels), gpus)))
 
 
 def _passes(rows: TimedRows) -> list[tuple[np.ndarray, Pass]]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted
-from dse.evaluate.fastest import fastest_kernels
+from dse.evaluate.shared_programs import fastest_kernels
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.measured.row_operator import none_runs, operator_on

@@ -12,7 +12,7 @@ alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Protocol`).
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -21,13 +21,12 @@ from jax import Array
 
 from dse.base.compilation import quick_filter_jit
 from dse.base.constants import constant
+from dse.evaluate.batching import in_blocks
+from dse.evaluate.steps import activities, settle_alone, settle_phase, timings, unlimited_power
+from dse.evaluate.steps import launches as launches_on
 from dse.hardware.gpu import Gpu
-from dse.power.activity import activity
 from dse.power.board import BoardPower
-from dse.power.models import PowerChoice
-from dse.power.power import Power
-from dse.power.sequence import in_sequence
-from dse.timing.timing import Timing, TimingModel
+from dse.timing.timing import TimingModel
 from dse.workload.kernel import Kernel
 
 GOVERNOR_US = constant("governor_us")
@@ -55,11 +54,10 @@ def slowdowns(
     ``launches``: back-to-back launches of a reading, inf where it runs until the board has settled; ``run_us``: how
     long they take together at least [us]; ``drawn``: mean watts of a reading over those of its own kernel [1].
     """
-    count, found = len(launches), []
-    for start in range(0, count, BLOCK):
-        part = jax.tree.map(lambda x, s=start: _filled(x[s : s + BLOCK]), (kernels, gpus, launches, run_us, drawn))
-        found.append(np.asarray(_slowdowns(model.anonymous(), _board(), *part)))
-    return np.concatenate(found)[:count] if found else np.ones(0)
+    if not len(launches):
+        return np.ones(0)
+    numbers = jax.tree.map(lambda x: np.asarray(x, np.float32), (kernels, gpus, launches, run_us, drawn))
+    return in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers)
 
 
 def pass_slowdowns(
@@ -77,19 +75,13 @@ def pass_slowdowns(
     for row, (places, times) in enumerate(passes):
         at[row, : len(places)], repeats[row, : len(places)] = places, times
     gpu = jax.tree.map(lambda x: np.float32(np.asarray(x)[0]), gpus)
-    found = []
-    for start in range(0, len(passes), BLOCK):
-        some = _filled(at[start : start + BLOCK]).astype(int)
-        mine = jax.tree.map(lambda x, some=some: np.asarray(x)[some], kernels)
-        times = jnp.asarray(_filled(repeats[start : start + BLOCK]))
-        found.append(np.asarray(_pass_slowdowns(model.anonymous(), _board(), mine, gpu, times)))
-    return np.concatenate(found)[: len(passes)] if found else np.ones(0)
+    anonymous = model.anonymous()
 
+    def block(at: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+        taken = jax.tree.map(lambda x: np.asarray(x, np.float32)[at], kernels)
+        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)
 
-def _filled(values: np.ndarray) -> np.ndarray:
-    """``values`` with as many rows as a block, the last repeated."""
-    values = np.asarray(values, np.float32)
-    return np.pad(values, ((0, BLOCK - len(values)), *((0, 0),) * (values.ndim - 1)), mode="edge")
+    return in_blocks(block, BLOCK, at, repeats) if passes else np.ones(0)
 
 
 @cache
@@ -101,34 +93,27 @@ def _board() -> BoardPower:
 def _slowdowns(
     model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array, drawn: Array
 ) -> Array:
-    def of(kernel: Kernel, gpu: Gpu, launches: Array, run_us: Array, drawn: Array) -> Array:
-        timing, limit = model(kernel, gpu), board.limit(gpu) / drawn
-        settled = board.sustained(kernel, timing, gpu, limit).timing
-        busy = jnp.maximum(launches * timing.microseconds, run_us)
-        reached = _reached_us(board, kernel, timing, gpu, drawn)
-        shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
-        slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
-        return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
+    timing = timings(model, kernels, gpus)
+    counts, limit = activities(kernels, timing, gpus), board.limit(gpus)
+    settled = settle_alone(board, counts, timing, gpus, limit / drawn).timing
+    busy = jnp.maximum(launches * timing.microseconds, run_us)
+    watts = drawn * unlimited_power(board, counts, gpus).watts
+    reached = _reached_us(watts, limit, board.idle(timing.clock_ghz, gpus).watts)
+    shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
+    slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
+    return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
 
-    return jax.vmap(of)(kernels, gpus, launches, run_us, drawn)
 
-
-def _reached_us(board: BoardPower, kernel: Kernel, timing: Timing, gpu: Gpu, drawn: Array) -> Array:
+def _reached_us(watts: Array, limit: Array, rest: Array) -> Array:
     """When the mean of the watts reaches the limit, from rest [us]."""
-    watts, limit = drawn * board.uncapped(activity(kernel, timing, gpu), gpu).watts, board.limit(gpu)
     excess = jnp.maximum(watts - limit, EXCESS * limit)
-    rest = board.idle(timing.clock_ghz, gpu).watts
     return GOVERNOR_US * jnp.log(jnp.maximum((watts - rest) / excess, 1.0))
 
 
 @quick_filter_jit
 def _pass_slowdowns(model: TimingModel, board: BoardPower, kernels: Kernel, gpu: Gpu, repeats: Array) -> Array:
-    def of(kernel: Kernel) -> tuple[Timing, Power]:
-        timing = model(kernel, gpu)
-        return timing, board.uncapped(activity(kernel, timing, gpu), gpu)
-
-    timing, power = jax.vmap(jax.vmap(of))(kernels)
-    settled = in_sequence(PowerChoice(board), timing, power, repeats, gpu).nanoseconds
+    timing, power, _ = launches_on(model, board, kernels, gpu)
+    settled = settle_phase(board, True, timing, power, (repeats, None), gpu).nanoseconds
     asked = jnp.sum(repeats * timing.nanoseconds, axis=-1)
     slower = settled / jnp.maximum(asked, 1.0)
     runs = jnp.all((timing.feasible > 0) | (repeats == 0), axis=-1)

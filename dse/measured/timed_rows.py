@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pandas as pd
 
-from dse.base.compilation import quick_filter_jit
 from dse.base.errors import InputError
+from dse.base.numerics import INFEASIBLE
 from dse.base.skipped_rows import Skipped
 from dse.base.units import GIGA
+from dse.evaluate.corrections import correction_factors
+from dse.evaluate.shared_programs import fastest_of_rows, times_of_rows
 from dse.hardware.gpu import Gpu
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
@@ -26,17 +28,12 @@ from dse.measured.row_operator import family, operator
 from dse.measured.row_shape import ALL_REDUCE, reduction_of
 from dse.measured.row_vector import VECTOR
 from dse.measured.throttling import slowdowns
-from dse.timing.discrepancy import factors
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
-from dse.workload.operator import fastest
 from dse.workload.target import Target
 
 ROWS = 256
 """Rows whose candidate kernels are built at a time."""
-
-CANDIDATES = 8192
-"""Kernels that one call of the program times."""
 
 SEEN = 0.02
 """Share of a kernel's time that shows in any case, so that a fit has a slope everywhere."""
@@ -85,11 +82,11 @@ class TimedRows:
         readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn"))
         slower = slowdowns(model, first, self.gpus, *readings)
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
-        return Chosen(self.table, self.gpus, kernels, places, slower, _off(model, first))
+        return Chosen(self.table, self.gpus, kernels, places, slower, correction_factors(model, first))
 
     def shortlist(self, model: TimingModel, count: int) -> "Chosen":
         """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
-        time = candidate_us(model, self)
+        time = times_of_rows(model, self.kernels, self.gpus, self.row)
         ends = np.r_[self.starts[1:], len(self.row)]
         count = min(count, int((ends - self.starts).max()))
         places = np.empty((len(self.table), count), int)
@@ -116,40 +113,11 @@ class Chosen:
     off: np.ndarray
 
 
-def _off(model: TimingModel, kernels: Kernel) -> np.ndarray:
-    """Return the factor (rows,) of a model's discrepancy, which all candidates of a row share."""
-    discrepancy = getattr(model, "discrepancy", None)
-    if discrepancy is None:
-        return np.ones(len(kernels.ctas))
-    return np.asarray(factors(discrepancy, kernels))
-
-
-def candidate_us(model: TimingModel, rows: TimedRows) -> np.ndarray:
-    """Return the time of every candidate without the protocol's overhead [us]."""
-    found = []
-    for start in range(0, len(rows.row), CANDIDATES):
-        row = rows.row[start : start + CANDIDATES]
-        fill = CANDIDATES - len(row)
-        part = jax.tree.map(lambda x, s=start, f=fill: np.pad(x[s : s + CANDIDATES], (0, f), mode="edge"), rows.kernels)
-        at = np.pad(row, (0, fill), mode="edge")
-        gpus = jax.tree.map(lambda x, at=at: np.asarray(x)[at], rows.gpus)
-        found.append(np.asarray(_times(model.anonymous(), part, gpus))[: len(row)])
-    return np.concatenate(found)
-
-
-@quick_filter_jit
-def _times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> jax.Array:
-    return jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, gpus)
-
-
-def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
-    """Return the timing of one kernel a row, fields of shape (rows,)."""
-    return _timings(model.anonymous(), kernels, gpus)
-
-
-@quick_filter_jit
-def _timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
-    return jax.vmap(model)(kernels, gpus)
+def fastest_us(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the time of each row's fastest candidate [us], NEVER_US where none runs, and where it stands; without the
+    protocol's overhead."""
+    times, places = fastest_of_rows(model, rows.kernels, rows.gpus, rows.row)
+    return np.where(times < INFEASIBLE, times, NEVER_US), places
 
 
 def us_of(timing: Timing) -> jax.Array:
@@ -160,11 +128,10 @@ def us_of(timing: Timing) -> jax.Array:
 def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     """Return the predicted time of each row [us], with its overhead and in the board's power limit, and the kernel
     that is fastest, (rows, 1)."""
-    time = candidate_us(model, rows)
-    places = fastest(time, rows.starts)
+    time, places = fastest_us(model, rows)
     chosen = rows.take(places[:, None], model)
     overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
-    return as_read(time[places] * chosen.slower, overhead, shadow), chosen
+    return as_read(time * chosen.slower, overhead, shadow), chosen
 
 
 def as_read(time: Any, overhead: Any, shadow: Any) -> Any:

@@ -15,7 +15,8 @@ from jax import Array
 
 from dse.base.compilation import derivatives_quick_to_compile
 from dse.base.numerics import smooth_steps
-from dse.evaluate.candidates import float_type
+from dse.evaluate.batching import float_type, in_blocks
+from dse.evaluate.derivatives import with_slopes
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.explanation.sensitivity_steps import IDENTITY
@@ -105,15 +106,8 @@ class Smoothed:
 
         ``columns``: numbers of the other axes and of links that are choices, which stay.
         """
-        count, padding = len(places), -len(places) % BLOCK
-        places = np.pad(places, ((0, padding), (0, 0)), mode="edge").astype(float_type())
-        padded = {name: np.pad(c, (0, padding), mode="edge").astype(float_type()) for name, c in columns.items()}
-        parts = [
-            self._program(places[k : k + BLOCK], {name: c[k : k + BLOCK] for name, c in padded.items()})
-            for k in range(0, len(places), BLOCK)
-        ]
-        values, slopes = (np.concatenate([np.asarray(part[n], float) for part in parts])[:count] for n in (0, 1))
-        return Slopes(values, slopes)
+        given = jax.tree.map(lambda x: np.asarray(x, float_type()), (places, dict(columns)))
+        return Slopes(*(x.astype(float) for x in in_blocks(self._program, BLOCK, *given)))
 
     def values(self, places: Array, columns: Mapping[str, Any]) -> Array:
         """Return costs and excess, shape (designs, objectives + constraints): the function that is differentiated."""
@@ -139,14 +133,7 @@ class Smoothed:
     def _slopes(self, places: Array, columns: Mapping[str, Array]) -> tuple[Array, Array]:
         """Return values and slopes of a block; all designs move along one axis at a time, since none sees another."""
 
-        def values(moved: Array) -> Array:
-            return self.values(moved, columns)
-
-        found, linear = jax.linearize(values, places)
-        # In a loop and not all at once: that program takes half as long again to compile, and three times to run.
-        axes = jnp.eye(places.shape[1], dtype=places.dtype)
-        slopes = jax.lax.map(lambda axis: linear(jnp.broadcast_to(axis, places.shape)), axes)
-        return found, jnp.moveaxis(slopes, 0, 2)
+        return with_slopes(lambda moved: self.values(moved, columns), places)
 
     def staying(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return those of exact ``columns`` that a move on the continuous axes leaves as they are."""

@@ -147,14 +147,13 @@ class BoardPower(PowerModel):
 
     def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
         """Return the watts by component that the board draws while the kernel repeats, the power limit held."""
-        return self.sustained(kernel, timing, gpu).power
+        return self.sustained(activity(kernel, timing, gpu), timing, gpu).power
 
-    def sustained(self, kernel: Kernel, timing: Timing, gpu: Gpu, limit: Array | None = None) -> OperatingPoint:
-        """Return timing and power where the board settles: the clock falls until the power limit holds, or ``limit``
-        [W] does."""
-        uncapped = self.uncapped(activity(kernel, timing, gpu), gpu)
+    def sustained(self, counts: Activity, timing: Timing, gpu: Gpu, limit: Array | None = None) -> OperatingPoint:
+        """Return timing and power where the board settles while an activity repeats: the clock falls until the power
+        limit holds, or ``limit`` [W] does."""
         limit = self.limit(gpu) if limit is None else limit
-        return sustain(self.draw(timing.clock_ghz, gpu), uncapped, timing, limit, self.cap_width)
+        return sustain(self.draw(timing.clock_ghz, gpu), self.uncapped(counts, gpu), timing, limit, self.cap_width)
 
     def draw(self, clock_ghz: Array, gpu: Gpu) -> VoltageLine:
         """Return how voltage follows the clock of a launch that asks for ``clock_ghz`` [GHz]."""

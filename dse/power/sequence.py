@@ -24,12 +24,14 @@ from dse.workload.serving_engine import Host
 class LaunchSequence(NamedTuple):
     """A sequence where the board settles; arrays of one shape.
 
-    ``stack`` [ns] by cause; ``power``: mean watts by component; ``clock``: share of the requested clock that is held.
+    ``stack`` [ns] by cause; ``power``: mean watts by component; ``clock``: share of the requested clock that is left;
+    ``dram_bytes`` [B] pass between DRAM and L2.
     """
 
     stack: dict[str, Array]
     power: Power
     clock: Array
+    dram_bytes: Array
 
     @property
     def nanoseconds(self) -> Array:
@@ -67,12 +69,12 @@ def in_sequence(
     clock = clocked / total
     one, nothing = jnp.ones_like(total), jnp.zeros_like(total)
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=nothing)  # nanoseconds: at 1 GHz
-    run, model = LaunchSequence(stack, mean, one), choice.model
+    run, model = LaunchSequence(stack, mean, one, jnp.sum(timing.dram_bytes * repeats, axis=-1)), choice.model
     if choice.limit:
         shadow = shadow_between(longer)
-        held = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)
-        slowed = {cause: cycles / held.timing.clock_ghz for cause, cycles in held.timing.stack().items()}
-        run = LaunchSequence(slowed, held.power, held.clock)
+        point = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)
+        slowed = {cause: cycles / point.timing.clock_ghz for cause, cycles in point.timing.stack().items()}
+        run = run._replace(stack=slowed, power=point.power, clock=point.clock)
     return run if host is None else waiting(run, host, model.idle(clock * run.clock, gpu))
 
 
@@ -82,4 +84,4 @@ def waiting(run: LaunchSequence, host: Host, idle: Power) -> LaunchSequence:
     wait = KILO * host.idle_us(busy / KILO)
     share = wait / jnp.maximum(busy + wait, 1.0)
     watts = {name: at_work + share * (getattr(idle, name) - at_work) for name, at_work in run.power.breakdown().items()}
-    return LaunchSequence(run.stack | {HOST: wait}, Power(**watts), run.clock)
+    return run._replace(stack=run.stack | {HOST: wait}, power=Power(**watts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,7 @@ from dse.base.compilation import quick_to_compile
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.base.units import GIGA, KILO, NANO
+from dse.evaluate.batching import over_arrays
 from dse.hardware.presets import load_sheet
 from dse.measured.row_kernels import TimedLaunches, load_launches
 from dse.prediction.features import DEMANDS, demands, operand_bytes
@@ -71,7 +73,8 @@ def learnable(launches: TimedLaunches) -> Learnable:
         memory = operand_bytes(kernel) * timing.clock_ghz / (gpu.dram_bandwidth_gbs * (GIGA * NANO))
         return jnp.append(sheet, timing.cycles), memory, timing.clock_ghz
 
-    mapped = jax.jit(jax.vmap(one), compiler_options=quick_to_compile())(launches.kernels, launches.timing)
+    program = jax.jit(partial(over_arrays, one), compiler_options=quick_to_compile())
+    mapped = program(launches.kernels, launches.timing)
     x, memory, clock = (np.asarray(a, dtype=float) for a in mapped)
     y = launches.frame["latency_us"].to_numpy(float) * KILO * clock
     return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dse.evaluate.batching import over_arrays
 from dse.prediction.linear import LINEAR, Linear, fit_linear, p_values
 from dse.prediction.merits import percentage_errors, splits
 from dse.prediction.nonlinear import Forest, Perceptron, fit_network, forest_record, grown, predictions_by_trees
@@ -42,7 +43,7 @@ class FittedPredictor(eqx.Module):
 
 @eqx.filter_jit
 def _many(fitted: FittedPredictor, x: jax.Array) -> jax.Array:
-    return jax.vmap(fitted)(x)
+    return over_arrays(lambda *row: fitted(jnp.stack(row)), *x.T)
 
 
 class Rows(NamedTuple):

@@ -9,7 +9,7 @@ from jax import Array
 
 from dse.base.errors import InputError
 from dse.base.units import KILO, WARP_SIZE
-from dse.evaluate.fastest import fastest_kernels, timings_on
+from dse.evaluate.shared_programs import fastest_kernels, timings_on
 from dse.hardware.gpu import Gpu
 from dse.scaling.shrink import shrink
 from dse.scaling.table import Benchmark

@@ -10,13 +10,12 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 
 from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.numerics import INFEASIBLE, safe_div
 from dse.hardware.gpu import Gpu
-from dse.timing.discrepancy import Discrepancy, factors, stretch_of, within_peaks
+from dse.timing.discrepancy import Discrepancy, stretch_of, within_peaks
 from dse.timing.floor import Floored, floored
 from dse.timing.interval import (
     Cycles,
@@ -118,13 +117,6 @@ class Amali(TimingModel):
         rate = tensor_rate(kernel, gpu) * gpu.subcores_per_sm * gpu.sm_count / self.sustained.tensor  # not derated
         least = jnp.maximum(mem.moved / gpu.dram_bandwidth_gbs * clock, safe_div(kernel.fma, rate))
         return within_peaks(stretch_of(self.discrepancy, kernel), least / cycles)
-
-    def told(self, kernels: Kernel) -> tuple["Amali", Kernel]:
-        """Return the model without its discrepancy, which the kernels hold."""
-        if self.discrepancy is None:
-            return self, kernels
-        stretch = kernels.stretch * np.asarray(factors(self.discrepancy, kernels))
-        return replace(self, discrepancy=None), replace(kernels, stretch=stretch)
 
     def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
         """Return the time of one kernel on one GPU [ns] and nothing else, in half the operations."""

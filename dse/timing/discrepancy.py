@@ -11,12 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.base.compilation import quick_filter_jit
 from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.base.toml_file import coefficient, refuse_keys
@@ -120,12 +118,6 @@ def within_peaks(factor: Array, least: Array) -> Array:
     # A choice, so that nothing of it is left in a program that knows the factor to be 1
     # (dse/evaluate/partial_evaluation.py).
     return jnp.where(factor < 1.0, jnp.maximum(factor, jnp.minimum(least, 1.0)), factor)
-
-
-@quick_filter_jit
-def factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
-    """Return the factor of each kernel (kernels,), by its own implementation."""
-    return jax.vmap(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel))(kernels)
 
 
 def features(sizes: np.ndarray, kind: str, sm_count: float) -> np.ndarray:

@@ -122,11 +122,6 @@ class TimingModel(eqx.Module):
         timing = self(kernel, gpu)
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
-    def told(self, kernels: Kernel) -> tuple[Self, Kernel]:
-        """Return a model and a batch of kernels (kernels,) with the same times, in which what this model knows of
-        kernels whatever the GPU is written once, for all designs; by default nothing."""
-        return self, kernels
-
     def anonymous(self) -> Self:
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
 

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.evaluate.shared_programs import timings_of_rows
 from dse.measured.coverage import SHAPES
 from dse.measured.layer_rows import LAYER_COLUMN
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.throttling import HELD
-from dse.measured.timed_rows import timings
 from dse.timing.timing import HOST, TimingModel
 
 WORST = 20
@@ -83,7 +83,7 @@ def row_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, fl
     """Return the stacks of chosen kernels [us], causes that cost nothing left out; fields of shape (rows,)."""
     count = len(kernels.ctas)
     kernels, gpus = jax.tree.map(lambda x: np.pad(x, (0, WORST - count), mode="edge"), (kernels, gpus))
-    timing = timings(model, kernels, gpus)  # always WORST rows, for one compiled program
+    timing = timings_of_rows(model, kernels, gpus)  # always WORST rows, for one compiled program
     us = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
     return [{cause: float(x[i]) for cause, x in us.items() if x[i] > 0} for i in range(count)]
 

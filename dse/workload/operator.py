@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from dse.workload.kernel import AnyKernel
 
 FOREVER = 1e15
@@ -48,18 +46,3 @@ class Operator:
         return replace(
             self, repeats=self.repeats * repeats, phase=phase or self.phase, name=self.name if name is None else name
         )
-
-
-def fastest(times: np.ndarray, starts: np.ndarray, equal: float = 0.0) -> np.ndarray:
-    """Return where the least time of each operator stands, (..., operators).
-
-    ``times`` (..., candidates) of all of them, one after the other, each from its ``starts`` (operators,). Of those
-    that are longer than the least by at most a share ``equal``, the first.
-    """
-    ends = np.r_[starts[1:], times.shape[-1]]
-    least = np.minimum.reduceat(times, starts, axis=-1) * (1.0 + equal)
-    found = [
-        start + np.argmax(times[..., start:end] <= least[..., k, None], axis=-1)
-        for k, (start, end) in enumerate(zip(starts, ends, strict=True))
-    ]
-    return np.stack(found, axis=-1)

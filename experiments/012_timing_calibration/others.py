@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 
 from dse.base.skipped_rows import Skipped
+from dse.evaluate.shared_programs import timings_of_rows
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.measured.protocol import find_protocol
 from dse.measured.quantisation_passes import BY_TOKEN, LARGEST, STATIC, Pass
 from dse.measured.quantisation_time import pass_timings
 from dse.measured.table import read_times
-from dse.measured.timed_rows import TimedRows, best, blocks, joined, timings
+from dse.measured.timed_rows import TimedRows, best, blocks, joined
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
@@ -201,7 +202,7 @@ def _times(operators: Sequence[Operator]) -> list[float]:
     found = []
     for operator in operators:
         kernels = jax.tree.map(np.float32, Kernel.stack([c.kernel for c in operator.candidates]))
-        timing = timings(model, kernels, _repeated(gpu, len(operator.candidates)))
+        timing = timings_of_rows(model, kernels, _repeated(gpu, len(operator.candidates)))
         found.append(float(np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf).min()))
     return found
 

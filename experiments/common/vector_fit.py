@@ -19,6 +19,7 @@ from dse.base.package_tables import read_table
 from dse.calibration.losses import absolute, weighted_mean
 from dse.calibration.optimiser import descend
 from dse.calibration.timing.fit import FIXED, Parameter, model_of, parameters, prior_values, priors_of, strength_of
+from dse.evaluate.steps import timings
 from dse.hardware.data_types import element_bytes
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
@@ -244,7 +245,7 @@ def _slowdowns(
 def _predicted(values: Array, problem: Problem, shape: tuple[int, int, tuple[str, ...]]) -> Array:
     shares, counts, overheads, shadows = _parts(values, shape)
     model, kernels = _model(shares, shape[2]), built(problem, counts)
-    time = jax.vmap(lambda kernel, gpu: us_of(model(kernel, gpu)))(kernels, problem.gpus) * problem.slower
+    time = us_of(timings(model, kernels, problem.gpus)) * problem.slower
     return as_read(time, overheads[problem.floor], shadows[problem.host])
 
 

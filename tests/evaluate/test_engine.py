@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.run import run
 from dse.evaluate.space_program import result_columns
-from dse.explanation.neighbourhood import Neighbourhood
 from dse.grid.result import SweepResult
 from dse.grid.sweep import sweep
 from dse.reports.sweep.answer import caveats
@@ -101,11 +101,11 @@ def test_an_elasticity_shrinks_by_the_share_that_waits() -> None:
     numbers = spaces[0].base.numbers()
     slopes, times = [], []
     for space in spaces:
-        near = Neighbourhood(space.workloads[1], space.model, space.power)
-        judged = near.evaluate([numbers])
-        chosen = np.asarray(judged.chosen[0])
-        slopes.append(float(near.elasticities(numbers, ["dram_bandwidth_gbs"], chosen).metrics["tbt_ms"][0]))
-        times.append(float(judged.metrics["tbt_ms"][0]))
+        evaluation = evaluation_of(space.workloads[1], space.model, space.power)
+        result = evaluation.on_designs([numbers])
+        chosen = np.asarray(result.chosen[0])
+        slopes.append(float(evaluation.elasticities(numbers, ["dram_bandwidth_gbs"], chosen).metrics["tbt_ms"][0]))
+        times.append(float(result.metrics["tbt_ms"][0]))
     assert times[1] == pytest.approx(times[0] + 2.0, rel=1e-5)
     assert slopes[0] < -0.3
     assert slopes[1] == pytest.approx(slopes[0] * times[0] / times[1], rel=1e-3)

@@ -1,44 +1,86 @@
-"""The kernels that a library would choose: the fastest of each operator's, by the model called one by one."""
+"""The fastest candidate: the first of equals, whether rows are compared one by one or together."""
 
+from types import SimpleNamespace
+from typing import Any
+
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.evaluate.fastest import fastest_kernels, timings_on
-from dse.hardware.presets import load_sheet
-from dse.timing.roofline import Roofline
-from dse.workload.kernel import Kernel
-from dse.workload.operators.gemm import Gemm, gemm_operator
-from tests.programs import quick_jit
-
-OPERATORS = [gemm_operator("g", Gemm(*shape)) for shape in ((1, 4096, 4096), (300, 1000, 5000), (4096, 4096, 512))]
+from dse.base.numerics import INFEASIBLE
+from dse.evaluate.fastest import EQUAL, UNROLLED, choose, fastest, fastest_of, fastest_row
+from dse.workload.parse import load_workload
 
 
-alone = quick_jit(Roofline())
+def test_the_least_time_of_each_operator_stands_where_it_is_counted_through_all() -> None:
+    times = np.array([3.0, 1.0, 2.0, 5.0, 4.0])
+    assert fastest(times, np.array([0, 3])).tolist() == [1, 4]
 
 
-def one_by_one(operator, gpu):
-    """Nanoseconds of each of an operator's kernels, infinite where it does not run."""
-    timings = [alone(candidate.kernel.as_arrays(), gpu) for candidate in operator.candidates]
-    return np.array([float(t.nanoseconds) if t.feasible else np.inf for t in timings])
+def test_designs_choose_each_for_itself() -> None:
+    times = np.array([[3.0, 1.0, 2.0], [1.0, 3.0, 2.0]])
+    assert fastest(times, np.array([0, 2])).tolist() == [[1, 2], [0, 2]]
 
 
-def test_a_batch_of_any_count_is_timed_as_each_is():
-    gpu, candidates = load_sheet("h100_sxm").record(), OPERATORS[1].candidates
-    batch = timings_on(gpu, Kernel.stack([candidate.kernel for candidate in candidates]), Roofline())
-    assert batch.cycles.shape == (len(candidates),)
-    runs = np.asarray(batch.feasible) > 0
-    assert np.asarray(batch.nanoseconds)[runs] == pytest.approx(one_by_one(OPERATORS[1], gpu)[runs], rel=1e-6)
+def test_of_equals_the_first_is_taken_and_a_share_may_count_as_equal() -> None:
+    starts = np.array([0])
+    assert fastest(np.array([2.0, 1.0, 1.0]), starts, 0.0).tolist() == [1]
+    assert fastest(np.array([1.05, 1.0]), starts).tolist() == [1]
+    assert fastest(np.array([1.05, 1.0]), starts, equal=0.1).tolist() == [0]
 
 
-def test_the_fastest_of_each_operator():
-    gpu = load_sheet("h100_sxm").record()
-    kernels, timing = fastest_kernels(Roofline(), OPERATORS, gpu)
-    assert kernels.ctas.shape == (len(OPERATORS),)
-    least = [one_by_one(operator, gpu).min() for operator in OPERATORS]
-    assert np.asarray(timing.nanoseconds) == pytest.approx(least, rel=1e-6)
+def test_one_that_never_runs_is_taken_only_where_none_does() -> None:
+    assert fastest(np.array([np.inf, 7.0]), np.array([0])).tolist() == [1]
+    assert fastest(np.array([np.inf, np.inf]), np.array([0])).tolist() == [0]
 
 
-def test_an_operator_without_a_kernel_that_runs_is_infeasible():
-    gpu = load_sheet("v100_sxm2_16gb").record()  # no tensor cores for bf16
-    _, timing = fastest_kernels(Roofline(), [gemm_operator("g", Gemm(64, 64, 64)), OPERATORS[0]], gpu)
-    assert not np.asarray(timing.feasible).any()
+@pytest.mark.parametrize("equal", [0.0, 0.01])
+def test_it_equals_a_loop_over_operators(equal: float) -> None:
+    times = np.random.default_rng(0).uniform(1.0, 1.1, (20, 30))
+    starts = np.array([0, 1, 8, 20])
+    for row, found in zip(times, fastest(times, starts, equal), strict=True):
+        for start, end, place in zip(starts, [*starts[1:], 30], found, strict=True):
+            part = row[start:end]
+            assert place == start + np.flatnonzero(part <= part.min() * (1 + equal))[0]
+
+
+@pytest.mark.parametrize("rows", [3, UNROLLED, UNROLLED + 1, 300])
+def test_the_first_of_equals_is_chosen(rows):
+    times = np.random.default_rng(rows).uniform(1, 2, (rows, 20)).astype(np.float32)
+    times[rows // 2, :5] = times[:, :5].min(axis=0)
+    times[-1, :5] = times[rows // 2, :5] * (1 - EQUAL / 4)  # less, but not so that it could be told
+    times[:, 7] = INFEASIBLE
+    place = np.asarray(fastest_row(times, 10))
+    np.testing.assert_array_equal(place, 10 + np.argmax(times <= times.min(axis=0) * (1 + EQUAL), axis=0))
+    np.testing.assert_array_equal(place, 10 + fastest(times.T, np.array([0]), EQUAL)[:, 0])
+    assert (place[:5] < 10 + rows - 1).all()
+
+
+DIFFERENT, ALIKE = 1e-4, 1e-6
+"""Shares of a time: what a tuned library sees, and what 32 bits lose in a sum of a dozen terms (2^-24 each)."""
+
+
+@pytest.mark.parametrize("rows", [3, UNROLLED + 1])
+def test_what_rounding_may_have_made_is_no_difference_but_a_ten_thousandth_is(rows):
+    times = np.full((rows, 2), 2.0, np.float32)
+    times[1] = 1.0
+    times[-1] = 1 - ALIKE, 1 - DIFFERENT
+    assert np.asarray(fastest_row(times, 0)).tolist() == [1, rows - 1]
+
+
+def test_every_way_of_choosing_tells_the_same_apart():
+    """Inside a space's own program, and on arrays of times, of any GPUs or of one."""
+    workload = load_workload("gpt2_xl:phase=decode,batch=1,context=128")
+    several = [part for part in workload.slices if part.stop - part.start > 1]
+    times = np.ones((2, workload.candidate_count))
+    for part in several:
+        times[:, part.stop - 1] = 1 - ALIKE, 1 - DIFFERENT
+    first = [part.start for part in workload.slices]
+    expected = [first, [part.stop - 1 if part in several else part.start for part in workload.slices]]
+    assert len(several) > 2
+    assert fastest(times, workload.starts).tolist() == expected
+    chosen = choose(workload, [jnp.asarray(times[:, part].T) for part in workload.slices])
+    assert np.asarray(chosen).tolist() == expected
+    for one, wanted in zip(times, expected, strict=True):
+        timing: Any = SimpleNamespace(feasible=np.ones(len(one)), microseconds=one)
+        assert fastest_of(timing, workload.starts).tolist() == wanted

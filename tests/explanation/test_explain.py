@@ -14,12 +14,12 @@ from rich.console import Console
 
 from dse.base.brief import MOST
 from dse.cli import run_command
+from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.derivatives import NUMERIC
 from dse.evaluate.run import run
 from dse.explanation.attribute_words import ATTRIBUTE_WORDS, METRIC_WORDS, percent
 from dse.explanation.compare import compare as side_by_side
 from dse.explanation.explain import Explanation, covered, explain, explained
-from dse.explanation.neighbourhood import Neighbourhood
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.sensitivity_steps import moves, quantities
 from dse.explanation.sensitivity_table import TOLERANCE, TOLERANCE_SHARE, agrees
@@ -62,20 +62,20 @@ def test_elasticities_are_finite_differences_away_from_kinks() -> None:
     step, numbers = 1e-5, SHEET.numbers()
     names = list(quantities(numbers)[0])
     with jax.enable_x64(True):
-        near = Neighbourhood(with_an_edge(), Amali(), power_choice("board", "power"))
-        found = explained(SHEET, near.workload, Amali(), power_choice("board", "power"), near)
+        evaluation = evaluation_of(with_an_edge(), Amali(), power_choice("board", "power"))
+        found = explained(SHEET, evaluation.workload, Amali(), power_choice("board", "power"), evaluation)
         base, up, down = (
-            near.evaluate([numbers | {name: numbers[name] * factor} for name in names])
+            evaluation.on_designs([numbers | {name: numbers[name] * factor} for name in names])
             for factor in (1.0, 1 + step, 1 - step)
         )
-        slopes = near.elasticities(numbers, names, base.chosen[0])
+        slopes = evaluation.elasticities(numbers, names, base.chosen[0])
     checked = 0
     for metric in found.metrics:
         table = found.elasticities[found.elasticities["metric"] == metric].set_index("attribute")["elasticity"]
         checked += compare(table[names].to_numpy(), *(side.metrics[metric] for side in (base, up, down)), step)
     for own, values in ((slopes.microseconds, "microseconds"), (slopes.joules, "joules")):
         checked += compare(own, *(getattr(side, values) for side in (base, up, down)), step)
-    assert checked > 0.9 * len(names) * (len(found.metrics) + 2 * len(near.workload.operators))
+    assert checked > 0.9 * len(names) * (len(found.metrics) + 2 * len(evaluation.workload.operators))
 
 
 def compare(slope: np.ndarray, base: np.ndarray, up: np.ndarray, down: np.ndarray, step: float) -> int:
@@ -214,10 +214,11 @@ def test_kernels_held_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Path
     path = tmp_path / "held.csv"
     path.write_text("m,n,k,dtype,count\n4096,4096,4096,fp16,3\n16,8192,8192,fp16,40\n")
     workload, sheet = load_workload(str(path)), preset_sheet("t4")
-    near = Neighbourhood(workload, Amali(), power_choice("board", "power"))
+    evaluation = evaluation_of(workload, Amali(), power_choice("board", "power"))
     ran = run(sheet, workload, Amali())
     assert ran.metrics["clock_share"][0] < 0.7
-    np.testing.assert_allclose(near.evaluate([sheet.numbers()]).microseconds[0], ran.kernels["time_us"], rtol=1e-5)
+    microseconds = evaluation.on_designs([sheet.numbers()]).microseconds[0]
+    np.testing.assert_allclose(microseconds, ran.kernels["time_us"], rtol=1e-5)
 
 
 def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,13 +21,14 @@ WORKLOAD = Workload("w", "", (PRODUCT, ADD), (Phase("decode"),))
 
 def points(microseconds: tuple[float, float], dram_bytes: tuple[float, float], waits_us: float = 0.0) -> Any:
     """Return the rows of a product that runs twice and an addition, by kernel."""
-    judged: Any = SimpleNamespace(
+    result: Any = SimpleNamespace(
+        workload=WORKLOAD,
         chosen=np.array([[WORKLOAD.starts[0], WORKLOAD.starts[1]]]),
         microseconds=np.array([microseconds]),
-        dram_bytes=np.array([dram_bytes]),
-        waits={"decode": np.array([waits_us])} if waits_us else {},
+        timing=SimpleNamespace(dram_bytes=np.array([dram_bytes])),
+        waits=lambda phase, design: 1e3 * waits_us,
     )
-    return roofline_points(H100, WORKLOAD, judged).set_index("kernel")
+    return roofline_points(H100, result).set_index("kernel")
 
 
 def test_the_slope_is_what_a_stream_sustains() -> None:

@@ -21,7 +21,7 @@ from optuna.storages.journal import JournalFileBackend
 from dse.base.errors import InputError
 from dse.base.pareto_filter import Box, pareto_mask
 from dse.cli import run_command
-from dse.evaluate import shared_programs as few
+from dse.evaluate import by_workload
 from dse.grid.store import TableWriter
 from dse.grid.sweep import sweep
 from dse.pareto import search as search_module
@@ -59,7 +59,7 @@ def truth(space):
 @pytest.fixture
 def compiled_once(space, monkeypatch, request):
     """All searches of this module share a compiled model: tens of thousands of designs."""
-    monkeypatch.setattr(few, "FEW", 0)
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
     if not hasattr(request.module, "_model"):
         request.module._model = BatchModel(space, search_module.CHUNK)
     monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, asked=None: request.module._model)

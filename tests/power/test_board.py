@@ -174,7 +174,8 @@ def test_physics_of_designs():
 def test_a_lower_limit_is_slower_and_cheaper_by_the_joule():
     def operation(limit):
         record = gpu(tdp_w=limit)
-        found = MODEL.sustained(kernel(), Amali()(kernel(), record), record)
+        timing = Amali()(kernel(), record)
+        found = MODEL.sustained(activity(kernel(), timing, record), timing, record)
         return float(found.timing.nanoseconds), float(found.power.watts * found.timing.nanoseconds)
 
     (fast, dear), (slow, cheap) = operation(700.0), operation(500.0)
@@ -186,7 +187,8 @@ def test_the_sustained_power_is_the_models_own_at_the_sustained_timing():
     """Scaling the components and evaluating the model at the lower clock are the same."""
     with jax.enable_x64(True):
         model, record = BoardPower.from_table(), gpu(tdp_w=550.0)
-        found = model.sustained(kernel(), Amali()(kernel(), record), record)
+        timing = Amali()(kernel(), record)
+        found = model.sustained(activity(kernel(), timing, record), timing, record)
         again = model.uncapped(activity(kernel(), found.timing, record), record)
         assert float(found.clock) < 0.95
         for name, value in found.power.breakdown().items():
@@ -238,7 +240,8 @@ def test_drawn_designs_and_kernels_stay_finite():
     batch = jax.tree.map(lambda x: jnp.asarray(x[:192], jnp.float32), kernels)
 
     def one(kernel, design):
-        found = MODEL.sustained(kernel, Amali()(kernel, design), design)
+        timing = Amali()(kernel, design)
+        found = MODEL.sustained(activity(kernel, timing, design), timing, design)
         return found.power.breakdown(), found.power.watts, found.clock, found.timing.nanoseconds
 
     mapped = quick_jit(jax.vmap(jax.vmap(one, (0, None)), (None, 0)))

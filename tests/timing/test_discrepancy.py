@@ -159,19 +159,6 @@ def test_nothing_beats_the_data_sheet(gemm, compute):
     assert float(timing.nanoseconds) == pytest.approx(float(time), rel=1e-5)
 
 
-def test_what_a_model_knows_of_kernels_is_written_into_them():
-    """Once for all designs; the times are the same."""
-    operators = [gemm_operator("g", Gemm(m, 8192, 4096), (9.0, 9.0)) for m in (16, 160, 4096)]
-    kernels = Kernel.stack([candidate.kernel for one in operators for candidate in one.candidates])
-    model, gpu = Amali(discrepancy=POINTS.record()), load_gpu("h100_sxm")
-    bare, told = model.told(kernels)
-    assert bare.discrepancy is None and np.ptp(told.stretch) > 0.1
-    of_each = quick_jit(lambda model, kernels: jax.vmap(lambda kernel: model.nanoseconds(kernel, gpu))(kernels))
-    np.testing.assert_allclose(of_each(bare, told), of_each(model, kernels), rtol=1e-5)
-    again, same = bare.told(told)
-    assert again is bare and same is told
-
-
 def test_designs_differ_by_the_equations_alone():
     """More SMs are not other waves of the measured GPU: the ratio of two designs is the equations'."""
     asked, gpu = kernel(Gemm(160, 8192, 4096)).as_arrays(), load_gpu("h100_sxm")

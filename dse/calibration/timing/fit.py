@@ -19,6 +19,8 @@ from dse.base.compilation import quick_derivatives_jit
 from dse.base.package_tables import read_table
 from dse.calibration.losses import CORNER, absolute, weighted_mean
 from dse.calibration.optimiser import descend
+from dse.evaluate.batching import with_kernel_axis
+from dse.evaluate.steps import timings
 from dse.hardware.gpu import Gpu
 from dse.measured.timed_rows import Chosen, as_read, us_of
 from dse.timing.amali import Amali
@@ -163,9 +165,9 @@ def predicted_us(values: Array, rows: FitRows) -> Array:
     """Return the time of each row [us]: the fastest of its candidates, and the protocol's overhead."""
     named = dict(zip(NAMES, values, strict=True))
     model = model_of(named)
-    times = jax.vmap(lambda kernels, gpu: jax.vmap(lambda kernel: us_of(model(kernel, gpu)))(kernels))
     overhead = jnp.where(rows.free_overhead > 0, named["overhead_us"], rows.overhead)
-    time = jnp.min(times(rows.kernels, rows.gpus), axis=1) * rows.slower
+    times = us_of(timings(model, rows.kernels, with_kernel_axis(rows.gpus)))
+    time = jnp.min(times, axis=1) * rows.slower
     return as_read(time, overhead, rows.shadow)
 
 

@@ -11,18 +11,17 @@ from jax import Array
 
 from dse.base.compilation import quick_filter_jit
 from dse.base.skipped_rows import Skipped
+from dse.evaluate.shared_programs import timings_of_rows
+from dse.evaluate.steps import activities, settle_phase, unlimited_power
 from dse.hardware.gpu import Gpu
 from dse.measured.device_models import DeviceModel
 from dse.measured.network_runs.rows import TIMED_TOGETHER, NetworkRows, network_rows, predicted_runs
 from dse.measured.network_runs.steps import Step
-from dse.measured.timed_rows import can_run, timings
-from dse.power.activity import activity
+from dse.measured.timed_rows import can_run
 from dse.power.board import BoardPower
-from dse.power.models import PowerChoice
-from dse.power.sequence import in_sequence
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
-from dse.workload.serving_engine import Engine, Host
+from dse.workload.serving_engine import Engine
 
 
 def run_watts(
@@ -74,7 +73,7 @@ class _Board:
         fill = -len(step.places) % TIMED_TOGETHER
         used, repeats = np.pad(step.places, (0, fill)), np.pad(step.repeats, (0, fill))
         kernels = jax.tree.map(lambda x: x[self.places[used]], self.rows.operators.kernels)
-        timing = timings(self.timing, kernels, jax.tree.map(lambda x: x[used], self.rows.operators.gpus))
+        timing = timings_of_rows(self.timing, kernels, jax.tree.map(lambda x: x[used], self.rows.operators.gpus))
         waits = (jnp.asarray(stretch * host.beside_us), jnp.asarray(stretch * host.waits_us))
         found = _settled(
             self.power, kernels, timing, jnp.asarray(repeats, float), self.gpu, jnp.asarray(stretch), waits
@@ -94,6 +93,6 @@ def _settled(
 ) -> tuple[Array, Array]:
     """Energy [J] and time [ns] of launches (launches,) one after another where the board settles."""
     longer = timing.stretched(stretch)
-    watts = jax.vmap(lambda kernel, timing: power.uncapped(activity(kernel, timing, gpu), gpu))(kernels, longer)
-    found = in_sequence(PowerChoice(power), longer, watts, repeats, gpu, Host(*host))  # pyright: ignore[reportArgumentType]
-    return found.joules, found.nanoseconds
+    watts = unlimited_power(power, activities(kernels, longer, gpu), gpu)
+    phase = settle_phase(power, True, longer, watts, (repeats, host), gpu)
+    return phase.joules, phase.nanoseconds

@@ -10,12 +10,12 @@ import pandas as pd
 
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
+from dse.evaluate.shared_programs import timings_of_rows
 from dse.hardware.presets import GpuSheet
 from dse.measured.network_runs.steps import Step, Steps
 from dse.measured.throttling import pass_slowdowns
-from dse.measured.timed_rows import NEVER_US, TimedRows, can_run, candidate_us, timings
+from dse.measured.timed_rows import NEVER_US, TimedRows, can_run, fastest_us
 from dse.timing.timing import TimingModel
-from dse.workload.operator import fastest
 from dse.workload.serving_engine import COSTS, Engine, host_of
 
 TIMED_TOGETHER = 32
@@ -83,7 +83,7 @@ def network_rows(
 
 def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray]:
     """Return every step of the rows, its kernels in the board's power limit, and each operator's fastest candidate."""
-    operator_us, places = fastest_us(model, rows)
+    operator_us, places = fastest_us(model, rows.operators)
     every = [(i, step) for i, steps in enumerate(rows.steps) for step in steps]
     kernels = jax.tree.map(lambda x: x[places], rows.operators.kernels)
     slower = pass_slowdowns(model, kernels, rows.operators.gpus, [(s.places, s.repeats) for _, s in every])
@@ -104,13 +104,6 @@ def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray
         strict=True,
     )
     return Passes(*(np.asarray(column) for column in columns)), places
-
-
-def fastest_us(model: TimingModel, rows: NetworkRows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the time of each distinct operator [us] and the place of its fastest candidate."""
-    time = candidate_us(model, rows.operators)
-    places = fastest(time, rows.operators.starts)
-    return time[places], places
 
 
 def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame, np.ndarray]:
@@ -142,6 +135,6 @@ def run_stack(model: TimingModel, rows: NetworkRows, places: np.ndarray, row: in
     used, weights = (np.concatenate(x) for x in zip(*every, strict=True))
     used, weights = (np.pad(x, (0, -len(x) % TIMED_TOGETHER)) for x in (used, weights))
     kernels = jax.tree.map(lambda x: x[places[used]], rows.operators.kernels)
-    timing = timings(model, kernels, jax.tree.map(lambda x: x[used], rows.operators.gpus))
+    timing = timings_of_rows(model, kernels, jax.tree.map(lambda x: x[used], rows.operators.gpus))
     stack = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
     return {cause: float(weights @ us) for cause, us in stack.items() if weights @ us > 0}

@@ -6,9 +6,8 @@ import numpy as np
 import pandas as pd
 
 from dse.evaluate.run import RunResult
-from dse.explanation.attribute_words import METRIC_WORDS
+from dse.explanation.attribute_words import METRIC_WORDS, explained_metrics
 from dse.explanation.explain import Explanation
-from dse.explanation.neighbourhood import told_metrics
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.sensitivity_table import SMALLEST
 from dse.explanation.shortened import heaviest
@@ -70,7 +69,7 @@ def roofline(found: Explanation, most: int | None = None) -> tuple[pd.DataFrame,
 
 def tornado(found: Explanation, most: int = MOST_BARS) -> pd.DataFrame:
     """Return the moves that change most: a row a move and metric (text, metric, change and promised [%], agrees)."""
-    return _percents(found.moves, told_metrics(found.run.workload), most).assign(
+    return _percents(found.moves, explained_metrics(found.run.workload), most).assign(
         promised=lambda frame: 100 * frame["promised"]
     )
 

@@ -4,9 +4,9 @@ from html import escape
 from pathlib import Path
 
 from dse.evaluate.run import RunResult
+from dse.explanation.attribute_words import explained_metrics
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
-from dse.explanation.neighbourhood import told_metrics
 from dse.reports.common import figures
 from dse.reports.common import stacks as figures_stacks
 from dse.reports.common.page_parts import document, figure_section, note, row, section, swatches, table, write_document
@@ -36,7 +36,7 @@ def explain_page_html(found: Explanation | Comparison, most: int | None = None) 
     run = found.first.run if isinstance(found, Comparison) else found.run
     on = f"{run.gpu.title} and {found.second.run.gpu.title}" if compared else run.gpu.title
     title = f"{run.workload.description} on {on}"
-    metrics = "; ".join(_told(run, name) for name in told_metrics(run.workload))
+    metrics = "; ".join(_told(run, name) for name in explained_metrics(run.workload))
     lead = f"{run.gpu.title}: {metrics}. T{timing_calibration(run.model)[1:]}. "
     lead += f"Power model: {power_calibration(run.power)}. "
     lead += " ".join(f"{line}." for line in interval_notes(run))
@@ -87,7 +87,7 @@ def _comparison(found: Comparison, most: int | None) -> list[str]:
     told = found.sentences()[: None if most is None else 1 + most]
     parts = [_metrics(found), _said("What accounts for the difference", told, SWAPS)]
     swaps = findings_explain.swap_tornado(
-        found.swaps, told_metrics(runs[0].workload), most or findings_explain.MOST_BARS
+        found.swaps, explained_metrics(runs[0].workload), most or findings_explain.MOST_BARS
     )
     if not swaps.empty:
         note = f"{runs[0].gpu.title} with one attribute of {runs[1].gpu.title}, re-evaluated."

@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 
 from dse.base.compilation import pool_of, threads
+from dse.evaluate.by_workload import evaluation_of
+from dse.evaluate.evaluation import Evaluation, WorkloadResult
 from dse.explanation.attribute_words import METRIC_WORDS, words
 from dse.explanation.explain import covered
-from dse.explanation.neighbourhood import Judged, Neighbourhood
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs, roofline_points
 from dse.explanation.sensitivity_steps import Move, moves, quantities
 from dse.explanation.sensitivity_table import Trial, moved_table
@@ -54,24 +55,24 @@ class Programs:
     def __init__(self, space: Space) -> None:
         self._space = space
         self._thread = pool_of(1)
-        self._made: Future[list[Neighbourhood]] | None = None
+        self._made: Future[list[Evaluation]] | None = None
 
     def begin(self) -> None:
         """Begin, unless that was done."""
         if self._made is None:
             self._made = self._thread.submit(self._make)
 
-    def neighbourhoods(self) -> list[Neighbourhood]:
+    def evaluations(self) -> list[Evaluation]:
         """Return one of each workload, when their programs are compiled."""
         self.begin()
         assert self._made is not None
         return self._made.result()
 
-    def _make(self) -> list[Neighbourhood]:
+    def _make(self) -> list[Evaluation]:
         space = self._space
-        near = [Neighbourhood(workload, space.model, space.power) for workload in space.workloads]
-        near[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
-        return near
+        evaluations = [evaluation_of(workload, space.model, space.power) for workload in space.workloads]
+        evaluations[0].prepare(space.base.numbers())  # generated kernels of all workloads then have their programs
+        return evaluations
 
 
 def explain_designs(result: SweepResult, programs: Programs | None = None) -> Why | None:
@@ -83,9 +84,9 @@ def explain_designs(result: SweepResult, programs: Programs | None = None) -> Wh
     if chosen.empty:
         return None
     sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
-    near = (programs or Programs(result.space)).neighbourhoods()
+    evaluations = (programs or Programs(result.space)).evaluations()
     with threads(os.cpu_count() or 1) as pool:
-        parts = list(pool.map(lambda each: _Workload(result.space, each.workload, each, sheets).look(), near))
+        parts = list(pool.map(lambda each: _Workload(result.space, each, sheets).look(), evaluations))
     named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
     return Why(**named)
 
@@ -124,42 +125,45 @@ class _Workload:
     """One workload on some GPUs."""
 
     space: Space
-    workload: Workload
-    near: Neighbourhood
+    evaluation: Evaluation
     sheets: Sequence[GpuSheet]
+
+    @property
+    def workload(self) -> Workload:
+        return self.evaluation.workload
 
     def look(self) -> Why:
         """Return the tables of this workload, designs by number in ``design``."""
         tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
-        judged = [self.near.evaluate(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
+        results = [self.evaluation.on_designs(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
             (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
-            for i, j in enumerate(judged)
+            for i, j in enumerate(results)
         ]
         return Why(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
 
-    def _roofline(self, design: int, judged: Judged) -> pd.DataFrame:
-        points = roofline_points(self.sheets[design], self.workload, judged)
+    def _roofline(self, design: int, result: WorkloadResult) -> pd.DataFrame:
+        points = roofline_points(self.sheets[design], result)
         points = points[points["intensity"].notna() & (points["kernel"] != TOTAL)]
         number = points["operator"].to_numpy(dtype=int)
         repeats = np.array([o.repeats for o in self.workload.operators], float)
-        times = repeats * np.asarray(judged.microseconds[0], float)
+        times = repeats * np.asarray(result.microseconds[0], float)
         phase = np.array([o.phase for o in self.workload.operators])
         share = times / np.array([times[phase == name].sum() for name in phase])
         return points.assign(design=design, workload=self.workload.name, share=share[number])
 
-    def _roofs(self, design: int, judged: Judged) -> pd.DataFrame:
-        points = self._roofline(design, judged)
+    def _roofs(self, design: int, result: WorkloadResult) -> pd.DataFrame:
+        points = self._roofline(design, result)
         peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
         slope = bandwidth_gbs(self.sheets[design])
         rows = [(design, self.workload.name, unit, float(peak), slope) for unit, peak in peaks.items()]
         return pd.DataFrame(rows, columns=["design", "workload", "unit", "peak_tflops", "slope_gbs"])
 
-    def _slopes(self, design: int, tried: list[Move], judged: Judged) -> pd.DataFrame:
+    def _slopes(self, design: int, tried: list[Move], result: WorkloadResult) -> pd.DataFrame:
         numbers = self.sheets[design].numbers()
         names = list(quantities(numbers)[0])
-        slopes = self.near.elasticities(numbers, names, np.asarray(judged.chosen[0]))
-        trial = Trial(self.workload, numbers, tried, judged, names, slopes)
+        slopes = self.evaluation.elasticities(numbers, names, np.asarray(result.chosen[0]))
+        trial = Trial(numbers, tried, result, names, slopes)
         rows = moved_table(trial)[0]
         ratio = rows["after"].astype(float) / rows["before"].astype(float)
         step = np.log1p(rows["change"].astype(float)) / np.log(ratio)
@@ -177,12 +181,12 @@ class _Workload:
             metric=rows["metric"].map(METRIC_WORDS),
         )
 
-    def _watts(self, design: int, judged: Judged) -> pd.DataFrame:
+    def _watts(self, design: int, result: WorkloadResult) -> pd.DataFrame:
         """Mean watts of every phase by component."""
         rows = [
             (design, self._bar(phase), component, float(watts[0]))
-            for phase, power in judged.watts.items()
-            for component, watts in power.items()
+            for phase, settled in result.phases.items()
+            for component, watts in settled.power.breakdown().items()
         ]
         return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
 

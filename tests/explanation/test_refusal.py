@@ -6,23 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.explanation.neighbourhood import why_refused
+from dse.explanation.refusal import why_refused
 from dse.hardware.presets import preset_sheet
 from dse.power.cap import SLOWEST
 
 GPU = preset_sheet("h100_sxm").numbers()
 
 
-def judged(runs: float = 1.0, clock: float = 0.9) -> Any:
-    """One design of two operators."""
-    return SimpleNamespace(runs=np.array([[1.0, runs]]), clock=np.array([clock]))
-
-
-def workload(gigabytes: float = 20.0) -> Any:
-    return SimpleNamespace(
+def evaluated(gigabytes: float, runs: float = 1.0, clock: float = 0.9) -> Any:
+    """One design of two operators, whose workload needs so much memory."""
+    workload = SimpleNamespace(
         operators=[SimpleNamespace(name="qkv"), SimpleNamespace(name="attention")],
         memory=SimpleNamespace(total=gigabytes * 1e9),
     )
+    timing = SimpleNamespace(feasible=np.array([[1.0, runs]]))
+    return SimpleNamespace(workload=workload, timing=timing, clock=np.array([clock]))
 
 
 @pytest.mark.parametrize(
@@ -36,4 +34,4 @@ def workload(gigabytes: float = 20.0) -> Any:
     ],
 )
 def test_a_neighbour_is_refused_as_run_refuses_it(gpu, found, needs, sentence):
-    assert why_refused(workload(needs), GPU | gpu, judged(**found), 0) == sentence
+    assert why_refused(GPU | gpu, evaluated(needs, **found), 0) == sentence

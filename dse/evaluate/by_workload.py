@@ -1,0 +1,131 @@
+"""The evaluation of each kind of workload: generated kernels, and recorded ones; the one place where they part."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
+from dse.evaluate import steps
+from dse.evaluate.batching import with_kernel_axis
+from dse.evaluate.candidates import chosen_launches, time_candidates
+from dse.evaluate.corrections import fold_corrections
+from dse.evaluate.derivatives import along, launches_along
+from dse.evaluate.evaluation import Evaluation
+from dse.evaluate.fastest import choose, fastest, fastest_of
+from dse.evaluate.shared_programs import CANDIDATES, DESIGNS, FEW_CALLS, OPERATORS, Programs, times_of_designs
+from dse.hardware.gpu import Gpu
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.timing.timing import Timing, TimingModel
+from dse.workload.kernel import Kernel, RecordedKernel
+from dse.workload.workload import Workload
+
+MOST_DESIGNS = 8192
+"""Most designs of a space that shared programs evaluate: they are done before its own is compiled
+(benchmarks/few.py)."""
+
+Slopes = tuple[tuple[Timing, Power], tuple[Timing, Power]]
+"""Launches on one GPU, and their derivatives along the attributes."""
+
+
+class KernelEvaluation(Evaluation):
+    """A workload of generated kernels: the programs take all that they compute with as arguments."""
+
+    block = 1024  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
+    shares_programs = True
+
+    def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
+        model, kernels = fold_corrections(model, workload.kernels)
+        super().__init__(workload.with_kernels(kernels), model, power)
+        self._anonymous = model.anonymous()
+
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
+        chosen = choose(self.workload, time_candidates(self.model, self.workload, gpus, count))
+        return chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
+
+    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
+        gpus = with_kernel_axis(gpus)
+        times = np.asarray(times_of_designs(self._anonymous, self._candidates, gpus))
+        chosen = fastest(times[:, : self.workload.candidate_count], self.workload.starts)
+        return chosen, programs.launches(self._anonymous, self.power.model, self._kernels(chosen), gpus)
+
+    def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
+        every = FEW_CALLS.launches(self._anonymous, self.power.model, filled_up(self.workload.kernels), gpu)
+        every = jax.tree.map(lambda x: np.asarray(x)[: self.workload.candidate_count], every)
+        chosen = fastest_of(every[0], self.workload.starts)
+        return chosen, jax.tree.map(lambda x: x[filled_up(chosen, OPERATORS)], every)
+
+    def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> Slopes:
+        return launches_along(self._anonymous, self.power.model, self._kernels(chosen), gpu)
+
+    def _kernels(self, chosen: np.ndarray) -> Kernel:
+        """The kernels of candidates (..., operators), filled up to OPERATORS."""
+        places = filled_up(chosen.T, OPERATORS).T
+        return jax.tree.map(lambda x: np.asarray(x)[places], self.workload.kernels)
+
+    @cached_property
+    def _candidates(self) -> Kernel:
+        return filled_up(self.workload.kernels, CANDIDATES)
+
+
+class RecordedEvaluation(Evaluation):
+    """A workload of recorded kernels (a trace), each of which needs programs of its own."""
+
+    block = 2048  # a trace's steps are short, so more designs share each
+    shares_programs = False
+
+    def _launches(self, gpus: Gpu, shape: tuple[int, ...]) -> steps.Launch:
+        """Return every kernel on GPUs (designs,) or on one: arrays (*shape, kernels)."""
+        each = [self._of(kernel)(gpus) for kernel in self.workload.recorded]
+        return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *each)
+
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
+        timing, power, _ = self._launches(gpus, (count,))
+        return timing, power
+
+    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
+        return np.tile(self._every, (DESIGNS, 1)), self._on_batch(gpus)
+
+    def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
+        with jax.enable_x64(True):  # one GPU can afford it, and the recurrence adds up rounding errors
+            each = [jax.jit(self._of(kernel))(gpu) for kernel in self.workload.recorded]
+        places = filled_up(self._every, OPERATORS)
+        return self._every, jax.tree.map(lambda *values: np.stack(values)[places], *each)
+
+    def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> Slopes:
+        return self._along(gpu)
+
+    @cached_property
+    def _every(self) -> np.ndarray:
+        return np.arange(len(self.workload.operators))
+
+    @cached_property
+    def _on_batch(self) -> Any:
+        return jax.jit(lambda gpus: self._launches(gpus, (DESIGNS,)), compiler_options=quick_to_compile())
+
+    @cached_property
+    def _along(self) -> Any:
+        one = partial(along, lambda gpu: self._launches(gpu, ())[:2])
+        return jax.jit(one, compiler_options=derivatives_quick_to_compile())
+
+    def _of(self, kernel: RecordedKernel) -> Callable[[Gpu], steps.Launch]:
+        return partial(steps.evaluate_recorded, self.model, self.power.model, kernel)
+
+
+def evaluation_type(workload: Workload) -> type[KernelEvaluation] | type[RecordedEvaluation]:
+    """Return what evaluates a kind of workload."""
+    return RecordedEvaluation if workload.recorded else KernelEvaluation
+
+
+def evaluation_of(workload: Workload, model: TimingModel, power: PowerChoice) -> Evaluation:
+    """Return the evaluation of a workload."""
+    return evaluation_type(workload)(workload, model, power)
+
+
+def by_shared_programs(designs: int, workloads: Sequence[Workload]) -> bool:
+    """Return whether shared programs evaluate so many designs of a space; those of recorded kernels never are."""
+    return designs <= MOST_DESIGNS and all(evaluation_type(workload).shares_programs for workload in workloads)

@@ -1,0 +1,190 @@
+"""An evaluation: a workload on designs, from the times of its candidates to power, settled clock and metrics.
+
+Three executors run it: a space's own program (:mod:`dse.evaluate.space_program`), programs that workloads share
+(:mod:`dse.evaluate.shared_programs`), and derivatives (:mod:`dse.evaluate.derivatives`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import jax
+import numpy as np
+from jax import Array
+
+from dse.base.compilation import threads
+from dse.base.units import KILO, NANO
+from dse.evaluate import steps
+from dse.evaluate.batching import float_type, in_blocks
+from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
+from dse.evaluate.shared_programs import DESIGNS, FEW_CALLS, MANY_CALLS, Programs, at_phase_clock
+from dse.hardware.gpu import Gpu
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.power.sequence import LaunchSequence
+from dse.timing.occupancy import Waves
+from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
+from dse.workload.workload import Workload
+
+
+@dataclass(frozen=True)
+class WorkloadResult:
+    """A workload on designs: NumPy arrays (designs,) in ``phases``, by name, else (designs, operators).
+
+    ``phases``: each where its board settles. ``chosen``: the candidate that runs, counted through the workload.
+    ``timing`` and ``power`` of one launch at the clock that is asked for, if nothing limits it; ``settled``: its timing
+    at the clock that its phase is left; ``grid``: the waves that it runs in.
+    """
+
+    workload: Workload
+    phases: dict[str, LaunchSequence]
+    chosen: np.ndarray
+    timing: Timing
+    power: Power
+    settled: Timing
+    grid: Waves
+
+    @cached_property
+    def metrics(self) -> dict[str, Any]:
+        """The workload's metrics by name, each in its unit, (designs,)."""
+        return steps.phase_metrics(self.workload, self.phases)
+
+    @cached_property
+    def clock(self) -> Any:
+        """Lowest share of the requested clock that the power limit leaves a phase, (designs,)."""
+        return self.metrics["clock_share"]
+
+    @cached_property
+    def microseconds(self) -> Array:
+        """Time of one launch at the clock of its phase [us]."""
+        return self.settled.microseconds
+
+    @cached_property
+    def joules(self) -> Array:
+        """Energy of one launch if nothing limited it [J]."""
+        return self.power.watts * self.timing.nanoseconds * NANO
+
+    def stack(self, design: int, operator: int) -> dict[str, float]:
+        """Return the time of one launch at the clock of its phase by cause [us]."""
+        clock = float(self.settled.clock_ghz[design, operator])
+        return {c: float(cycles[design, operator]) / clock / KILO for c, cycles in self.settled.stack().items()}
+
+    def bound_by(self, design: int, operator: int) -> str:
+        """Return the cause that costs a launch most."""
+        stack = self.stack(design, operator)
+        return max(CAUSES, key=lambda cause: stack[cause])
+
+    def waits(self, phase: str, design: int) -> float:
+        """Return how long the GPU waits for a serving engine's host in a phase [ns]; 0 where there is no host."""
+        stack = self.phases[phase].stack
+        return float(stack[HOST][design]) if HOST in stack else 0.0
+
+
+class Evaluation(ABC):
+    """A workload with the models that evaluate it."""
+
+    block: ClassVar[int]
+    """Designs that a space's own program evaluates together."""
+
+    shares_programs: ClassVar[bool]
+    """Whether other workloads are evaluated by the same programs."""
+
+    def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
+        self.workload, self.model, self.power = workload, model, power
+
+    @abstractmethod
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
+        """Return the fastest kernels on ``count`` designs, (designs, operators) or more, inside a program."""
+
+    @abstractmethod
+    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
+        """Return the fastest kernels on DESIGNS designs, and what they do there, filled up to OPERATORS or more."""
+
+    @abstractmethod
+    def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
+        """Return the same on one GPU, (operators,)."""
+
+    @abstractmethod
+    def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> tuple[tuple[Timing, Power], tuple[Timing, Power]]:
+        """Return timing and power of the ``chosen`` candidates on one GPU, and their derivatives along NUMERIC."""
+
+    def in_program(self, gpus: Gpu, count: int, *, simplified: bool) -> tuple[dict[str, LaunchSequence], Array]:
+        """Return the phases on ``count`` designs, and 1 where an operator has a kernel that runs, (designs, operators).
+
+        Inside a program. ``simplified``: its results may differ by rounding
+        (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other.
+        """
+        timing, power = self._launches_in_program(gpus, count, simplified)
+        return self._phases(steps.settle_phase, timing, power, gpus), self._can_run(timing)
+
+    def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], Array]:
+        """Return the same of DESIGNS designs, by shared programs."""
+        _, (timing, power, _) = self._launches_on_designs(gpus, MANY_CALLS)
+        return self._phases(MANY_CALLS.settle_phase, timing, power, gpus), self._can_run(timing)
+
+    def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
+        """Return what the workload does on designs, mappings attribute -> number, by shared programs."""
+        record = gpu_record({name: np.array([gpu[name] for gpu in gpus]) for name in gpus[0]})
+        return WorkloadResult(self.workload, *in_blocks(self._on_block, DESIGNS, record))
+
+    def on_gpu(self, gpu: Gpu) -> WorkloadResult:
+        """Return what the workload does on one GPU, by shared programs: one design."""
+        chosen, launches = self._launches_on_gpu(gpu)
+        chosen, launches, gpus = jax.tree.map(lambda x: np.asarray(x)[None], (chosen, launches, gpu))
+        return WorkloadResult(self.workload, *jax.tree.map(np.asarray, self._result(chosen, launches, gpus)))
+
+    def _on_block(self, gpus: Gpu) -> tuple[Any, ...]:
+        return self._result(*self._launches_on_designs(gpus, FEW_CALLS), gpus)
+
+    def _result(self, chosen: np.ndarray, launches: steps.Launch, gpus: Gpu) -> tuple[Any, ...]:
+        """Return the fields of a :class:`WorkloadResult` but the first; ``launches`` (designs, operators or more)."""
+        timing, power, grid = launches
+        phases = self._phases(FEW_CALLS.settle_phase, timing, power, gpus)
+        clocks = np.stack([phases[operator.phase].clock for operator in self.workload.operators], axis=1)
+        filled = np.pad(clocks, ((0, 0), (0, timing.feasible.shape[1] - clocks.shape[1])), mode="edge")
+        every = (timing, power, at_phase_clock(timing, filled), grid)
+        return phases, chosen, *jax.tree.map(lambda x: x[:, : clocks.shape[1]], every)
+
+    def _phases(
+        self, settle: Callable[..., LaunchSequence], timing: Timing, power: Power, gpus: Gpu
+    ) -> dict[str, LaunchSequence]:
+        """Return the phases of launches (designs, operators or more)."""
+        board, runs = (self.power.model, self.power.limit), self._runs(timing.feasible.shape[1])
+        return {name: settle(*board, timing, power, run, gpus) for name, run in runs.items()}
+
+    def _runs(self, count: int) -> dict[str, steps.PhaseRun]:
+        """Return what runs in each phase, the operators filled up to ``count``."""
+        return {phase.name: steps.phase_run(self.workload, phase.name, count) for phase in self.workload.phases}
+
+    def _can_run(self, timing: Timing) -> Array:
+        return timing.feasible[:, : len(self.workload.operators)]
+
+    def elasticities(self, gpu: Mapping[str, float], names: Sequence[str], chosen: np.ndarray) -> Elasticities:
+        """Return the derivatives at ``gpu`` for the attributes ``names``.
+
+        Of the candidates ``chosen`` (operators,): where the fastest is chosen, its derivative is that of the choice
+        (envelope theorem). A whole number counts as a continuous one.
+        """
+        record = gpu_record(gpu)
+        launches, slopes = self._launches_along(record, chosen)
+        board, runs = (self.power.model, self.power.limit), self._runs(len(launches[0].feasible))
+        phases = {name: phase_along(*board, launches, slopes, run, record) for name, run in runs.items()}
+        places = [NUMERIC.index(name) for name in names]
+        return jax.tree.map(lambda x: np.asarray(x, float)[places], elasticities(self.workload, phases))
+
+    def prepare(self, gpu: Mapping[str, float]) -> None:
+        """Compile what :meth:`on_designs` and :meth:`elasticities` need, side by side."""
+        with threads(2) as pool:
+            parts = [
+                pool.submit(self.on_designs, [gpu]),
+                pool.submit(self.elasticities, gpu, NUMERIC[:1], self.workload.starts),
+            ]
+            for part in parts:
+                part.result()
+
+
+def gpu_record(numbers: Mapping[str, Any]) -> Gpu:
+    """Return the record of one GPU or of a batch, in NumPy: converted where a program is called, not one by one."""
+    return Gpu.from_attributes({name: np.asarray(value, float_type()) for name, value in numbers.items()})

@@ -1,0 +1,115 @@
+"""The steps of an evaluation on arrays of kernels and GPUs: time, power, the settled clock, a workload's metrics.
+
+All programs are made of them: a space's own, those that workloads share, and derivatives.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.base.units import MEGA
+from dse.evaluate.batching import over_arrays
+from dse.hardware.gpu import Gpu
+from dse.power.activity import Activity, activity, recorded_activity
+from dse.power.board import BoardPower
+from dse.power.cap import OperatingPoint, at_clock, at_paces, shadow_between
+from dse.power.models import PowerChoice
+from dse.power.power import Power
+from dse.power.sequence import LaunchSequence, in_sequence
+from dse.space.metrics import energy_metrics, time_metrics
+from dse.timing.occupancy import Waves, waves
+from dse.timing.timing import Timing, TimingModel
+from dse.timing.traced.models import on_trace
+from dse.timing.traced.operation_counts import operation_counts
+from dse.workload.kernel import Kernel, RecordedKernel
+from dse.workload.serving_engine import Host
+from dse.workload.workload import Workload
+
+Launch = tuple[Timing, Power, Waves]
+"""Timing and power of a launch at the clock that is asked for, if nothing limits it, and the waves that it runs in."""
+
+PhaseRun = tuple[Array, tuple[Array, Array] | None]
+"""What runs in a phase: how often each operator (operators,), and the times [us] of a serving engine's host, next to
+the GPU's and while it waits (None: there is no host)."""
+
+
+def evaluate_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: Gpu) -> Launch:
+    """Return what one kernel does on one GPU (scalars)."""
+    timing = model(kernel, gpu)
+    return timing, power.uncapped(activity(kernel, timing, gpu), gpu), waves(kernel, gpu)
+
+
+def evaluate_recorded(model: TimingModel, power: BoardPower, kernel: RecordedKernel, gpus: Gpu) -> Launch:
+    """Return what a recorded kernel does on GPUs, scalars or arrays (designs,), which its model batches itself."""
+    timing = on_trace(model, kernel, gpus)
+    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)
+    return timing, power.uncapped(counts, gpus), waves(kernel, gpus)
+
+
+def times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Array:
+    """Return the time [ns] of kernels on GPUs, arrays that broadcast together; INFEASIBLE where one cannot run."""
+    return over_arrays(model.nanoseconds, kernels, gpus)
+
+
+def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
+    """Return the timing of kernels on GPUs, arrays that broadcast together."""
+    return over_arrays(model, kernels, gpus)
+
+
+def launches(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> Launch:
+    """Return what kernels do on GPUs, arrays that broadcast together."""
+    return over_arrays(lambda kernel, gpu: evaluate_kernel(model, power, kernel, gpu), kernels, gpus)
+
+
+def activities(kernels: Kernel, timing: Timing, gpus: Gpu) -> Activity:
+    """Return what launches make GPUs do, arrays that broadcast together."""
+    return over_arrays(activity, kernels, timing, gpus)
+
+
+def unlimited_power(power: BoardPower, counts: Activity, gpus: Gpu) -> Power:
+    """Return what launches draw if nothing limits them, arrays that broadcast together."""
+    return over_arrays(power.uncapped, counts, gpus)
+
+
+def settle_alone(
+    power: BoardPower, counts: Activity, timing: Timing, gpus: Gpu, limit: Array | None = None
+) -> OperatingPoint:
+    """Return where boards settle that repeat one launch each, arrays that broadcast together.
+
+    ``limit``: watts that the board stays within, None for its own.
+    """
+    return over_arrays(power.sustained, counts, timing, gpus, power.limit(gpus) if limit is None else limit)
+
+
+def phase_run(workload: Workload, phase: str, count: int) -> PhaseRun:
+    """Return what runs in a phase, its operators filled up to ``count`` by such as never run."""
+    repeats, host = workload.phase_repeats(phase), workload.host(phase)
+    waits = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
+    return jnp.asarray(np.pad(repeats, (0, count - len(repeats))), float), waits
+
+
+def settle_phase(
+    power: BoardPower, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
+) -> LaunchSequence:
+    """Return a phase where the board settles: launches (..., operators) one after another, each as often as it runs,
+    and the time that the GPU waits for a serving engine's host.
+
+    ``limit``: whether the power limit holds; fields of ``gpus`` are of shape (...) or scalars.
+    """
+    repeats, host = run
+    return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
+
+
+def at_phase_clock(timing: Timing, clock: Array) -> Timing:
+    """Return launches at the share of their clock that the power limit leaves to their phase; arrays of one shape."""
+    return at_clock(timing, clock, shadow_between(at_paces(timing)))
+
+
+def phase_metrics(workload: Workload, phases: Mapping[str, LaunchSequence]) -> dict[str, Any]:
+    """Return the metrics that follow from time and power of a workload's phases, by name."""
+    milliseconds = {name: phase.nanoseconds / MEGA for name, phase in phases.items()}
+    energy = {name: (phase.joules, phase.clock) for name, phase in phases.items()}
+    return time_metrics(workload, milliseconds) | energy_metrics(workload, milliseconds, energy)
