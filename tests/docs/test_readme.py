@@ -5,12 +5,15 @@ import importlib
 import re
 import shlex
 import tomllib
+from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from statistics import mean
+from typing import get_type_hints
 
 import pytest
 
+import dse
 from dse import load_gpu, load_space, load_workload
 from dse.cli import app
 
@@ -112,6 +115,15 @@ def test_what_is_named_can_be_imported(page):
     for name in named:
         module, _, attribute = name.rpartition(".")
         assert module in own or hasattr(importlib.import_module(module), attribute), name
+
+
+def test_what_a_result_is_said_to_hold_it_holds():
+    rows = re.findall(r"^\| `dse\.(run|sweep)\(.*?\)` \| (.*) \|$", read(ROOT / "docs" / "python.md"), re.MULTILINE)
+    assert {function for function, _ in rows} == {"run", "sweep"}
+    for function, answers in rows:
+        result = get_type_hints(getattr(dse, function))["return"]
+        holds = {*dir(result), *(field.name for field in fields(result))}
+        assert set(re.findall(r"`(\w+)(?:\(\w*\))?`", answers)) - holds == set()
 
 
 @pages
