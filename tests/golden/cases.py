@@ -7,6 +7,9 @@ from tests.golden.inputs import FEW, MANY
 SAME = 2e-6
 """Relative difference of two numbers that are the same."""
 
+FITTED = 1e-4
+"""The same of what an optimiser found: programs that fuse differently move an interval's end by up to 1.8e-5 there."""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -91,14 +94,16 @@ def _cases() -> list[Case]:
     cases += [Case(f"run_{n}", f"run {words}", fast=n in ("bf16_decode", "products")) for n, words in RUNS.items()]
     cases += [Case(f"explain_{name}", f"explain {words}") for name, words in EXPLAINED.items()]
     cases += [Case(f"trace_{name}", f"trace trace {words}", fast=True) for name, words in TRACED.items()]
-    cases += [Case(name, words, fast=name.startswith("scale")) for name, words in MEASURED.items()]
+    for name, words in MEASURED.items():
+        tolerance = FITTED if name in ("calibrate_timing", "calibrate_engine") else SAME
+        cases.append(Case(name, words, fast=name.startswith("scale"), tolerance=tolerance))
     spaces = [*(f"few_{name}" for name in FEW), *(f"many_{name}" for name in MANY), "traced"]
     for space in spaces:
         cases += [_sweep(space, "all"), *([_sweep(space, "front")] if space not in KEPT_WHOLE else [])]
-    for sampler in ("local", "nsga2"):
+    for sampler, evaluations in {"local": 600, "nsga2": 200}.items():
         name = f"search_{sampler}"
-        words = f"search many_h100_tensor_core.toml --sampler {sampler} --evaluations 600 --seed 3 --no-page -o {name}"
-        cases.append(Case(name, words, folder=name))
+        words = f"search many_h100_tensor_core.toml --sampler {sampler} --evaluations {evaluations} --seed 3"
+        cases.append(Case(name, f"{words} --no-page -o {name}", folder=name))
     return cases
 
 
