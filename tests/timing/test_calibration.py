@@ -11,6 +11,7 @@ from dse.hardware.presets import changed, gpu_from_mapping, preset_sheet
 from dse.timing.amali import Amali
 from dse.timing.calibration import (
     SHARED,
+    UNSEEN,
     calibration_of,
     load_timing_calibration,
     passed_over,
@@ -92,3 +93,23 @@ def test_a_run_by_the_name_of_a_calibration_takes_as_long_as_by_default():
     without = run("h100_sxm", "llama3_8b:phase=decode,batch=32,context=2048", bare).kernels["time_ms"]
     assert default.tolist() == named.tolist()
     assert (np.abs(np.log(without / default)) > 0.01).any()
+
+
+def test_the_interval_is_the_gpus_own_only_where_it_was_measured_in_this_way():
+    known = load_timing_calibration("h100_sxm")
+    asked = ("matrix", "gemm", "bf16", "under_10us", "h100_sxm")
+    places = {way: known.quantiles(*asked, way) for way in ("aiconfigurator", "llmservingsim", "dse_measure", "")}
+    assert {way: (r.gpu, r.way, r.fitted) for way, r in places.items() if r} == {
+        "aiconfigurator": ("h100_sxm", "aiconfigurator", True),
+        "llmservingsim": ("h100_sxm", "llmservingsim", False),
+        "dse_measure": (UNSEEN, "", True),
+        "": (UNSEEN, "", True),
+    }
+    shared = load_timing_calibration("shared")
+    for gpu in ("b200", "l40s", "anything"):
+        found = shared.quantiles(*asked[:4], gpu, "aiconfigurator")
+        assert found is not None and found.gpu == UNSEEN
+    attention = shared.quantiles("fa3_prefill", "attn_prefill", "bf16", "all", "b200", "aiconfigurator")
+    own = shared.quantiles("fa3_prefill", "attn_prefill", "bf16", "all", "h200", "aiconfigurator")
+    assert attention is not None and own is not None and attention.gpu == UNSEEN and own.gpu == "h200"
+    assert attention.q90 - attention.q10 > own.q90 - own.q10

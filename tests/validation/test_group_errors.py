@@ -1,23 +1,65 @@
-"""Errors of groups of rows, and the intervals beside them."""
+"""Errors of groups of rows by hand: by device, operator, data type and regime."""
 
-from dse.timing.calibration import UNSEEN, load_timing_calibration
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dse.validation.group_errors import group_errors
+
+UNCALIBRATED: Any = {"h100": SimpleNamespace(calibration=None)}
 
 
-def test_the_interval_is_the_gpus_own_only_where_it_was_measured_in_this_way():
-    known = load_timing_calibration("h100_sxm")
-    asked = ("matrix", "gemm", "bf16", "under_10us", "h100_sxm")
-    places = {way: known.residual(*asked, way) for way in ("aiconfigurator", "llmservingsim", "dse_measure", "")}
-    assert {way: (r.gpu, r.way, r.fitted) for way, r in places.items() if r} == {
-        "aiconfigurator": ("h100_sxm", "aiconfigurator", True),
-        "llmservingsim": ("h100_sxm", "llmservingsim", False),
-        "dse_measure": (UNSEEN, "", True),
-        "": (UNSEEN, "", True),
+def rows(measured: list[float], predicted: list[float], **changes: Any) -> pd.DataFrame:
+    """Return products with these times [us], bound by memory, their rooflines at half the measured time."""
+    frame = pd.DataFrame({"latency_us": measured, "predicted_us": predicted})
+    half = frame["latency_us"] / 2
+    fixed = {"device": "h100", "op": "gemm", "dtype": "bf16", "compute_us": 1.0, "memory_us": 2.0, "noise": np.nan}
+    return frame.assign(**fixed, sheet_us=half, three_us=half).assign(**changes)
+
+
+def errors(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the errors of the one group of a table by regime."""
+    return {row["regime"]: row for row in group_errors(frame, UNCALIBRATED)}
+
+
+def test_a_regime_holds_its_rows_and_all_of_them_come_first() -> None:
+    found = errors(rows([5.0, 20.0, 30.0, 100.0], [5.0, 20.0, 30.0, 100.0]))
+    assert {name: row["n"] for name, row in found.items()} == {
+        "all": 4,
+        "under_10us": 1,
+        "10_to_50us": 2,
+        "memory_above_50us": 1,
     }
-    shared = load_timing_calibration("shared")
-    for gpu in ("b200", "l40s", "anything"):
-        found = shared.residual(*asked[:4], gpu, "aiconfigurator")
-        assert found is not None and found.gpu == UNSEEN
-    attention = shared.residual("fa3_prefill", "attn_prefill", "bf16", "all", "b200", "aiconfigurator")
-    own = shared.residual("fa3_prefill", "attn_prefill", "bf16", "all", "h200", "aiconfigurator")
-    assert attention is not None and own is not None and attention.gpu == UNSEEN and own.gpu == "h200"
-    assert attention.q90 - attention.q10 > own.q90 - own.q10
+    assert next(iter(found)) == "all"
+
+
+def test_errors_are_relative_to_what_was_measured() -> None:
+    row = errors(rows([100.0, 100.0, 100.0], [109.0, 85.0, 100.0]))["all"]
+    assert row["mape"] == pytest.approx((9 + 15 + 0) / 3)
+    assert row["bias"] == pytest.approx((1.09 * 0.85) ** (1 / 3))
+    assert row["log_ratio"] == pytest.approx((np.log(1.09) - np.log(0.85)) / 3)
+    assert (row["inlier_10"], row["inlier_20"]) == (pytest.approx(200 / 3), 100)
+    assert row["roofline_mape"] == row["roofline3_mape"] == pytest.approx(50)
+
+
+def test_a_roofline_that_could_not_be_fitted_has_no_error() -> None:
+    assert errors(rows([100.0, 90.0], [100.0, 90.0], three_us=np.nan))["all"]["roofline3_mape"] is None
+
+
+def test_without_a_calibration_no_interval_is_held() -> None:
+    assert errors(rows([100.0], [100.0]))["all"]["interval_80_coverage"] is None
+
+
+def test_devices_operators_and_types_stand_apart() -> None:
+    frame = pd.concat([rows([100.0], [90.0]), rows([100.0], [80.0], dtype="fp16"), rows([100.0], [70.0], op="bmm")])
+    found = {
+        (row["op"], row["dtype"]): row["mape"] for row in group_errors(frame, UNCALIBRATED) if row["regime"] == "all"
+    }
+    assert found == {
+        ("bmm", "bf16"): pytest.approx(30),
+        ("gemm", "bf16"): pytest.approx(10),
+        ("gemm", "fp16"): pytest.approx(20),
+    }
