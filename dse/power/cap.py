@@ -140,10 +140,10 @@ def _watts(draw: VoltageLine, parts: tuple[Array, ...], clock: Array, pace: Pace
 
 def shadow_of(timing: Timing) -> Shadow:
     """Return the shadow of one launch: all of its work but starting it grows in it, as far as its bytes take longer."""
-    dram, beside, (seen, more) = timing.dram_bandwidth, _beside(timing), in_shadow(timing)
-    bytes_alone = seen + dram - beside
+    dram, exposed, (seen, more) = timing.dram_bandwidth, _exposed(timing), in_shadow(timing)
+    bytes_alone = seen + dram - exposed
     crossing = jnp.where(bytes_alone > 0, jnp.minimum(safe_div(seen + more, bytes_alone), 1.0), 1.0)
-    lines = jnp.stack([more + beside, dram], -1), jnp.stack([beside, dram + seen], -1)
+    lines = jnp.stack([more + exposed, dram], -1), jnp.stack([exposed, dram + seen], -1)
     return Shadow(*lines, _wide(crossing))
 
 
@@ -156,25 +156,25 @@ def shadow_between(longer: Sequence[Array]) -> Shadow:
 
 def at_paces(timing: Timing) -> list[Array]:
     """Return by how many cycles the bytes of DRAM outlast a launch's work at each of PACES."""
-    dram, beside, (seen, more) = timing.dram_bandwidth, _beside(timing), in_shadow(timing)
-    return [jnp.maximum(dram * pace - seen * (1.0 - pace), more + beside * pace) for pace in PACES]
+    dram, exposed, (seen, more) = timing.dram_bandwidth, _exposed(timing), in_shadow(timing)
+    return [jnp.maximum(dram * pace - seen * (1.0 - pace), more + exposed * pace) for pace in PACES]
 
 
 def in_shadow(timing: Timing) -> tuple[Array, Array]:
     """Return the cycles of the SMs' work in the shadow of DRAM's bytes (H) in two parts: those that the stack shows,
     all that follow the clock but starting the launch, and those that it books under the bandwidth."""
     seen = jnp.where(timing.dram_bandwidth > 0, timing.cycles - _off_clock(timing) - timing.launch, 0.0)
-    return seen, jnp.clip(timing.hidden - seen, 0.0, timing.dram_bandwidth - _beside(timing))
+    return seen, jnp.clip(timing.hidden - seen, 0.0, timing.dram_bandwidth - _exposed(timing))
 
 
-def _beside(timing: Timing) -> Array:
-    return jnp.asarray(timing.beside)
+def _exposed(timing: Timing) -> Array:
+    return jnp.asarray(timing.exposed)
 
 
 def at_clock(timing: Timing, clock: Array, shadow: Shadow) -> Timing:
     """Return the stack at ``clock`` relative to the stack's own."""
     others = {"dram_bandwidth": shadow.longer(clock), "interconnect": timing.interconnect * clock}
-    others |= {"beside": _beside(timing) * clock}
+    others |= {"exposed": _exposed(timing) * clock}
     return type(timing)(**(_fields(timing) | others | {"clock_ghz": timing.clock_ghz * clock}))
 
 

@@ -5,28 +5,37 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jax import Array
 
-from dse.timing.interval import IntervalCycles
+from dse.timing.interval import Causes, IntervalCycles
 
 
 class Floored(NamedTuple):
-    """Cycles of an SM and its bytes [cycle]: ``visible`` by cause, and the waiting for bytes of ``dram`` and ``l2``, of
-    which one is 0; ``beside`` of the waiting comes on top of work and bytes, whichever is longer."""
+    """Cycles of an SM and its bytes [cycle], in all and by cause."""
 
-    visible: IntervalCycles
-    dram: Array
-    l2: Array
-    beside: Array
+    executed: Array  # in all: issue cycles, causes, and the waiting for bytes
+    causes: Causes  # that stay visible
+    dram: Array  # waiting for bytes of DRAM, 0 where the L2 binds
+    l2: Array  # waiting for bytes of the L2, 0 where DRAM binds
+    hidden: Array  # of the SM's work while it waits for DRAM, which the stack may show a part of
+    exposed: Array  # of the waiting for DRAM on top of work and bytes, whichever is longer
 
 
-def floored(cycles: IntervalCycles, dram: Array, l2: Array, beside: Array) -> Floored:
-    """Return the cycles of an SM beside the time of its bytes of ``dram`` and ``l2`` [cycle].
+def floored(cycles: IntervalCycles, dram: Array, l2: Array, loss: Array) -> Floored:
+    """Return the cycles of an SM whose bytes take ``dram`` and ``l2`` [cycle].
 
     Where the bytes bind, warps wait for bytes: every other stall happens in that shadow, and mending it would gain
-    nothing, so all but the issue cycles is booked under the bandwidth that binds. ``beside`` [cycle] of the waiting
-    comes on top, since work and bytes overlap imperfectly.
+    nothing, so all but the issue cycles is booked under the bandwidth that binds. ``loss`` [cycle] of the waiting comes
+    on top, since work and bytes overlap imperfectly.
     """
     floor = jnp.maximum(dram, l2)
     binds = floor > cycles.total
-    waiting = jnp.where(binds, floor - cycles.issue, 0.0) + beside
-    visible = cycles.scaled(jnp.where(binds, 0.0, 1.0))._replace(issue=cycles.issue)
-    return Floored(visible, jnp.where(dram >= l2, waiting, 0.0), jnp.where(dram >= l2, 0.0, waiting), beside)
+    waiting = jnp.where(binds, floor - cycles.issue, 0.0) + loss
+    for_dram = jnp.where(dram >= l2, waiting, 0.0)
+    return Floored(
+        executed=jnp.maximum(cycles.total, floor) + loss,
+        causes=cycles.scaled(jnp.where(binds, 0.0, 1.0)).causes,
+        dram=for_dram,
+        l2=jnp.where(dram >= l2, 0.0, waiting),
+        # Both follow the clock, the bytes of DRAM do not.
+        hidden=jnp.where(for_dram > 0, jnp.maximum(cycles.total, l2), 0.0),
+        exposed=jnp.where(for_dram > 0, loss, 0.0),
+    )

@@ -4,9 +4,11 @@ docs/model/timing_amali.md 4 and 5, with the readings of its section 12;
 GCoM's forms stand in docs/model/timing_traced.md 6.
 """
 
+import operator
 from collections.abc import Iterable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -59,10 +61,9 @@ class Hiding(NamedTuple):
     share: Array | float = 1.0
 
 
-class IntervalCycles(NamedTuple):
-    """Cycles of an interval by cause, all its repeats together [cycle]."""
+class Causes(NamedTuple):
+    """Cycles in which no instruction issues, by cause [cycle]: S_I without S_selected, then S_IP."""
 
-    issue: Array
     wait: Array
     short_scoreboard: Array
     long_scoreboard: Array
@@ -70,65 +71,55 @@ class IntervalCycles(NamedTuple):
     lg_throttle: Array
     mio_throttle: Array
 
-    def __add__(self, other: "IntervalCycles") -> "IntervalCycles":  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Cause by cause."""
-        return IntervalCycles(*(a + b for a, b in zip(self, other, strict=True)))
 
-    @property
-    def total(self) -> Array:
-        """All causes together."""
-        return sum(self[1:], self.issue)
+class IntervalCycles(NamedTuple):
+    """Cycles of an interval, all its repeats together [cycle].
 
-    def scaled(self, factor: Array | float) -> "IntervalCycles":
-        """Every cause times ``factor``."""
-        return IntervalCycles(*(a * factor for a in self))
-
-    def later(self, cycles: Array) -> "IntervalCycles":
-        """With ``cycles`` more of latency."""
-        return self._replace(long_scoreboard=self.long_scoreboard + cycles)
-
-    def stalled(self, more: "Stalls") -> "IntervalCycles":
-        """With further stalls that nothing hides."""
-        return self._replace(
-            wait=self.wait + more.compute,
-            short_scoreboard=self.short_scoreboard + more.shared,
-            long_scoreboard=self.long_scoreboard + more.memory,
-        )
-
-
-class IntervalTotal(NamedTuple):
-    """Cycles of an interval where nobody asks for the causes of its stalls, all its repeats together [cycle]."""
+    ``stalled`` is what its ``causes`` add up to, computed without them: where nobody asks for causes, the program that
+    is compiled holds none of their terms.
+    """
 
     issue: Array
     stalled: Array
+    causes: Causes
 
-    def __add__(self, other: "IntervalTotal") -> "IntervalTotal":  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Issuing and stalls."""
-        return IntervalTotal(self.issue + other.issue, self.stalled + other.stalled)
+    @classmethod
+    def of(cls, issue: Array, causes: Causes) -> "IntervalCycles":
+        """Return those of causes that were added up one by one."""
+        return cls(issue, sum(causes[1:], causes[0]), causes)
+
+    def __add__(self, other: "IntervalCycles") -> "IntervalCycles":  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Cause by cause."""
+        return jax.tree.map(operator.add, self, other)
 
     @property
     def total(self) -> Array:
-        """Both together."""
+        """All cycles together."""
         return self.issue + self.stalled
 
-    def scaled(self, factor: Array | float) -> "IntervalTotal":
-        """Both times ``factor``."""
-        return IntervalTotal(self.issue * factor, self.stalled * factor)
+    def scaled(self, factor: Array | float) -> "IntervalCycles":
+        """Every cause times ``factor``."""
+        return jax.tree.map(lambda cycles: cycles * factor, self)
 
-    def later(self, cycles: Array) -> "IntervalTotal":
+    def later(self, cycles: Array | float) -> "IntervalCycles":
         """With ``cycles`` more of latency."""
-        return IntervalTotal(self.issue, self.stalled + cycles)
+        causes = self.causes._replace(long_scoreboard=self.causes.long_scoreboard + cycles)
+        return IntervalCycles(self.issue, self.stalled + cycles, causes)
+
+    def exposed(self, more: "Stalls") -> "IntervalCycles":
+        """With further stalls that nothing hides."""
+        causes = self.causes._replace(
+            wait=self.causes.wait + more.compute,
+            short_scoreboard=self.causes.short_scoreboard + more.shared,
+            long_scoreboard=self.causes.long_scoreboard + more.memory,
+        )
+        return IntervalCycles(self.issue, self.stalled + sum(more[1:], more.compute), causes)
 
 
-Cycles = TypeVar("Cycles", IntervalCycles, IntervalTotal)
-
-
-def add_up(parts: Iterable[Cycles]) -> Cycles:
+def add_up(parts: Iterable[IntervalCycles]) -> IntervalCycles:
     """Return the sum of intervals or waves, cause by cause."""
     first, *others = parts
-    for part in others:
-        first = first + part
-    return first
+    return sum(others, first)
 
 
 class Stalls(NamedTuple):
@@ -191,7 +182,7 @@ def busiest_pipe(
 
 
 def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
-    """Return the cycles that the math pipes and the L1 path add to issuing [cycle]: one of the two is 0.
+    """Return the cycles that the busiest unit adds to issuing [cycle], and whether that is a math pipe.
 
     Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval, and all of its excess over issuing is
     booked under it, as the paper prints it. GCoM's code shares the excess out between compute and memory, which books
@@ -199,21 +190,15 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array)
     that a shorter latency could cost time; both are left out here (departures). A math pipe is compared with its own
     sub-core's issuing, the path of the SM with the mean sub-core's.
     """
-    math, lg = _excess(interval, gpu, resident, busiest)
-    # Eq. (8); a design may balance the two, and rounding must not choose the name.
-    math_binds = math * (1.0 + 1e-5) >= lg
-    return jnp.where(math_binds, math, 0.0), jnp.where(math_binds, 0.0, lg)  # Eq. (12), (13)
-
-
-def _excess(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
-    """Return by how much the math pipes and the L1 path are busier than issuing [cycle]."""
     lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
     math = resident.subcore * jnp.maximum(busiest - lone, 0.0)
     # Eq. (11) in bytes: the SM's L1 and shared memory on one side, its port to the L2 on the other.
     port = (interval.load_bytes + interval.store_bytes) / gpu.l2_port_bytes_per_cycle
     path = resident.sm * jnp.maximum(interval.shared_bytes / gpu.l1_bytes_per_cycle, port)
     mean_subcore = jnp.maximum(resident.sm / gpu.subcores_per_sm, 1.0)
-    return math, jnp.maximum(path - mean_subcore * lone, 0.0)
+    lg = jnp.maximum(path - mean_subcore * lone, 0.0)
+    # Eq. (8); a design may balance the two, and rounding must not choose the name. Of two zeros the slope is math's.
+    return jnp.where(math >= lg, math, lg), math * (1.0 + 1e-5) >= lg
 
 
 def interval_cycles(
@@ -237,48 +222,26 @@ def interval_cycles(
     ``pipelined``: loads are issued iterations ahead, so whatever keeps the SM busy in an iteration covers their latency
     and their queueing; only the rest stalls (a departure: the papers know no asynchronous copies).
     """
-    literal = jnp.where(pipelined > 0, 0.0, stalls.memory)
+    ahead = pipelined > 0
+    literal = jnp.where(ahead, 0.0, stalls.memory)
     stall = stalls.compute + stalls.shared + literal
     issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
-    share = safe_div(left, stall)
-    math, lg = structural(interval, gpu, resident, busiest)
+    excess, math_binds = structural(interval, gpu, resident, busiest)
     queue = _queue(interval, gpu, resident, memory) * queued
-    covered = issue + left + math + lg
-    late = jnp.maximum(interval.global_waits * memory.amat - covered, 0.0)
-    late_queue = jnp.maximum(interval.global_waits * (memory.amat + queue) - covered, 0.0) - late
-    cycles = IntervalCycles(
-        issue=issue,
+    busy = left + excess
+    late = jnp.maximum(interval.global_waits * (memory.amat + queue) - (issue + busy), 0.0)
+    late_latency = jnp.maximum(interval.global_waits * memory.amat - (issue + busy), 0.0)
+    share = safe_div(left, stall)
+    causes = Causes(
         wait=share * stalls.compute,
         short_scoreboard=share * stalls.shared,
-        long_scoreboard=jnp.where(pipelined > 0, late, share * literal),
-        math_pipe_throttle=math,
-        lg_throttle=lg,
-        mio_throttle=jnp.where(pipelined > 0, late_queue, queue),
+        long_scoreboard=jnp.where(ahead, late_latency, share * literal),
+        math_pipe_throttle=jnp.where(math_binds, excess, 0.0),  # Eq. (12), (22)
+        lg_throttle=jnp.where(math_binds, 0.0, excess),  # Eq. (13), (23)
+        mio_throttle=jnp.where(ahead, late - late_latency, queue),  # Eq. (24)
     )
+    cycles = IntervalCycles(issue, busy + jnp.where(ahead, late, queue), causes)
     return cycles.scaled(jnp.asarray(interval.repeats))
-
-
-def interval_total(
-    interval: Interval,
-    stalls: Stalls,
-    busiest: Array,
-    gpu: Gpu,
-    resident: Resident,
-    hiding: Hiding,
-    memory: MemoryPath,
-    pipelined: Array,
-    *,
-    single_warp_literal: bool,
-    queued: Array | float = 1.0,
-) -> IntervalTotal:
-    """Return what :func:`interval_cycles` adds up to, in half the operations: to compare candidates."""
-    stall = stalls.compute + stalls.shared + jnp.where(pipelined > 0, 0.0, stalls.memory)
-    issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
-    busy = left + jnp.maximum(*_excess(interval, gpu, resident, busiest))
-    queue = _queue(interval, gpu, resident, memory) * queued
-    late = jnp.maximum(interval.global_waits * (memory.amat + queue) - (issue + busy), 0.0)
-    total = IntervalTotal(issue, busy + jnp.where(pipelined > 0, late, queue))
-    return total.scaled(jnp.asarray(interval.repeats))
 
 
 def _queue(interval: Interval, gpu: Gpu, resident: Resident, memory: MemoryPath) -> Array:

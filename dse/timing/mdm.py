@@ -14,6 +14,7 @@ from dse.base.numerics import ceil_div, safe_div
 from dse.hardware.gpu import Gpu
 from dse.timing.contention import PHI
 from dse.timing.interval import (
+    Causes,
     Hiding,
     IntervalCycles,
     Latencies,
@@ -92,8 +93,7 @@ def interval_cycles(
     hidden = jnp.minimum(stall * hiding.probability, 1.0) * others / r  # V / r
     share = safe_div(jnp.maximum(stall - hidden, 0.0), stall)
     zero = jnp.zeros_like(share)
-    return IntervalCycles(
-        issue=demand.instructions + hidden,  # n + max(s, V/r) = n + V/r + max(s - V/r, 0)
+    causes = Causes(
         wait=share * stalls.compute,
         short_scoreboard=share * stalls.shared,
         long_scoreboard=share * stalls.memory,
@@ -101,6 +101,7 @@ def interval_cycles(
         lg_throttle=zero,
         mio_throttle=_queueing(demand.load_bytes * wave.warps, demand.store_bytes * wave.warps, gpu, wave, mem),
     )
+    return IntervalCycles.of(demand.instructions + hidden, causes)  # n + max(s, V/r) = n + V/r + max(s - V/r, 0)
 
 
 def _queueing(reads: Array, writes: Array, gpu: Gpu, wave: ResidentWave, mem: MemoryPath) -> Array:
@@ -118,12 +119,7 @@ def composed(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array
     zero = jnp.zeros_like(cycles.issue)
     return Timing(
         selected=cycles.issue,
-        wait=cycles.wait,
-        short_scoreboard=cycles.short_scoreboard,
-        long_scoreboard=cycles.long_scoreboard,
-        math_pipe_throttle=cycles.math_pipe_throttle,
-        lg_throttle=cycles.lg_throttle,
-        mio_throttle=cycles.mio_throttle,
+        **cycles.causes._asdict(),
         launch=zero,
         divergence=zero,
         dram_bandwidth=zero,

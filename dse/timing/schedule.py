@@ -8,7 +8,7 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.hardware.gpu import Gpu
-from dse.timing.interval import Cycles
+from dse.timing.interval import IntervalCycles
 from dse.timing.occupancy import Waves
 from dse.workload.kernel import Interval, Kernel
 
@@ -50,9 +50,19 @@ def rounds(kernel: Kernel, gpu: Gpu, grid: Waves, tail: Array | float) -> Array:
     return jnp.where(jnp.asarray(kernel.longest) > 0, share + tail * (whole - share), 0.0)
 
 
+def fair_issue(kernel: Kernel, gpu: Gpu) -> Array:
+    """Return the issue cycles of a sub-core that has its fair share of a kernel's instructions [cycle]."""
+    issued = kernel.ctas * kernel.warps * kernel.per_warp("instructions") / gpu.issue_rate
+    return issued / (gpu.sm_count * gpu.subcores_per_sm)
+
+
 def busiest_sm(
-    kernel: Kernel, grid: Waves, uneven: Array, alone: Array | float, wave: Callable[[Kernel, Array, Array], Cycles]
-) -> Cycles:
+    kernel: Kernel,
+    grid: Waves,
+    uneven: Array,
+    alone: Array | float,
+    wave: Callable[[Kernel, Array, Array], IntervalCycles],
+) -> IntervalCycles:
     """Return the cycles of the busiest SM: full waves, then the rest, C = F Cyc(full) + Cyc(rest).
 
     ``wave(kernel, ctas, all_ctas)`` returns those of one wave of ``ctas`` CTAs on this SM and ``all_ctas`` on the GPU

@@ -49,9 +49,9 @@ class Timing(eqx.Module):
     """Cycles of one kernel launch by cause [cycle] on the clock ``clock_ghz`` [GHz]; see CAUSES for their meaning.
 
     ``feasible`` is 1 where the kernel can run, else 0 (its cycles then mean nothing but stay finite). ``dram_bytes``
-    [B] pass between DRAM and L2. ``hidden`` [cycle]: the SMs' work beside what is booked under
+    [B] pass between DRAM and L2. ``hidden`` [cycle]: the SMs' work during what is booked under
     ``dram_bandwidth``, of which the stack may show a part; 0 where nothing is, or where the stack shows all of it.
-    ``beside`` [cycle]: the part of ``dram_bandwidth`` that comes on top of work and bytes, whichever is longer.
+    ``exposed`` [cycle]: the part of ``dram_bandwidth`` that comes on top of work and bytes, whichever is longer.
     """
 
     selected: Array
@@ -70,7 +70,7 @@ class Timing(eqx.Module):
     feasible: Array
     dram_bytes: Array
     hidden: Array | float = 0.0
-    beside: Array | float = 0.0
+    exposed: Array | float = 0.0
 
     def __repr__(self) -> str:
         numbers, causes = {name: getattr(self, name) for name in ("clock_ghz", "feasible", "dram_bytes")}, self.stack()
@@ -102,7 +102,7 @@ class Timing(eqx.Module):
     def stretched(self, factor: Array | float) -> "Timing":
         """Return the same stack at ``factor`` times the total."""
         causes = {cause: cycles * factor for cause, cycles in self.stack().items()}
-        return replace(self, **causes, hidden=self.hidden * factor, beside=self.beside * factor)
+        return replace(self, **causes, hidden=self.hidden * factor, exposed=self.exposed * factor)
 
 
 def causes_of(workload: Workload) -> dict[str, str]:

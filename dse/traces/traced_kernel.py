@@ -96,9 +96,6 @@ class TracedKernel:
     made_for: np.ndarray
     profiles: Profile
     launches: float = 1.0
-    copies: float = 0.0
-    copied_rows: float = 0.0
-    copied_bytes: float = 0.0
     compute_capability: float = 0.0
     forms: Forms | None = None
     compiled: "TracedKernel | None" = None

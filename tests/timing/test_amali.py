@@ -220,12 +220,12 @@ def test_what_runs_beside_bytes_of_dram_is_a_part_of_their_time():
     """Elsewhere it is nothing: all that the clock paces is in the stack (dse/power/cap.py)."""
     half, work = Sustained(overlap=0.5), cycles(kernel=made(**STREAM), roofline_floor=False)
     bytes_, shorter = Amali(sustained=half)(made(**STREAM), load_gpu(A100)), work["total"] - work["launch"]
-    longer = float(bytes_.dram_bandwidth + bytes_.selected - bytes_.beside)
-    assert float(bytes_.beside) == pytest.approx(0.5 * shorter**2 / longer, rel=1e-4)
+    longer = float(bytes_.dram_bandwidth + bytes_.selected - bytes_.exposed)
+    assert float(bytes_.exposed) == pytest.approx(0.5 * shorter**2 / longer, rel=1e-4)
     assert float(bytes_.hidden) == pytest.approx(shorter, rel=1e-6)
     in_l2 = Amali(sustained=half)(made(l2_bytes=1e9), load_gpu(A100))
     assert float(in_l2.l2_bandwidth) > float(in_l2.selected)
-    assert float(in_l2.beside) == float(in_l2.hidden) == 0
+    assert float(in_l2.exposed) == float(in_l2.hidden) == 0
 
 
 def test_work_in_the_shadow_of_dram_is_that_of_the_l2_where_it_is_longer():
@@ -244,7 +244,7 @@ def test_kernels_that_copy_operands_take_their_launches_rows_and_bytes():
         assert added({"copied_bytes": 1e8}, "dram_bandwidth", copied=share) == pytest.approx(share * moved, rel=1e-5)
         timing = Amali(sustained=Sustained(copied=share))(made(copied_bytes=1e8), gpu)
         assert float(timing.dram_bytes) == min(share, 1.0) * 1e8  # twice the time is not twice the bytes
-        assert float(timing.beside) == pytest.approx(share * moved, rel=1e-5)
+        assert float(timing.exposed) == pytest.approx(share * moved, rel=1e-5)
 
 
 def test_every_cta_costs_its_sm_and_a_share_of_that_follows_the_bytes():

@@ -5,6 +5,7 @@ import pytest
 
 from dse.hardware.presets import load_gpu
 from dse.timing.interval import (
+    Causes,
     Hiding,
     IntervalCycles,
     Latencies,
@@ -13,7 +14,6 @@ from dse.timing.interval import (
     busiest_pipe,
     hiding_of,
     interval_cycles,
-    interval_total,
     own_stalls,
     structural,
 )
@@ -35,12 +35,11 @@ def cycles(
     pipelined=0.0,
     rate=256.0,
     memory=MEMORY,
-    of=interval_cycles,
     **switches,
 ):
     """Cycles of an interval by cause with ``subcore`` warps on each of four sub-cores and no queueing in ``memory``."""
     ahead = jnp.asarray(pipelined)
-    found = of(
+    found = interval_cycles(
         interval,
         own_stalls(interval, LATENCIES, memory, ahead),
         busiest_pipe(interval, A100, jnp.asarray(rate)),
@@ -51,7 +50,8 @@ def cycles(
         ahead,
         **{"single_warp_literal": False} | switches,
     )
-    return {name: float(value) for name, value in found._asdict().items()}
+    assert float(found.stalled) == pytest.approx(sum(map(float, found.causes)), rel=1e-6)
+    return {name: float(value) for name, value in {"issue": found.issue, **found.causes._asdict()}.items()}
 
 
 def test_a_lone_warp_issues_and_stalls():
@@ -118,8 +118,6 @@ def test_a_share_of_the_queueing_shows():
             found = cycles(interval, pipelined=ahead, memory=memory, queued=share)
             assert found["mio_throttle"] == pytest.approx(share * queue, rel=1e-6)
             assert found["long_scoreboard"] == pytest.approx(500 - hidden, rel=1e-6)
-            whole = cycles(interval, pipelined=ahead, memory=memory, queued=share, of=interval_total)
-            assert sum(whole.values()) == pytest.approx(sum(found.values()), rel=1e-6)
 
 
 def test_the_shared_path_bounds_all_warps_of_the_sm_together():
@@ -131,10 +129,12 @@ def test_the_shared_path_bounds_all_warps_of_the_sm_together():
 
 
 def test_one_of_math_and_path_is_booked_never_both():
-    interval = Interval(instructions=10, fp32=100, shared_bytes=1e5)
+    interval = Interval(repeats=3, instructions=10, fp32=100, shared_bytes=1e5)
     busiest = busiest_pipe(interval, A100, jnp.asarray(256.0))
-    math, path = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), busiest)
-    assert float(math) == 0 and float(path) > 0
+    excess, math_binds = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), busiest)
+    assert float(excess) > 0 and not math_binds
+    found = cycles(interval, subcore=2.0)
+    assert found["math_pipe_throttle"] == 0 and found["lg_throttle"] == interval.repeats * float(excess)
 
 
 def test_more_warps_never_shorten_an_interval():
@@ -156,9 +156,10 @@ def test_loads_issued_ahead_stall_only_for_what_the_interval_does_not_cover():
     ("cause", "name"), [(COMPUTE, "wait"), (SHARED, "short_scoreboard"), (GLOBAL, "long_scoreboard")]
 )
 def test_a_stall_that_nothing_hides_is_booked_under_its_cause(cause, name):
-    nothing = IntervalCycles(*[jnp.zeros(())] * 7)
-    found = nothing.stalled(Stalls.of(jnp.asarray(5.0), jnp.asarray(cause)))
-    assert float(getattr(found, name)) == float(found.total) == 5
+    zero = jnp.zeros(())
+    nothing = IntervalCycles.of(zero, Causes(*[zero] * 6))
+    found = nothing.exposed(Stalls.of(jnp.asarray(5.0), jnp.asarray(cause)))
+    assert float(getattr(found.causes, name)) == float(found.total) == 5
 
 
 def test_a_warp_issues_in_its_share_of_issuing_and_stalls():

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import load_gpu
-from dse.timing.interval import IntervalTotal
+from dse.timing.interval import Causes, IntervalCycles
 from dse.timing.occupancy import Waves, waves
-from dse.timing.schedule import busiest_sm, makespan, rounds
+from dse.timing.schedule import busiest_sm, fair_issue, makespan, rounds
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.operators.gemm import Gemm, gemm_operator
 
@@ -81,7 +81,7 @@ def on_sm(uneven=0.0, alone=1.0, **facts):
     kernel = replace(kernel, **{name: jnp.asarray(value) for name, value in facts.items()})
 
     def wave(kernel, ctas, _):
-        return IntervalTotal(ctas * kernel.loop.repeats, jnp.zeros(()))
+        return IntervalCycles.of(ctas * kernel.loop.repeats, Causes(*[jnp.zeros(())] * 6))
 
     return float(busiest_sm(kernel, GRID, jnp.asarray(uneven), alone, wave).total)
 
@@ -94,3 +94,9 @@ def test_unequal_ctas_take_their_rounds_and_at_least_the_longest():
     assert on_sm(uneven=3.25, longest=1.5) == 3.25 * 20
     assert on_sm(uneven=0.25, longest=1.5) == 1.5 * 11 - 1
     assert on_sm(uneven=0.25, longest=1.5, alone=2.0) == 2 * (1.5 * 11 - 1)
+
+
+def test_a_fair_share_is_that_of_every_sub_core():
+    gpu, loop = load_gpu("a100_sxm_80gb"), Interval(repeats=10.0, instructions=30.0)
+    kernel = Kernel(Interval(), loop, Interval(), ctas=216.0, warps=8.0)
+    assert float(fair_issue(kernel, gpu)) == 216 * 8 * 300 / (108 * 4)

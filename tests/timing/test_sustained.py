@@ -13,6 +13,7 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration, shipped_calibrations
 from dse.timing.memory import memory
 from dse.timing.models import timing_model
+from dse.timing.occupancy import waves
 from dse.timing.sustained import Sustained
 from dse.timing.timing import Timing
 from dse.workload.kernel import Kernel
@@ -67,11 +68,25 @@ def test_kernels_that_copy_operands_cost_their_bytes_and_rows():
         gemm_operator("g", SHAPES[0]).candidates[0].kernel, copies=2.0, copied_bytes=1e6, copied_rows=660.0
     )
     mem = memory(kernel, gpu, jnp.asarray(1.755), latency_is_total=False)
-    costs = Sustained(copied=1.5, copied_row=4.0, copy=100.0, split=1000.0)
-    assert float(costs.copying_cycles(kernel, gpu, mem)) == pytest.approx(660 * 4 / 132 + 1.5e6 * float(mem.dram_byte))
-    assert float(costs.copied_dram_bytes(kernel)) == 1e6
-    further = costs.further_kernels(jnp.zeros(()), replace(kernel, launches=3.0), jnp.asarray(2.0))
-    assert float(further) == pytest.approx(2 * (2 * 1000 + 2 * 100))
+    sustained = Sustained(copied=1.5, copied_row=4.0, copy=100.0, split=1000.0)
+    kernel, grid = replace(kernel, launches=3.0), waves(kernel, gpu)
+    costs = sustained.costs(kernel, gpu, jnp.asarray(2.0), mem, grid, jnp.asarray(0.0))
+    assert float(costs.copies) == pytest.approx(660 * 4 / 132 + 1.5e6 * float(mem.dram_byte))
+    assert float(costs.copied_bytes) == 1e6
+    assert float(costs.kernels) == pytest.approx(2 * (2 * 1000 + 2 * 100))
+    assert float(costs.on_sm) == float(costs.after_bytes) == 0
+
+
+def test_waves_and_ctas_cost_their_sm():
+    """Three waves of two CTAs an SM, and a part of one: three starts after the first; each CTA of a resident pair."""
+    gpu, kernel = load_gpu("h100_sxm"), gemm_operator("g", SHAPES[2]).candidates[0].kernel
+    mem = memory(kernel, gpu, jnp.asarray(1.755), latency_is_total=False)
+    grid = waves(kernel, gpu)._replace(resident=jnp.asarray(2.0), full=jnp.asarray(3.0), rest=jnp.asarray(1.0))
+    sustained = Sustained(prologue=500.0, wave=90.0, cta=40.0, exposed=0.25)
+    for uneven, ctas in ((0.0, 1.0), (3.5, 7.0)):
+        costs = sustained.costs(kernel, gpu, jnp.asarray(2.0), mem, grid, jnp.asarray(uneven))
+        assert float(costs.on_sm) == pytest.approx(500 + 3 * 90 + 0.75 * 40 * ctas)
+        assert float(costs.after_bytes) == pytest.approx(0.25 * 40 * ctas)
 
 
 @pytest.mark.parametrize(
@@ -110,14 +125,14 @@ def test_results_that_follow_the_work_are_no_longer_than_it():
     """A share of the results is written when their products are done: as much as the products' own time may hide."""
     costs = Sustained(write=0.5)
     for on_sm, writes in ((1000.0, 10.0), (10.0, 1000.0)):
-        assert float(costs.beside(*map(jnp.asarray, (on_sm, 500.0, writes)))) == 0.5 * 10
+        assert float(costs.overlap_loss(*map(jnp.asarray, (on_sm, 500.0, writes)))) == 0.5 * 10
 
 
 def test_of_work_and_bytes_the_shorter_shows_in_part():
     """A share of it where both are equal, else less; which is which does not matter."""
     costs = Sustained(overlap=0.4)
     for on_sm, bytes_time, shown in ((100.0, 100.0, 40.0), (50.0, 100.0, 10.0), (100.0, 50.0, 10.0)):
-        assert float(costs.beside(*map(jnp.asarray, (on_sm, bytes_time, 0.0)))) == pytest.approx(shown)
+        assert float(costs.overlap_loss(*map(jnp.asarray, (on_sm, bytes_time, 0.0)))) == pytest.approx(shown)
 
 
 def test_shares_are_of_the_rate_that_they_name():

@@ -49,11 +49,11 @@ def test_time_is_cycles_over_the_clock() -> None:
 
 
 def test_a_stretched_stack_keeps_its_shares_clock_and_bytes() -> None:
-    one = timing(selected=100.0, dram_bandwidth=50.0, hidden=10.0, beside=5.0, dram_bytes=7.0)
+    one = timing(selected=100.0, dram_bandwidth=50.0, hidden=10.0, exposed=5.0, dram_bytes=7.0)
     longer = one.stretched(3.0)
     assert float(longer.cycles) == 450.0
     assert float(longer.dram_bandwidth / longer.cycles) == pytest.approx(1 / 3)
-    assert (float(longer.hidden), float(longer.beside)) == (30.0, 15.0)
+    assert (float(longer.hidden), float(longer.exposed)) == (30.0, 15.0)
     assert (float(longer.clock_ghz), float(longer.dram_bytes)) == (2.0, 7.0)
 
 

@@ -12,12 +12,13 @@ from jax import Array
 
 from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
-from dse.timing.amali import Amali
-from dse.timing.interval import Hiding, IntervalCycles, Stalls, add_up, interval_cycles, resident_warps
+from dse.timing.amali import Amali, Terms
+from dse.timing.interval import Causes, Hiding, IntervalCycles, Stalls, add_up, interval_cycles, resident_warps
 from dse.timing.mdm import Demand, Mdm, composed, resident_waves
 from dse.timing.mdm import interval_cycles as mdm_cycles
 from dse.timing.occupancy import Waves, waves
 from dse.timing.roofline import Roofline
+from dse.timing.sustained import Costs
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.traced_intervals import (
     Segmented,
@@ -87,23 +88,20 @@ def _amali(model: Amali, kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]
     """Return AMALI's timing of a traced kernel on derated designs, and where it is exact."""
     seen, grid = _amali_view(model, kernel, gpu), waves(kernel, gpu)
     at = warp(kernel, seen)
-    stalls = _amali_waves(model, gpu, grid, kernel.warps, seen, at)
+    on_sm = _amali_waves(model, gpu, grid, kernel.warps, seen, at)
     busiest, hosted = seen.busiest / gpu.issue_rate, seen.hosted / gpu.issue_rate
     if model.with_divergence:
-        stalls = stalls._replace(issue=jnp.maximum(stalls.issue, busiest))
-    stalls = stalls.stalled(Stalls.of(at.lone.drain, at.lone.drain_cause))  # once (12.3)
-    timing = model.compose(
-        kernel,
-        gpu,
-        trace_clock(kernel, gpu),
-        seen.memory,
-        stalls,
-        seen.l2_bytes,
-        divergence=jnp.minimum(busiest - hosted, stalls.issue),  # ID, Eq. (29)
-        after=jnp.zeros(()),
-        interconnect=jnp.zeros(()),
+        on_sm = on_sm._replace(issue=jnp.maximum(on_sm.issue, busiest))
+    terms = Terms(
+        on_sm.exposed(Stalls.of(at.lone.drain, at.lone.drain_cause)),  # once (12.3)
+        grid=model.launch.per_grid(kernel),
+        launch=model.launch.per_launch(kernel),
+        divergence=jnp.minimum(busiest - hosted, on_sm.issue),  # ID, Eq. (29)
+        messages=jnp.zeros(()),
+        clock=trace_clock(kernel, gpu),
         feasible=grid.fits * has_tensor_types(kernel, gpu),
     )
+    _, timing = model.equation_16(terms, Costs(), gpu, seen.memory, seen.l2_bytes)
     return _on_all_designs(timing, gpu), at.exact
 
 
@@ -118,9 +116,9 @@ def _amali_waves(model: Amali, gpu: Gpu, grid: Waves, warps: float, seen: View, 
     ]
     hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
-    def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
+    def close(counts: Segmented, stall: Array, cause: Array) -> tuple[Array, Causes]:
         mem = seen.memory._replace(dram_share=counts.dram_share)
-        return add_up(
+        both = add_up(
             interval_cycles(
                 counts.interval,
                 Stalls.of(stall, cause),
@@ -134,8 +132,9 @@ def _amali_waves(model: Amali, gpu: Gpu, grid: Waves, warps: float, seen: View, 
             ).scaled(times)
             for resident, times in residents
         )
+        return both.issue, both.causes
 
-    return at.over_intervals(close)
+    return IntervalCycles.of(*at.over_intervals(close))
 
 
 @on_trace.register
@@ -156,18 +155,16 @@ def _mdm(kernel: TracedKernel, gpu: Gpu) -> tuple[Timing, Array]:
     at = warp(kernel, seen)
     hiding = Hiding(at.lone.issue_probability, at.lone.mean_instructions)
 
-    def close(counts: Segmented, stall: Array, cause: Array) -> IntervalCycles:
+    def close(counts: Segmented, stall: Array, cause: Array) -> tuple[Array, Causes]:
         mem = seen.memory._replace(dram_share=counts.dram_share)
         demand = Demand(counts.instructions, counts.load_line_bytes, counts.store_line_bytes)
-        return add_up(
-            [
-                mdm_cycles(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
-                for wave in resident_waves(gpu, grid, kernel.warps)
-            ]
+        both = add_up(
+            mdm_cycles(demand, Stalls.of(stall, cause), gpu, wave, hiding, mem).scaled(wave.times)
+            for wave in resident_waves(gpu, grid, kernel.warps)
         )
+        return both.issue, both.causes
 
-    cycles = at.over_intervals(close)
-    cycles = cycles._replace(long_scoreboard=cycles.long_scoreboard + at.lone.drain)
+    cycles = IntervalCycles.of(*at.over_intervals(close)).later(at.lone.drain)
     feasible = grid.fits * has_tensor_types(kernel, gpu)
     return _on_all_designs(composed(cycles, clock, seen.memory, jnp.zeros(()), feasible), gpu), at.exact
 
