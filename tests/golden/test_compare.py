@@ -50,3 +50,10 @@ def test_fronts_differ_by_designs_that_tie_alone(costs, count) -> None:
         {"front": front | {"costs": [[1.0, 2.0], [2.0, 1.0]]}}, {"front": front | {"costs": costs}}, SAME
     )
     assert len(found) == count
+
+
+@pytest.mark.parametrize(("attribute", "time", "count"), [("l2_clock_mhz", 0.3000001, 0), ("l2_clock_mhz", 0.31, 2)])
+def test_of_elasticities_that_tie_a_list_may_hold_any(attribute, time, count) -> None:
+    expected = {"kernel_elasticities": [{"attribute": "l2_slices", "time": 0.3, "energy": 0.1}]}
+    got = {"kernel_elasticities": [{"attribute": attribute, "time": time, "energy": 0.2}]}
+    assert len(differences(expected, got, 2e-6)) == count
