@@ -91,7 +91,7 @@ MEASURED = {
 def _cases() -> list[Case]:
     cases = [Case("show_" + words.split()[0], f"show {words}", fast=True) for words in SHOWN]
     cases += [Case("check", "check few_h100_successor.toml", fast=True)]
-    cases += [Case(f"run_{n}", f"run {words}", fast=n in ("bf16_decode", "products")) for n, words in RUNS.items()]
+    cases += [Case(f"run_{n}", f"run {words}", fast=n != "trace") for n, words in RUNS.items()]
     cases += [Case(f"explain_{name}", f"explain {words}") for name, words in EXPLAINED.items()]
     cases += [Case(f"trace_{name}", f"trace trace {words}", fast=True) for name, words in TRACED.items()]
     for name, words in MEASURED.items():
@@ -113,7 +113,7 @@ KEPT_WHOLE = ("few_long_context_cache", "few_perf_per_watt", "few_prefill_chip",
 
 def _sweep(space: str, keep: str) -> Case:
     name = f"sweep_{space}_{keep}"
-    fast = space == "few_edge_75w"
+    fast = space.startswith("few")
     return Case(name, f"sweep {space}.toml --keep {keep} --no-page -o {name}", folder=name, fast=fast)
 
 
