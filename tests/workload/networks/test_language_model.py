@@ -143,13 +143,6 @@ def test_heads_that_are_fewer_than_gpus_are_copied():
         llm_workload(network, Serving("decode", 1, 1, 1, 0, precision("x"), 6), "x", H100)
 
 
-def test_the_expected_number_of_distinct_experts():
-    assert distinct_experts(8, 2, 1) == pytest.approx(2)
-    assert distinct_experts(8, 2, 1e6) == pytest.approx(8)
-    assert distinct_experts(8, 2, 4) == pytest.approx(8 * (1 - 0.75**4))
-    assert distinct_experts(1, 1, 5) == 1
-
-
 def test_a_mixture_reads_the_experts_its_tokens_use():
     layers = 32 * 3 * 4096 * 14336
     for batch in (1, 4, 64):
