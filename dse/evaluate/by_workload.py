@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import Array
 
 from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.evaluate import steps
@@ -43,9 +44,10 @@ class KernelEvaluation(Evaluation):
         super().__init__(workload.with_kernels(kernels), model, power)
         self._anonymous = model.anonymous()
 
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
-        chosen = choose(self.workload, time_candidates(self.model, self.workload, gpus, count))
-        return chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
+        chosen, can_run = choose(self.workload, time_candidates(self.model, self.workload, gpus, count))
+        launches = chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
+        return *launches, can_run
 
     def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
         gpus = with_kernel_axis(gpus)
@@ -83,9 +85,9 @@ class RecordedEvaluation(Evaluation):
         each = [self._of(kernel)(gpus) for kernel in self.workload.recorded]
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *each)
 
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
         timing, power, _ = self._launches(gpus, (count,))
-        return timing, power
+        return timing, power, timing.feasible
 
     def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
         return np.tile(self._every, (DESIGNS, 1)), self._on_batch(gpus)

@@ -95,8 +95,9 @@ class Evaluation(ABC):
         self.workload, self.model, self.power = workload, model, power
 
     @abstractmethod
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power]:
-        """Return the fastest kernels on ``count`` designs, (designs, operators) or more, inside a program."""
+    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
+        """Return the fastest kernels on ``count`` designs, (designs, operators) or more, inside a program, and 1 where
+        an operator has one that runs, (designs, operators)."""
 
     @abstractmethod
     def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
@@ -116,13 +117,14 @@ class Evaluation(ABC):
         Inside a program. ``simplified``: its results may differ by rounding
         (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other.
         """
-        timing, power = self._launches_in_program(gpus, count, simplified)
-        return self._phases(steps.settle_phase, timing, power, gpus), self._can_run(timing)
+        timing, power, can_run = self._launches_in_program(gpus, count, simplified)
+        return self._phases(steps.settle_phase, timing, power, gpus), can_run
 
     def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], Array]:
         """Return the same of DESIGNS designs, by shared programs."""
         _, (timing, power, _) = self._launches_on_designs(gpus, MANY_CALLS)
-        return self._phases(MANY_CALLS.settle_phase, timing, power, gpus), self._can_run(timing)
+        phases = self._phases(MANY_CALLS.settle_phase, timing, power, gpus)
+        return phases, timing.feasible[:, : len(self.workload.operators)]
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""
@@ -157,9 +159,6 @@ class Evaluation(ABC):
     def _runs(self, count: int) -> dict[str, steps.PhaseRun]:
         """Return what runs in each phase, the operators filled up to ``count``."""
         return {phase.name: steps.phase_run(self.workload, phase.name, count) for phase in self.workload.phases}
-
-    def _can_run(self, timing: Timing) -> Array:
-        return timing.feasible[:, : len(self.workload.operators)]
 
     def elasticities(self, gpu: Mapping[str, float], names: Sequence[str], chosen: np.ndarray) -> Elasticities:
         """Return the derivatives at ``gpu`` for the attributes ``names``.

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.numerics import INFEASIBLE
 from dse.evaluate.batching import in_parts
 from dse.timing.timing import Timing
 from dse.workload.workload import Workload
@@ -36,28 +37,34 @@ def fastest_of(timing: Timing, starts: np.ndarray, equal: float = EQUAL) -> np.n
     return fastest(np.where(np.asarray(timing.feasible) > 0, timing.microseconds, np.inf), starts, equal)
 
 
-def choose(workload: Workload, nanoseconds: Sequence[Array]) -> Array:
-    """Return :func:`fastest` inside a program: the candidate of every operator, (designs, operators).
+def choose(workload: Workload, nanoseconds: Sequence[Array]) -> tuple[Array, Array]:
+    """Return :func:`fastest` inside a program: the candidate of every operator, and 1 where it can run, else 0.
+
+    Arrays (designs, operators). The second follows from the times, since a program that also returned it of the stacks
+    would hold these in memory instead of adding them up as they come.
 
     ``nanoseconds``: arrays (candidates, designs), one an operator; candidates count through the workload. Row after
     row, in whole vectors of designs, takes a fraction of an ``argmin``'s time.
     """
 
     def part(times: list[Array]) -> list[Array]:
-        return [jnp.stack([fastest_row(rows, p.start) for rows, p in zip(times, workload.slices, strict=True)])]
+        both = [fastest_row(rows, p.start) for rows, p in zip(times, workload.slices, strict=True)]
+        return [jnp.stack(rows) for rows in zip(*both, strict=True)]
 
-    return in_parts(part, list(nanoseconds))[0].T.astype(jnp.int32)
+    chosen, least = in_parts(part, list(nanoseconds))
+    return chosen.T.astype(jnp.int32), jnp.where(least.T < INFEASIBLE, 1.0, 0.0)
 
 
-def fastest_row(times: Array, first: int) -> Array:
-    """Return the number of the fastest row, counted from ``first``, of one operator whose candidates are rows."""
+def fastest_row(times: Array, first: int) -> tuple[Array, Array]:
+    """Return the number of the fastest row, counted from ``first``, and its time, of one operator whose candidates are
+    rows."""
     last = first + len(times) - 1.0
     if len(times) > UNROLLED:
         best = jnp.min(times, axis=0)
         number = first + jnp.arange(len(times), dtype=times.dtype)[:, None]
-        return jnp.min(jnp.where(times <= best * (1.0 + EQUAL), number, last), axis=0)
+        return jnp.min(jnp.where(times <= best * (1.0 + EQUAL), number, last), axis=0), best
     best = reduce(jnp.minimum, list(times))
     place = jnp.full(best.shape, last)
     for row in range(len(times) - 2, -1, -1):
         place = jnp.where(times[row] <= best * (1.0 + EQUAL), first + row, place)
-    return place
+    return place, best

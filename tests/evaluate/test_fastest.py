@@ -79,8 +79,18 @@ def test_every_way_of_choosing_tells_the_same_apart():
     expected = [first, [part.stop - 1 if part in several else part.start for part in workload.slices]]
     assert len(several) > 2
     assert fastest(times, workload.starts).tolist() == expected
-    chosen = choose(workload, [jnp.asarray(times[:, part].T) for part in workload.slices])
-    assert np.asarray(chosen).tolist() == expected
+    chosen, can_run = choose(workload, [jnp.asarray(times[:, part].T) for part in workload.slices])
+    assert np.asarray(chosen).tolist() == expected and (np.asarray(can_run) == 1).all()
     for one, wanted in zip(times, expected, strict=True):
         timing: Any = SimpleNamespace(feasible=np.ones(len(one)), microseconds=one)
         assert fastest_of(timing, workload.starts).tolist() == wanted
+
+
+def test_an_operator_runs_where_any_of_its_candidates_does():
+    workload = load_workload("gpt2_xl:phase=decode,batch=1,context=128")
+    times = [np.full((part.stop - part.start, 2), INFEASIBLE) for part in workload.slices]
+    for rows in times[1:]:
+        rows[-1, :] = 1.0
+    times[0][0, 1] = 1.0
+    _, can_run = choose(workload, [jnp.asarray(rows) for rows in times])
+    assert np.asarray(can_run).tolist() == [[0.0] + [1.0] * (len(times) - 1), [1.0] * len(times)]
