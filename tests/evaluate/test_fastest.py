@@ -50,7 +50,8 @@ def test_the_first_of_equals_is_chosen(rows):
     times[rows // 2, :5] = times[:, :5].min(axis=0)
     times[-1, :5] = times[rows // 2, :5] * (1 - EQUAL / 4)  # less, but not so that it could be told
     times[:, 7] = INFEASIBLE
-    place = np.asarray(fastest_row(times, 10))
+    place, least = map(np.asarray, fastest_row(times, 10))
+    np.testing.assert_array_equal(least, times.min(axis=0))
     np.testing.assert_array_equal(place, 10 + np.argmax(times <= times.min(axis=0) * (1 + EQUAL), axis=0))
     np.testing.assert_array_equal(place, 10 + fastest(times.T, np.array([0]), EQUAL)[:, 0])
     assert (place[:5] < 10 + rows - 1).all()
@@ -65,7 +66,7 @@ def test_what_rounding_may_have_made_is_no_difference_but_a_ten_thousandth_is(ro
     times = np.full((rows, 2), 2.0, np.float32)
     times[1] = 1.0
     times[-1] = 1 - ALIKE, 1 - DIFFERENT
-    assert np.asarray(fastest_row(times, 0)).tolist() == [1, rows - 1]
+    assert np.asarray(fastest_row(times, 0)[0]).tolist() == [1, rows - 1]
 
 
 def test_every_way_of_choosing_tells_the_same_apart():
