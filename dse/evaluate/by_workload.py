@@ -11,13 +11,19 @@ from jax import Array
 
 from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.evaluate import steps
-from dse.evaluate.batching import with_kernel_axis
 from dse.evaluate.candidates import chosen_launches, time_candidates
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
 from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.fastest import choose, fastest, fastest_of
-from dse.evaluate.shared_programs import CANDIDATES, DESIGNS, FEW_CALLS, OPERATORS, Programs, times_of_designs
+from dse.evaluate.shared_programs import (
+    CANDIDATES,
+    DESIGNS,
+    OPERATORS,
+    Launches,
+    launches_of_few_calls,
+    times_of_designs,
+)
 from dse.hardware.gpu import Gpu
 from dse.power.models import PowerChoice
 from dse.power.power import Power
@@ -49,14 +55,13 @@ class KernelEvaluation(Evaluation):
         launches = chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
         return *launches, can_run
 
-    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
-        gpus = with_kernel_axis(gpus)
+    def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
         times = np.asarray(times_of_designs(self._anonymous, self._candidates, gpus))
         chosen = fastest(times[:, : self.workload.candidate_count], self.workload.starts)
-        return chosen, programs.launches(self._anonymous, self.power.model, self._kernels(chosen), gpus)
+        return chosen, launches(self._anonymous, self.power.model, self._kernels(chosen), gpus)
 
     def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
-        every = FEW_CALLS.launches(self._anonymous, self.power.model, filled_up(self.workload.kernels), gpu)
+        every = launches_of_few_calls(self._anonymous, self.power.model, filled_up(self.workload.kernels), gpu)
         every = jax.tree.map(lambda x: np.asarray(x)[: self.workload.candidate_count], every)
         chosen = fastest_of(every[0], self.workload.starts)
         return chosen, jax.tree.map(lambda x: x[filled_up(chosen, OPERATORS)], every)
@@ -86,10 +91,10 @@ class RecordedEvaluation(Evaluation):
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *each)
 
     def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
-        timing, power, _ = self._launches(gpus, (count,))
+        timing, power = self._launches(gpus, (count,))
         return timing, power, timing.feasible
 
-    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
+    def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
         return np.tile(self._every, (DESIGNS, 1)), self._on_batch(gpus)
 
     def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
@@ -111,7 +116,7 @@ class RecordedEvaluation(Evaluation):
 
     @cached_property
     def _along(self) -> Any:
-        one = partial(along, lambda gpu: self._launches(gpu, ())[:2])
+        one = partial(along, lambda gpu: self._launches(gpu, ()))
         return jax.jit(one, compiler_options=derivatives_quick_to_compile())
 
     def _of(self, kernel: RecordedKernel) -> Callable[[Gpu], steps.Launch]:

@@ -6,6 +6,7 @@ once for that side, with what is known of the kernels and of the fixed attribute
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -94,10 +95,7 @@ def chosen_launches(
     """
     chosen = jnp.pad(chosen, ((0, 0), (0, -chosen.shape[1] % LANES)), mode="edge")
     kernels = _picked(workload, chosen)
-
-    def evaluate(kernel: Kernel, gpu: Gpu) -> tuple[Timing, Power]:
-        return steps.evaluate_kernel(model, power, kernel, gpu)[:2]
-
+    evaluate = partial(steps.evaluate_kernel, model, power)
     if not simplified:
         return over_arrays(evaluate, lax.optimization_barrier(kernels), with_kernel_axis(gpus))
     given = [x for x in jax.tree.leaves(kernels) if np.ndim(x) == 2] + [x for x in jax.tree.leaves(gpus) if np.ndim(x)]

@@ -5,6 +5,7 @@ takes and draws; and from these, what their phase takes and draws where the boar
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -72,7 +73,7 @@ def _stepped(gpu: Gpu, steps: Array) -> Gpu:
 @quick_derivatives_jit
 def launches_along(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Launches, Launches]:
     """Return generated kernels (launches,) at a GPU and along every attribute."""
-    return along(lambda gpu: steps.launches(model, power, kernels, gpu)[:2], gpu)
+    return along(partial(steps.launches, model, power, kernels), gpu)
 
 
 @quick_derivatives_jit
@@ -82,8 +83,7 @@ def phase_along(
     """Return a phase of launches at a GPU and along every attribute."""
 
     def phase(timing: Timing, watts: Power, step: Array) -> PhaseTimes:
-        settled = steps.settle_phase(power, limit, timing, watts, run, _stepped(gpu, step))
-        each = steps.at_phase_clock(timing, settled.clock)
+        settled, each = steps.settle_launches(power, limit, timing, watts, run, _stepped(gpu, step))
         return settled, each.nanoseconds, watts.watts * timing.nanoseconds
 
     def one(tangents: tuple[Launches, Array]) -> tuple[PhaseTimes, PhaseTimes]:

@@ -7,8 +7,8 @@ Three executors run it: a space's own program (:mod:`dse.evaluate.space_program`
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cache, cached_property
+from typing import Any, ClassVar, TypeVar
 
 import jax
 import numpy as np
@@ -19,14 +19,23 @@ from dse.base.units import KILO, NANO
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_blocks
 from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
-from dse.evaluate.shared_programs import DESIGNS, FEW_CALLS, MANY_CALLS, Programs, at_phase_clock
+from dse.evaluate.shared_programs import (
+    DESIGNS,
+    Launches,
+    launches_of_few_calls,
+    launches_of_many_calls,
+    settle_of_few_calls,
+    settle_of_many_calls,
+)
 from dse.hardware.gpu import Gpu
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import LaunchSequence
-from dse.timing.occupancy import Waves
+from dse.timing.occupancy import Waves, waves
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.workload.workload import Workload
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,7 @@ class WorkloadResult:
 
     ``phases``: each where its board settles. ``chosen``: the candidate that runs, counted through the workload.
     ``timing`` and ``power`` of one launch at the clock that is asked for, if nothing limits it; ``settled``: its timing
-    at the clock that its phase is left; ``grid``: the waves that it runs in.
+    at the clock that its phase is left.
     """
 
     workload: Workload
@@ -44,7 +53,7 @@ class WorkloadResult:
     timing: Timing
     power: Power
     settled: Timing
-    grid: Waves
+    gpus: Gpu
 
     @cached_property
     def metrics(self) -> dict[str, Any]:
@@ -76,6 +85,11 @@ class WorkloadResult:
         stack = self.stack(design, operator)
         return max(CAUSES, key=lambda cause: stack[cause])
 
+    def waves(self, design: int, operator: int) -> Waves:
+        """Return the waves that a launch runs in."""
+        kernel = self.workload.candidate(operator, int(self.chosen[design, operator])).kernel
+        return waves(kernel, jax.tree.map(lambda x: x[design], self.gpus))
+
     def waits(self, phase: str, design: int) -> float:
         """Return how long the GPU waits for a serving engine's host in a phase [ns]; 0 where there is no host."""
         stack = self.phases[phase].stack
@@ -93,6 +107,7 @@ class Evaluation(ABC):
 
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload, self.model, self.power = workload, model, power
+        self._runs = cache(self._phase_runs)
 
     @abstractmethod
     def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
@@ -100,7 +115,7 @@ class Evaluation(ABC):
         an operator has one that runs, (designs, operators)."""
 
     @abstractmethod
-    def _launches_on_designs(self, gpus: Gpu, programs: Programs) -> tuple[np.ndarray, steps.Launch]:
+    def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
         """Return the fastest kernels on DESIGNS designs, and what they do there, filled up to OPERATORS or more."""
 
     @abstractmethod
@@ -122,9 +137,9 @@ class Evaluation(ABC):
 
     def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], Array]:
         """Return the same of DESIGNS designs, by shared programs."""
-        _, (timing, power, _) = self._launches_on_designs(gpus, MANY_CALLS)
-        phases = self._phases(MANY_CALLS.settle_phase, timing, power, gpus)
-        return phases, timing.feasible[:, : len(self.workload.operators)]
+        _, (timing, power) = self._launches_on_designs(gpus, launches_of_many_calls)
+        phases = self._phases(settle_of_many_calls, timing, power, gpus)
+        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""
@@ -135,28 +150,26 @@ class Evaluation(ABC):
         """Return what the workload does on one GPU, by shared programs: one design."""
         chosen, launches = self._launches_on_gpu(gpu)
         chosen, launches, gpus = jax.tree.map(lambda x: np.asarray(x)[None], (chosen, launches, gpu))
-        return WorkloadResult(self.workload, *jax.tree.map(np.asarray, self._result(chosen, launches, gpus)))
+        return WorkloadResult(self.workload, *self._result(chosen, launches, gpus))
 
     def _on_block(self, gpus: Gpu) -> tuple[Any, ...]:
-        return self._result(*self._launches_on_designs(gpus, FEW_CALLS), gpus)
+        return self._result(*self._launches_on_designs(gpus, launches_of_few_calls), gpus)
 
     def _result(self, chosen: np.ndarray, launches: steps.Launch, gpus: Gpu) -> tuple[Any, ...]:
         """Return the fields of a :class:`WorkloadResult` but the first; ``launches`` (designs, operators or more)."""
-        timing, power, grid = launches
-        phases = self._phases(FEW_CALLS.settle_phase, timing, power, gpus)
-        clocks = np.stack([phases[operator.phase].clock for operator in self.workload.operators], axis=1)
-        filled = np.pad(clocks, ((0, 0), (0, timing.feasible.shape[1] - clocks.shape[1])), mode="edge")
-        every = (timing, power, at_phase_clock(timing, filled), grid)
-        return phases, chosen, *jax.tree.map(lambda x: x[:, : clocks.shape[1]], every)
+        settled = jax.tree.map(np.asarray, self._phases(settle_of_few_calls, *launches, gpus))
+        phases = [operator.phase for operator in self.workload.operators]
+        each = [jax.tree.map(lambda x, k=k: x[:, k], settled[phase][1]) for k, phase in enumerate(phases)]
+        asked = jax.tree.map(lambda x: np.asarray(x)[:, : len(phases)], launches)
+        at_clock = jax.tree.map(lambda *x: np.stack(x, axis=1), *each)
+        return {name: phase for name, (phase, _) in settled.items()}, chosen, *asked, at_clock, gpus
 
-    def _phases(
-        self, settle: Callable[..., LaunchSequence], timing: Timing, power: Power, gpus: Gpu
-    ) -> dict[str, LaunchSequence]:
-        """Return the phases of launches (designs, operators or more)."""
+    def _phases(self, settle: Callable[..., T], timing: Timing, power: Power, gpus: Gpu) -> dict[str, T]:
+        """Return what settles each phase of launches (designs, operators or more)."""
         board, runs = (self.power.model, self.power.limit), self._runs(timing.feasible.shape[1])
         return {name: settle(*board, timing, power, run, gpus) for name, run in runs.items()}
 
-    def _runs(self, count: int) -> dict[str, steps.PhaseRun]:
+    def _phase_runs(self, count: int) -> dict[str, steps.PhaseRun]:
         """Return what runs in each phase, the operators filled up to ``count``."""
         return {phase.name: steps.phase_run(self.workload, phase.name, count) for phase in self.workload.phases}
 

@@ -6,7 +6,6 @@ neighbours, one GPU, and measured rows; batches are filled up to a few sizes.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,7 @@ from dse.evaluate.batching import in_blocks
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.fastest import fastest, fastest_of
 from dse.hardware.gpu import Gpu
-from dse.power.sequence import LaunchSequence
+from dse.power.board import BoardPower
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
@@ -35,17 +34,13 @@ ROWS = 8192
 """Kernels of measured rows that a call times."""
 
 
-class Programs:
-    """Programs of :mod:`dse.evaluate.steps`, compiled for many calls or for few."""
+Launches = Callable[[TimingModel, BoardPower, Kernel, Gpu], steps.Launch]
 
-    def __init__(self, compiled: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-        self.launches: Callable[..., steps.Launch] = compiled(steps.launches)
-        self.settle_phase: Callable[..., LaunchSequence] = compiled(steps.settle_phase)
-
-
-MANY_CALLS, FEW_CALLS = Programs(shared_filter_jit), Programs(quick_filter_jit)
+launches_of_many_calls: Launches = shared_filter_jit(steps.launches)
+settle_of_many_calls = shared_filter_jit(steps.settle_phase)
+launches_of_few_calls: Launches = quick_filter_jit(steps.launches)
+settle_of_few_calls = quick_filter_jit(steps.settle_launches)
 times_of_designs = shared_filter_jit(steps.times)
-at_phase_clock = quick_filter_jit(steps.at_phase_clock)
 _timings = quick_filter_jit(steps.timings)
 
 

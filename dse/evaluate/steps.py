@@ -4,6 +4,7 @@ All programs are made of them: a space's own, those that workloads share, and de
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ import numpy as np
 from jax import Array
 
 from dse.base.units import MEGA
-from dse.evaluate.batching import over_arrays
+from dse.evaluate.batching import float_type, over_arrays, with_kernel_axis
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity, activity, recorded_activity
 from dse.power.board import BoardPower
@@ -20,7 +21,6 @@ from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.space.metrics import energy_metrics, time_metrics
-from dse.timing.occupancy import Waves, waves
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.models import on_trace
 from dse.timing.traced.operation_counts import operation_counts
@@ -28,10 +28,10 @@ from dse.workload.kernel import Kernel, RecordedKernel
 from dse.workload.serving_engine import Host
 from dse.workload.workload import Workload
 
-Launch = tuple[Timing, Power, Waves]
-"""Timing and power of a launch at the clock that is asked for, if nothing limits it, and the waves that it runs in."""
+Launch = tuple[Timing, Power]
+"""Timing and power of a launch at the clock that is asked for, if nothing limits it."""
 
-PhaseRun = tuple[Array, tuple[Array, Array] | None]
+PhaseRun = tuple[np.ndarray | Array, tuple[np.ndarray | Array, np.ndarray | Array] | None]
 """What runs in a phase: how often each operator (operators,), and the times [us] of a serving engine's host, next to
 the GPU's and while it waits (None: there is no host)."""
 
@@ -39,19 +39,20 @@ the GPU's and while it waits (None: there is no host)."""
 def evaluate_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: Gpu) -> Launch:
     """Return what one kernel does on one GPU (scalars)."""
     timing = model(kernel, gpu)
-    return timing, power.uncapped(activity(kernel, timing, gpu), gpu), waves(kernel, gpu)
+    return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
 
 
 def evaluate_recorded(model: TimingModel, power: BoardPower, kernel: RecordedKernel, gpus: Gpu) -> Launch:
     """Return what a recorded kernel does on GPUs, scalars or arrays (designs,), which its model batches itself."""
     timing = on_trace(model, kernel, gpus)
     counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)
-    return timing, power.uncapped(counts, gpus), waves(kernel, gpus)
+    return timing, power.uncapped(counts, gpus)
 
 
 def times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Array:
-    """Return the time [ns] of kernels on GPUs, arrays that broadcast together; INFEASIBLE where one cannot run."""
-    return over_arrays(model.nanoseconds, kernels, gpus)
+    """Return the time [ns] of kernels (kernels,) on GPUs (designs,), arrays (designs, kernels); INFEASIBLE where one
+    cannot run."""
+    return over_arrays(model.nanoseconds, kernels, with_kernel_axis(gpus))
 
 
 def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
@@ -60,8 +61,8 @@ def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
 
 
 def launches(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> Launch:
-    """Return what kernels do on GPUs, arrays that broadcast together."""
-    return over_arrays(lambda kernel, gpu: evaluate_kernel(model, power, kernel, gpu), kernels, gpus)
+    """Return what kernels (kernels,), or (designs, kernels), do on one GPU or on GPUs (designs,)."""
+    return over_arrays(partial(evaluate_kernel, model, power), kernels, with_kernel_axis(gpus))
 
 
 def activities(kernels: Kernel, timing: Timing, gpus: Gpu) -> Activity:
@@ -85,10 +86,12 @@ def settle_alone(
 
 
 def phase_run(workload: Workload, phase: str, count: int) -> PhaseRun:
-    """Return what runs in a phase, its operators filled up to ``count`` by such as never run."""
+    """Return what runs in a phase, its operators filled up to ``count`` by such as never run; in NumPy."""
     repeats, host = workload.phase_repeats(phase), workload.host(phase)
-    waits = None if host is None else (jnp.asarray(host.beside_us, float), jnp.asarray(host.waits_us, float))
-    return jnp.asarray(np.pad(repeats, (0, count - len(repeats))), float), waits
+    waits = (
+        None if host is None else (np.asarray(host.beside_us, float_type()), np.asarray(host.waits_us, float_type()))
+    )
+    return np.pad(repeats, (0, count - len(repeats))).astype(float_type()), waits
 
 
 def settle_phase(
@@ -103,9 +106,13 @@ def settle_phase(
     return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
 
 
-def at_phase_clock(timing: Timing, clock: Array) -> Timing:
-    """Return launches at the share of their clock that the power limit leaves to their phase; arrays of one shape."""
-    return at_clock(timing, clock, shadow_between(at_paces(timing)))
+def settle_launches(
+    power: BoardPower, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
+) -> tuple[LaunchSequence, Timing]:
+    """Return :func:`settle_phase`, and the launches at the clock that the power limit leaves to the phase."""
+    phase = settle_phase(power, limit, timing, watts, run, gpus)
+    clock = jnp.broadcast_to(phase.clock[..., None], jnp.shape(timing.clock_ghz))
+    return phase, at_clock(timing, clock, shadow_between(at_paces(timing)))
 
 
 def phase_metrics(workload: Workload, phases: Mapping[str, LaunchSequence]) -> dict[str, Any]:

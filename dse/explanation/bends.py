@@ -40,8 +40,9 @@ def _kernel_change(result: WorkloadResult, design: int, k: int) -> str:
     name = workload.operators[k].name
     if first != second:
         return f"{name} changes from {_label(workload, k, int(first))} to {_label(workload, k, int(second))}"
-    full, resident, rest = (np.asarray(x)[[0, design], k] for x in result.grid[:3])
-    count, ctas = full + (rest > 0), full * resident + rest
+    grids = [result.waves(d, k) for d in (0, design)]
+    count = [float(grid.full + (grid.rest > 0)) for grid in grids]
+    ctas = [float(grid.full * grid.resident + grid.rest) for grid in grids]
     if count[0] != count[1]:
         return f"a wave edge: {name} runs in {count[1]:g} instead of {count[0]:g} waves"
     return f"a wave edge: {ctas[1]:g} instead of {ctas[0]:g} CTAs of {name} on an SM" if ctas[0] != ctas[1] else ""

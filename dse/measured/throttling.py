@@ -112,7 +112,7 @@ def _reached_us(watts: Array, limit: Array, rest: Array) -> Array:
 
 @quick_filter_jit
 def _pass_slowdowns(model: TimingModel, board: BoardPower, kernels: Kernel, gpu: Gpu, repeats: Array) -> Array:
-    timing, power, _ = launches_on(model, board, kernels, gpu)
+    timing, power = launches_on(model, board, kernels, gpu)
     settled = settle_phase(board, True, timing, power, (repeats, None), gpu).nanoseconds
     asked = jnp.sum(repeats * timing.nanoseconds, axis=-1)
     slower = settled / jnp.maximum(asked, 1.0)

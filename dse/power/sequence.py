@@ -36,7 +36,8 @@ class LaunchSequence(NamedTuple):
     @property
     def nanoseconds(self) -> Array:
         """Time of the sequence [ns]."""
-        return sum(self.stack.values(), jnp.zeros_like(self.clock))
+        first, *rest = self.stack.values()
+        return sum(rest, first)
 
     @property
     def joules(self) -> Array:

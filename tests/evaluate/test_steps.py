@@ -24,8 +24,7 @@ KERNELS = [
 ]
 GPUS = [load_gpu("h100_sxm"), load_gpu("a100_sxm_80gb")]
 KERNEL_BATCH = Kernel.stack(KERNELS)
-GPU_BATCH = jax.tree.map(lambda *x: jnp.stack(x)[:, None], *GPUS)
-"""Fields of shape (designs, 1), to be mapped with kernels."""
+GPU_BATCH = jax.tree.map(lambda *x: jnp.stack(x), *GPUS)
 
 
 def test_times_are_those_of_each_kernel_on_each_gpu() -> None:
@@ -36,12 +35,11 @@ def test_times_are_those_of_each_kernel_on_each_gpu() -> None:
 
 def test_launches_are_those_of_the_scalar_models() -> None:
     power = BoardPower.from_table()
-    timing, watts, waves = launches(Roofline(), power, KERNEL_BATCH, GPUS[0])
+    timing, watts = launches(Roofline(), power, KERNEL_BATCH, GPUS[0])
     for place, kernel in enumerate(KERNELS):
         one = evaluate_kernel(Roofline(), power, kernel, GPUS[0])
         assert float(timing.cycles[place]) == pytest.approx(float(one[0].cycles), rel=1e-5)
         assert float(watts.watts[place]) == pytest.approx(float(one[1].watts), rel=1e-5)
-        assert float(waves.full[place]) == float(one[2].full)
 
 
 def workload(**hosts: Host) -> Workload:
@@ -63,7 +61,7 @@ def test_a_phase_runs_its_operators_and_what_fills_up_never() -> None:
 
 
 def test_without_a_limit_a_phase_takes_the_sum_of_its_launches() -> None:
-    timing, watts, _ = launches(Roofline(), BoardPower.from_table(), KERNEL_BATCH, GPUS[0])
+    timing, watts = launches(Roofline(), BoardPower.from_table(), KERNEL_BATCH, GPUS[0])
     run = (jnp.asarray([2.0, 5.0]), None)
     phase = settle_phase(BoardPower.from_table(), False, timing, watts, run, GPUS[0])
     each = np.asarray(timing.nanoseconds)

@@ -26,7 +26,7 @@ def evaluated(microseconds: list[float], joules: list[float], clock: tuple[float
         clock=np.array(clock),
         microseconds=np.array([[1.0] * 3, microseconds]),
         joules=np.array([[1.0] * 3, joules]),
-        grid=[np.ones((2, 3))] * 3,
+        waves=lambda design, operator: SimpleNamespace(full=1.0, resident=1.0, rest=0.0),
         bound_by=lambda design, operator: "selected",
     )
 
