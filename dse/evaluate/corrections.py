@@ -27,4 +27,4 @@ def correction_factors(model: TimingModel, kernels: Kernel) -> np.ndarray:
 
 @quick_filter_jit
 def _factors(discrepancy: Discrepancy, kernels: Kernel) -> np.ndarray:
-    return over_arrays(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel), kernels)
+    return over_arrays(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel), kernels)  # pyright: ignore

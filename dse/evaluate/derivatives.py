@@ -97,7 +97,7 @@ def elasticities(workload: Workload, phases: Mapping[str, tuple[PhaseTimes, Phas
     """Return the elasticities of a workload from its phases with their derivatives, by name; attributes as NUMERIC."""
     each = [phases[operator.phase] for operator in workload.operators]
     of_launches = (
-        np.stack([slopes[part][:, k] / values[part][k] for k, (values, slopes) in enumerate(each)], axis=1)
+        np.stack([slopes[part][:, k] / values[part][k] for k, (values, slopes) in enumerate(each)], axis=1)  # pyright: ignore
         for part in (1, 2)
     )
 

@@ -139,7 +139,7 @@ class Evaluation(ABC):
         """Return the same of DESIGNS designs, by shared programs."""
         _, (timing, power) = self._launches_on_designs(gpus, launches_of_many_calls)
         phases = self._phases(settle_of_many_calls, timing, power, gpus)
-        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]
+        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]  # pyright: ignore
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""

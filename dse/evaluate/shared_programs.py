@@ -57,7 +57,7 @@ def times_of_rows(model: TimingModel, kernels: Kernel, gpus: Gpu, row: np.ndarra
     anonymous = model.anonymous()
 
     def block(kernels: Kernel, row: np.ndarray) -> np.ndarray:
-        return _times(anonymous, kernels, jax.tree.map(lambda x: np.asarray(x)[row], gpus))
+        return _times(anonymous, kernels, jax.tree.map(lambda x: np.asarray(x)[row], gpus))  # pyright: ignore
 
     return in_blocks(block, ROWS, kernels, row)
 

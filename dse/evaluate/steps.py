@@ -45,7 +45,7 @@ def evaluate_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: 
 def evaluate_recorded(model: TimingModel, power: BoardPower, kernel: RecordedKernel, gpus: Gpu) -> Launch:
     """Return what a recorded kernel does on GPUs, scalars or arrays (designs,), which its model batches itself."""
     timing = on_trace(model, kernel, gpus)
-    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)
+    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)  # pyright: ignore
     return timing, power.uncapped(counts, gpus)
 
 
@@ -103,7 +103,7 @@ def settle_phase(
     ``limit``: whether the power limit holds; fields of ``gpus`` are of shape (...) or scalars.
     """
     repeats, host = run
-    return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
+    return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))  # pyright: ignore
 
 
 def settle_launches(

@@ -57,7 +57,7 @@ def slowdowns(
     if not len(launches):
         return np.ones(0)
     numbers = jax.tree.map(lambda x: np.asarray(x, np.float32), (kernels, gpus, launches, run_us, drawn))
-    return in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers)
+    return in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers)  # pyright: ignore
 
 
 def pass_slowdowns(
@@ -79,7 +79,7 @@ def pass_slowdowns(
 
     def block(at: np.ndarray, repeats: np.ndarray) -> np.ndarray:
         taken = jax.tree.map(lambda x: np.asarray(x, np.float32)[at], kernels)
-        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)
+        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)  # pyright: ignore
 
     return in_blocks(block, BLOCK, at, repeats) if passes else np.ones(0)
 

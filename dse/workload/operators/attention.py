@@ -160,7 +160,7 @@ def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:
         for c in small
         if c.kernel.shared_kib < needs  # pyright: ignore[reportAttributeAccessIssue]
     ]
-    last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]
+    last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]  # pyright: ignore
     return [c for c in found if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
 
 
