@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from jax import Array
 
 from dse.base.compilation import quick_filter_jit
 from dse.evaluate.batching import over_arrays
@@ -26,5 +27,5 @@ def correction_factors(model: TimingModel, kernels: Kernel) -> np.ndarray:
 
 
 @quick_filter_jit
-def _factors(discrepancy: Discrepancy, kernels: Kernel) -> np.ndarray:
-    return over_arrays(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel), kernels)  # pyright: ignore
+def _factors(discrepancy: Discrepancy, kernels: Kernel) -> Array:
+    return over_arrays(lambda kernel: discrepancy.of(kernel.implementation).factor(kernel), kernels)

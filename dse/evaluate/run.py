@@ -207,8 +207,8 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
     missing = sorted(operator.tensor_types() - set(has))
     if missing:
         return f"its tensor cores have no {' or '.join(missing)}; they have {', '.join(has) or 'no type at all'}"
-    if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):  # pyright: ignore
-        need = min(float(k.compute_capability) for k in kernels)  # pyright: ignore
+    if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
+        need = min(float(k.compute_capability) for k in kernels)
         return f"its instructions need compute capability {need:g}, it has {numbers['compute_capability']:g}"
     smallest = min(float(k.shared_kib) for k in kernels)
     return (

@@ -56,10 +56,10 @@ def times_of_rows(model: TimingModel, kernels: Kernel, gpus: Gpu, row: np.ndarra
     (rows,); INFEASIBLE where one cannot run."""
     anonymous = model.anonymous()
 
-    def block(kernels: Kernel, row: np.ndarray) -> np.ndarray:
-        return _times(anonymous, kernels, jax.tree.map(lambda x: np.asarray(x)[row], gpus))  # pyright: ignore
+    def block(kernels: Kernel, row: np.ndarray) -> Array:
+        return _times(anonymous, kernels, jax.tree.map(lambda x: np.asarray(x)[row], gpus))
 
-    return in_blocks(block, ROWS, kernels, row)
+    return np.asarray(in_blocks(block, ROWS, kernels, row))
 
 
 def fastest_of_rows(model: TimingModel, kernels: Kernel, gpus: Gpu, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -45,7 +45,7 @@ def evaluate_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: 
 def evaluate_recorded(model: TimingModel, power: BoardPower, kernel: RecordedKernel, gpus: Gpu) -> Launch:
     """Return what a recorded kernel does on GPUs, scalars or arrays (designs,), which its model batches itself."""
     timing = on_trace(model, kernel, gpus)
-    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)  # pyright: ignore
+    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)
     return timing, power.uncapped(counts, gpus)
 
 

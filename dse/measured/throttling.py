@@ -57,7 +57,7 @@ def slowdowns(
     if not len(launches):
         return np.ones(0)
     numbers = jax.tree.map(lambda x: np.asarray(x, np.float32), (kernels, gpus, launches, run_us, drawn))
-    return in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers)  # pyright: ignore
+    return np.asarray(in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers))
 
 
 def pass_slowdowns(
@@ -77,11 +77,11 @@ def pass_slowdowns(
     gpu = jax.tree.map(lambda x: np.float32(np.asarray(x)[0]), gpus)
     anonymous = model.anonymous()
 
-    def block(at: np.ndarray, repeats: np.ndarray) -> np.ndarray:
+    def block(at: np.ndarray, repeats: np.ndarray) -> Array:
         taken = jax.tree.map(lambda x: np.asarray(x, np.float32)[at], kernels)
-        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)  # pyright: ignore
+        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)
 
-    return in_blocks(block, BLOCK, at, repeats) if passes else np.ones(0)
+    return np.asarray(in_blocks(block, BLOCK, at, repeats)) if passes else np.ones(0)
 
 
 @cache

@@ -10,6 +10,7 @@ from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
 from dse.timing.traced.traced_intervals import trace_l2_bytes
 from dse.traces.traced_kernel import TracedKernel
+from dse.workload.kernel import RecordedKernel
 
 
 class OperationCounts(NamedTuple):
@@ -34,8 +35,9 @@ class OperationCounts(NamedTuple):
     """Between SMs and L2 [B]."""
 
 
-def operation_counts(kernel: TracedKernel, gpu: Gpu) -> OperationCounts:
+def operation_counts(kernel: RecordedKernel, gpu: Gpu) -> OperationCounts:
     """Return the counts of a traced kernel on designs; fields of ``gpu`` are scalars or of shape (designs,)."""
+    assert isinstance(kernel, TracedKernel)  # the one sort of recording that there is
     warps = kernel.ctas * kernel.warps
     lanes = ("fp32", "int32", "sfu", "fp64")
     threads = {name: WARP_SIZE * warps * jnp.asarray(kernel.counts[name].sum()) for name in lanes}

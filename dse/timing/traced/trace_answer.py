@@ -105,7 +105,7 @@ class TraceQuestion:
             return gcom_trace(self.directory, config, self.representative)
         sheet = self.sheet
         workload = traced_workload(self.directory.path, [sheet.numbers()], representative=self.representative)
-        return [_timed(trace, self.model, sheet) for trace in workload.recorded]  # pyright: ignore
+        return [_timed(trace, self.model, sheet) for trace in workload.recorded if isinstance(trace, TracedKernel)]
 
 
 def _timed(trace: TracedKernel, model: TimingModel, sheet: GpuSheet) -> TracedTiming:
