@@ -125,7 +125,7 @@ def test_a_forest_runs_and_is_swept(monkeypatch):
     decode = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
     space = replace(space_from_mapping(SMALL | decode, "small", "small"), model=model)
     shared = sweep(space).points(["prefill.ttft_ms"]).to_numpy()
-    monkeypatch.setattr(evaluate, "are_few", lambda *_: False)
+    monkeypatch.setattr(evaluate, "by_shared_programs", lambda *_: False)
     np.testing.assert_allclose(sweep(space).points(["prefill.ttft_ms"]).to_numpy(), shared, rtol=1e-5)
 
 
