@@ -1,4 +1,4 @@
-"""What is kept of designs that are not kept themselves: the front, the best, statistics of axes, counts of reasons."""
+"""What a sweep accumulates over designs: the front, the best, statistics of the axes, counts of reasons."""
 
 import json
 from collections import Counter
@@ -21,10 +21,10 @@ LARGEST_FRONT = 2_000_000
 """Most designs on a front: beyond, they do not stay in memory."""
 
 
-class Fold:
-    """What a set of designs comes down to, in memory that does not grow with them (but with their front).
+class Accumulator:
+    """The front, the best and the statistics of a set of designs, in memory that grows with the front alone.
 
-    Two folds of different designs make one; the order in which designs come does not matter.
+    Accumulators of different designs can be merged; the order of the designs does not matter.
     """
 
     def __init__(self, lengths: Sequence[int], signs: Sequence[float]) -> None:
@@ -45,8 +45,8 @@ class Fold:
         for best, column in zip(self._top, costs, strict=True):
             _keep_best(*best, column, numbers)
 
-    def merge(self, other: "Fold") -> None:
-        """Take the designs of another fold; raises InputError where the front grows beyond memory."""
+    def merge(self, other: "Accumulator") -> None:
+        """Take the designs of another accumulator; raises InputError where the front grows beyond memory."""
         self.front.merge(other.front)
         if self.front.held > LARGEST_FRONT and len(self.front) > LARGEST_FRONT:
             raise InputError(
@@ -64,14 +64,14 @@ class Fold:
         return numbers[numbers != NONE]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return all of it as arrays, from which :meth:`restore` makes an equal fold."""
+        """Return all of it as arrays, from which :meth:`restore` makes an equal accumulator."""
         numbers, costs = self.front.members
         top = {f"top_{i}_{part}": a for i, pair in enumerate(self._top) for part, a in zip("cn", pair, strict=True)}
         reasons = np.frombuffer(json.dumps(self.reasons).encode(), np.uint8)
         return {"front": numbers, "costs": costs, "reasons": reasons, **self.axes.arrays(), **top}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take what :meth:`arrays` returned, into a fold of no designs."""
+        """Take what :meth:`arrays` returned, into an accumulator of no designs."""
         self.front.add(arrays["costs"], arrays["front"])
         self.reasons.update(json.loads(bytes(arrays["reasons"])))
         self.axes.restore(arrays)

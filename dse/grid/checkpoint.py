@@ -1,10 +1,10 @@
-"""A sweep that has not ended: what it has finished, on disk, so that it can go on where it was interrupted.
+"""The checkpoint of a sweep: what it has finished, on disk, so that it can go on after an interruption.
 
-The folder ``unfinished`` beside the results holds ``sweep.json`` (what is swept: :func:`identity`), ``state.npz`` (the
-fold of the finished portions, and which they are) and, where every design is kept, a file of rows a portion. Every file
-gets its name only when it is whole, the rows of a portion before the state that counts it: whatever ends the process,
-the state tells the truth. State and ``sweep.json`` bear the mark of one sweep, so that no other's state is taken for
-it. The folder goes when the results are whole.
+The folder ``unfinished`` next to the results holds ``sweep.json`` (what is swept: :func:`identity`), ``state.npz`` (the
+accumulator of the finished shards, and their numbers) and, where every design is kept, a file of rows a shard. Every
+file gets its name only when it is whole, and the rows of a shard before the state that counts it, so that the state is
+true whatever ends the process. State and ``sweep.json`` bear the mark of one sweep. The folder is removed when the
+results are whole.
 """
 
 import io
@@ -26,9 +26,9 @@ import dse
 from dse.base.atomic_files import PARTIAL, write_bytes
 from dse.base.errors import InputError
 from dse.evaluate.batching import float_type
-from dse.grid.accumulator import Fold
+from dse.grid.accumulator import Accumulator
 from dse.grid.machine import machine, unlike
-from dse.grid.shard import Portion, PortionResult
+from dse.grid.shard import Shard, ShardResult
 from dse.grid.store import RESULTS, write_json
 from dse.space.space import Space
 
@@ -39,15 +39,15 @@ OURS = re.compile(r"sweep\.json|state\.npz|\d{6,}\.arrow")
 """Names of the files in it."""
 
 EVERY = 2.0
-"""Seconds between two states on disk: what is lost at most, besides the portions in evaluation."""
+"""Seconds between two states on disk: what is lost at most, besides the shards in evaluation."""
 
 GO_ON = "give --resume to go on"
 
 
-def identity(space: Space, keep: str, chunk: int, portion: int) -> dict[str, Any]:
-    """Return what must be the same for a sweep to go on: the inputs, the version, the size of its parts, what is kept.
+def identity(space: Space, keep: str, chunk: int, shard: int) -> dict[str, Any]:
+    """Return what must be the same for a sweep to go on: inputs, version, what is kept, and the sizes of its parts.
 
-    ``chunk`` and ``portion``: designs.
+    ``chunk`` and ``shard`` [design].
     """
     return {
         "format": FORMAT,
@@ -55,7 +55,7 @@ def identity(space: Space, keep: str, chunk: int, portion: int) -> dict[str, Any
         "keep": keep,
         "floats": float_type().__name__,
         "chunk": chunk,
-        "portion": portion,
+        "portion": shard,
         "space": space.content,
         "base": space.base.numbers(),
         **space.fingerprints,
@@ -74,64 +74,66 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         "portion": "designs a portion",
         "format": "format",
     }
-    said = [f"{word} ({before.get(key)}, now {now[key]})" for key, word in words.items() if before.get(key) != now[key]]
+    changes = [
+        f"{word} ({before.get(key)}, now {now[key]})" for key, word in words.items() if before.get(key) != now[key]
+    ]
     for key, value in now["machine"].items():
         old = before["machine"].get(key)
         if key not in ("processor", "device", "dse") and old != value:
-            said.append(f"{key} ({old}, now {value})")
-    said += _tables("space", before["space"], now["space"])
-    moved = [name for name, value in now["base"].items() if before["base"].get(name) != value]
-    said += [f"base GPU ({', '.join(moved)})"] if moved else []
-    said += [f"the {key} model" for key in ("timing", "power") if before.get(key) != now[key]]
-    if not said and before["digest"] != now["digest"]:
-        said.append("the kernels of its workloads")
-    return said
+            changes.append(f"{key} ({old}, now {value})")
+    changes += _tables("space", before["space"], now["space"])
+    attributes = [name for name, value in now["base"].items() if before["base"].get(name) != value]
+    changes += [f"base GPU ({', '.join(attributes)})"] if attributes else []
+    changes += [f"the {key} model" for key in ("timing", "power") if before.get(key) != now[key]]
+    if not changes and before["digest"] != now["digest"]:
+        changes.append("the kernels of its workloads")
+    return changes
 
 
 def _tables(what: str, before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    said = []
+    changes = []
     for key in dict.fromkeys([*now, *before]):
         old, new = before.get(key), json.loads(json.dumps(now.get(key)))
         if isinstance(old, dict) and isinstance(new, dict):
-            said += [f"[{key}] {name}" for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
+            changes += [f"[{key}] {name}" for name in dict.fromkeys([*new, *old]) if old.get(name) != new.get(name)]
         elif old != new:
-            said.append(f"{key} of the {what}")
-    return said
+            changes.append(f"{key} of the {what}")
+    return changes
 
 
 class InMemory:
-    """The twin of :class:`Unfinished` for a sweep without a folder: nothing outlives the process."""
+    """What :class:`Checkpoint` is, for a sweep without a folder: nothing outlives the process."""
 
     def __init__(self) -> None:
         self._rows: dict[int, bytes] = {}
 
-    def restore(self, fold: Fold) -> set[int]:
-        """Return the numbers of the finished portions: none."""
+    def restore(self, accumulator: Accumulator) -> set[int]:
+        """Return the numbers of the finished shards: none."""
         return set()
 
-    def save(self, evaluated: PortionResult, fold: Fold) -> None:
-        """Take a portion into ``fold`` and keep its rows."""
-        fold.merge(evaluated.fold)
+    def save(self, evaluated: ShardResult, accumulator: Accumulator) -> None:
+        """Merge a shard into ``accumulator`` and keep its rows."""
+        accumulator.merge(evaluated.accumulator)
         if evaluated.rows is not None:
-            self._rows[evaluated.portion.number] = evaluated.rows
+            self._rows[evaluated.shard.number] = evaluated.rows
 
-    def close(self, fold: Fold, interrupted: bool) -> None:
+    def close(self, accumulator: Accumulator, interrupted: bool) -> None:
         """Nothing is kept."""
 
-    def rows(self, portion: Portion, again: Callable[[Portion], bytes]) -> bytes:
-        """Return the rows of a finished portion."""
-        return self._rows[portion.number]
+    def rows(self, shard: Shard, again: Callable[[Shard], bytes]) -> bytes:
+        """Return the rows of a finished shard."""
+        return self._rows[shard.number]
 
 
-class Unfinished:
-    """The folder of a sweep in progress; ``notes`` tell what was found there."""
+class Checkpoint:
+    """The folder of a sweep in progress; ``notes`` say what was resumed, or damaged."""
 
-    def __init__(self, folder: Path, which: dict[str, Any], resume: bool) -> None:
+    def __init__(self, folder: Path, inputs: dict[str, Any], resume: bool) -> None:
         self.folder, self.notes = folder / FOLDER, []
-        self._identity, self._mark = which, f"{which['digest']} {uuid4().hex}"
+        self._identity, self._mark = inputs, f"{inputs['digest']} {uuid4().hex}"
         self._checks: dict[int, int] = {}
-        self._whole = True  # the fold holds the portions of _checks, and no part of another one
-        self._saved, self._asked = 0.0, resume
+        self._whole = True  # the accumulator holds the shards of _checks, and no part of another one
+        self._saved, self._resume_requested = 0.0, resume
         self._resuming = (self.folder / "sweep.json").exists()
         if self._resuming and not resume and (count := self._finished()):
             raise InputError(
@@ -152,12 +154,12 @@ class Unfinished:
         path = self.folder / "sweep.json"
         try:
             before = json.loads(path.read_text(encoding="utf-8"))
-            said, self._mark = differences(before, self._identity), before.get("mark")
+            changes, self._mark = differences(before, self._identity), before.get("mark")
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise InputError(f"{path}: cannot be read; remove {self.folder} to begin anew") from None
-        if said:
+        if changes:
             raise InputError(
-                f"{self.folder}: is of another sweep, which differs in {'; '.join(said)}; sweep that one, or remove "
+                f"{self.folder}: is of another sweep, which differs in {'; '.join(changes)}; sweep that one, or remove "
                 f"{self.folder} to begin anew"
             )
         other = unlike(before["machine"], self._identity["machine"])
@@ -193,65 +195,65 @@ class Unfinished:
             self.notes.append(f"{self.folder / 'state.npz'}: was damaged; every portion was evaluated again")
             return None
 
-    def restore(self, fold: Fold) -> set[int]:
-        """Take what was finished into ``fold`` and return the numbers of the finished portions."""
+    def restore(self, accumulator: Accumulator) -> set[int]:
+        """Restore ``accumulator`` from the finished shards and return their numbers."""
         self._saved = time.monotonic()
         state = self._state() if self._resuming else None
         if state is not None and str(state["mark"]) != self._mark:
             self.notes.append(f"{self.folder / 'state.npz'}: was of another sweep; every portion was evaluated again")
             state = None
         if state is None:
-            if self._asked and not self.notes:
+            if self._resume_requested and not self.notes:
                 self.notes.append(f"{self.folder.parent}: nothing finished was there to go on with; it began anew")
             return set()
-        fold.restore(state)
+        accumulator.restore(state)
         self._checks = dict(zip(state["done"].tolist(), state["checks"].tolist(), strict=True))
         self.notes.append(f"went on after {len(self._checks):,} finished portions")
         return set(self._checks)
 
-    def save(self, evaluated: PortionResult, fold: Fold) -> None:
-        """Keep a portion's rows, then take it into ``fold`` and count it."""
+    def save(self, evaluated: ShardResult, accumulator: Accumulator) -> None:
+        """Write a shard's rows, then merge it into ``accumulator`` and count it."""
         if evaluated.rows is not None:
-            write_bytes(self._path(evaluated.portion.number), evaluated.rows)
+            write_bytes(self._path(evaluated.shard.number), evaluated.rows)
         with self._changing():
-            fold.merge(evaluated.fold)
-            self._checks[evaluated.portion.number] = zlib.crc32(evaluated.rows or b"")
+            accumulator.merge(evaluated.accumulator)
+            self._checks[evaluated.shard.number] = zlib.crc32(evaluated.rows or b"")
         if self._due():
-            self.save_state(fold)
+            self.save_state(accumulator)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """The fold changes: where that is interrupted, it is not saved any more, and the last state on disk stays."""
+        """Mark the accumulator as incomplete meanwhile: an interruption here keeps the last state on disk."""
         self._whole = False
         yield
         self._whole = True
 
-    def close(self, fold: Fold, interrupted: bool) -> None:
-        """Keep what is finished when the evaluation ends, unless that is the work of a moment."""
+    def close(self, accumulator: Accumulator, interrupted: bool) -> None:
+        """Save the finished shards when the evaluation ends, unless little has been done since the last state."""
         if self._whole and (interrupted or self._due()):
-            self.save_state(fold)
+            self.save_state(accumulator)
 
     def _due(self) -> bool:
         return time.monotonic() - self._saved >= EVERY
 
-    def save_state(self, fold: Fold) -> None:
-        """Write the fold and the numbers of the portions that it holds."""
+    def save_state(self, accumulator: Accumulator) -> None:
+        """Write the accumulator and the numbers of the shards that it holds."""
         done, checks = np.asarray(list(self._checks), np.int64), np.asarray(list(self._checks.values()), np.int64)
-        with self._changing():  # the front is compared before it is told
-            arrays = fold.arrays()
+        with self._changing():  # the front is compared before it is written
+            arrays = accumulator.arrays()
         content = io.BytesIO()
         np.savez(content, mark=np.asarray(self._mark), done=done, checks=checks, **arrays)  # pyright: ignore[reportArgumentType]
         write_bytes(self.folder / "state.npz", content.getvalue())
         self._saved = time.monotonic()
 
-    def rows(self, portion: Portion, again: Callable[[Portion], bytes]) -> bytes:
-        """Return the rows of a finished portion; what is damaged is evaluated by ``again``."""
-        path = self._path(portion.number)
+    def rows(self, shard: Shard, again: Callable[[Shard], bytes]) -> bytes:
+        """Return the rows of a finished shard; ``again`` evaluates what is damaged."""
+        path = self._path(shard.number)
         rows = path.read_bytes() if path.exists() else b""
-        if zlib.crc32(rows) == self._checks[portion.number]:
+        if zlib.crc32(rows) == self._checks[shard.number]:
             return rows
         self.notes.append(f"{path}: was {'damaged' if rows else 'missing'}; its designs were evaluated again")
-        return again(portion)
+        return again(shard)
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.arrow"
@@ -262,6 +264,6 @@ class Unfinished:
 
 
 def leftovers(folder: Path) -> None:
-    """Remove results that an interrupted process did not get to name; somebody else's files stay."""
+    """Remove partial results of an interrupted process; files of other names stay."""
     for name in RESULTS:
         (folder / f"{name}{PARTIAL}").unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""Portions on a Dask cluster, the only file that imports distributed: workers may come, go and die.
+"""Shards on a Dask cluster, whose workers may come, go and die; the only file that imports distributed.
 
-Every worker gets the space once (a plugin, which a worker that comes later gets too), and then the bounds of portions.
-A portion whose worker dies is given to another one; no other portion is lost.
+Every worker gets the space once (a plugin, which a worker that joins later gets too), and then the bounds of shards.
+A shard whose worker dies is given to another one; no other shard is lost.
 """
 
 import logging
@@ -20,7 +20,7 @@ from dse.base.errors import InputError
 from dse.evaluate.batching import float_type
 from dse.grid.checkpoint import GO_ON
 from dse.grid.machine import machine, unlike
-from dse.grid.shard import Portion, PortionResult, SpaceEvaluator
+from dse.grid.shard import Shard, ShardResult, SpaceEvaluator
 
 try:
     import distributed
@@ -33,11 +33,11 @@ PATIENCE = 20
 """Seconds to wait for a scheduler's first answer."""
 
 DEATHS = 5
-"""Times that a portion is tried again after all workers that had it died (Dask itself tries four)."""
+"""Times that a shard is tried again after all workers that had it died (Dask itself tries four)."""
 
 
 class SweepWorker(WorkerPlugin):
-    """What a worker holds of a sweep: its space, and the evaluator from the first portion on."""
+    """A worker's part of a sweep: its space, and the evaluator from the first shard on."""
 
     def __init__(self, evaluator: SpaceEvaluator) -> None:
         self.name = f"dse {evaluator.space.digest} {evaluator.chunk_size} {float_type().__name__}"
@@ -50,42 +50,42 @@ class SweepWorker(WorkerPlugin):
         cache_compilations()
         self._lock, self._evaluator = Lock(), None
 
-    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
-        """Evaluate a portion; return it and what this worker computes with."""
+    def evaluate(self, shard: Shard, keep_all: bool) -> tuple[ShardResult, dict[str, str]]:
+        """Evaluate a shard; return it and this worker's processor, device and versions."""
         with self._lock:
             if self._evaluator is None:
                 self._evaluator = SpaceEvaluator(pickle.loads(self._space), self._chunk)
                 self._evaluator.compile()
-        return self._evaluator.portion(portion, keep_all), machine()
+        return self._evaluator.shard(shard, keep_all), machine()
 
 
-def _evaluate(plugin: str, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
-    """Evaluate a portion on the worker that runs this."""
-    return distributed.get_worker().plugins[plugin].evaluate(portion, keep_all)  # pyright: ignore[reportAttributeAccessIssue]
+def _evaluate(plugin: str, shard: Shard, keep_all: bool) -> tuple[ShardResult, dict[str, str]]:
+    """Evaluate a shard on the worker that runs this."""
+    return distributed.get_worker().plugins[plugin].evaluate(shard, keep_all)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def on_cluster(
     cluster: Any,
     evaluator: SpaceEvaluator,
-    todo: Iterable[Portion],
+    todo: Iterable[Shard],
     keep_all: bool,
     progress: Callable[[int], None],
     notes: list[str],
-) -> Generator[PortionResult]:
-    """Yield the portions as workers of a cluster finish them.
+) -> Generator[ShardResult]:
+    """Yield the shards as workers of a cluster finish them.
 
     ``cluster``: a scheduler's address, ``local:N`` for N processes of this machine, or a cluster object of Dask's.
-    ``notes`` takes what the workers are unlike this machine in. Raises InputError where there is no cluster, or where
+    ``notes`` gains how the workers differ from this machine. Raises InputError where there is no cluster, or where
     it is lost.
     """
-    ours, seen = machine(), set[str]()
+    ours, noted = machine(), set[str]()
     with ExitStack() as stack:
         client = stack.enter_context(_client(cluster, stack))
         try:
             plugin = _registered(client, SweepWorker(evaluator), stack)
-            for evaluated, theirs in _Portions(client, plugin, keep_all).run(iter(todo)):
-                _compare(ours, theirs, seen, notes)
-                progress(evaluated.portion.stop - evaluated.portion.start)
+            for evaluated, theirs in _SubmittedShards(client, plugin, keep_all).run(iter(todo)):
+                _compare(ours, theirs, noted, notes)
+                progress(evaluated.shard.stop - evaluated.shard.start)
                 yield evaluated
         except (CancelledError, FutureCancelledError, OSError) as error:
             raise InputError(f"--cluster {cluster}: the scheduler is lost ({type(error).__name__}); {GO_ON}") from None
@@ -98,59 +98,59 @@ def check_cluster(cluster: Any) -> None:
             stack.enter_context(_client(cluster, stack))
 
 
-def _compare(ours: dict[str, str], theirs: dict[str, str], seen: set[str], notes: list[str]) -> None:
-    """Note, once, in what a worker is unlike this machine; raises InputError where its results are other ones."""
+def _compare(ours: dict[str, str], theirs: dict[str, str], noted: set[str], notes: list[str]) -> None:
+    """Note once how a worker differs from this machine; raises InputError where its version of dse does."""
     if theirs["dse"] != ours["dse"]:
         raise InputError(f"--cluster: a worker has dse {theirs['dse']}, not {ours['dse']}; install the same")
     text = ", ".join(unlike(ours, theirs))
-    if text and text not in seen:
-        seen.add(text)
+    if text and text not in noted:
+        noted.add(text)
         notes.append(f"workers with {text}: equal to one machine's result within about 1e-6, not to the bit")
 
 
-class _Portions:
-    """Portions in the hands of a cluster: two for each of its threads, as many as it has at the time."""
+class _SubmittedShards:
+    """Shards submitted to a cluster: two for each of the threads that it has at the time."""
 
     def __init__(self, client: Any, plugin: str, keep_all: bool) -> None:
         self._client, self._plugin, self._keep_all = client, plugin, keep_all
         self._numbers, self._deaths = count(), dict[int, int]()
-        self._portion: dict[Any, Portion] = {}
+        self._shards: dict[Any, Shard] = {}
         self._ready = distributed.as_completed(loop=client.loop)
 
-    def run(self, todo: Iterator[Portion]) -> Iterator[tuple[PortionResult, dict[str, str]]]:
+    def run(self, todo: Iterator[Shard]) -> Iterator[tuple[ShardResult, dict[str, str]]]:
         """Yield the results as they come."""
         try:
             self._fill(todo)
             for future in self._ready:
-                portion = self._portion.pop(future)
-                result = self._result(future, portion)
+                shard = self._shards.pop(future)
+                result = self._result(future, shard)
                 self._fill(todo)
                 if result is not None:
                     yield result
         finally:
             with suppress(Exception):
-                self._client.cancel(list(self._portion), force=True)
+                self._client.cancel(list(self._shards), force=True)
 
-    def _fill(self, todo: Iterator[Portion]) -> None:
-        room = max(2, 2 * sum(self._client.ncores().values())) - len(self._portion)
-        for portion in islice(todo, max(room, 0)):
-            self._submit(portion)
+    def _fill(self, todo: Iterator[Shard]) -> None:
+        room = max(2, 2 * sum(self._client.ncores().values())) - len(self._shards)
+        for shard in islice(todo, max(room, 0)):
+            self._submit(shard)
 
-    def _submit(self, portion: Portion) -> None:
+    def _submit(self, shard: Shard) -> None:
         key = f"{self._plugin} {id(self)} {next(self._numbers)}"
-        future = self._client.submit(_evaluate, self._plugin, portion, self._keep_all, key=key, pure=False)
-        self._portion[future] = portion
+        future = self._client.submit(_evaluate, self._plugin, shard, self._keep_all, key=key, pure=False)
+        self._shards[future] = shard
         self._ready.add(future)
 
-    def _result(self, future: Any, portion: Portion) -> tuple[PortionResult, dict[str, str]] | None:
-        """Return a portion's result; None where its workers died and it is tried again."""
+    def _result(self, future: Any, shard: Shard) -> tuple[ShardResult, dict[str, str]] | None:
+        """Return a shard's result; None where its workers died and it is tried again."""
         try:
             return future.result()
         except distributed.KilledWorker as error:
-            self._deaths[portion.number] = self._deaths.get(portion.number, 0) + 1
-            if self._deaths[portion.number] > DEATHS:
-                raise InputError(f"--cluster: designs {portion.start:,} on killed every worker ({error})") from None
-            self._submit(portion)
+            self._deaths[shard.number] = self._deaths.get(shard.number, 0) + 1
+            if self._deaths[shard.number] > DEATHS:
+                raise InputError(f"--cluster: designs {shard.start:,} on killed every worker ({error})") from None
+            self._submit(shard)
             return None
 
 
@@ -166,9 +166,9 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
     try:
         return distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
+        reply = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
-            f"--cluster {cluster}: no scheduler answers ({said}); give tcp://HOST:PORT of 'dask scheduler', or local:N"
+            f"--cluster {cluster}: no scheduler answers ({reply}); give tcp://HOST:PORT of 'dask scheduler', or local:N"
         ) from None
 
 

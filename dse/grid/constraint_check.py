@@ -1,4 +1,4 @@
-"""What the constraints of a space leave of its designs, as far as no kernel need be timed: attributes, areas, costs."""
+"""The share of designs that each constraint leaves, before any kernel is timed: of attributes, areas and costs."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -18,30 +18,29 @@ from dse.space.metrics import design_metrics
 from dse.space.space import Space
 
 
-class Within(NamedTuple):
-    """A constraint: the ``share`` of designs that it leaves [1], None where workloads decide it; ``told``: where it
-    leaves none, what the designs have instead."""
+class ConstraintCheck(NamedTuple):
+    """A constraint and the share of designs that it leaves."""
 
     constraint: str
-    share: float | None
-    told: str = ""
+    share: float | None  # of the designs that satisfy it [1]; None where workloads decide it
+    sentence: str = ""  # where it leaves none: what the designs have instead
 
 
-def within(space: Space) -> list[Within]:
+def constraint_checks(space: Space) -> list[ConstraintCheck]:
     """Return what each constraint of a space leaves of all designs; of a large grid, of some 20,000."""
     if not space.constraints:
         return []
     designs = np.arange(0, space.size, sample_step(space.size))
     columns, base = with_links(space, space.at(designs)), baseline(space)
-    # In the sweep's type of numbers: 110.409 is at least 110.409 in one type, but not one type's beside another's.
-    given = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
-    values = jax.jit(_untimed(space), compiler_options=quick_to_compile())(given)
+    # In the sweep's type of numbers: 110.409 is at least 110.409 in one type, but not one type's against another's.
+    inputs = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
+    values = jax.jit(_untimed(space), compiler_options=quick_to_compile())(inputs)
     of = "" if len(designs) == space.size else f" of {len(designs):,}"
-    return [_within(constraint, values, of) for constraint in space.constraints]
+    return [_checked(constraint, values, of) for constraint in space.constraints]
 
 
 def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-    """Return the function of designs' columns, the base GPU the last of them, to what no workload decides of them."""
+    """Return the function from designs' columns (the base GPU last) to the metrics that no workload decides."""
     evaluator = Evaluator(space, Reasons(space))
 
     def values(columns: Mapping[str, Any]) -> dict[str, Any]:
@@ -55,17 +54,17 @@ def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
 
 def without_designs(space: Space) -> list[str]:
     """Return a sentence for each constraint that leaves none of the designs, whatever the workloads."""
-    return [constraint.told for constraint in within(space) if constraint.told]
+    return [constraint.sentence for constraint in constraint_checks(space) if constraint.sentence]
 
 
-def _within(constraint: Expression, values: Mapping[str, Any], of: str) -> Within:
+def _checked(constraint: Expression, values: Mapping[str, Any], of: str) -> ConstraintCheck:
     if not set(constraint.names) <= values.keys():
-        return Within(constraint.text, None)
-    share, left = float(np.mean(np.asarray(constraint(values, jnp)))), constraint.left()
+        return ConstraintCheck(constraint.text, None)
+    share, side = float(np.mean(np.asarray(constraint(values, jnp)))), constraint.left()
     if share:
-        return Within(constraint.text, share)
-    numbers = np.asarray(left(values, jnp), float) if left else np.empty(0)
+        return ConstraintCheck(constraint.text, share)
+    numbers = np.asarray(side(values, jnp), float) if side else np.empty(0)
     finite = numbers[np.isfinite(numbers)]
     ends = list(dict.fromkeys(f"{end:.5g}" for end in (finite.min(), finite.max()))) if finite.size else []
-    has = f": {left.text} is {' to '.join(ends)}" if left and ends else ""
-    return Within(constraint.text, share, f"no design{of} is within {constraint.text}{has}")
+    has = f": {side.text} is {' to '.join(ends)}" if side and ends else ""
+    return ConstraintCheck(constraint.text, share, f"no design{of} is within {constraint.text}{has}")

@@ -1,4 +1,4 @@
-"""The designs of a grid by number, made cheaply: what each axis and link is in a range of numbers."""
+"""The designs of a grid by number: the values of each axis and link in a range of numbers."""
 
 from collections.abc import Iterable
 from math import prod

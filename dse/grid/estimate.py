@@ -1,4 +1,4 @@
-"""What a sweep will take, before it runs."""
+"""About how long a sweep takes, and how much memory and disk, before it runs."""
 
 import os
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 from dse.base.units import GIGA
 from dse.evaluate.by_workload import RecordedEvaluation, by_shared_programs
 from dse.evaluate.space_program import CHUNK, result_columns
-from dse.grid.constraint_check import within
+from dse.grid.constraint_check import constraint_checks
 from dse.space.space import Space
 
 PAIRS_PER_CORE_SECOND = 78e6
@@ -36,7 +36,7 @@ adds."""
 CELLS_PER_SECOND = 30e6
 """Numbers written to points.parquet in a second, on the same machine."""
 
-CHUNKS_HELD = 6
+CHUNKS_IN_MEMORY = 6
 """Chunks of results in memory at once: in evaluation, being sorted, waiting to be written."""
 
 BYTES_PER_CELL = 1.3
@@ -51,25 +51,23 @@ ON_DISK_LIMIT = 20_000_000
 
 @dataclass(frozen=True)
 class Estimate:
-    """About what a sweep takes: ``seconds``, ``memory_gb`` and ``disk_gb`` (1 GB = 1e9 B), of ``n`` designs.
+    """About how much time, memory and disk a sweep takes."""
 
-    ``parts``: what the seconds go to. ``within``: the share of designs that each constraint leaves, None where
-    workloads decide it.
-    """
-
-    n: int
-    kernels: int
-    seconds: float
-    memory_gb: float
-    disk_gb: float
-    parts: dict[str, float] = field(default_factory=dict)
-    within: dict[str, float | None] = field(default_factory=dict)
+    n: int  # designs
+    kernels: int  # candidates of all workloads
+    seconds: float  # [s]
+    memory_gb: float  # [GB = 1e9 B]
+    disk_gb: float  # [GB]
+    parts: dict[str, float] = field(default_factory=dict)  # of the seconds: start, compilation, designs, page [s]
+    constraint_shares: dict[str, float | None] = field(default_factory=dict)  # constraint -> share of designs left [1]
     warnings: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the figures as a JSON document."""
+        keys = {"constraint_shares": "within"}
         return {
-            name: float(f"{value:.3g}") if isinstance(value, float) else value for name, value in vars(self).items()
+            keys.get(name, name): float(f"{value:.3g}") if isinstance(value, float) else value
+            for name, value in vars(self).items()
         } | {"parts": {name: float(f"{value:.3g}") for name, value in self.parts.items()}}
 
 
@@ -79,8 +77,8 @@ def estimate(space: Space) -> Estimate:
     columns = len(result_columns(space)) + len(space.axes) + 2
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
     parts = _seconds(space, kernels, rows * columns)
-    constraints = within(space)
-    chunks = CHUNKS_HELD * CHUNK * columns * 8 / GIGA
+    constraints = constraint_checks(space)
+    chunks = CHUNKS_IN_MEMORY * CHUNK * columns * 8 / GIGA
     return Estimate(
         n=space.size,
         kernels=kernels,
@@ -88,8 +86,8 @@ def estimate(space: Space) -> Estimate:
         memory_gb=RESIDENT_GB + chunks,
         disk_gb=rows * columns * BYTES_PER_CELL / GIGA + 0.01,
         parts=parts,
-        within={constraint.constraint: constraint.share for constraint in constraints},
-        warnings=(*without_room(space), *(constraint.told for constraint in constraints if constraint.told)),
+        constraint_shares={constraint.constraint: constraint.share for constraint in constraints},
+        warnings=(*without_room(space), *(constraint.sentence for constraint in constraints if constraint.sentence)),
     )
 
 

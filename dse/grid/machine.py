@@ -1,4 +1,4 @@
-"""What a result's last bits depend on besides its inputs: the processor, the device and the versions of libraries."""
+"""The processor, the device and the versions of libraries, on which the last bits of a result depend."""
 
 import platform
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ DECIDING = ("jax", "jaxlib", "numpy")
 
 
 def machine() -> dict[str, str]:
-    """Return what this process computes with, by name."""
+    """Return the processor, the device and the versions of this process, by name."""
     device = jax.local_devices()[0]
     return {
         "dse": dse.__version__,
@@ -25,7 +25,7 @@ def machine() -> dict[str, str]:
 
 
 def unlike(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
-    """Return in what two machines differ, as "jax 0.10.2 instead of 0.10.1": ``theirs`` first."""
+    """Return how two machines differ, as "jax 0.10.2 instead of 0.10.1": ``theirs`` first."""
     return [
         f"{name} {theirs.get(name) or 'none'} instead of {value or 'none'}"
         for name, value in ours.items()

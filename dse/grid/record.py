@@ -1,4 +1,4 @@
-"""The record of a run (``run.json``): what was run, on what, with which versions, and what a page needs again."""
+"""The record of a run (``run.json``): space, machine, versions, and what a page needs again."""
 
 import json
 import os
@@ -108,7 +108,7 @@ def load_result(folder: Path) -> SweepResult:
 
 
 def _designs_file(keep: str) -> str:
-    """The table beside the front's: every design, or those that pictures show."""
+    """Return the file of the designs: of every one, or of those that pictures show."""
     return "points.parquet" if keep == "all" else "sample.parquet"
 
 
@@ -141,11 +141,11 @@ def _check_table(table: Path, names: list[str], space: Space) -> None:
 
 def _check_record(folder: Path, document: dict[str, Any], space: Space) -> None:
     """Refuse tables of the record without the columns that every table of designs has."""
-    where, (wanted, numeric) = folder / "run.json", _columns(space)
-    check_columns(f"{where}: baseline", document["baseline"], wanted, numeric)
+    where, (required, numeric) = folder / "run.json", _columns(space)
+    check_columns(f"{where}: baseline", document["baseline"], required, numeric)
     check_columns(f"{where}: axis_effects", document["axis_effects"], EFFECTS, EFFECTS[-4:])
     if document["top"]:
-        check_columns(f"{where}: top", document["top"], ["best_in", *wanted], numeric)
+        check_columns(f"{where}: top", document["top"], ["best_in", *required], numeric)
     if (rows := len(document["baseline"]["feasible"])) != 1:
         raise InputError(f"{where}: baseline holds {rows} rows, not the one of the base GPU; sweep again")
 
@@ -156,17 +156,17 @@ def _check_counts(folder: Path, document: dict[str, Any], space: Space, front: p
     on_grid = len(front) - int(front["off_grid"].sum() if "off_grid" in front else 0)
     facts = [("n_pareto", len(front), "pareto.parquet holds")]
     if document["keep"] == "all":
-        kept = np.asarray(pq.read_table(folder / "points.parquet", columns=["feasible"])["feasible"])
+        column = np.asarray(pq.read_table(folder / "points.parquet", columns=["feasible"])["feasible"])
         facts += [
-            ("n", len(kept), "points.parquet holds"),
-            ("n_feasible", int(kept.sum()), "the feasible rows of points.parquet are"),
+            ("n", len(column), "points.parquet holds"),
+            ("n_feasible", int(column.sum()), "the feasible rows of points.parquet are"),
         ]
     facts.append(("n", feasible + refused, "n_feasible and infeasible are"))
     if "search" not in document:
         facts.append(("n", space.size, "the grid has"))
-    for key, found, told in facts:
-        if document[key] != found:
-            raise InputError(f"{folder / 'run.json'}: {key} = {document[key]}, but {told} {found}; sweep again")
+    for key, count, words in facts:
+        if document[key] != count:
+            raise InputError(f"{folder / 'run.json'}: {key} = {document[key]}, but {words} {count}; sweep again")
     if not on_grid <= feasible <= n:
         raise InputError(
             f"{folder / 'run.json'}: n_feasible = {feasible}, but {on_grid} on the front and n = {n}; sweep again"
@@ -174,9 +174,9 @@ def _check_counts(folder: Path, document: dict[str, Any], space: Space, front: p
 
 
 def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
-    """Return the result of a sweep that has ended in a folder, None where it kept something else, or was refined.
+    """Return the result of a sweep that has ended in a folder, whole, kept as ``keep`` says and not refined, else None.
 
-    Raises InputError where it is of another space: there is nothing to go on with. Files that are damaged are nothing.
+    Raises InputError where it is of another space: there is nothing to go on with.
     """
     if (folder / FOLDER).exists() or not (folder / "run.json").exists():
         return None
@@ -190,10 +190,10 @@ def finished(folder: Path, space: Space, keep: str) -> SweepResult | None:
             "changed (or a file that it names, or dse); leave --resume out to replace it, or give another folder"
         )
     try:
-        found = load_result(folder)
+        result = load_result(folder)
     except InputError:
         return None
-    return found if found.keep == keep and "off_grid" not in found.front else None
+    return result if result.keep == keep and "off_grid" not in result.front else None
 
 
 def _sample(table: Path, space: Space, keep: str) -> pd.DataFrame:

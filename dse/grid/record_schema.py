@@ -1,4 +1,4 @@
-"""What the record of a run (``run.json``) holds by key, so that a wrong value is told by its name."""
+"""The keys of a run's record (``run.json``) and what each may hold, so that an error names the key."""
 
 from collections.abc import Callable, Collection, Mapping
 from math import isfinite
@@ -14,9 +14,9 @@ Columns = Mapping[str, list[Any]]
 
 
 class Kind(NamedTuple):
-    """What a key may hold: in words, and as a test."""
+    """What a key may hold: in ``words``, and as a test."""
 
-    told: str
+    words: str
     holds: Callable[[Any], bool]
 
 
@@ -82,7 +82,7 @@ SEARCH = {
     "search.hypervolume": NUMBER,
     "timing.history": Kind("a list of evaluations, seconds, members of the front and hypervolume", _history),
 }
-"""Those of a search's."""
+"""Further keys of a search's record."""
 
 
 def again_of(document: Mapping[str, Any]) -> str:
@@ -99,12 +99,12 @@ def check_shape(path: Path, document: Mapping[str, Any]) -> None:
         if (inner or table) not in place:
             raise InputError(f"{path}: {key} is missing; {again}")
         if not kind.holds(value := place[inner or table]):
-            raise InputError(f"{path}: {key} = {short(value)} is not accepted; give {kind.told}, or {again}")
+            raise InputError(f"{path}: {key} = {short(value)} is not accepted; give {kind.words}, or {again}")
 
 
-def check_columns(where: str, columns: Columns, wanted: Collection[str], numeric: Collection[str] = ()) -> None:
-    """Raise InputError where a table, told as ``where``, lacks a wanted column or holds no number in a numeric one."""
-    for name in wanted:
+def check_columns(where: str, columns: Columns, required: Collection[str], numeric: Collection[str] = ()) -> None:
+    """Raise InputError where the table at ``where`` lacks a required column or holds no number in a numeric one."""
+    for name in required:
         if name not in columns:
             raise InputError(f"{where}: column {name!r} is missing; sweep again")
     for name in numeric:

@@ -1,4 +1,4 @@
-"""What a sweep found."""
+"""The result of a sweep: its front, its statistics, and where its designs are."""
 
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -26,32 +26,25 @@ def library_versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The result of a sweep.
-
-    ``baseline``: one row, the base GPU itself. ``front``: the non-dominated feasible designs in grid order.
-    ``axis_effects``: a row an axis value and objective: ``at_baseline`` (only that axis moved from the base GPU; empty
-    where that cannot be had), ``median`` and ``best`` over all feasible designs with that value (of a search, which
-    evaluates some of them: no median, and the best on its front). ``infeasible``: how many designs fall to each reason.
-    ``seconds``: compile, evaluate, write. ``keep``: "all", or "front" where the other designs were not kept. ``top``:
-    the best designs of each objective (``best_in``), the best first; empty of a search. ``notes``: what happened on the
-    way, such as designs evaluated again.
-    """
+    """The result of a sweep or of a search."""
 
     space: Space
-    baseline: pd.DataFrame
-    front: pd.DataFrame
+    baseline: pd.DataFrame  # one row, the base GPU itself
+    front: pd.DataFrame  # the non-dominated feasible designs, in grid order
+    # A row an axis value and objective: at_baseline (that axis alone differs from the base GPU; empty where that design
+    # cannot run), median and best of all feasible designs with that value (of a search: no median, best of its front).
     axis_effects: pd.DataFrame
-    sample: pd.DataFrame
-    n: int
+    sample: pd.DataFrame  # feasible designs that the pictures show
+    n: int  # designs evaluated
     n_feasible: int
-    infeasible: dict[str, int]
-    seconds: dict[str, float]
+    infeasible: dict[str, int]  # reason -> designs
+    seconds: dict[str, float]  # compile, evaluate, write [s]
     folder: Path | None = None
     libraries: dict[str, str] = field(default_factory=library_versions)
-    table: pa.Table | None = field(default=None, repr=False)
-    keep: str = "all"
-    top: pd.DataFrame = field(default_factory=pd.DataFrame)
-    notes: tuple[str, ...] = ()
+    table: pa.Table | None = field(default=None, repr=False)  # every design, where no folder holds them
+    keep: str = "all"  # or "front", where the other designs were not kept
+    top: pd.DataFrame = field(default_factory=pd.DataFrame)  # the best of each objective (best_in); empty of a search
+    notes: tuple[str, ...] = ()  # what happened on the way, such as designs evaluated again
 
     def __repr__(self) -> str:
         counts = f"{self.n:,} designs, {self.n_feasible:,} feasible, {len(self.front):,} on the front"
@@ -67,9 +60,11 @@ class SweepResult:
         return self.front[list(dict.fromkeys(names))]
 
     def _spans(self) -> str:
-        """From where to where each objective goes on the front."""
+        """The lowest and highest value of each objective on the front."""
         columns = [(o.name, self.front[o.name], o.unit) for o in self.space.objectives]
-        return ", ".join(f"{name} {seen.min():.4g} to {seen.max():.4g} {unit}".rstrip() for name, seen, unit in columns)
+        return ", ".join(
+            f"{name} {values.min():.4g} to {values.max():.4g} {unit}".rstrip() for name, values, unit in columns
+        )
 
     def pareto(self) -> pd.DataFrame:
         """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""
@@ -121,7 +116,7 @@ class SweepResult:
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:
         """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""
-        found = {o.name: objective_error(self.space, o) for o in self.space.objectives}
+        errors = {o.name: objective_error(self.space, o) for o in self.space.objectives}
         return {
             name: (u := error.error_interval)
             and {
@@ -130,7 +125,7 @@ class SweepResult:
                 "share": SHARE,
                 "source": "; ".join(filter(None, (u.source, error.scope))),
             }
-            for name, error in found.items()
+            for name, error in errors.items()
         }
 
 

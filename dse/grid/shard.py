@@ -1,7 +1,7 @@
-"""One portion of a sweep: a run of consecutive designs, evaluated chunk by chunk and folded, where it stands.
+"""A shard of a sweep: consecutive designs of the grid, evaluated chunk by chunk and accumulated in one process.
 
-The same code runs in a thread of this process and in a worker of a cluster. A portion's front may lack what designs of
-portions evaluated here before dominate; the front of all portions is the same.
+The same code runs in a thread of this process and in a worker of a cluster. A shard's front may lack designs that those
+of earlier shards dominate; the front of all shards is the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,40 +14,40 @@ import pyarrow as pa
 from dse.evaluate import space_program as evaluate
 from dse.evaluate.infeasibility import Masks, Reasons
 from dse.evaluate.space_program import Evaluator
-from dse.grid.accumulator import Fold
+from dse.grid.accumulator import Accumulator
 from dse.grid.designs import Grid
 from dse.grid.store import design_table, packed
 from dse.space import designs
 from dse.space.space import Space
 
-PORTIONS = 64
-"""Least portions of a large sweep: what is interrupted loses a few of them."""
+SHARDS = 64
+"""Least shards of a large sweep: an interruption loses a few of them."""
 
 LONGEST = 32
-"""Most chunks of a portion: what it leaves behind is sent, saved and merged once for so many."""
+"""Most chunks of a shard, whose result is sent, saved and merged once."""
 
 
 @dataclass(frozen=True)
-class Portion:
-    """Designs ``start`` to ``stop`` of the grid; ``number`` counts portions."""
+class Shard:
+    """Designs ``start`` to ``stop`` of the grid; ``number`` counts shards."""
 
     number: int
     start: int
     stop: int
 
 
-def portions(size: int, chunk: int) -> list[Portion]:
-    """Return the portions of a grid of ``size`` designs, each a whole number of chunks but the last."""
-    step = chunk * int(np.clip(size // (chunk * PORTIONS), 1, LONGEST))
-    return [Portion(i, start, min(start + step, size)) for i, start in enumerate(range(0, size, step))]
+def shards(size: int, chunk: int) -> list[Shard]:
+    """Return the shards of a grid of ``size`` designs, each a whole number of chunks but the last."""
+    step = chunk * int(np.clip(size // (chunk * SHARDS), 1, LONGEST))
+    return [Shard(i, start, min(start + step, size)) for i, start in enumerate(range(0, size, step))]
 
 
 @dataclass(frozen=True)
-class PortionResult:
-    """A portion's result: its ``fold``, and its designs as a packed table where all are kept."""
+class ShardResult:
+    """A shard's result: its ``accumulator``, and its designs as a packed table where all are kept."""
 
-    portion: Portion
-    fold: Fold
+    shard: Shard
+    accumulator: Accumulator
     rows: bytes | None
 
 
@@ -78,46 +78,44 @@ class SpaceEvaluator:
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)
-        self._killers = self.empty_fold().front.killers
+        self._killers = self.empty_accumulator().front.killers
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
 
     def trace(self) -> None:
-        """Do what is Python's part of :meth:`compile`."""
+        """Trace the program for every device, the part of :meth:`compile` that Python does."""
         self.evaluator.trace(self.devices)
 
     def compile(self) -> None:
         """Compile the program for every device, ahead of the first designs."""
         self.evaluator.compile(self.devices)
 
-    def empty_fold(self) -> Fold:
-        """Return a fold of no designs."""
-        return Fold([len(axis) for axis in self.space.axes], [o.sign for o in self.space.objectives])
+    def empty_accumulator(self) -> Accumulator:
+        """Return an accumulator of no designs."""
+        return Accumulator([len(axis) for axis in self.space.axes], [o.sign for o in self.space.objectives])
 
-    def portion(
-        self, portion: Portion, keep_all: bool, tick: Callable[[int], None] = lambda count: None
-    ) -> PortionResult:
-        """Evaluate a portion, whole on one device; ``tick`` is called with the number of designs of each chunk."""
-        device = self.devices[portion.number % len(self.devices)]
-        fold, tables = self.empty_fold(), []
-        fold.front.killers = self._killers
-        for start in range(portion.start, portion.stop, self.chunk_size):
-            stop = min(start + self.chunk_size, portion.stop)
+    def shard(self, shard: Shard, keep_all: bool, tick: Callable[[int], None] = lambda count: None) -> ShardResult:
+        """Evaluate a shard on one device; ``tick`` is called with the number of designs of each chunk."""
+        device = self.devices[shard.number % len(self.devices)]
+        accumulator, tables = self.empty_accumulator(), []
+        accumulator.front.killers = self._killers
+        for start in range(shard.start, shard.stop, self.chunk_size):
+            stop = min(start + self.chunk_size, shard.stop)
             digits = self.grid.digits(start, stop)
             names = None if keep_all else self._objectives
             chunk = self.chunk(self.grid.columns(digits, stop - start), names, device)
             values = np.array([chunk.results[name] for name in self._objectives], float)
             feasible = chunk.code == 0
-            fold.add(start, feasible, values)
+            accumulator.add(start, feasible, values)
             if not feasible.all():
-                fold.reasons.update(self.reasons.counts(chunk.code, chunk.columns))
+                accumulator.reasons.update(self.reasons.counts(chunk.code, chunk.columns))
             if keep_all:
                 tables.append(self.table(chunk))
             tick(stop - start)
-        self._killers = fold.front.killers
-        return PortionResult(portion, fold, packed(tables) if keep_all else None)
+        self._killers = accumulator.front.killers
+        return ShardResult(shard, accumulator, packed(tables) if keep_all else None)
 
     def chunk(self, columns: designs.Columns, names: Sequence[str] | None = None, device: Any = None) -> Chunk:
-        """Evaluate at most a chunk of designs; ``names``: the results wanted, all by default."""
+        """Evaluate at most a chunk of designs; ``names``: of the results, all by default."""
         results = self.evaluator(columns, names, device)
         code, lacking = self.reasons.add_non_finite(results.pop("code"), results)
         return Chunk(columns, results, code, lacking)

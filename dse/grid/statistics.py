@@ -1,4 +1,4 @@
-"""What each value of an axis does to the objectives, over all feasible designs, in bounded memory."""
+"""Statistics of the objectives for each value of an axis, over all feasible designs, in bounded memory."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -26,7 +26,7 @@ _BINS = (int(np.float32(HIGH).view(np.int32)) - _LOWEST) >> _SHIFT
 """A bin is the exponent and the first 6 bits of the fraction of a 32-bit float: no logarithm, the same on any CPU."""
 
 
-FEW = 4
+DESIGNS_PER_COUNT = 4
 """Designs for each count of a run, at least, where designs are counted in runs."""
 
 _OCTAVE = 64
@@ -91,7 +91,7 @@ class AxisStatistics:
 
     def _slow(self, designs: int, bins: int) -> int:
         """Return how many axes keep their values so long that designs are counted once for all of them, in runs."""
-        slow = sum(FEW * bins * (2 + designs // stride) <= designs for stride in self._strides)
+        slow = sum(DESIGNS_PER_COUNT * bins * (2 + designs // stride) <= designs for stride in self._strides)
         return slow if slow > 1 else 0
 
     def merge(self, other: "AxisStatistics") -> None:
@@ -130,7 +130,7 @@ class AxisStatistics:
         return _restored, (self.lengths, self.objectives, self.arrays())
 
     def frame(self, space: Space, at_baseline: pd.DataFrame) -> pd.DataFrame:
-        """Return the statistics beside the one-axis-at-a-time results."""
+        """Return the statistics, a row an axis value and objective, joined with the one-axis-at-a-time results."""
         rows = [
             (axis.name, axis.numbers[i], value, axis.unit, objective.name, *self._figures(number, i, j, objective.sign))
             for number, axis in enumerate(space.axes)
@@ -160,9 +160,9 @@ class AxisStatistics:
 
 
 def _restored(lengths: tuple[int, ...], objectives: int, arrays: Mapping[str, np.ndarray]) -> AxisStatistics:
-    found = AxisStatistics(lengths, objectives)
-    found.restore(arrays)
-    return found
+    statistics = AxisStatistics(lengths, objectives)
+    statistics.restore(arrays)
+    return statistics
 
 
 class Histograms:
@@ -223,15 +223,15 @@ def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
     ``start``: the number of the first design; ``stride``: designs for which the axis keeps its value. A bin is a
     number's bits but the last ``shift``; the table begins with bin ``first``.
     """
-    value, left = uint64(start // stride % table.shape[0]), stride - start % stride
+    value, remaining = uint64(start // stride % table.shape[0]), stride - start % stride
     for i in range(feasible.shape[0]):
         if feasible[i]:  # unsigned places spare the test for negative ones
             table[value, uint64((bits[i] >> shift) - first)] += 1
             if costs[i] < best[value]:
                 best[value] = costs[i]
-        left -= 1
-        if left == 0:
-            left = stride
+        remaining -= 1
+        if remaining == 0:
+            remaining = stride
             value += uint64(1)
             if value == table.shape[0]:
                 value = uint64(0)

@@ -1,4 +1,4 @@
-"""Files of a sweep: the designs as parquet, written chunk by chunk beside their final name."""
+"""Files of a sweep: the designs as Parquet, written chunk by chunk and renamed when they are whole."""
 
 import errno
 import json
@@ -39,7 +39,7 @@ def open_folder(out: str | Path) -> Path:
 
 @contextmanager
 def results_in(out: str | Path) -> Iterator[Path]:
-    """Open a folder as :func:`open_folder`; where nothing is put into it, what was made of it does not stay."""
+    """Open a folder as :func:`open_folder`; remove it again where nothing was written into it."""
     path = _folder(out)
     made = [place for place in (path, *path.parents) if not place.exists()]
     try:
@@ -62,15 +62,15 @@ def refuse_other_kind(folder: Path, search: bool, name: str) -> None:
     path = folder / "run.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        found, of = "search" in record, record.get("name", name)
+        is_search, of = "search" in record, record.get("name", name)
     except FileNotFoundError:
         return
     except (OSError, ValueError, TypeError, AttributeError):
         raise InputError(
             f"{path}: cannot be read, nor whose results these are; give -o another folder, or remove it"
         ) from None
-    holds, other = ("search", "sweep") if found else ("sweep", "search")
-    if found != search:
+    holds, other = ("search", "sweep") if is_search else ("sweep", "search")
+    if is_search != search:
         raise InputError(f"{folder}: holds a {holds} (run.json); give -o another folder for the {other}")
     if of != name:
         raise InputError(f"{folder}: holds a {holds} of the space {of!r} (run.json); give -o another folder")
@@ -155,7 +155,7 @@ def unpacked(content: bytes) -> Iterator[pa.Table]:
 
 
 def discard_record(folder: Path) -> None:
-    """Remove an earlier run's record and page, so that an interrupted sweep does not stand beside another's answer."""
+    """Remove an earlier run's record and page, so that an interrupted sweep has no other's answer."""
     for name in ("run.json", "report.html"):
         (folder / name).unlink(missing_ok=True)
 
@@ -231,7 +231,7 @@ class TableWriter:
 
 
 def provenance(space: Space) -> dict[str, str]:
-    """Return what a table says of where it comes from."""
+    """Return the metadata of a table: its space and the digest of all inputs."""
     return {"dse.space": space.name, "dse.digest": space.digest}
 
 
@@ -247,6 +247,6 @@ def write_table(path: Path, table: pa.Table, metadata: Mapping[str, str]) -> Non
 
 
 def write_json(path: Path, document: Any) -> None:
-    """Write a JSON document beside its name, then rename it."""
+    """Write a JSON document under another name, then rename it."""
     text = json.dumps(document, indent=1, sort_keys=False, allow_nan=False) + "\n"
     write_bytes(path, text.encode())

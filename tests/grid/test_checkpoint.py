@@ -21,10 +21,10 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.evaluate import space_program as evaluate
-from dse.grid import checkpoint as unfinished
-from dse.grid.accumulator import Fold
-from dse.grid.checkpoint import Unfinished, leftovers
-from dse.grid.shard import PortionResult, SpaceEvaluator, portions
+from dse.grid import checkpoint as checkpoint
+from dse.grid.accumulator import Accumulator
+from dse.grid.checkpoint import Checkpoint, leftovers
+from dse.grid.shard import ShardResult, SpaceEvaluator, shards
 from dse.grid.store import results_in
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
@@ -43,7 +43,7 @@ def start(out: Path, keep: str, size: int) -> subprocess.Popen[str]:
 
 
 def kill(process: subprocess.Popen[str], out: Path, after: int, delay: float) -> None:
-    """Kill a sweep ``delay`` seconds after it has begun so many more portions."""
+    """Kill a sweep ``delay`` seconds after it has begun so many more shards."""
     before = len(evaluated(out))
     while process.poll() is None and len(evaluated(out)) < before + after:
         time.sleep(0.002)
@@ -53,13 +53,13 @@ def kill(process: subprocess.Popen[str], out: Path, after: int, delay: float) ->
 
 
 def evaluated(out: Path) -> list[int]:
-    """Return the numbers of the portions that were begun, over all processes."""
+    """Return the numbers of the shards that were begun, over all processes."""
     log = Path(f"{out}.log")
     return [int(line) for line in log.read_text().split()] if log.exists() else []
 
 
 def counted(out: Path) -> set[int]:
-    """Return the portions that an interrupted sweep has counted as finished."""
+    """Return the shards that an interrupted sweep has counted as finished."""
     state = out / "unfinished" / "state.npz"
     return set(np.load(state)["done"].tolist()) if state.exists() else set()
 
@@ -80,7 +80,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
-    monkeypatch.setattr(unfinished, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
 
 
 @pytest.mark.slow
@@ -90,7 +90,7 @@ def test_kills_change_nothing(tmp_path: Path, keep: str, kills: int, size: int) 
     nothing again that it had counted; ``size`` of SIZE."""
     out, alone, draw = tmp_path / "killed", tmp_path / "alone", random.Random(kills)
     sweep(trivial(size * SIZE, tmp_path), alone, keep=keep)
-    total = len(portions(size * SIZE, CHUNK))
+    total = len(shards(size * SIZE, CHUNK))
     again: list[int] = []
     kept = 0
     for kill_it in (*[True] * kills, False):
@@ -116,23 +116,23 @@ class StoppedError(Exception):
 
 @pytest.fixture
 def interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Return a function that sweeps ``tmp_path / "out"`` and stops when so many portions are on disk.
+    """Return a function that sweeps ``tmp_path / "out"`` and stops when so many shards are on disk.
 
-    Counted where portions are saved, in one thread: how many were evaluated by then depends on the machine.
+    Counted where shards are saved, in one thread: how many were evaluated by then depends on the machine.
     """
-    save = Unfinished.save
+    save = Checkpoint.save
 
     def interrupt(keep: str = "all", size: int = SIZE, after: int = 4, **changes: Any) -> Path:
         saved = []
 
-        def stopping(self: Unfinished, evaluated: PortionResult, fold: Fold) -> None:
+        def stopping(self: Checkpoint, evaluated: ShardResult, accumulator: Accumulator) -> None:
             if len(saved) == after:
                 raise StoppedError
-            save(self, evaluated, fold)
-            saved.append(evaluated.portion.number)
+            save(self, evaluated, accumulator)
+            saved.append(evaluated.shard.number)
 
         with monkeypatch.context() as patch, pytest.raises(StoppedError):
-            patch.setattr(Unfinished, "save", stopping)
+            patch.setattr(Checkpoint, "save", stopping)
             sweep(trivial(size, tmp_path, **changes), tmp_path / "out", keep=keep)
         assert len(counted(tmp_path / "out")) == after
         return tmp_path / "out"
@@ -145,9 +145,9 @@ def test_a_stopped_sweep_is_not_overwritten_unasked(interrupted, tmp_path: Path)
     assert {path.name for path in out.iterdir()} == {"unfinished"}
     with pytest.raises(InputError, match=r"interrupted after \d+ portions; give --resume"):
         sweep(trivial(SIZE, tmp_path), out)
-    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
-    assert found.n == len(found.points()) == SIZE
-    assert any("went on after" in note for note in found.notes)
+    result = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert result.n == len(result.points()) == SIZE
+    assert any("went on after" in note for note in result.notes)
 
 
 def test_a_sweep_ends_with_what_its_progress_raises(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
     (out / "unfinished").mkdir()
     (out / "unfinished" / "novel.txt").touch()
     with pytest.raises(InputError, match=r"unfinished/novel\.txt: is no file of an interrupted sweep"):
-        Unfinished(out, {"digest": ""}, resume=False)
+        Checkpoint(out, {"digest": ""}, resume=False)
     assert (out / "unfinished" / "novel.txt").exists()
 
 
@@ -191,10 +191,10 @@ def test_resuming_where_nothing_was_begun_says_so(tmp_path: Path) -> None:
 
 
 def test_a_finished_sweep_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
-    monkeypatch.setattr(SpaceEvaluator, "portion", None)
+    result = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
+    monkeypatch.setattr(SpaceEvaluator, "shard", None)
     again = sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True)
-    assert again.summary() == found.summary()
+    assert again.summary() == result.summary()
 
 
 CHANGES = {
@@ -255,8 +255,8 @@ def test_damaged_rows_are_evaluated_again(interrupted, tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     first.write_bytes(content)
     second.unlink()
-    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
-    assert [note.split("; ")[1] for note in found.notes if first.name in note or second.name in note] == [
+    result = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert [note.split("; ")[1] for note in result.notes if first.name in note or second.name in note] == [
         "its designs were evaluated again"
     ] * 2
     assert whole.folder is not None
@@ -264,14 +264,14 @@ def test_damaged_rows_are_evaluated_again(interrupted, tmp_path: Path) -> None:
         assert (out / name).read_bytes() == (whole.folder / name).read_bytes()
 
 
-def test_a_damaged_state_is_told_and_everything_evaluated(interrupted, tmp_path: Path) -> None:
+def test_a_damaged_state_is_reported_and_everything_evaluated(interrupted, tmp_path: Path) -> None:
     out = interrupted("front")
     state = out / "unfinished" / "state.npz"
     assert zipfile.is_zipfile(state)
     state.write_bytes(state.read_bytes()[:-100])
-    found = sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
-    assert any("was damaged; every portion was evaluated again" in note for note in found.notes)
-    assert found.n == SIZE
+    result = sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
+    assert any("was damaged; every portion was evaluated again" in note for note in result.notes)
+    assert result.n == SIZE
     (out / "unfinished").mkdir()
     (out / "unfinished" / "sweep.json").write_text("{")
     with pytest.raises(InputError, match=r"sweep\.json: cannot be read"):
@@ -279,12 +279,12 @@ def test_a_damaged_state_is_told_and_everything_evaluated(interrupted, tmp_path:
 
 
 def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit on the size of files stands for the disk: the rows of a portion fit it, the whole table does not."""
+    """A limit on the size of files stands for the disk: the rows of a shard fit it, the whole table does not."""
     out = tmp_path / "out"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     # in one piece: the limit also holds for whatever else the process writes
-    monkeypatch.setattr("dse.grid.checkpoint.Unfinished.save_state", _few_states())
+    monkeypatch.setattr("dse.grid.checkpoint.Checkpoint.save_state", _few_states())
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
         with pytest.raises(InputError, match=r"the disk is full.*make room, then give --resume"):
@@ -295,27 +295,27 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, monkeypatch
     assert {path.name for path in out.iterdir()} == {"unfinished"}
     monkeypatch.undo()
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
-    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
-    assert found.n == len(found.points()) == SIZE
+    result = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert result.n == len(result.points()) == SIZE
 
 
 def _few_states():
     """A state is larger than this test's files may be: keep none, so that only rows and tables are written."""
-    return lambda self, fold: None
+    return lambda self, accumulator: None
 
 
 STEPS = {
     "rows are written": "dse.grid.checkpoint.write_bytes",
     "the front is compared": "dse.base.pareto_filter.pareto_mask",
     "statistics are merged": "dse.grid.statistics.AxisStatistics.merge",
-    "the portion is counted": "zlib.crc32",
+    "the shard is counted": "zlib.crc32",
     "the state is taken": "dse.grid.statistics.AxisStatistics.arrays",
 }
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), KeyboardInterrupt()], ids=repr)
 @pytest.mark.parametrize("step", STEPS)
-def test_what_ends_a_sweep_at_any_step_counts_no_portion_twice(
+def test_what_ends_a_sweep_at_any_step_counts_no_shard_twice(
     step: str, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole, out = sweep(trivial(SIZE, tmp_path), tmp_path / "whole"), tmp_path / "out"
@@ -324,10 +324,10 @@ def test_what_ends_a_sweep_at_any_step_counts_no_portion_twice(
         with pytest.raises((InputError, KeyboardInterrupt)):
             sweep(trivial(SIZE, tmp_path), out)
     assert (out / "unfinished").exists()
-    found = sweep(trivial(SIZE, tmp_path), out, resume=True)
-    assert found.n_feasible == whole.n_feasible
-    assert found.infeasible == whole.infeasible
-    assert found.axis_effects.equals(whole.axis_effects)
+    result = sweep(trivial(SIZE, tmp_path), out, resume=True)
+    assert result.n_feasible == whole.n_feasible
+    assert result.infeasible == whole.infeasible
+    assert result.axis_effects.equals(whole.axis_effects)
     for name in FILES["all"]:
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
@@ -354,10 +354,10 @@ def test_another_sweeps_state_is_not_taken_over(interrupted, tmp_path: Path) -> 
     for change in (other, {}):  # of another space, and of the same one begun apart
         out = interrupted(**change)
         (out / "unfinished" / "state.npz").write_bytes(state)
-        found = sweep(trivial(SIZE, tmp_path, **change), out, resume=True)
-        assert [note for note in found.notes if "state.npz: was of another sweep" in note]
+        result = sweep(trivial(SIZE, tmp_path, **change), out, resume=True)
+        assert [note for note in result.notes if "state.npz: was of another sweep" in note]
         if change:
-            assert found.infeasible == whole.infeasible
+            assert result.infeasible == whole.infeasible
             assert (out / "pareto.parquet").read_bytes() == (tmp_path / "whole" / "pareto.parquet").read_bytes()
         out.rename(tmp_path / f"done {len(change)}")
 
@@ -366,9 +366,9 @@ def test_ctrl_c_tells_how_to_go_on(tmp_path: Path, write_space, capsys, monkeypa
     from dse.cli import run_command
     from tests.conftest import SMALL
 
-    def interrupt(self: SpaceEvaluator, *rest: object) -> PortionResult:
+    def interrupt(self: SpaceEvaluator, *rest: object) -> ShardResult:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SpaceEvaluator, "portion", interrupt)
+    monkeypatch.setattr(SpaceEvaluator, "shard", interrupt)
     assert run_command(["sweep", str(write_space(SMALL)), "--no-page", "-o", str(tmp_path / "out")]) == 130
     assert capsys.readouterr().err == "dse: interrupted; the same command with --resume goes on\n"

@@ -1,4 +1,4 @@
-"""Portions on a Dask cluster and on several devices: the same bytes as on one, whoever dies."""
+"""Shards on a Dask cluster and on several devices: the same bytes as on one, whoever dies."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.evaluate import space_program as evaluate
 from dse.grid.machine import machine
-from dse.grid.shard import Portion, PortionResult, SpaceEvaluator, portions
+from dse.grid.shard import Shard, ShardResult, SpaceEvaluator, shards
 from dse.grid.sweep import sweep
 from tests.grid.trivial import CHUNK, trivial
 
@@ -24,17 +24,17 @@ FILES = ("points.parquet", "pareto.parquet")
 SLOW = 0.1
 
 
-class ToldWorker(cluster.SweepWorker):
-    """A worker that takes its time and tells each portion that it begins in a file."""
+class LoggingWorker(cluster.SweepWorker):
+    """A worker that takes its time and writes each shard that it begins into a file."""
 
     log: str
     unlike: bool = False
 
-    def evaluate(self, portion: Portion, keep_all: bool) -> tuple[PortionResult, dict[str, str]]:
+    def evaluate(self, shard: Shard, keep_all: bool) -> tuple[ShardResult, dict[str, str]]:
         with Path(self.log).open("a") as log:
-            log.write(f"{portion.number}\n")
+            log.write(f"{shard.number}\n")
         time.sleep(SLOW)
-        evaluated, theirs = super().evaluate(portion, keep_all)
+        evaluated, theirs = super().evaluate(shard, keep_all)
         return evaluated, theirs | ({"processor": "another"} if self.unlike else {})
 
 
@@ -42,20 +42,20 @@ class ToldWorker(cluster.SweepWorker):
 def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Yield a cluster of two processes whose workers tell what they begin in ``tmp_path / "log"``."""
 
-    def told(evaluator: SpaceEvaluator) -> ToldWorker:
-        plugin = ToldWorker(evaluator)
+    def logging_worker(evaluator: SpaceEvaluator) -> LoggingWorker:
+        plugin = LoggingWorker(evaluator)
         plugin.log = str(tmp_path / "log")
         return plugin
 
-    monkeypatch.setattr(cluster, "SweepWorker", told)
+    monkeypatch.setattr(cluster, "SweepWorker", logging_worker)
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as found:
-        yield found
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as dask:
+        yield dask
 
 
-def processes(found) -> list[int]:
+def processes(dask) -> list[int]:
     """Return the process ids of a cluster's workers."""
-    with distributed.Client(found, set_as_default=False) as client:
+    with distributed.Client(dask, set_as_default=False) as client:
         return list(client.run(os.getpid).values())
 
 
@@ -68,55 +68,55 @@ def same_bytes(one: Path, other: Path) -> None:
 def test_two_workers_one_of_them_killed(workers, tmp_path: Path) -> None:
     size = 20_000
     alone = sweep(trivial(size, tmp_path), tmp_path / "alone")
-    seen: list[int] = []
+    counts: list[int] = []
 
     def progress(count: int) -> None:
-        seen.append(count)
-        if len(seen) == 8:
+        counts.append(count)
+        if len(counts) == 8:
             os.kill(processes(workers)[0], signal.SIGKILL)
 
-    found = sweep(trivial(size, tmp_path), tmp_path / "out", progress, cluster=workers)
-    assert sum(seen) == found.n == size
-    assert found.summary()["pareto"] == alone.summary()["pareto"]
+    result = sweep(trivial(size, tmp_path), tmp_path / "out", progress, cluster=workers)
+    assert sum(counts) == result.n == size
+    assert result.summary()["pareto"] == alone.summary()["pareto"]
     same_bytes(tmp_path / "out", tmp_path / "alone")
     begun = (tmp_path / "log").read_text().split()
-    total = len(portions(size, CHUNK))
+    total = len(shards(size, CHUNK))
     assert set(map(int, begun)) == set(range(total))
     assert len(begun) - total <= 3  # what the dead worker had in hand, and what was not fetched from it yet
 
 
 @pytest.mark.slow
 def test_workers_come_go_and_die(workers, tmp_path: Path) -> None:
-    size, seen = 200_000, []
+    size, counts = 200_000, []
     sweep(trivial(size, tmp_path), tmp_path / "alone", keep="front")
 
     def progress(count: int) -> None:
-        seen.append(count)
-        if len(seen) in (5, 25):
+        counts.append(count)
+        if len(counts) in (5, 25):
             os.kill(processes(workers)[0], signal.SIGKILL)
-        if len(seen) == 15:
+        if len(counts) == 15:
             workers.scale(3)
-        if len(seen) == 40:
+        if len(counts) == 40:
             workers.scale(1)
 
     sweep(trivial(size, tmp_path), tmp_path / "out", progress, keep="front", cluster=workers)
-    assert sum(seen) == size
+    assert sum(counts) == size
     for name in ("sample.parquet", "pareto.parquet"):
         assert (tmp_path / "out" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
 @pytest.mark.slow
-def test_workers_unlike_this_machine_are_told(workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_unlike_this_machine_are_reported(workers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = machine()["processor"]
 
-    def told(evaluator: SpaceEvaluator) -> ToldWorker:
-        plugin = ToldWorker(evaluator)
+    def other_worker(evaluator: SpaceEvaluator) -> LoggingWorker:
+        plugin = LoggingWorker(evaluator)
         plugin.log, plugin.unlike = str(tmp_path / "log"), True
         return plugin
 
-    monkeypatch.setattr(cluster, "SweepWorker", told)
-    found = sweep(trivial(1_000, tmp_path), cluster=workers)
-    assert found.notes == (
+    monkeypatch.setattr(cluster, "SweepWorker", other_worker)
+    result = sweep(trivial(1_000, tmp_path), cluster=workers)
+    assert result.notes == (
         f"workers with processor another instead of {ours or 'none'}: equal to one machine's result within about 1e-6, "
         "not to the bit",
     )
@@ -159,18 +159,18 @@ def scheduler(tmp_path: Path):
 def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
     process, address = scheduler
-    space, seen = trivial(20_000, tmp_path), []
+    space, counts = trivial(20_000, tmp_path), []
     sweep(space, tmp_path / "alone")
 
     def progress(count: int) -> None:
-        seen.append(count)
-        if len(seen) == 10:
+        counts.append(count)
+        if len(counts) == 10:
             process.kill()
 
     with pytest.raises(InputError, match=r"the scheduler is lost \(.*\); give --resume to go on"):
         sweep(space, tmp_path / "out", progress, cluster=address)
-    found = sweep(space, tmp_path / "out", resume=True)
-    assert "went on after" in found.notes[0]
+    result = sweep(space, tmp_path / "out", resume=True)
+    assert "went on after" in result.notes[0]
     same_bytes(tmp_path / "out", tmp_path / "alone")
 
 

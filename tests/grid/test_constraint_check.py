@@ -1,6 +1,6 @@
 """What constraints leave of a space, against counting the designs by hand."""
 
-from dse.grid.constraint_check import within, without_designs
+from dse.grid.constraint_check import constraint_checks, without_designs
 from dse.grid.sweep import sweep
 from dse.space.space import space_from_mapping
 
@@ -10,18 +10,18 @@ def constrained(small, *constraints):
 
 
 def test_shares_are_those_of_the_grid(small):
-    told = within(constrained(small, "sm_count <= 108", "tensor_fma_bf16 > 256 and sm_count > 96"))
-    assert [one.share for one in told] == [2 / 5, 2 / 3 * 4 / 5]
-    assert not any(one.told for one in told)
+    checks = constraint_checks(constrained(small, "sm_count <= 108", "tensor_fma_bf16 > 256 and sm_count > 96"))
+    assert [one.share for one in checks] == [2 / 5, 2 / 3 * 4 / 5]
+    assert not any(one.checks for one in checks)
 
 
 def test_areas_are_the_sweeps(small):
     small["timing"] = "roofline"
-    told, of_base = within(constrained(small, "die_mm2 <= 814", "die_mm2 < base.die_mm2"))
-    found = sweep(space_from_mapping(small, "here", "small"))
-    areas = found.points()["die_mm2"]
-    assert 0 < of_base.share < told.share < 1
-    assert (told.share, of_base.share) == ((areas <= 814).mean(), (areas < found.baseline["die_mm2"][0]).mean())
+    of_bound, of_base = constraint_checks(constrained(small, "die_mm2 <= 814", "die_mm2 < base.die_mm2"))
+    result = sweep(space_from_mapping(small, "here", "small"))
+    areas = result.points()["die_mm2"]
+    assert 0 < of_base.share < of_bound.share < 1
+    assert (of_bound.share, of_base.share) == ((areas <= 814).mean(), (areas < result.baseline["die_mm2"][0]).mean())
 
 
 def test_a_bound_that_is_a_value_of_the_grid_counts_as_in_the_sweep(small):
@@ -35,13 +35,15 @@ def test_a_bound_that_is_a_value_of_the_grid_counts_as_in_the_sweep(small):
         "l2_mib == 110.409",
     ]
     small |= {"timing": "roofline", "axes": axes, "links": {}}
-    assert [(one.share, one.told) for one in within(constrained(small, *bounds))] == [(0.5, "")] * len(bounds)
+    assert [(one.share, one.sentence) for one in constraint_checks(constrained(small, *bounds))] == [(0.5, "")] * len(
+        bounds
+    )
     assert sweep(constrained(small, *bounds[::3])).n_feasible == 1
 
 
 def test_what_workloads_decide_is_left_to_the_sweep(small):
     space = constrained(small, "prefill.ttft_ms < base.prefill.ttft_ms", "die_mm2 + decode.tbt_ms > 0")
-    assert [one.share for one in within(space)] == [None, None]
+    assert [one.share for one in constraint_checks(space)] == [None, None]
     assert without_designs(space) == []
 
 
@@ -56,5 +58,5 @@ def test_a_constraint_that_leaves_nothing_says_what_there_is(small):
 
 def test_of_a_large_grid_some_designs_are_looked_at(small):
     axes = {"sm_count": {"from": 72, "to": 192, "step": 1}, "l2_mib": {"from": 20, "to": 300, "step": 0.5}}
-    (told,) = within(constrained(small | {"axes": axes, "links": {}}, "sm_count > 500"))
-    assert told.told == "no design of 16,971 is within sm_count > 500: sm_count is 72 to 192"
+    (check,) = constraint_checks(constrained(small | {"axes": axes, "links": {}}, "sm_count > 500"))
+    assert check.sentence == "no design of 16,971 is within sm_count > 500: sm_count is 72 to 192"

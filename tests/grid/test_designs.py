@@ -19,10 +19,10 @@ def linked(small: dict[str, Any]) -> Space:
 def test_the_grid_is_the_spaces_grid(small: dict[str, Any], start: int, stop: int) -> None:
     space = linked(small)
     expected, grid = designs.with_links(space, space.at(np.arange(start, stop))), Grid(space)
-    found = grid.columns(grid.digits(start, stop), stop - start)
-    assert list(found) == list(expected)
+    columns = grid.columns(grid.digits(start, stop), stop - start)
+    assert list(columns) == list(expected)
     for name, values in expected.items():
-        np.testing.assert_array_equal(found[name], values)
+        np.testing.assert_array_equal(columns[name], values)
 
 
 def test_a_link_of_many_axes_has_no_table(small: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:

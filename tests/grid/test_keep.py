@@ -27,9 +27,9 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepResult, SweepRe
     folder = tmp_path_factory.mktemp("keep")
     chunk, evaluate.CHUNK = evaluate.CHUNK, CHUNK
     space = trivial(SIZE, folder)
-    found = tuple(sweep(space, folder / keep, keep=keep) for keep in ("all", "front"))
+    result = tuple(sweep(space, folder / keep, keep=keep) for keep in ("all", "front"))
     evaluate.CHUNK = chunk
-    return found  # pyright: ignore[reportReturnType]
+    return result  # pyright: ignore[reportReturnType]
 
 
 def same_rows(one: pd.DataFrame, other: pd.DataFrame) -> None:
@@ -65,8 +65,8 @@ def test_statistics_and_best_are_those_of_all_designs(both: tuple[SweepResult, S
     pd.testing.assert_frame_equal(front.top, every.top)
     for objective in every.space.objectives:
         best = points.sort_values(objective.name, kind="stable").head(TOP).reset_index(drop=True)
-        found = front.top[front.top["best_in"] == objective.name].reset_index(drop=True)
-        same_rows(found.drop(columns="best_in"), best)
+        result = front.top[front.top["best_in"] == objective.name].reset_index(drop=True)
+        same_rows(result.drop(columns="best_in"), best)
 
 
 def test_files_of_a_front_read_back(both: tuple[SweepResult, SweepResult]) -> None:

@@ -15,7 +15,7 @@ class Evaluator:
     def __init__(self, ticks: int = 1) -> None:
         self.devices, self.ticks, self.evaluated = ["one"], ticks, []
 
-    def portion(self, number: int, keep_all: bool, tick: Callable[[int], None]) -> int:
+    def shard(self, number: int, keep_all: bool, tick: Callable[[int], None]) -> int:
         for _ in range(self.ticks):
             tick(1)
         if number < 0:
@@ -33,16 +33,16 @@ def test_every_shard_comes_back_once(count: int) -> None:
     assert sorted(run(Evaluator(), range(count))) == [n**2 for n in range(count)]
 
 
-def test_progress_is_told_of_each_chunk_by_one_thread_at_a_time() -> None:
-    told, busy = [], threading.Lock()
+def test_progress_is_reported_of_each_chunk_by_one_thread_at_a_time() -> None:
+    counts, busy = [], threading.Lock()
 
     def progress(count: int) -> None:
         assert busy.acquire(blocking=False)
-        told.append(count)
+        counts.append(count)
         busy.release()
 
     run(Evaluator(ticks=5), range(20), progress)
-    assert told == [1] * 100
+    assert counts == [1] * 100
 
 
 def test_an_error_ends_the_sweep() -> None:

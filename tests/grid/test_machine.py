@@ -14,7 +14,7 @@ def test_a_machine_is_like_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("theirs", "told"),
+    ("theirs", "words"),
     [
         ({"jax": "1", "device": "H100"}, ["jax 1 instead of 2"]),
         ({"jax": "2", "device": ""}, ["device none instead of H100"]),
@@ -22,5 +22,5 @@ def test_a_machine_is_like_itself() -> None:
         ({"jax": "2", "device": "H100", "torch": "3"}, []),
     ],
 )
-def test_what_differs_is_told_theirs_first(theirs: dict[str, str], told: list[str]) -> None:
-    assert unlike({"jax": "2", "device": "H100"}, theirs) == told
+def test_what_differs_is_listed_theirs_first(theirs: dict[str, str], words: list[str]) -> None:
+    assert unlike({"jax": "2", "device": "H100"}, theirs) == words

@@ -1,4 +1,4 @@
-"""Finished runs read back: a wrong record is told by its key, counts are held against tables, nothing is replaced."""
+"""Finished runs read back: a wrong record is refused by its key, counts are compared, nothing is replaced."""
 
 import json
 import shutil
@@ -75,12 +75,12 @@ def broken(swept: Path, tmp_path: Path) -> Callable[[dict[str, Any]], Path]:
         ({"search": {}}, "search.sampler is missing; search again"),
     ],
 )
-def test_a_wrong_record_is_told_by_its_key(broken: Any, changes: dict[str, Any], sentence: str) -> None:
+def test_a_wrong_record_is_named_by_its_key(broken: Any, changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError, match=rf"run\.json: {sentence}"):
         load_page(broken(changes))
 
 
-def test_tables_that_lack_columns_or_rows_are_told_by_their_file(broken: Any) -> None:
+def test_tables_that_lack_columns_or_rows_are_named_by_their_file(broken: Any) -> None:
     folder = broken({})
     assert load_result(folder).n == 6
     points, front = (pq.read_table(folder / f"{name}.parquet") for name in ("points", "pareto"))
@@ -116,17 +116,17 @@ def test_a_finished_sweep_of_a_file_that_changed_is_not_replaced(broken: Any, tm
 
 @pytest.mark.parametrize("name", ["points.parquet", "pareto.parquet"])
 @pytest.mark.parametrize("left", [0, 3, 100, -100])
-def test_a_table_that_is_cut_short_is_told_by_its_name(broken: Any, name: str, left: int) -> None:
+def test_a_table_that_is_cut_short_is_named_by_its_name(broken: Any, name: str, left: int) -> None:
     path = broken({}) / name
     path.write_bytes(path.read_bytes()[:left])
     with pytest.raises(InputError) as refused:
         load_page(path.parent)
-    said = str(refused.value)
-    assert said.startswith(f"{path}: cannot be read, as if cut short or damaged (")
-    assert said.endswith("); sweep again") and ".;" not in said and ".)" not in said and "\n" not in said
+    message = str(refused.value)
+    assert message.startswith(f"{path}: cannot be read, as if cut short or damaged (")
+    assert message.endswith("); sweep again") and ".;" not in message and ".)" not in message and "\n" not in message
 
 
-def test_damaged_rows_are_told_by_their_file(broken: Any) -> None:
+def test_damaged_rows_are_named_by_their_file(broken: Any) -> None:
     path = broken({}) / "points.parquet"
     content = bytearray(path.read_bytes())
     content[4:300] = bytes(296)
@@ -138,7 +138,7 @@ def test_damaged_rows_are_told_by_their_file(broken: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["points.parquet", "pareto.parquet"])
-def test_a_table_that_is_gone_is_told_by_its_name(broken: Any, name: str) -> None:
+def test_a_table_that_is_gone_is_named_by_its_name(broken: Any, name: str) -> None:
     path = broken({}) / name
     path.unlink()
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""The record of a run: a key that is missing or holds something else is told by its name."""
+"""The record of a run: a key that is missing or holds something else is named."""
 
 import copy
 from pathlib import Path
@@ -74,7 +74,7 @@ def test_a_missing_key_is_named(key: str) -> None:
         ("timing.seconds", {"compile": float("nan")}, "a table of seconds"),
     ],
 )
-def test_another_value_is_told_with_what_would_be_accepted(key: str, value: Any, kind: str) -> None:
+def test_another_value_is_refused_with_what_would_be_accepted(key: str, value: Any, kind: str) -> None:
     with pytest.raises(InputError, match=f"run.json: {key} = .* is not accepted; give {kind}.*, or sweep again"):
         check_shape(HERE, changed(RECORD, key, value))
 

@@ -11,10 +11,10 @@ EDGES = np.concatenate([2.0**octave * (1 + np.arange(64) / 64) for octave in ran
 
 def counted(statistics: AxisStatistics, axis: int, objective: int) -> np.ndarray:
     """Return the counts of an axis over the whole scale, shape (values, bins)."""
-    found = statistics.histograms[objective]
-    table = found.tables[axis]
-    width = table.shape[1] // (found.high - found.low)
-    return np.pad(table, ((0, 0), (found.low * width, (60 - found.high) * width)))
+    histograms = statistics.histograms[objective]
+    table = histograms.tables[axis]
+    width = table.shape[1] // (histograms.high - histograms.low)
+    return np.pad(table, ((0, 0), (histograms.low * width, (60 - histograms.high) * width)))
 
 
 @pytest.mark.parametrize("lengths", [(7,), (3, 1, 11), (2,) * 6, (2, 2000), (2000, 2), (3, 2, 5000), (700, 1, 200)])
@@ -32,17 +32,17 @@ def test_every_feasible_design_is_counted_where_it_belongs(lengths: tuple[int, .
     for objective, column in enumerate(values):
         bins = np.searchsorted(EDGES, column, side="right") - 1
         for axis, digit in enumerate(digits):
-            found = counted(statistics, axis, objective)
-            coarser = len(EDGES) // found.shape[1]
-            expected = np.zeros_like(found)
+            counts = counted(statistics, axis, objective)
+            coarser = len(EDGES) // counts.shape[1]
+            expected = np.zeros_like(counts)
             np.add.at(expected, (digit[feasible], bins[feasible] // coarser), 1)
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(counts, expected)
             rows = sum(lengths[:axis]) + digit[feasible]
             np.minimum.at(best[:, objective], rows, signs[objective] * column[feasible])
     np.testing.assert_array_equal(statistics.best, best)
 
 
-def test_values_off_the_scale_are_in_its_ends_and_told() -> None:
+def test_values_off_the_scale_are_in_its_ends_and_reported() -> None:
     statistics = AxisStatistics((3,), 2)
     values = np.array([[0.0, 1e12, 5.0], [1.0, 2.0, 1e300]])
     with np.errstate(all="raise"):

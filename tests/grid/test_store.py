@@ -25,8 +25,8 @@ def test_a_second_sweep_into_a_folder_is_refused_while_one_runs(tmp_path: Path) 
                     sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=resume)
                 refusals.append(str(refusal.value))
 
-    found = sweep(trivial(SIZE, tmp_path), tmp_path / "out", progress)
-    assert len(refusals) == 2 and found.n == len(found.points()) == SIZE
+    result = sweep(trivial(SIZE, tmp_path), tmp_path / "out", progress)
+    assert len(refusals) == 2 and result.n == len(result.points()) == SIZE
     assert sweep(trivial(SIZE, tmp_path), tmp_path / "out", resume=True).n == SIZE
 
 

@@ -39,15 +39,15 @@ def quick(small: dict[str, Any]) -> dict[str, Any]:
     return small | {"timing": "roofline", "workloads": decode, "objectives": small["objectives"][1:]}
 
 
-def test_progress_begins_when_all_is_found_good(quick: dict[str, Any], tmp_path: Path) -> None:
-    told: list[int] = []
-    swept = sweep(space_from_mapping(quick, "here", "quick"), tmp_path, told.append)
-    assert told[0] == 0
-    assert sum(told) == swept.n
-    told.clear()
+def test_progress_begins_when_all_is_checked(quick: dict[str, Any], tmp_path: Path) -> None:
+    counts: list[int] = []
+    swept = sweep(space_from_mapping(quick, "here", "quick"), tmp_path, counts.append)
+    assert counts[0] == 0
+    assert sum(counts) == swept.n
+    counts.clear()
     with pytest.raises(InputError, match="front"):
-        sweep(swept.space, tmp_path, told.append, keep="none")
-    assert not told
+        sweep(swept.space, tmp_path, counts.append, keep="none")
+    assert not counts
 
 
 def test_every_design_is_there_and_finite(result: SweepResult) -> None:
@@ -109,8 +109,8 @@ def test_baseline_is_the_base_gpu(result: SweepResult) -> None:
 def test_a_run_of_its_own_is_calibrated_where_a_gpu_is_a_measured_one_s() -> None:
     workload, sheet = SMALL["workloads"]["prefill"]["use"], preset_sheet("h100_sxm")
     wider = changed(sheet, {"dram_bandwidth_gbs": 4800}, "here")
-    found = [run(gpu, workload).model.calibration for gpu in ("h100_sxm", sheet, wider, "l40s")]
-    assert found == ["h100_sxm", "h100_sxm", "shared", "shared"]
+    result = [run(gpu, workload).model.calibration for gpu in ("h100_sxm", sheet, wider, "l40s")]
+    assert result == ["h100_sxm", "h100_sxm", "shared", "shared"]
 
 
 def test_same_inputs_same_bytes(result: SweepResult, tmp_path: Path) -> None:
@@ -159,17 +159,17 @@ def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
     quick["axes"] = {"dram_gb": [2, 80], "tensor_fma_bf16": [0, 512], "shared_memory_kib": [16, 228]}
     quick["links"] = {}
     quick["constraints"] = ["decode.tbt_ms > 0"]
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    points = found.points()
-    assert found.n == 8
-    assert found.n_feasible == 1
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    points = result.points()
+    assert result.n == 8
+    assert result.n_feasible == 1
     axes = ["dram_gb", "tensor_fma_bf16", "shared_memory_kib"]
     assert points.loc[points["feasible"], axes].to_numpy().tolist() == [[80, 512, 228]]
-    memory = [reason for reason in found.infeasible if reason.startswith("memory")]
+    memory = [reason for reason in result.infeasible if reason.startswith("memory")]
     assert memory
     assert "GB" in memory[0]
     assert "has 2 GB" in memory[0]
-    assert sum(found.infeasible.values()) == 7
+    assert sum(result.infeasible.values()) == 7
     kernels = points["reason"].str.startswith("kernel")  # before memory: such a design has no time, whatever fits
     assert kernels.sum() == 6
     assert points["decode.tbt_ms"].isna().equals(kernels)
@@ -177,9 +177,9 @@ def test_reasons_are_counted_and_written(quick: dict[str, Any]) -> None:
 
 def test_shared_memory_that_no_l1_holds_is_a_reason(quick: dict[str, Any]) -> None:
     quick |= {"axes": {"shared_memory_kib": [228, 400], "l1_kib": [128, 256, 512]}, "links": {}}
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    assert found.infeasible == {"room: shared_memory_kib is more than l1_kib, which holds it too": 3}
-    points = found.points()
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    assert result.infeasible == {"room: shared_memory_kib is more than l1_kib, which holds it too": 3}
+    points = result.points()
     for row in points[points["feasible"]].to_dict("records"):
         gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
 
@@ -191,22 +191,22 @@ def test_what_decides_which_tiles_fit_is_swept_as_it_is_run(quick: dict[str, Any
     quick |= {"axes": {"shared_memory_kib": [48, 100, 228], "cluster_size": [1, 8]}, "links": {}}
     quick |= {"workloads": {"p": text}, "objectives": [{"value": "p.ttft_ms", "goal": "min"}]}
     space = space_from_mapping(quick, "here", "small")
-    found, times = sweep(space).points(), []
-    for row in found.to_dict("records"):
+    result, times = sweep(space).points(), []
+    for row in result.to_dict("records"):
         sheet = gpu_from_mapping({"base": "h100_sxm"} | {name: row[name] for name in quick["axes"]}, "x", "x")
         times.append(run(sheet, text, space.model).metrics["ttft_ms"][0])
-    assert found["p.ttft_ms"].to_list() == pytest.approx(times, rel=1e-4)
+    assert result["p.ttft_ms"].to_list() == pytest.approx(times, rel=1e-4)
     assert times[0] > times[2] > times[5]
 
 
 def test_a_limit_that_no_clock_holds_is_a_reason(quick: dict[str, Any]) -> None:
     quick |= {"axes": {"tdp_w": [30, 700]}, "links": {}}
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    (reason,) = found.infeasible
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    (reason,) = result.infeasible
     assert reason.startswith(
         "power: decode draws more than its board is held to, tdp_w or a little less, at the lowest"
     )
-    assert found.points()["feasible"].tolist() == [False, True]
+    assert result.points()["feasible"].tolist() == [False, True]
     quick["power"] = {"model": "board", "limit": False}
     assert sweep(space_from_mapping(quick, "here", "small")).n_feasible == 2
 
@@ -234,9 +234,9 @@ def test_results_that_nobody_knows_of_are_not_overwritten(quick: dict[str, Any],
 
 def test_nothing_feasible_is_an_answer(quick: dict[str, Any]) -> None:
     quick["constraints"] = ["die_mm2 <= 1"]
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    assert found.n_feasible == len(found.front) == 0
-    assert found.infeasible == {"constraint: die_mm2 <= 1": 45}
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    assert result.n_feasible == len(result.front) == 0
+    assert result.infeasible == {"constraint: die_mm2 <= 1": 45}
 
 
 def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
@@ -251,11 +251,11 @@ def test_maximised_objectives_and_expressions(quick: dict[str, Any]) -> None:
         {"value": "decode.tokens_per_s / die_mm2", "goal": "max", "name": "density", "unit": "token/s/mm2"},
         {"value": "total.time_ms", "goal": "min"},
     ]
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    points = found.points()
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    points = result.points()
     np.testing.assert_allclose(points["density"], points["decode.tokens_per_s"] / points["die_mm2"], rtol=1e-5)
-    assert points["density"].max() in found.front["density"].to_numpy()
-    assert found.summary()["objectives"][0] == {"name": "density", "unit": "token/s/mm2", "direction": "maximize"}
+    assert points["density"].max() in result.front["density"].to_numpy()
+    assert result.summary()["objectives"][0] == {"name": "density", "unit": "token/s/mm2", "direction": "maximize"}
 
 
 def test_row_groups_hold_the_space_and_no_clock(result: SweepResult) -> None:
@@ -273,9 +273,9 @@ def test_an_axis_can_be_an_objective(quick: dict[str, Any]) -> None:
 
 def test_an_objective_without_a_value_is_a_reason(quick: dict[str, Any]) -> None:
     quick["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    assert found.infeasible == {"objective: odd is not a finite number": 9}
-    points = found.points()
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    assert result.infeasible == {"objective: odd is not a finite number": 9}
+    points = result.points()
     assert points["odd"].isna().equals(points["sm_count"] == 132)  # not drawn as 0
     assert points["decode.tbt_ms"].notna().all()
 
@@ -283,10 +283,10 @@ def test_an_objective_without_a_value_is_a_reason(quick: dict[str, Any]) -> None
 def test_an_objective_without_a_value_has_none_where_memory_lacks_too(quick: dict[str, Any]) -> None:
     quick["axes"] |= {"dram_gb": [2, 80]}
     quick["objectives"] = [{"value": "decode.tbt_ms / (sm_count - 132)", "goal": "min", "name": "odd"}]
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    points = found.points()
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    points = result.points()
     assert points["odd"].isna().equals(points["sm_count"] == 132)
-    effects = found.axis_effects.set_index(["axis", "number"])["at_baseline"]
+    effects = result.axis_effects.set_index(["axis", "number"])["at_baseline"]
     assert np.isnan(effects["dram_gb", 2])  # it cannot be had
     assert effects["sm_count", 120] < 0
 
@@ -296,15 +296,15 @@ def test_capacities_that_print_alike_are_all_counted(quick: dict[str, Any]) -> N
     """Memory that follows other attributes is one reason, however many capacities there are; an axis' one each."""
     quick["axes"] = {"sm_count": [96, 108, 120, 132], "tdp_w": [500, 600, 700]}
     quick["links"] = {"dram_gb": "1.5 + sm_count * 1e-7 * tdp_w"}
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    points = found.points()
-    assert found.n_feasible == points["feasible"].sum() == 0
-    (reason,) = found.infeasible
-    assert found.infeasible[reason] == 12 and reason.endswith("GB, more than dram_gb")
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    points = result.points()
+    assert result.n_feasible == points["feasible"].sum() == 0
+    (reason,) = result.infeasible
+    assert result.infeasible[reason] == 12 and reason.endswith("GB, more than dram_gb")
     quick |= {"axes": {"sm_count": [96, 108], "dram_gb": [1.50000001, 1.50000002]}, "links": {}}
-    found = sweep(space_from_mapping(quick, "here", "small"))
-    assert found.n_feasible == 0
-    assert list(found.infeasible.values()) == [4] and "has 1.5 GB" in next(iter(found.infeasible))
+    result = sweep(space_from_mapping(quick, "here", "small"))
+    assert result.n_feasible == 0
+    assert list(result.infeasible.values()) == [4] and "has 1.5 GB" in next(iter(result.infeasible))
 
 
 def test_resuming_another_finished_space_is_refused(quick: dict[str, Any], tmp_path: Path) -> None:
@@ -379,13 +379,13 @@ def test_a_sweep_is_shown_by_its_counts_and_its_front(result: SweepResult) -> No
 
 
 def test_a_run_is_shown_by_its_metrics() -> None:
-    found = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
-    shown = repr(found)
+    result = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
+    shown = repr(result)
     assert shown.startswith("RunResult(GPT-2 XL, decode at 512 tokens of context, batch 8, bf16 on H100 SXM5 80GB\n")
-    assert f"tbt_ms={found.metrics['tbt_ms'][0]:.4g}, " in shown
-    assert f"{len(found.kernels)} kernels; timing model Roofline, calibration uncalibrated)" in shown
-    assert len(repr(found.power)) < 120
-    assert "bound_by" in found._repr_html_()
+    assert f"tbt_ms={result.metrics['tbt_ms'][0]:.4g}, " in shown
+    assert f"{len(result.kernels)} kernels; timing model Roofline, calibration uncalibrated)" in shown
+    assert len(repr(result.power)) < 120
+    assert "bound_by" in result._repr_html_()
 
 
 @pytest.mark.parametrize(
@@ -413,11 +413,11 @@ def test_columns_that_are_not_there_are_refused(result: SweepResult, kept: str) 
 
 
 def test_phases_and_metrics_that_a_run_has_not_are_refused() -> None:
-    found = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
+    result = run("h100_sxm", "gpt2_xl:phase=decode,batch=8,context=512", "roofline")
     with pytest.raises(InputError, match=r"^phase = 'prefill' is not accepted; accepted are: decode"):
-        found.stack("prefill")
+        result.stack("prefill")
     with pytest.raises(InputError, match=r"^metric = 'tbt' is not accepted; did you mean 'tbt_ms'"):
-        found.metric_error("tbt")
+        result.metric_error("tbt")
 
 
 @pytest.mark.parametrize("answer", [run, explain])

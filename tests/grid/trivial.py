@@ -1,7 +1,7 @@
 """A space that costs next to nothing: one GEMM, the roofline, many designs; and a sweep of it in a process of its own.
 
 Run with ``python -m tests.grid.trivial OUT KEEP SIZE [CLUSTER]``: sweeps with small chunks, slowly, and resumes; every
-portion is told in OUT.log before it is evaluated.
+shard is written into OUT.log before it is evaluated.
 """
 
 import sys
@@ -12,14 +12,14 @@ from typing import Any
 import jax
 
 from dse.evaluate import space_program as evaluate
-from dse.grid import checkpoint as unfinished
-from dse.grid.shard import Portion, PortionResult, SpaceEvaluator
+from dse.grid import checkpoint as checkpoint
+from dse.grid.shard import Shard, ShardResult, SpaceEvaluator
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
 
 CHUNK = 512
 WAIT = 0.02
-"""Seconds that a portion takes longer than it must, so that a kill hits it."""
+"""Seconds that a shard takes longer than it must, so that a kill hits it."""
 
 
 def trivial(size: int, folder: Path, **changes: Any) -> Space:
@@ -46,16 +46,16 @@ def trivial(size: int, folder: Path, **changes: Any) -> Space:
 def main(out: str, keep: str, size: str, cluster: str | None = None) -> None:
     """Sweep slowly into a folder, going on where a sweep was killed."""
     evaluate.CHUNK = CHUNK
-    unfinished.EVERY = 0.0
-    portion = SpaceEvaluator.portion
+    checkpoint.EVERY = 0.0
+    shard = SpaceEvaluator.shard
 
-    def slowly(self: SpaceEvaluator, which: Portion, *rest: Any) -> PortionResult:
+    def slowly(self: SpaceEvaluator, which: Shard, *rest: Any) -> ShardResult:
         with Path(f"{out}.log").open("a") as log:
             log.write(f"{which.number}\n")
         time.sleep(WAIT)
-        return portion(self, which, *rest)
+        return shard(self, which, *rest)
 
-    SpaceEvaluator.portion = slowly
+    SpaceEvaluator.shard = slowly
     print(len(jax.local_devices()), "devices")
     sweep(trivial(int(size), Path(out).parent), out, keep=keep, resume=True, cluster=cluster)
 

@@ -258,9 +258,9 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
         console.print(
             f"{objective.direction} {objective.name} {f'[{objective.unit}]' if objective.unit else ''}", markup=False
         )
-    for constraint, share in figures.within.items():
-        left = "a sweep tells how many designs" if share is None else f"{100 * share:.3g} % of designs"
-        console.print(f"constraint {constraint}: {left}", markup=False)
+    for constraint, share in figures.constraint_shares.items():
+        kept = "a sweep tells how many designs" if share is None else f"{100 * share:.3g} % of designs"
+        console.print(f"constraint {constraint}: {kept}", markup=False)
     console.print(
         f"\n{figures.n:,} designs x {figures.kernels} kernel candidates: about {figures.seconds:,.0f} s, "
         f"{figures.memory_gb:.1f} GB of memory, {figures.disk_gb:.2g} GB on disk"
