@@ -141,7 +141,7 @@ def explain(
     from dse.hardware.presets import load_sheet
     from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import doing
-    from dse.reports.explain.terminal import print_found
+    from dse.reports.explain.terminal import print_answer
 
     check_top(top)
     check_writable(out, gpu, against, workload.partition(":")[0], calibration, power)
@@ -160,7 +160,7 @@ def explain(
     if json_:
         print_json(found.document() if top is None else shortened(found.document(), top))
     else:
-        print_found(found, Console(), top)
+        print_answer(found, Console(), top)
 
 
 def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":

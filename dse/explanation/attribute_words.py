@@ -1,7 +1,7 @@
-"""Attributes and metrics as they are said in a sentence."""
+"""Attributes and metrics as words of a sentence."""
 
 from dse.base.units import signed
-from dse.explanation.sensitivity_steps import Move
+from dse.explanation.sensitivity_steps import Step
 from dse.hardware.data_types import data_types
 from dse.hardware.schema import Attribute
 from dse.space.metrics import PHASE_OF
@@ -77,16 +77,16 @@ def words(attr: Attribute) -> str:
     return ATTRIBUTE_WORDS.get(attr.name, attr.name)
 
 
-def move_words(move: Move) -> str:
-    """Return a move as "10 % more DRAM bandwidth"; whole numbers are told where the step is another."""
-    said = words(move.attribute)
-    more, less = _COMPARED.get(said.split()[-1], ("more", "less"))
-    percent = 100 * (move.factor - 1)
-    text = f"{abs(percent):.3g} % {more if percent > 0 else less} {said}"
-    if move.attribute.type != "int":
+def step_words(step: Step) -> str:
+    """Return a step as "10 % more DRAM bandwidth", with both values where they are whole numbers."""
+    name = words(step.attribute)
+    more, less = _COMPARED.get(name.split()[-1], ("more", "less"))
+    percent = 100 * (step.factor - 1)
+    text = f"{abs(percent):.3g} % {more if percent > 0 else less} {name}"
+    if step.attribute.type != "int":
         return text
-    unit = "" if move.attribute.unit in said else after_number(move.attribute.unit)  # "SMs" say their unit
-    return f"{text} ({move.before:g} to {move.after:g}{unit})"
+    unit = "" if step.attribute.unit in name else after_number(step.attribute.unit)  # "SMs" say their unit
+    return f"{text} ({step.before:g} to {step.after:g}{unit})"
 
 
 def after_number(unit: str) -> str:

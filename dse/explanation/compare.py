@@ -33,21 +33,18 @@ RATIO = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """A design and another one beside it.
-
-    ``metrics``: a row a metric (metric, unit, first, second, ratio = second / first, and ``ratio_80``, where 80 % of
-    measured ratios lie were the errors of the two independent, None where no calibration says so). ``stack``: a row
-    a phase and cause (phase, cause, first_ms, second_ms, difference_ms), which adds up to the difference of the
-    phase's time. ``kernels``: the same by kernel, with the implementations. ``swaps``: a row an attribute that differs
-    and metric (attribute, name, unit, first, second, metric, change): the first GPU with that one value of the second;
-    ``change`` is none where that GPU cannot run the workload. Largest change of a time first.
-    """
+    """Two designs on one workload, and what differs between them."""
 
     first: Explanation
     second: Explanation
+    # A row a metric: metric, unit, first, second, ratio = second / first [1], and ratio_80, where 80 % of
+    # measured ratios would lie if the errors of the two were independent (None where no calibration says so).
     metrics: pd.DataFrame
+    # A row a phase and cause: phase, cause, first_ms, second_ms, difference_ms [ms], which add up to the phase's time.
     stack: pd.DataFrame
-    kernels: pd.DataFrame
+    kernels: pd.DataFrame  # the same by kernel, with the implementations
+    # A row an attribute that differs and metric, largest change of a time first: attribute, name, unit, first, second,
+    # metric, change [1] of the first GPU with that one value of the second (NaN where that GPU cannot run).
     swaps: pd.DataFrame
 
     def __repr__(self) -> str:
@@ -58,11 +55,11 @@ class Comparison:
 
     def sentences(self) -> list[str]:
         """Return what differs in the metrics, then what each attribute of the other GPU would change alone."""
-        told = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]
-        said = ", ".join(f"{percent(r['ratio'] - 1)} {METRIC_WORDS[r['metric']]}" for _, r in told.iterrows())
+        metrics = self.metrics[self.metrics["metric"].isin(METRIC_WORDS)]
+        changes = ", ".join(f"{percent(r['ratio'] - 1)} {METRIC_WORDS[r['metric']]}" for _, r in metrics.iterrows())
         groups = [rows for _, rows in self.swaps.groupby("attribute", sort=False)]
         return [
-            f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {said}",
+            f"{self.second.run.gpu.title} instead of {self.first.run.gpu.title}: {changes}",
             *(_sentence(rows) for rows in groups if not (rows["change"].abs() < SMALLEST).all()),
         ]
 
@@ -128,16 +125,17 @@ def compare(
 
 
 def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
-    told = explained_metrics(first.run.workload)
-    names = [*told, *(name for name in first.run.metrics if name not in (*told, "time_ms"))]
+    leading = explained_metrics(first.run.workload)
+    names = [*leading, *(name for name in first.run.metrics if name not in (*leading, "time_ms"))]
     rows = [
         (name, first.run.metrics[name][1], first.run.metrics[name][0], second.run.metrics[name][0]) for name in names
     ]
     frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
     frame = frame.assign(ratio=frame["second"] / frame["first"])
-    known = [first.run.metric_error(name).of_ratio(second.run.metric_error(name)) for name in names]
+    intervals = [first.run.metric_error(name).of_ratio(second.run.metric_error(name)) for name in names]
     spans = [
-        None if u is None else (ratio * u.low, ratio * u.high) for u, ratio in zip(known, frame["ratio"], strict=True)
+        None if u is None else (ratio * u.low, ratio * u.high)
+        for u, ratio in zip(intervals, frame["ratio"], strict=True)
     ]
     return frame.assign(ratio_80=pd.Series(spans, dtype=object))
 
@@ -193,5 +191,5 @@ def _sentence(rows: pd.DataFrame) -> str:
     text = f"only {one['attribute']} {values[0]} to {values[1]}{after_number(one['unit'])}"
     if rows["change"].isna().any():
         return f"{text}: cannot run the workload alone"
-    said = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
-    return f"{text}: {', '.join(said)}"
+    changes = [f"{percent(row['change'])} {METRIC_WORDS[row['metric']]}" for _, row in rows.iterrows()]
+    return f"{text}: {', '.join(changes)}"

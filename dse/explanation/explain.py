@@ -1,8 +1,8 @@
-"""Why one design takes the time and energy it takes, and what would change them: stack, roofline, elasticities, moves.
+"""Why a design takes the time and energy that it takes, and what would change them.
 
-A move is re-evaluation: an attribute 10 % up, every other one held, and on the changed GPU the fastest kernels chosen
-anew. An elasticity is the derivative d ln(result) / d ln(attribute) at the design itself. Where the two disagree, the
-result bends within the step (at a wave edge, for instance), and the explanation says so.
+A step raises one attribute by 10 %, leaves the others, and evaluates the changed GPU with its own fastest kernels. An
+elasticity is the derivative d ln(result) / d ln(attribute) at the design itself. Where the two disagree, something
+happens within the step (a wave edge, for instance), and the explanation names it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,8 +21,8 @@ from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.run import RunResult, model_of, run
 from dse.explanation.attribute_words import explained_metrics, words
 from dse.explanation.roofline_points import roofline_points
-from dse.explanation.sensitivity_steps import Move, moves, quantities
-from dse.explanation.sensitivity_table import SMALLEST, Trial, moved_table, sentence
+from dse.explanation.sensitivity_steps import Step, quantities, steps
+from dse.explanation.sensitivity_table import SMALLEST, Trial, sentence, step_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_of
@@ -49,22 +49,18 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a design takes what it takes.
+    """What explains the time and energy of one workload on one design."""
 
-    ``run``: time and power, kernel by kernel, with the stack. ``elasticities``: a row an attribute and metric
-    (attribute, unit, value, metric, elasticity). ``kernel_elasticities``: a row an attribute and kernel with those of
-    its time at the clock that its phase holds and of its energy if nothing limited it. ``moves``: a row an attribute
-    and metric (attribute, unit, before, after, text, metric, change, promised, agrees, why): relative changes, the
-    second by the elasticity; largest change of a time first. ``roofline``: see
-    :func:`~dse.explanation.roofline_points.roofline_points`. ``left_out``: attribute -> why it has no move.
-    """
-
-    run: RunResult
+    run: RunResult  # time and power, kernel by kernel, with the stack
+    # A row an attribute and metric: attribute, name, unit, value, metric, elasticity [1].
     elasticities: pd.DataFrame
+    # A row an attribute and kernel: elasticity of its time at the settled clock, and of its energy without a limit [1].
     kernel_elasticities: pd.DataFrame
-    moves: pd.DataFrame
-    roofline: pd.DataFrame
-    left_out: dict[str, str]
+    # A row an attribute and metric, largest change of a time first: attribute, unit, before, after, text, metric,
+    # change [1], promised [1] by the elasticity, agrees, why.
+    steps: pd.DataFrame
+    roofline: pd.DataFrame  # as of :func:`~dse.explanation.roofline_points.roofline_points`
+    left_out: dict[str, str]  # attribute -> why it has no step
 
     def __repr__(self) -> str:
         what = f"{self.run.workload.description} on {self.run.gpu.title}"
@@ -72,24 +68,24 @@ class Explanation:
 
     @cached_property
     def metrics(self) -> list[str]:
-        """Metrics that are told, the time that leads first."""
+        """Metrics that the explanation reports, the leading time first."""
         return explained_metrics(self.run.workload)
 
     def sentences(self) -> list[str]:
-        """Return a sentence for every move that changes something, as "10 % more DRAM bandwidth: -6.1 % TBT"."""
-        groups = [rows for _, rows in self.moves.groupby("attribute", sort=False)]
+        """Return a sentence for every step that changes something, as "10 % more DRAM bandwidth: -6.1 % TBT"."""
+        groups = [rows for _, rows in self.steps.groupby("attribute", sort=False)]
         return [sentence(rows) for rows in groups if (rows["change"].abs() >= SMALLEST).any()]
 
     def without_effect(self) -> list[str]:
-        """Return the attributes whose move changes nothing that is told."""
-        largest = self.moves.groupby("attribute", sort=False)["change"].agg(lambda change: change.abs().max())
+        """Return the attributes whose step changes no reported metric."""
+        largest = self.steps.groupby("attribute", sort=False)["change"].agg(lambda change: change.abs().max())
         return [name for name, change in largest.items() if change < SMALLEST]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse explain --json``."""
         return self.run.summary() | {
             "sentences": self.sentences(),
-            "moves": records(self.moves),
+            "moves": records(self.steps),
             "elasticities": records(self.elasticities),
             "kernel_elasticities": records(self.kernel_elasticities),
             "roofline": records(self.roofline),
@@ -122,11 +118,11 @@ def load_for(
 ) -> Workload:
     """Return a workload with the kernels of all ``sheets``, its matrix products from ``library``.
 
-    A trace is simulated, and products are launched, for their moves and for the ``changed`` GPUs (attribute -> number)
-    too.
+    It holds the kernels (or the simulations of a trace) of the sheets' steps and of ``changed`` GPUs (attribute ->
+    number) too.
     """
     numbers = [sheet.numbers() for sheet in sheets]
-    near = [(m.attribute.name, n | {m.attribute.name: m.after}) for n in numbers for m in moves(n)]
+    near = [(step.attribute.name, n | {step.attribute.name: step.after}) for n in numbers for step in steps(n)]
     launched = Target.of([*numbers, *(gpu for _, gpu in near), *changed], library).library
     simulated_for = [*numbers, *(gpu for name, gpu in near if name in KEYS), *changed]
     return read_workload(text, replace(Target.of(numbers), library=launched), lambda: simulated_for, sheets)
@@ -138,35 +134,37 @@ def explained(
     model: TimingModel,
     power: PowerChoice,
     evaluation: Evaluation | None = None,
-    ran: RunResult | None = None,
+    run_result: RunResult | None = None,
 ) -> Explanation:
     """Return the explanation of a loaded workload on a loaded sheet.
 
-    ``evaluation`` holds compiled programs to use again; ``ran``: the run that is explained, where it was done already.
+    ``evaluation`` holds compiled programs to use again; ``run_result`` is the run, where it was done already.
     """
-    ran = ran or run(sheet, workload, model, power)
+    run_result = run_result or run(sheet, workload, model, power)
     evaluation, numbers = evaluation or evaluation_of(workload, model, power), sheet.numbers()
     attributes, left_out = quantities(numbers)
-    tried, refused = covered(workload, sheet, moves(numbers))
-    result = evaluation.on_designs([numbers, *(numbers | {m.attribute.name: m.after} for m in tried)])
+    tried, refused = covered(workload, sheet, steps(numbers))
+    result = evaluation.on_designs([numbers, *(numbers | {step.attribute.name: step.after} for step in tried)])
     slopes = evaluation.elasticities(numbers, list(attributes), np.asarray(result.chosen[0]))
-    moved, stopped = moved_table(Trial(numbers, tried, result, list(attributes), slopes))
+    table, refused_by_run = step_table(Trial(numbers, tried, result, list(attributes), slopes))
     return Explanation(
-        run=ran,
+        run=run_result,
         elasticities=_elasticity_table(sheet, list(attributes), slopes, explained_metrics(workload)),
         kernel_elasticities=_kernel_table(sheet, workload, list(attributes), slopes),
-        moves=moved,
+        steps=table,
         roofline=roofline_points(sheet, result),
-        left_out=left_out | refused | stopped,
+        left_out=left_out | refused | refused_by_run,
     )
 
 
-def covered(workload: Workload, sheet: GpuSheet, tried: list[Move]) -> tuple[list[Move], dict[str, str]]:
-    """Return the moves that a workload covers, and why it does not cover the others: traces are simulated for GPUs."""
+def covered(workload: Workload, sheet: GpuSheet, tried: list[Step]) -> tuple[list[Step], dict[str, str]]:
+    """Return the steps that a workload covers, and attribute -> why not: a trace is simulated for given GPUs."""
     numbers = sheet.numbers()
-    reasons = {m.attribute.name: why_not_simulated(workload, numbers, m.attribute.name, m.after) for m in tried}
+    reasons = {
+        step.attribute.name: why_not_simulated(workload, numbers, step.attribute.name, step.after) for step in tried
+    }
     refused = {name: why for name, why in reasons.items() if why}
-    return [move for move in tried if move.attribute.name not in refused], refused
+    return [step for step in tried if step.attribute.name not in refused], refused
 
 
 def _elasticity_table(sheet: GpuSheet, names: list[str], slopes: Elasticities, metrics: list[str]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Kernels on the roofline: floating-point operations for each byte of DRAM, what is reached, what could be at most."""
+"""Kernels as points of the roofline: FLOP per byte of DRAM, FLOP/s reached, and the roof above them."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def _unit(kernel: AnyKernel) -> tuple[str, str]:
 
 
 def _together(phase: str, parts: list[dict[str, Any]], idle: float) -> dict[str, Any]:
-    """The sums of a phase's kernels, and ``idle`` seconds beside them."""
+    """Return the sums of a phase's kernels, its time with ``idle`` [s] in which the GPU waits."""
     sums = {key: sum(part[key] for part in parts) for key in ("flop", "bytes", "seconds", "at_peak")}
     sums |= {"seconds": sums["seconds"] + idle}
     units = list(dict.fromkeys(part["unit"] for part in parts if part["unit"]))
@@ -77,10 +77,10 @@ def _together(phase: str, parts: list[dict[str, Any]], idle: float) -> dict[str,
 
 
 def _point(sheet: GpuSheet, counts: dict[str, Any]) -> dict[str, Any]:
-    flop, moved, seconds = counts["flop"], counts["bytes"], counts["seconds"]
+    flop, traffic, seconds = counts["flop"], counts["bytes"], counts["seconds"]
     slope = bandwidth_gbs(sheet)
     peak = flop / counts["at_peak"] / TERA if flop else None
-    intensity = flop / moved if flop and moved else None
+    intensity = flop / traffic if flop and traffic else None
     roof = peak if peak is None or intensity is None else min(peak, intensity * slope / KILO)
     reached = flop / seconds / TERA if flop else None
     return {
@@ -93,6 +93,6 @@ def _point(sheet: GpuSheet, counts: dict[str, Any]) -> dict[str, Any]:
         "peak_tflops": peak,
         "roof_tflops": roof,
         "of_roof": reached / roof if reached is not None and roof else None,
-        "dram_gbs": moved / seconds / GIGA,
-        "of_bandwidth": moved / seconds / GIGA / slope,
+        "dram_gbs": traffic / seconds / GIGA,
+        "of_bandwidth": traffic / seconds / GIGA / slope,
     }

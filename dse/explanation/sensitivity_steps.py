@@ -1,4 +1,4 @@
-"""Which attributes of a GPU can be moved a little, and by how much: 10 % more, as far as a legal value allows."""
+"""Steps of a sensitivity study: each attribute of a GPU 10 % up, as far as a legal value allows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from dse.hardware.schema import Attribute, gpu_schema
 
 STEP = 0.10
-"""Relative step of a move, upwards."""
+"""Relative size of a step, upwards [1]."""
 
 IDENTITY = {"compute_capability": "it decides which instructions exist; it is no quantity"}
 """Attributes that are numbers by name only."""
 
 
 @dataclass(frozen=True)
-class Move:
-    """One attribute from ``before`` to ``after`` [its unit], all others held."""
+class Step:
+    """A change of one attribute from ``before`` to ``after`` [its unit], all others fixed."""
 
     attribute: Attribute
     before: float
@@ -27,15 +27,15 @@ class Move:
 
 
 def quantities(numbers: Mapping[str, float]) -> tuple[dict[str, Attribute], dict[str, str]]:
-    """Return the attributes of a GPU that have a relative change, and the others with the reason why they have none."""
-    moved, left_out = {}, {}
+    """Return the attributes of a GPU that can change by a percentage, and the others with the reason why not."""
+    varied, left_out = {}, {}
     for name, attr in gpu_schema().items():
         reason = _no_quantity(attr, numbers[name])
         if reason:
             left_out[name] = reason
         else:
-            moved[name] = attr
-    return moved, left_out
+            varied[name] = attr
+    return varied, left_out
 
 
 def _no_quantity(attr: Attribute, value: float) -> str:
@@ -48,13 +48,13 @@ def _no_quantity(attr: Attribute, value: float) -> str:
     return "it is 0, and 10 % more of nothing is nothing" if value == 0 else ""
 
 
-def moves(numbers: Mapping[str, float]) -> list[Move]:
-    """Return a move of every quantity of a GPU, in the order of the schema."""
+def steps(numbers: Mapping[str, float]) -> list[Step]:
+    """Return a step of every quantity of a GPU, in the order of the schema."""
     attributes, _ = quantities(numbers)
-    return [Move(attr, numbers[name], _moved(attr, numbers[name])) for name, attr in attributes.items()]
+    return [Step(attr, numbers[name], _after(attr, numbers[name])) for name, attr in attributes.items()]
 
 
-def _moved(attr: Attribute, value: float) -> float:
+def _after(attr: Attribute, value: float) -> float:
     """The legal value nearest to 10 % more, at least one step away; downwards where the upper bound is reached."""
     whole = attr.type == "int"
     up = max(float(round(value * (1 + STEP))), value + 1) if whole else value * (1 + STEP)

@@ -1,4 +1,4 @@
-"""What matters most of an explanation: its JSON document with every list cut, and which kernels are the heaviest."""
+"""The JSON document of an explanation with every list cut to its largest entries."""
 
 from collections.abc import Callable
 from itertools import compress
@@ -12,7 +12,7 @@ Row = dict[str, Any]
 
 
 def check_top(most: int | None) -> None:
-    """Raise InputError where a number of entries to tell is none."""
+    """Raise InputError where the number of entries to report is below 1."""
     if most is not None and most < 1:
         raise InputError(f"--top {most}: give 1 or more, or leave it out for everything")
 
@@ -31,16 +31,16 @@ def shortened(document: dict[str, Any], most: int) -> dict[str, Any]:
     """
     if "first" in document:
         return _shortened_pair(document, most)
-    kept = _most(document["kernels"], most, "phase", "time_ms")
-    told = {operator for operator, keep in enumerate(kept) if keep}
-    slopes = [row for row in document["kernel_elasticities"] if row["operator"] in told]
+    longest = _most(document["kernels"], most, "phase", "time_ms")
+    operators = {operator for operator, keep in enumerate(longest) if keep}
+    slopes = [row for row in document["kernel_elasticities"] if row["operator"] in operators]
     lists = {
         "sentences": document["sentences"][:most],
-        "kernels": list(compress(document["kernels"], kept)),
+        "kernels": list(compress(document["kernels"], longest)),
         "moves": _first(document["moves"], most, lambda row: row["metric"]),
         "elasticities": _first(document["elasticities"], most, lambda row: row["metric"]),
         "kernel_elasticities": _first(slopes, most, lambda row: row["operator"]),
-        "roofline": [row for row in document["roofline"] if row["operator"] in told or row["operator"] < 0],
+        "roofline": [row for row in document["roofline"] if row["operator"] in operators or row["operator"] < 0],
     }
     stacks = {phase: _causes(stack, most) for phase, stack in document["stack_ms"].items()}
     return document | lists | {"stack_ms": stacks, "cut": _lost(document, lists)}
@@ -65,20 +65,20 @@ def _longest(rows: list[Row], most: int) -> list[Row]:
 
 
 def _most(rows: list[Row], most: int, group: str, by: str) -> list[bool]:
-    """Which rows of each group are the largest."""
+    """Return which rows are among the ``most`` largest of their group."""
     frame = pd.DataFrame({"group": [row[group] for row in rows], "by": [row[by] for row in rows]})
     return frame.groupby("group", sort=False)["by"].transform(lambda part: heaviest(part, most)).astype(bool).tolist()
 
 
 def _first(rows: list[Row], most: int, group: Callable[[Row], Any]) -> list[Row]:
-    """The first rows of each group."""
-    seen: dict[Any, int] = {}
-    kept = []
+    """Return the first ``most`` rows of each group."""
+    counts: dict[Any, int] = {}
+    firsts = []
     for row in rows:
-        seen[group(row)] = seen.get(group(row), 0) + 1
-        if seen[group(row)] <= most:
-            kept.append(row)
-    return kept
+        counts[group(row)] = counts.get(group(row), 0) + 1
+        if counts[group(row)] <= most:
+            firsts.append(row)
+    return firsts
 
 
 def _causes(stack: dict[str, float], most: int) -> dict[str, float]:
@@ -89,4 +89,4 @@ def _causes(stack: dict[str, float], most: int) -> dict[str, float]:
 
 
 def _lost(document: dict[str, Any], lists: dict[str, list[Any]]) -> dict[str, int]:
-    return {name: len(document[name]) - len(kept) for name, kept in lists.items() if len(document[name]) > len(kept)}
+    return {name: len(document[name]) - len(short) for name, short in lists.items() if len(document[name]) > len(short)}

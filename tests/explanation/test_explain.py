@@ -21,7 +21,7 @@ from dse.explanation.attribute_words import ATTRIBUTE_WORDS, METRIC_WORDS, perce
 from dse.explanation.compare import compare as side_by_side
 from dse.explanation.explain import Explanation, covered, explain, explained
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
-from dse.explanation.sensitivity_steps import moves, quantities
+from dse.explanation.sensitivity_steps import quantities, steps
 from dse.explanation.sensitivity_table import TOLERANCE, TOLERANCE_SHARE, agrees
 from dse.explanation.shortened import shortened
 from dse.hardware.presets import changed, preset_sheet
@@ -30,7 +30,7 @@ from dse.power.models import power_choice
 from dse.reports.common.figures import plotly_script
 from dse.reports.explain.data import kernel_stacks, tornado
 from dse.reports.explain.page import explain_page_html
-from dse.reports.explain.terminal import print_found
+from dse.reports.explain.terminal import print_answer
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.roofline import Roofline
@@ -53,7 +53,7 @@ def with_an_edge() -> Workload:
 
 
 @pytest.fixture(scope="module")
-def found() -> Explanation:
+def explanation() -> Explanation:
     return explained(SHEET, with_an_edge(), Amali(), power_choice("board", "power"))
 
 
@@ -63,19 +63,21 @@ def test_elasticities_are_finite_differences_away_from_kinks() -> None:
     names = list(quantities(numbers)[0])
     with jax.enable_x64(True):
         evaluation = evaluation_of(with_an_edge(), Amali(), power_choice("board", "power"))
-        found = explained(SHEET, evaluation.workload, Amali(), power_choice("board", "power"), evaluation)
+        explanation = explained(SHEET, evaluation.workload, Amali(), power_choice("board", "power"), evaluation)
         base, up, down = (
             evaluation.on_designs([numbers | {name: numbers[name] * factor} for name in names])
             for factor in (1.0, 1 + step, 1 - step)
         )
         slopes = evaluation.elasticities(numbers, names, base.chosen[0])
     checked = 0
-    for metric in found.metrics:
-        table = found.elasticities[found.elasticities["metric"] == metric].set_index("attribute")["elasticity"]
+    for metric in explanation.metrics:
+        table = explanation.elasticities[explanation.elasticities["metric"] == metric].set_index("attribute")[
+            "elasticity"
+        ]
         checked += compare(table[names].to_numpy(), *(side.metrics[metric] for side in (base, up, down)), step)
     for own, values in ((slopes.microseconds, "microseconds"), (slopes.joules, "joules")):
         checked += compare(own, *(getattr(side, values) for side in (base, up, down)), step)
-    assert checked > 0.9 * len(names) * (len(found.metrics) + 2 * len(evaluation.workload.operators))
+    assert checked > 0.9 * len(names) * (len(explanation.metrics) + 2 * len(evaluation.workload.operators))
 
 
 def compare(slope: np.ndarray, base: np.ndarray, up: np.ndarray, down: np.ndarray, step: float) -> int:
@@ -87,57 +89,58 @@ def compare(slope: np.ndarray, base: np.ndarray, up: np.ndarray, down: np.ndarra
     return int(smooth.sum())
 
 
-def test_the_elasticities_are_not_all_nothing(found: Explanation) -> None:
-    steep = found.elasticities.set_index(["metric", "attribute"])["elasticity"]
+def test_the_elasticities_are_not_all_nothing(explanation: Explanation) -> None:
+    steep = explanation.elasticities.set_index(["metric", "attribute"])["elasticity"]
     assert steep["tbt_ms", "dram_bandwidth_gbs"] < -0.2
     assert steep["time_ms", "tensor_fma_bf16"] < -0.2
-    assert (found.elasticities["elasticity"].abs() > 0.01).sum() > 10
+    assert (explanation.elasticities["elasticity"].abs() > 0.01).sum() > 10
 
 
 @pytest.mark.parametrize("name", ["dram_bandwidth_gbs", "sm_count"])
-def test_sentences_agree_with_running_the_changed_gpu(found: Explanation, name: str) -> None:
-    rows = found.moves[found.moves["attribute"] == name].set_index("metric")
+def test_sentences_agree_with_running_the_changed_gpu(explanation: Explanation, name: str) -> None:
+    rows = explanation.steps[explanation.steps["attribute"] == name].set_index("metric")
     attr = gpu_schema()[name]
-    other = run(changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test"), found.run.workload, found.run.model)
-    told = [s for s in found.sentences() if s.startswith(rows["text"].iloc[0])]
-    for metric in found.metrics:
-        exact = other.metrics[metric][0] / found.run.metrics[metric][0] - 1
+    after = changed(SHEET, {name: attr.decode(rows["after"].iloc[0])}, "test")
+    other = run(after, explanation.run.workload, explanation.run.model)
+    sentences = [s for s in explanation.sentences() if s.startswith(rows["text"].iloc[0])]
+    for metric in explanation.metrics:
+        exact = other.metrics[metric][0] / explanation.run.metrics[metric][0] - 1
         assert rows["change"][metric] == pytest.approx(exact, abs=5e-7)  # 32 bits, by programs of their own
-        assert all(f"{percent(exact)} {METRIC_WORDS[metric]}" in sentence for sentence in told)
-    assert len(told) == (rows["change"].abs() >= 0.0005).any()
+        assert all(f"{percent(exact)} {METRIC_WORDS[metric]}" in sentence for sentence in sentences)
+    assert len(sentences) == (rows["change"].abs() >= 0.0005).any()
 
 
-def test_a_wave_edge_is_flagged(found: Explanation) -> None:
-    row = found.moves.set_index(["attribute", "metric"]).loc["sm_count", "time_ms"]
+def test_a_wave_edge_is_flagged(explanation: Explanation) -> None:
+    row = explanation.steps.set_index(["attribute", "metric"]).loc["sm_count", "time_ms"]
     assert row["change"] < -0.2  # one wave instead of two
     assert abs(row["promised"]) < 0.05
     assert not row["agrees"]
-    (sentence,) = [s for s in found.sentences() if " SMs (132 to 145)" in s]
+    (sentence,) = [s for s in explanation.sentences() if " SMs (132 to 145)" in s]
     assert "the elasticity promises" in sentence
     assert "a wave edge: edge runs in 1 instead of 2 waves" in sentence
 
 
-def test_what_agrees_is_within_the_stated_tolerance(found: Explanation) -> None:
-    for _, row in found.moves.iterrows():
+def test_what_agrees_is_within_the_stated_tolerance(explanation: Explanation) -> None:
+    for _, row in explanation.steps.iterrows():
         off = abs(row["change"] - row["promised"])
         allowed = max(TOLERANCE, TOLERANCE_SHARE * max(abs(row["change"]), abs(row["promised"])))
         assert row["agrees"] == (off <= allowed) == agrees(row["change"], row["promised"])
         assert bool(row["why"]) == (not row["agrees"])
 
 
-def test_moves_are_sorted_by_what_they_change(found: Explanation) -> None:
-    times = found.moves[found.moves["metric"] != "energy_j"]
+def test_steps_are_sorted_by_what_they_change(explanation: Explanation) -> None:
+    times = explanation.steps[explanation.steps["metric"] != "energy_j"]
     largest = times.groupby("attribute", sort=False)["change"].agg(lambda c: c.abs().max()).to_numpy()
-    told = largest[largest >= 0.0005]
-    assert len(told) > 5
-    assert (np.diff(told) <= 0).all()
+    above = largest[largest >= 0.0005]
+    assert len(above) > 5
+    assert (np.diff(above) <= 0).all()
 
 
-def test_every_attribute_is_moved_legally_or_left_out_with_a_reason(found: Explanation) -> None:
-    assert set(found.moves["attribute"]) | set(found.left_out) == set(gpu_schema())
-    assert not set(found.moves["attribute"]) & set(found.left_out)
+def test_every_attribute_is_changed_legally_or_left_out_with_a_reason(explanation: Explanation) -> None:
+    assert set(explanation.steps["attribute"]) | set(explanation.left_out) == set(gpu_schema())
+    assert not set(explanation.steps["attribute"]) & set(explanation.left_out)
     for preset in ("h100_sxm", "a100_sxm_80gb", "t4"):
-        for move in moves(preset_sheet(preset).numbers()):
+        for move in steps(preset_sheet(preset).numbers()):
             value = move.attribute.decode(move.after)
             assert move.attribute.encode(value, "test") == pytest.approx(move.after)
             assert move.after != move.before
@@ -145,56 +148,56 @@ def test_every_attribute_is_moved_legally_or_left_out_with_a_reason(found: Expla
     assert set(ATTRIBUTE_WORDS) <= set(NUMERIC)
 
 
-def test_the_roofline_holds_every_kernel_below_its_roof(found: Explanation) -> None:
-    points = found.roofline
+def test_the_roofline_holds_every_kernel_below_its_roof(explanation: Explanation) -> None:
+    points = explanation.roofline
     assert (points["kernel"] == TOTAL).sum() == 2
-    assert len(points) == len(found.run.kernels) + 2
+    assert len(points) == len(explanation.run.kernels) + 2
     placed = points[points["tflops"].notna()]
     assert (placed["of_roof"] <= 1).all()
     slope = bandwidth_gbs(SHEET)
     roof = np.minimum(placed["peak_tflops"], placed["intensity"] * slope / 1e3)
     np.testing.assert_allclose(placed["roof_tflops"].astype(float), roof.astype(float))
-    rows = found.run.kernels.iloc[placed["operator"][placed["operator"] >= 0]]
+    rows = explanation.run.kernels.iloc[placed["operator"][placed["operator"] >= 0]]
     np.testing.assert_allclose(placed["tflops"][placed["operator"] >= 0].astype(float), rows["tflops"], rtol=1e-6)
 
 
-def test_an_explanation_is_shown_by_its_first_sentences(found: Explanation) -> None:
-    first, *rest, last = repr(found).splitlines()
-    assert first == f"Explanation({found.run.workload.description} on H100 SXM5 80GB"
-    assert [line.strip() for line in rest] == found.sentences()[:MOST]
-    assert last == f"  ... {len(found.sentences()) - MOST} more of sentences())"
+def test_an_explanation_is_shown_by_its_first_sentences(explanation: Explanation) -> None:
+    first, *rest, last = repr(explanation).splitlines()
+    assert first == f"Explanation({explanation.run.workload.description} on H100 SXM5 80GB"
+    assert [line.strip() for line in rest] == explanation.sentences()[:MOST]
+    assert last == f"  ... {len(explanation.sentences()) - MOST} more of sentences())"
 
 
-def test_the_document_is_finite_and_the_text_is_plain(found: Explanation) -> None:
-    document = json.loads(json.dumps(found.document(), allow_nan=False))
-    assert document["sentences"] == found.sentences()
-    assert len(document["moves"]) == len(found.moves)
+def test_the_document_is_finite_and_the_text_is_plain(explanation: Explanation) -> None:
+    document = json.loads(json.dumps(explanation.document(), allow_nan=False))
+    assert document["sentences"] == explanation.sentences()
+    assert len(document["moves"]) == len(explanation.steps)
     console = Console(width=80, record=True, file=io.StringIO())
-    print_found(found, console)
+    print_answer(explanation, console)
     text = console.export_text()
-    assert found.sentences()[0][:40] in text
+    assert explanation.sentences()[0][:40] in text
     assert "stack and roofline by kernel" in text
     assert "nan" not in text
 
 
-def test_the_page_loads_nothing_and_holds_every_sentence(found: Explanation) -> None:
-    page = explain_page_html(found)
+def test_the_page_loads_nothing_and_holds_every_sentence(explanation: Explanation) -> None:
+    page = explain_page_html(explanation)
     drawn = page.replace(plotly_script(), "")
     assert 'src="http' not in drawn and "NaN" not in drawn
-    for sentence in found.sentences():
+    for sentence in explanation.sentences():
         assert escape(sentence) in drawn
     for name in ("figure-moves", "figure-stack", "figure-roofline"):
         assert drawn.count(f'id="{name}"') == 1
 
 
-def test_the_tornado_and_the_stacks_are_those_of_the_explanation(found: Explanation) -> None:
-    bars = tornado(found)
-    first = found.moves.iloc[0]
+def test_the_tornado_and_the_stacks_are_those_of_the_explanation(explanation: Explanation) -> None:
+    bars = tornado(explanation)
+    first = explanation.steps.iloc[0]
     assert bars["text"].iloc[0] == first["text"]
     assert bars["change"].iloc[0] == pytest.approx(100 * first["change"])
-    stacks = kernel_stacks(found.run)
-    for phase in found.run.workload.phases:
-        total = found.run.kernels.groupby("phase")["time_ms"].sum()[phase.name]
+    stacks = kernel_stacks(explanation.run)
+    for phase in explanation.run.workload.phases:
+        total = explanation.run.kernels.groupby("phase")["time_ms"].sum()[phase.name]
         part = stacks[stacks["workload"] == phase.name]
         assert part[part["name"] == TOTAL]["ms"].sum() == pytest.approx(total)
         assert part[part["name"] != TOTAL]["ms"].sum() == pytest.approx(total)
@@ -209,7 +212,7 @@ def products(folder: Path) -> str:
 
 
 @pytest.mark.slow
-def test_kernels_held_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Path) -> None:
+def test_kernels_slowed_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Path) -> None:
     """What DRAM hides of the SMs' work shows as the clock falls, kernel by kernel."""
     path = tmp_path / "held.csv"
     path.write_text("m,n,k,dtype,count\n4096,4096,4096,fp16,3\n16,8192,8192,fp16,40\n")
@@ -245,9 +248,10 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
 def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     """Under an engine both carry its interval; that of the ratio is of independent errors, and the host is told."""
     model = load_timing_calibration("shared").model
-    found = side_by_side("h100", "a100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model)
-    document = found.document()
-    assert repr(found).startswith(f"Comparison({found.sentences()[0]}\n") and "tbt_ms" in found._repr_html_()
+    comparison = side_by_side("h100", "a100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model)
+    document = comparison.document()
+    assert repr(comparison).startswith(f"Comparison({comparison.sentences()[0]}\n")
+    assert "tbt_ms" in comparison._repr_html_()
     metrics = {row["metric"]: row for row in document["metrics"]}
     low, high = (end / metrics["tbt_ms"]["ratio"] for end in metrics["tbt_ms"]["ratio_80"])
     alone = document["first"]["metrics"]["tbt_ms"]
@@ -259,15 +263,15 @@ def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     (note,) = document["host"]
     assert f"{document['first']['stack_ms']['decode']['host']:.4g} ms of" in note
     printed = io.StringIO()
-    print_found(found, Console(file=printed, width=160))
+    print_answer(comparison, Console(file=printed, width=160))
     text = " ".join(printed.getvalue().split())
     for name in ("time between tokens [ms]", "energy of all boards [J]", "DRAM needed per GPU [GB]"):
         assert name in text
     assert "are independent" in text and "the GPU waits for the host of vLLM 0.12" in text
 
 
-def test_top_cuts_every_list_to_what_matters_most(found: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
-    whole, cut = found.document(), shortened(found.document(), 2)
+def test_top_cuts_every_list_to_what_matters_most(explanation: Explanation, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, cut = explanation.document(), shortened(explanation.document(), 2)
     assert cut["sentences"] == whole["sentences"][:2]
     assert cut["cut"]["sentences"] == len(whole["sentences"]) - 2
     for phase in ("decode", "kernel"):
@@ -282,12 +286,12 @@ def test_top_cuts_every_list_to_what_matters_most(found: Explanation, capsys: py
     assert operators < {row["operator"] for row in whole["kernel_elasticities"]}
     assert {row["operator"] for row in cut["roofline"] if row["operator"] >= 0} == operators
     console = Console(file=io.StringIO(), width=160)
-    print_found(found, console, 2)
+    print_answer(explanation, console, 2)
     text = console.file.getvalue()  # pyright: ignore[reportAttributeAccessIssue]
     others = len([k for k in whole["kernels"] if k["phase"] == "decode"]) - 2
     assert f"{others} others" in text and whole["sentences"][2] not in text
-    assert len(tornado(found, 2)["text"].unique()) == 2
-    bars = kernel_stacks(found.run, 2).query("workload == 'decode'")["name"].unique()
+    assert len(tornado(explanation, 2)["text"].unique()) == 2
+    bars = kernel_stacks(explanation.run, 2).query("workload == 'decode'")["name"].unique()
     assert len(bars) == 3  # the phase, too
 
 
@@ -307,18 +311,18 @@ def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(tmp_path: Path, capsy
 def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> None:
     ctas = [[lines(2 * c + w) for w in range(2)] for c in range(330)]
     trace = write_directory(tmp_path / "trace", kernel_text(ctas, threads=64))
-    found = explain("rtx_2060", str(trace))
+    explanation = explain("rtx_2060", str(trace))
     base = run("rtx_2060", str(trace))
-    assert found.run.metrics["time_ms"][0] == pytest.approx(base.metrics["time_ms"][0], rel=1e-6)
-    rows = found.moves.set_index(["attribute", "metric"])
+    assert explanation.run.metrics["time_ms"][0] == pytest.approx(base.metrics["time_ms"][0], rel=1e-6)
+    rows = explanation.steps.set_index(["attribute", "metric"])
     after = int(rows.loc[("sm_count", "time_ms"), "after"])  # where the trace is simulated anew
     other = run(changed(preset_sheet("rtx_2060"), {"sm_count": after}, "test"), str(trace))
     exact = other.metrics["time_ms"][0] / base.metrics["time_ms"][0] - 1
     assert abs(exact) > 1e-3
     assert rows.loc[("sm_count", "time_ms"), "change"] == pytest.approx(exact, abs=1e-5)
-    assert "sector_bytes" in found.left_out
-    assert found.elasticities["elasticity"].abs().max() > 0.1
-    _, refused = covered(base.workload, preset_sheet("rtx_2060"), moves(preset_sheet("rtx_2060").numbers()))
+    assert "sector_bytes" in explanation.left_out
+    assert explanation.elasticities["elasticity"].abs().max() > 0.1
+    _, refused = covered(base.workload, preset_sheet("rtx_2060"), steps(preset_sheet("rtx_2060").numbers()))
     assert "give its path" in refused["sm_count"]
 
 

@@ -24,7 +24,7 @@ def evaluated(gigabytes: float, runs: float = 1.0, clock: float = 0.9) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("gpu", "found", "needs", "sentence"),
+    ("gpu", "changes", "needs", "sentence"),
     [
         ({}, {}, 20, ""),
         ({}, {"runs": 0.0}, 20, "the changed GPU has no kernel for attention that runs"),
@@ -33,5 +33,5 @@ def evaluated(gigabytes: float, runs: float = 1.0, clock: float = 0.9) -> Any:
         ({"tdp_w": 72.0}, {"clock": SLOWEST}, 20, "at its lowest clock the board would draw more than its limit"),
     ],
 )
-def test_a_neighbour_is_refused_as_run_refuses_it(gpu, found, needs, sentence):
-    assert why_refused(GPU | gpu, evaluated(needs, **found), 0) == sentence
+def test_a_neighbour_is_refused_as_run_refuses_it(gpu, changes, needs, sentence):
+    assert why_refused(GPU | gpu, evaluated(needs, **changes), 0) == sentence

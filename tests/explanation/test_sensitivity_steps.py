@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.explanation.sensitivity_steps import STEP, moves, quantities
+from dse.explanation.sensitivity_steps import STEP, quantities, steps
 from dse.hardware.presets import preset_sheet
 from dse.hardware.schema import gpu_schema
 
@@ -11,9 +11,9 @@ H100 = preset_sheet("h100_sxm").numbers()
 
 def after(name: str, value: float) -> float:
     """Return where an attribute of a value is moved to."""
-    (move,) = [move for move in moves(H100 | {name: value}) if move.attribute.name == name]
-    assert move.before == value
-    return move.after
+    (step,) = [step for step in steps(H100 | {name: value}) if step.attribute.name == name]
+    assert step.before == value
+    return step.after
 
 
 def test_a_real_number_is_ten_per_cent_more() -> None:
@@ -36,16 +36,16 @@ def test_at_its_upper_end_it_moves_down() -> None:
 
 
 def test_every_move_is_legal_and_changes_something() -> None:
-    for move in moves(H100):
-        assert move.attribute.low <= move.after <= move.attribute.high
-        assert move.after != move.before and move.factor > 0
-        assert move.attribute.type != "int" or move.after == round(move.after)
+    for step in steps(H100):
+        assert step.attribute.low <= step.after <= step.attribute.high
+        assert step.after != step.before and step.factor > 0
+        assert step.attribute.type != "int" or step.after == round(step.after)
 
 
 def test_what_has_no_percentage_says_why() -> None:
-    moved, left_out = quantities(H100 | {"tensor_fma_fp4": 0.0})
-    assert moved.keys() | left_out.keys() == gpu_schema().keys()
-    assert not moved.keys() & left_out.keys()
+    varied, left_out = quantities(H100 | {"tensor_fma_fp4": 0.0})
+    assert varied.keys() | left_out.keys() == gpu_schema().keys()
+    assert not varied.keys() & left_out.keys()
     assert left_out["tensor_fma_fp4"].startswith("it is 0")
     assert left_out["warpgroup_mma"] == "yes or no has no percentage"
     assert "no quantity" in left_out["compute_capability"]

@@ -52,7 +52,7 @@ def test_where_no_time_changes_the_energy_decides() -> None:
 
 def test_the_rows_of_an_attribute_stay_together_in_the_order_of_the_metrics() -> None:
     frame = table(a=(0.1, 0.0, 0.0), b=(0.1, 0.0, 0.0)).sample(frac=1, random_state=1)
-    found = by_effect(frame, ["ttft_ms", "tbt_ms", "energy_j"])
-    assert found["attribute"].tolist() == ["a"] * 3 + ["b"] * 3
-    assert found["metric"].tolist() == ["ttft_ms", "tbt_ms", "energy_j"] * 2
-    assert found.index.tolist() == list(range(6))
+    ordered = by_effect(frame, ["ttft_ms", "tbt_ms", "energy_j"])
+    assert ordered["attribute"].tolist() == ["a"] * 3 + ["b"] * 3
+    assert ordered["metric"].tolist() == ["ttft_ms", "tbt_ms", "energy_j"] * 2
+    assert table.index.tolist() == list(range(6))

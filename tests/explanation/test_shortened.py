@@ -75,7 +75,7 @@ def test_of_two_designs_a_kernel_counts_by_the_longer_of_its_times() -> None:
     assert short["first"] == shortened(DOCUMENT, 1)
 
 
-def test_the_heaviest_kernels_stay_in_their_order_and_ties_are_told_apart() -> None:
+def test_the_heaviest_kernels_stay_in_their_order_and_ties_are_reported_apart() -> None:
     times = pd.Series([2.0, 5.0, 2.0, 1.0])
     assert heaviest(times, 2).tolist() == [True, True, False, False]
     assert heaviest(times, None).all() and heaviest(times, 9).all()

@@ -12,7 +12,7 @@ def constrained(small, *constraints):
 def test_shares_are_those_of_the_grid(small):
     checks = constraint_checks(constrained(small, "sm_count <= 108", "tensor_fma_bf16 > 256 and sm_count > 96"))
     assert [one.share for one in checks] == [2 / 5, 2 / 3 * 4 / 5]
-    assert not any(one.checks for one in checks)
+    assert not any(one.sentence for one in checks)
 
 
 def test_areas_are_the_sweeps(small):

@@ -20,7 +20,7 @@ def test_every_kind_is_planned_and_every_beginning_is_a_mixture():
         assert measured(task).out_bytes() > 0
 
 
-def test_a_wrong_kind_is_told_with_the_nearest():
+def test_a_wrong_kind_is_reported_with_the_nearest():
     with pytest.raises(InputError, match="'gem'; did you mean 'gemm'"):
         tasks(only="gem")
 

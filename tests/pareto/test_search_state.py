@@ -62,7 +62,7 @@ def test_the_hypervolume_grows_with_the_front(space: Space) -> None:
     assert 0 < before < between == known.measured()
 
 
-def test_a_search_that_is_told_the_same_knows_the_same(space: Space) -> None:
+def test_a_search_that_is_reported_the_same_knows_the_same(space: Space) -> None:
     rng = np.random.default_rng(0)
     batches = [(rng.integers(0, 36, 8).tolist(), rng.uniform(1, 2, (8, 3)).tolist()) for _ in range(5)]
     one, other = Known(space), Known(space)

@@ -94,7 +94,7 @@ def test_the_chosen_predictors_are_a_timing_model(found):
     assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
 
 
-def test_times_in_another_unit_are_told():
+def test_times_in_another_unit_are_reported():
     apart = {"a100_sxm_80gb": 800.0, "v100_sxm2_16gb": 0.9}
     parts = {name: SimpleNamespace(analytical=np.full(3, ratio), y=np.ones(3)) for name, ratio in apart.items()}
     rows: Any = SimpleNamespace(devices=list(apart), of=parts.get)
@@ -112,7 +112,7 @@ def test_inlier_curves_rise_to_all_rows(found):
     assert "calibrated roofline" in page and "<script src" not in page
 
 
-def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_told(tmp_path):
+def test_a_host_that_ran_few_shapes_or_some_of_them_twice_is_reported(tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     ran = frame["device"] == "V100-SXM2-16GB"
     twice = (frame[ran].assign(notes=f"impl=lib-{n}", latency_us=n * frame["latency_us"][ran]) for n in (1, 2))

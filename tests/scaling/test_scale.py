@@ -75,7 +75,7 @@ def test_large_sizes_keep_their_names(tmp_path):
     assert list(found["predictions"]["t"]["recursion"]["x"]) == ["999999", "1000000"]
 
 
-def test_what_falls_to_nothing_is_told_and_no_prediction(tmp_path):
+def test_what_falls_to_nothing_is_reported_and_no_prediction(tmp_path):
     answer = scale(written(tmp_path, HEAD + "x,64,100,5,,\n,80,80,5,,\n,160,,5,,\n,640,,5,,\n,1000000,,5,,\n"))
     found = {(p.method, p.size): p for p in answer.sheets[0].points}
     assert ("recursion", 640) not in found and ("linear", 160) not in found

@@ -1,4 +1,4 @@
-"""What an explanation found, as the data of every figure of its page; nothing here draws."""
+"""The data of every figure of an explanation's page."""
 
 from collections.abc import Sequence
 
@@ -28,8 +28,8 @@ def kernel_stacks(run: RunResult, most: int | None = None) -> pd.DataFrame:
         rows += _bars(phase.name, TOTAL, run.stack(phase.name))
         part = run.kernels[run.kernels["phase"] == phase.name]
         again = part.groupby("kernel").cumcount()
-        kept = heaviest(part["time_ms"], most)
-        for (_, row), number in zip(part[kept].iterrows(), again[kept], strict=True):
+        heaviest_ones = heaviest(part["time_ms"], most)
+        for (_, row), number in zip(part[heaviest_ones].iterrows(), again[heaviest_ones], strict=True):
             name = f"{row['kernel']} ({number + 1})" if number else str(row["kernel"])
             rows += _bars(phase.name, name, {cause: float(row[f"{cause}_ms"]) for cause in CAUSES})
     return pd.DataFrame(rows)
@@ -55,21 +55,21 @@ def _bars(workload: str, name: str, stack: dict[str, float]) -> list[dict]:
     ]
 
 
-def roofline(found: Explanation, most: int | None = None) -> tuple[pd.DataFrame, dict[str, float], float]:
+def roofline(explanation: Explanation, most: int | None = None) -> tuple[pd.DataFrame, dict[str, float], float]:
     """Return the kernels with a place on the roofline, the peaks [TFLOP/s] of their units, and the slope [GB/s].
 
     A kernel's ``share`` is that of its phase's time; of a phase the ``most`` heaviest.
     """
-    points = found.roofline[found.roofline["intensity"].notna() & (found.roofline["kernel"] != TOTAL)]
-    points = points.assign(share=found.run.kernels["share"].to_numpy()[points["operator"].to_numpy(dtype=int)])
+    points = explanation.roofline[explanation.roofline["intensity"].notna() & (explanation.roofline["kernel"] != TOTAL)]
+    points = points.assign(share=explanation.run.kernels["share"].to_numpy()[points["operator"].to_numpy(dtype=int)])
     points = points[points.groupby("phase")["share"].transform(lambda part: heaviest(part, most)).astype(bool)]
     peaks = points.groupby("unit", sort=False)["peak_tflops"].first()
-    return points, {str(unit): float(peak) for unit, peak in peaks.items()}, bandwidth_gbs(found.run.gpu)
+    return points, {str(unit): float(peak) for unit, peak in peaks.items()}, bandwidth_gbs(explanation.run.gpu)
 
 
-def tornado(found: Explanation, most: int = MOST_BARS) -> pd.DataFrame:
-    """Return the moves that change most: a row a move and metric (text, metric, change and promised [%], agrees)."""
-    return _percents(found.moves, explained_metrics(found.run.workload), most).assign(
+def tornado(explanation: Explanation, most: int = MOST_BARS) -> pd.DataFrame:
+    """Return the steps that change most: a row a step and metric (text, metric, change and promised [%], agrees)."""
+    return _percents(explanation.steps, explained_metrics(explanation.run.workload), most).assign(
         promised=lambda frame: 100 * frame["promised"]
     )
 
@@ -83,7 +83,7 @@ def swap_tornado(swaps: pd.DataFrame, metrics: list[str], most: int = MOST_BARS)
 
 def _percents(frame: pd.DataFrame, metrics: list[str], most: int) -> pd.DataFrame:
     large = frame.groupby("attribute", sort=False)["change"].agg(lambda change: change.abs().max())
-    kept = large[large >= SMALLEST].index[:most]
-    frame = frame[frame["attribute"].isin(kept) & frame["metric"].isin(metrics)]
+    largest = large[large >= SMALLEST].index[:most]
+    frame = frame[frame["attribute"].isin(largest) & frame["metric"].isin(metrics)]
     words = frame["metric"].map(METRIC_WORDS)
     return frame.assign(metric=words, change=100 * frame["change"])[["text", "metric", "change", "promised", "agrees"]]

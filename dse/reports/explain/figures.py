@@ -61,7 +61,7 @@ def roofline_figure(points: pd.DataFrame, peaks: dict[str, float], slope_gbs: fl
 
 def tornado_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the change [%] of each metric by each move, largest on top; what the elasticity promises is a line."""
-    metrics, moves = list(dict.fromkeys(frame["metric"])), list(dict.fromkeys(frame["text"]))
+    metrics, steps = list(dict.fromkeys(frame["metric"])), list(dict.fromkeys(frame["text"]))
     figure = make_subplots(cols=len(metrics), shared_yaxes=True, horizontal_spacing=0.03, subplot_titles=metrics)
     for column, metric in enumerate(metrics, start=1):
         part = frame[frame["metric"] == metric]
@@ -83,8 +83,8 @@ def tornado_figure(frame: pd.DataFrame) -> go.Figure:
             )
             figure.add_trace(dots, row=1, col=column)
         figure.update_xaxes(title_text="change [%]", row=1, col=column)
-    figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(moves)])
-    layout(figure, 26 * len(moves) + 130, l=20, t=60)
+    figure.update_yaxes(categoryorder="array", categoryarray=[escape(text) for text in reversed(steps)])
+    layout(figure, 26 * len(steps) + 130, l=20, t=60)
     figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, automargin=True)
     figure.update_layout(showlegend=False, bargap=0.25)
     return figure

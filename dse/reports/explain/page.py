@@ -8,7 +8,7 @@ from dse.explanation.attribute_words import explained_metrics
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
 from dse.reports.common import figures
-from dse.reports.common import stacks as figures_stacks
+from dse.reports.common import stacks as stack_figures
 from dse.reports.common.page_parts import document, figure_section, note, row, section, swatches, table, write_document
 from dse.reports.common.words import (
     RUN_LABELS,
@@ -19,49 +19,49 @@ from dse.reports.common.words import (
     span_text,
     timing_calibration,
 )
-from dse.reports.explain import data as findings_explain
-from dse.reports.explain import figures as figures_explain
+from dse.reports.explain import data as explain_data
+from dse.reports.explain import figures as explain_figures
 from dse.reports.run.notes import extrapolation, interval_notes
 from dse.timing.timing import causes_of
 
 
-def write_explain_page(found: Explanation | Comparison, path: Path, most: int | None = None) -> None:
+def write_explain_page(answer: Explanation | Comparison, path: Path, most: int | None = None) -> None:
     """Write the page of ``dse explain``; it gets its name only when it is whole. Same result, same bytes."""
-    write_document(path, explain_page_html(found, most))
+    write_document(path, explain_page_html(answer, most))
 
 
-def explain_page_html(found: Explanation | Comparison, most: int | None = None) -> str:
+def explain_page_html(answer: Explanation | Comparison, most: int | None = None) -> str:
     """Return the page as one HTML document that loads nothing; of attributes and kernels the ``most`` important."""
-    compared = isinstance(found, Comparison)
-    run = found.first.run if isinstance(found, Comparison) else found.run
-    on = f"{run.gpu.title} and {found.second.run.gpu.title}" if compared else run.gpu.title
+    compared = isinstance(answer, Comparison)
+    run = answer.first.run if isinstance(answer, Comparison) else answer.run
+    on = f"{run.gpu.title} and {answer.second.run.gpu.title}" if compared else run.gpu.title
     title = f"{run.workload.description} on {on}"
-    metrics = "; ".join(_told(run, name) for name in explained_metrics(run.workload))
+    metrics = "; ".join(_metric_text(run, name) for name in explained_metrics(run.workload))
     lead = f"{run.gpu.title}: {metrics}. T{timing_calibration(run.model)[1:]}. "
     lead += f"Power model: {power_calibration(run.power)}. "
     lead += " ".join(f"{line}." for line in interval_notes(run))
-    if isinstance(found, Comparison) and (beyond := extrapolation(found.second.run)):
-        lead += f" {found.second.run.gpu.title}: {beyond}."
-    sections = _comparison(found, most) if isinstance(found, Comparison) else _explanation(found, most)
-    told = causes_of(run.workload)
-    causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in told.items()})
+    if isinstance(answer, Comparison) and (beyond := extrapolation(answer.second.run)):
+        lead += f" {answer.second.run.gpu.title}: {beyond}."
+    sections = _comparison(answer, most) if isinstance(answer, Comparison) else _explanation(answer, most)
+    meanings = causes_of(run.workload)
+    causes = swatches({cause: (figures.CAUSE_COLOURS[cause], text) for cause, text in meanings.items()})
     return document(title, "\n".join([f"<h1>{escape(title)}</h1>", note(lead), *sections, causes]))
 
 
-def _told(run: RunResult, name: str) -> str:
-    """A metric with its name, its unit and how sure it is."""
+def _metric_text(run: RunResult, name: str) -> str:
+    """Return a metric with its name, its unit and its interval."""
     word = run.metric_error(name).word
     return f"{RUN_LABELS[name]} {quantity(*run.metrics[name])}" + (f" ({word})" if word else "")
 
 
-def _explanation(found: Explanation, most: int | None) -> list[str]:
-    parts = [_said("What would change it", found.sentences()[:most], METHOD)]
-    moves = findings_explain.tornado(found, most or findings_explain.MOST_BARS)
-    if not moves.empty:
-        drawn = figures_explain.tornado_figure(moves)
+def _explanation(explanation: Explanation, most: int | None) -> list[str]:
+    parts = [_sentences("What would change it", explanation.sentences()[:most], METHOD)]
+    steps = explain_data.tornado(explanation, most or explain_data.MOST_BARS)
+    if not steps.empty:
+        drawn = explain_figures.tornado_figure(steps)
         note = "Bars: re-evaluated. Marks: what the elasticity promises, dark where it disagrees."
         parts.append(figure_section("Each attribute moved alone", note, drawn, "figure-moves"))
-    stacks = figures_stacks.stacks_figure(findings_explain.kernel_stacks(found.run, most))
+    stacks = stack_figures.stacks_figure(explain_data.kernel_stacks(explanation.run, most))
     parts.append(
         figure_section(
             "Where the time goes",
@@ -70,9 +70,9 @@ def _explanation(found: Explanation, most: int | None) -> list[str]:
             "figure-stack",
         )
     )
-    points, peaks, slope = findings_explain.roofline(found, most)
+    points, peaks, slope = explain_data.roofline(explanation, most)
     if not points.empty:
-        drawn = figures_explain.roofline_figure(points, peaks, slope)
+        drawn = explain_figures.roofline_figure(points, peaks, slope)
         note = "The heaviest kernel is named; hover the others. Kernels without multiply-adds have no place here."
         parts.append(figure_section("Roofline", note, drawn, "figure-roofline"))
     return parts
@@ -82,46 +82,46 @@ def _heaviest(most: int | None) -> str:
     return "" if most is None else f"The {most} heaviest kernels of a phase. "
 
 
-def _comparison(found: Comparison, most: int | None) -> list[str]:
-    runs = [found.first.run, found.second.run]
-    told = found.sentences()[: None if most is None else 1 + most]
-    parts = [_metrics(found), _said("What accounts for the difference", told, SWAPS)]
-    swaps = findings_explain.swap_tornado(
-        found.swaps, explained_metrics(runs[0].workload), most or findings_explain.MOST_BARS
+def _comparison(comparison: Comparison, most: int | None) -> list[str]:
+    runs = [comparison.first.run, comparison.second.run]
+    sentences = comparison.sentences()[: None if most is None else 1 + most]
+    parts = [_metrics(comparison), _sentences("What accounts for the difference", sentences, SWAPS)]
+    swaps = explain_data.swap_tornado(
+        comparison.swaps, explained_metrics(runs[0].workload), most or explain_data.MOST_BARS
     )
     if not swaps.empty:
         note = f"{runs[0].gpu.title} with one attribute of {runs[1].gpu.title}, re-evaluated."
         parts.append(
-            figure_section("Each attribute alone", note, figures_explain.tornado_figure(swaps), "figure-swaps")
+            figure_section("Each attribute alone", note, explain_figures.tornado_figure(swaps), "figure-swaps")
         )
-    stacks = figures_stacks.stacks_figure(findings_explain.design_stacks(runs))
+    stacks = stack_figures.stacks_figure(explain_data.design_stacks(runs))
     parts.append(figure_section("Where the time goes", "A bar a design.", stacks, "figure-stack"))
-    for number, side in enumerate((found.first, found.second), start=1):
-        points, peaks, slope = findings_explain.roofline(side, most)
+    for number, side in enumerate((comparison.first, comparison.second), start=1):
+        points, peaks, slope = explain_data.roofline(side, most)
         if not points.empty:
-            drawn = figures_explain.roofline_figure(points, peaks, slope)
+            drawn = explain_figures.roofline_figure(points, peaks, slope)
             parts.append(figure_section(f"Roofline of {side.run.gpu.title}", "", drawn, f"figure-roofline-{number}"))
     return parts
 
 
-def _metrics(found: Comparison) -> str:
+def _metrics(comparison: Comparison) -> str:
     """Both designs' metrics, each with its unit and its interval, and where 80 % of their differences lie."""
-    runs = [found.first.run, found.second.run]
+    runs = [comparison.first.run, comparison.second.run]
     head = '<th scope="col"></th>'
     head += "".join(f'<th scope="col" class="n" colspan="2">{escape(run.gpu.title)}</th>' for run in runs)
     head += '<th scope="col" class="n" colspan="2">difference<small>80 % of differences</small></th>'
     rows = []
-    for _, one in found.metrics.iterrows():
+    for _, one in comparison.metrics.iterrows():
         name = bracketed(RUN_LABELS.get(one["metric"], str(one["metric"])), one["unit"])
         cells = f'<th scope="row">{escape(name)}</th>'
         for run, side in zip(runs, ("first", "second"), strict=True):
             cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.metric_error(one["metric"]).word}</td>'
         cells += f'<td class="n">{signed_percent(one["second"], one["first"])}</td>'
         rows.append(row(f'{cells}<td class="n d">{span_text(one["ratio_80"])}</td>'))
-    known = found.metrics["ratio_80"].notna().any()
-    small = [note(text) for text in ([RATIO] if known else []) + found.host_notes()]
+    stated = comparison.metrics["ratio_80"].notna().any()
+    small = [note(text) for text in ([RATIO] if stated else []) + comparison.host_notes()]
     return section("metrics", "Side by side", table(head, rows), *small)
 
 
-def _said(title: str, sentences: list[str], small: str) -> str:
+def _sentences(title: str, sentences: list[str], small: str) -> str:
     return section("", title, *(f"<p>{escape(sentence)}</p>" for sentence in sentences), note(small))

@@ -18,8 +18,8 @@ from dse.evaluate.evaluation import Evaluation, WorkloadResult
 from dse.explanation.attribute_words import METRIC_WORDS, words
 from dse.explanation.explain import covered
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs, roofline_points
-from dse.explanation.sensitivity_steps import Move, moves, quantities
-from dse.explanation.sensitivity_table import Trial, moved_table
+from dse.explanation.sensitivity_steps import Step, quantities, steps
+from dse.explanation.sensitivity_table import Trial, step_table
 from dse.grid.result import SweepResult
 from dse.hardware.presets import GpuSheet, changed
 from dse.reports.sweep.data import chosen_designs
@@ -134,7 +134,7 @@ class _Workload:
 
     def look(self) -> Why:
         """Return the tables of this workload, designs by number in ``design``."""
-        tried = [covered(self.workload, sheet, moves(sheet.numbers()))[0] for sheet in self.sheets]
+        tried = [covered(self.workload, sheet, steps(sheet.numbers()))[0] for sheet in self.sheets]
         results = [self.evaluation.on_designs(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
             (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
@@ -159,12 +159,12 @@ class _Workload:
         rows = [(design, self.workload.name, unit, float(peak), slope) for unit, peak in peaks.items()]
         return pd.DataFrame(rows, columns=["design", "workload", "unit", "peak_tflops", "slope_gbs"])
 
-    def _slopes(self, design: int, tried: list[Move], result: WorkloadResult) -> pd.DataFrame:
+    def _slopes(self, design: int, tried: list[Step], result: WorkloadResult) -> pd.DataFrame:
         numbers = self.sheets[design].numbers()
         names = list(quantities(numbers)[0])
         slopes = self.evaluation.elasticities(numbers, names, np.asarray(result.chosen[0]))
         trial = Trial(numbers, tried, result, names, slopes)
-        rows = moved_table(trial)[0]
+        rows = step_table(trial)[0]
         ratio = rows["after"].astype(float) / rows["before"].astype(float)
         step = np.log1p(rows["change"].astype(float)) / np.log(ratio)
         elasticity = [
@@ -194,6 +194,6 @@ class _Workload:
         return self.workload.name if len(self.workload.phases) == 1 else f"{self.workload.name}: {phase}"
 
 
-def _neighbours(sheet: GpuSheet, tried: Sequence[Move]) -> list[dict[str, float]]:
+def _neighbours(sheet: GpuSheet, tried: Sequence[Step]) -> list[dict[str, float]]:
     numbers = sheet.numbers()
     return [numbers, *(numbers | {move.attribute.name: move.after} for move in tried)]

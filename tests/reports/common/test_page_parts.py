@@ -38,7 +38,7 @@ def test_a_table_marks_the_baseline_and_has_no_empty_head() -> None:
     assert made.count("<tr") == 2 and made.count('<tr class="base">') == 1
 
 
-def test_a_page_is_written_whole_and_leaves_nothing_beside(tmp_path: Path) -> None:
+def test_a_page_is_written_whole_and_leaves_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "new" / "page.html"
     write_document(path, "text")
     assert path.read_text() == "text"
@@ -56,7 +56,7 @@ def test_what_is_read_is_not_written_over(tmp_path: Path) -> None:
     check_writable(tmp_path / "page.html", path)
 
 
-def test_what_cannot_be_a_file_is_told(tmp_path: Path) -> None:
+def test_what_cannot_be_a_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="is a folder; give the path of a file"):
         check_writable(tmp_path)

@@ -12,7 +12,7 @@ def test_a_bar_is_silent_in_a_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_takes_minutes_is_said_in_a_log_and_the_rest_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_takes_minutes_is_stated_in_a_log_and_the_rest_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     with doing("drawing the page"):
         pass
     assert capsys.readouterr() == ("", "")

@@ -29,7 +29,7 @@ def test_every_part_is_drawn_with_its_size_and_colour() -> None:
     assert bars["wait"].marker.color == TIME.colours["wait"]
 
 
-def test_a_share_is_told_where_it_has_room() -> None:
+def test_a_share_is_reported_where_it_has_room() -> None:
     figure = stacks_figure(frame(prefill=TWO))
     (wait,) = [trace for trace in figure.data if trace.name == "wait"]
     assert list(wait.text) == ["25 %", ""]

@@ -29,7 +29,7 @@ def test_changes() -> None:
     assert signed_percent(36.2, 36.2) == "0.0 %"
 
 
-def test_values_are_told_with_four_digits_unless_they_would_read_alike() -> None:
+def test_values_are_reported_with_four_digits_unless_they_would_read_alike() -> None:
     assert [short_value(v) for v in (148.59942, 60.9507, 3350.0, 1058400, 0.8990123, "tsmc_4n", True)] == [
         "148.6",
         "60.95",

@@ -21,7 +21,7 @@ def test_answer_is_three_sentences_with_the_results_numbers(result: SweepResult)
     assert question(result) == "Which mix is best?"
 
 
-def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_told(result: SweepResult) -> None:
+def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_reported(result: SweepResult) -> None:
     fp8 = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=fp8", name="decode")
     bf16 = [name for name in result.space.links if name[0] != "tensor_fma_fp8"]
     elsewhere = replace(result, space=replace(result.space, workloads=(fp8,), links=tuple(bf16)))
@@ -33,7 +33,7 @@ def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_told(result
     assert "scanner's field" not in " ".join(caveats(small))
 
 
-def test_an_area_that_no_published_die_stands_behind_is_told(result: SweepResult) -> None:
+def test_an_area_that_no_published_die_stands_behind_is_reported(result: SweepResult) -> None:
     assert "is not published" not in " ".join(caveats(result))
     unknown = replace(result, space=replace(result.space, base=preset_sheet("b200")))
     assert "the die of B200 SXM (HGX) is not published, so that its area here was never checked" in " ".join(
@@ -41,13 +41,13 @@ def test_an_area_that_no_published_die_stands_behind_is_told(result: SweepResult
     )
 
 
-def test_bandwidth_that_no_pin_gives_is_told(result: SweepResult, single: SweepResult) -> None:
+def test_bandwidth_that_no_pin_gives_is_reported(result: SweepResult, single: SweepResult) -> None:
     fast = (result.front["dram_bandwidth_gbs"] == 6700).sum()  # 5,120 bits of HBM3
     assert f"{fast} designs of the front ask up to 10.5 Gbit/s of a DRAM pin" in " ".join(caveats(result))
     assert "Gbit/s" not in " ".join(caveats(single))
 
 
-def test_tokens_beyond_a_network_s_positions_are_told(result: SweepResult) -> None:
+def test_tokens_beyond_a_network_s_positions_are_reported(result: SweepResult) -> None:
     long = load_workload("gpt2_xl:phase=decode,batch=8,context=2048", name="decode")
     asked = " ".join(caveats(replace(result, space=replace(result.space, workloads=(long,)))))
     assert "decode: 2,048 tokens are beyond the 1,024 positions that GPT-2 XL was made for" in asked

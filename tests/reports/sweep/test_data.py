@@ -40,7 +40,7 @@ def test_stacks_add_up_to_the_time(result: SweepResult) -> None:
     ).all()
 
 
-def test_thinning_is_told(result: SweepResult) -> None:
+def test_thinning_is_reported(result: SweepResult) -> None:
     assert findings.shown_text(20_000, 1_358_280) == "20,000 of 1,358,280 shown"
     assert findings.shown_text(45, 45) == "45"
     assert len(findings.thinned(result.sample, 7)) == 7

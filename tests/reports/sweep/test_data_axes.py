@@ -28,7 +28,7 @@ def test_places_count_the_front(result: SweepResult, maximised: SweepResult) -> 
     assert part["designs"].tolist() == [(result.front["sm_count"] == n).sum() for n in part["number"]]
 
 
-def test_a_front_at_an_end_is_told(result: SweepResult) -> None:
+def test_a_front_at_an_end_is_reported(result: SweepResult) -> None:
     lowest = result.front[result.front["sm_count"] == 96]
     other = result.front[result.front["sm_count"] == 120].iloc[:1]
     found = replace(result, front=lowest)

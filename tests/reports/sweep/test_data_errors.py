@@ -38,7 +38,7 @@ def test_designs_like_the_baseline_are_those_within_the_interval_of_the_ratio(re
     assert error_notes(result)[1] == SHARED_ERRORS
 
 
-def test_what_designs_share_is_told_only_where_some_cannot_be_told_apart(result):
+def test_what_designs_share_is_reported_only_where_some_cannot_be_told_apart(result):
     far = result.front.assign(die_mm2=result.front["die_mm2"] * 10)
     assert SHARED_ERRORS not in error_notes(replace(result, front=far))
 

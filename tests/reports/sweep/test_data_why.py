@@ -25,7 +25,7 @@ def test_slopes_are_those_of_explain(pair: SweepResult, looked_into: Why) -> Non
     mine = looked_into.slopes.query("letter == '' and metric == 'TTFT'").set_index("attribute")
     for attribute in ("tensor_fma_bf16", "dram_bandwidth_gbs", "l2_clock_mhz"):
         assert mine["elasticity"][attribute] == pytest.approx(told[attribute, "ttft_ms"], rel=1e-3, abs=1e-6)
-    moved = found.moves.query("attribute == 'tensor_fma_bf16' and metric == 'ttft_ms'").iloc[0]
+    moved = found.steps.query("attribute == 'tensor_fma_bf16' and metric == 'ttft_ms'").iloc[0]
     step = np.log1p(moved["change"]) / np.log(moved["after"] / moved["before"])
     assert mine["step"]["tensor_fma_bf16"] == pytest.approx(step, rel=1e-3)
     assert step < -0.1

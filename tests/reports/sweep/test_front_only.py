@@ -22,5 +22,5 @@ def test_a_page_without_points_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("keep", ["all", "front"])
-def test_only_a_front_is_said_to_be_one(keep: str, tmp_path: Path) -> None:
+def test_only_a_front_is_stated_to_be_one(keep: str, tmp_path: Path) -> None:
     assert ("no points.parquet" in page_html(sweep(trivial(1_000, tmp_path), keep=keep))) == (keep == "front")

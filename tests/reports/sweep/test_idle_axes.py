@@ -75,7 +75,7 @@ def test_designs_without_a_result_prove_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_of_designs_that_cannot_be_had_nothing_is_said() -> None:
+def test_of_designs_that_cannot_be_had_nothing_is_stated() -> None:
     some = swept(
         axes={"nvlink_gbs": [300, 450], "sm_count": [96, 132]},
         links={},
@@ -86,7 +86,7 @@ def test_of_designs_that_cannot_be_had_nothing_is_said() -> None:
     assert said.startswith("No objective of a feasible design moves with nvlink_gbs:")
 
 
-def test_where_designs_were_not_kept_the_statistics_are_told_as_such(whole: SweepResult) -> None:
+def test_where_designs_were_not_kept_the_statistics_are_reported_as_such(whole: SweepResult) -> None:
     effects = whole.axis_effects.copy()
     effects["median"] = effects["best"] = np.arange(len(effects), dtype=float)
     effects.loc[effects["axis"] == "nvlink_gbs", ["median", "best"]] = 1.0

@@ -67,7 +67,7 @@ def test_differences_are_coloured_unless_asked_not_to(result: SweepResult, monke
     assert "\x1b[31m" not in printed(result, colour=True)
 
 
-def test_reasons_are_told(impossible: SweepResult) -> None:
+def test_reasons_are_reported(impossible: SweepResult) -> None:
     text = printed(impossible)
     assert text.startswith("Pareto set: 0 of 2 designs, 0 feasible (uncalibrated)")
     assert "infeasible: 2 constraint: die_mm2 <= 5" in text

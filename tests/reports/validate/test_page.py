@@ -29,7 +29,7 @@ def test_times_of_runs_are_in_seconds(tmp_path):
     assert "host" in set(findings_validate.worst_stacks(runs)["part"])
 
 
-def test_one_row_is_told_as_one(table, tmp_path):
+def test_one_row_is_reported_as_one(table, tmp_path):
     path = tmp_path / "one.csv"
     pd.read_csv(table).head(1).to_csv(path, index=False)
     page = validation_page_html(validate_time(path))

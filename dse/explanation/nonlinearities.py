@@ -1,4 +1,4 @@
-"""Why a result bends within a step, so that its derivative there says something else than the step."""
+"""Why a step of an attribute changes a result by something else than its derivative promises."""
 
 import numpy as np
 
@@ -6,21 +6,21 @@ from dse.evaluate.evaluation import WorkloadResult
 from dse.space.metrics import PHASE_OF
 from dse.workload.workload import Workload
 
-HELD = 0.9999
+LIMIT_BINDS = 0.9999
 """Share of the requested clock below which the power limit binds."""
 
 
 def why(result: WorkloadResult, design: int, metric: str, promised: np.ndarray) -> str:
-    """Return what happens on the way from design 0 to ``design``.
+    """Return what changes between design 0 and ``design``, of the operator that is farthest from its promise.
 
-    ``promised`` (operators,): the factor on each launch's time by its derivative, or on its energy where ``metric`` is
-    ``energy_j``. The launch that differs most from it in the whole workload is named.
+    ``promised`` (operators,) [1]: the factor on each launch's time by its derivative, or on its energy where
+    ``metric`` is ``energy_j``.
     """
     k = _culprit(result, design, metric, promised)
     limit = _power_limit(result, design)
-    found = [text for text in (_kernel_change(result, design, k), limit) if text]
-    if found:
-        return "; ".join(found)
+    reasons = [text for text in (_kernel_change(result, design, k), limit) if text]
+    if reasons:
+        return "; ".join(reasons)
     bound = [result.bound_by(d, k) for d in (0, design)]
     name = result.workload.operators[k].name
     if bound[0] != bound[1]:
@@ -29,13 +29,13 @@ def why(result: WorkloadResult, design: int, metric: str, promised: np.ndarray) 
 
 
 def _power_limit(result: WorkloadResult, design: int) -> str:
-    """Whether the power limit binds on one side alone."""
-    before, after = result.clock[0] < HELD, result.clock[design] < HELD
+    """Return a sentence where the power limit binds in one of the two designs alone, else ""."""
+    before, after = result.clock[0] < LIMIT_BINDS, result.clock[design] < LIMIT_BINDS
     return "" if before == after else f"the power limit {'lets go' if before else 'sets in'} within the step"
 
 
 def _kernel_change(result: WorkloadResult, design: int, k: int) -> str:
-    """Whether an operator runs by another kernel, or its grid in other waves, or nothing."""
+    """Return what of operator ``k`` changes: its kernel, its waves, its CTAs on an SM; "" where nothing does."""
     workload, (first, second) = result.workload, result.chosen[[0, design], k]
     name = workload.operators[k].name
     if first != second:
@@ -49,7 +49,7 @@ def _kernel_change(result: WorkloadResult, design: int, k: int) -> str:
 
 
 def _culprit(result: WorkloadResult, design: int, metric: str, promised: np.ndarray) -> int:
-    """The operator that differs most from its promise, of the phase that the metric is about."""
+    """Return the operator that differs most from its promise, of the phase that the metric is about."""
     runs = {phase.name: phase.runs for phase in result.workload.phases}
     phase = PHASE_OF.get(metric)
     weights = np.array([o.repeats * runs[o.phase] * (phase in (None, o.phase)) for o in result.workload.operators])

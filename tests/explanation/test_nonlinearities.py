@@ -1,4 +1,4 @@
-"""What a result bends by within a step: the launch that decides, of the phase that the metric is about."""
+"""Why a step departs from its elasticity: the launch that decides, of the phase that the metric is about."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dse.explanation.bends import HELD, why
+from dse.explanation.nonlinearities import LIMIT_BINDS, why
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.workload import Phase, Workload
 
@@ -47,7 +47,7 @@ def test_a_prompts_launch_that_is_much_farther_off_is_the_whole_times_culprit():
     assert "most in token" in why(after, 1, "time_ms", np.array([20.0, 1.0, 1.0]))  # as promised
 
 
-def test_a_power_limit_that_sets_in_is_told_and_one_that_binds_on_both_sides_is_not():
-    clocks = [(1.0, HELD - 0.01), (0.8, 0.7), (0.8, 1.0)]
+def test_a_power_limit_that_sets_in_is_reported_and_one_that_binds_on_both_sides_is_not():
+    clocks = [(1.0, LIMIT_BINDS - 0.01), (0.8, 0.7), (0.8, 1.0)]
     sets_in, binds, ends = (why(evaluated([1.0] * 3, [1.0] * 3, c), 1, "time_ms", np.ones(3)) for c in clocks)
     assert "the power limit sets in" in sets_in and "power limit" not in binds and "lets go" in ends
