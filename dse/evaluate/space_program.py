@@ -25,7 +25,7 @@ from dse.evaluate.steps import phase_metrics
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
-from dse.hardware.peak import peak_tflops
+from dse.hardware.peak import PEAK_METRICS, peak_tflops
 from dse.hardware.schema import gpu_schema
 from dse.power.sequence import LaunchSequence
 from dse.space.designs import baseline
@@ -201,7 +201,7 @@ class Evaluator:
         results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
         results |= gpus.attributes()
         results["die_mm2"], results["die_usd"], results["memory_usd"] = over_arrays(self._die, gpus)
-        results |= {f"peak_{dtype}_tflops": peak_tflops(results, "tensor", dtype) for dtype in ("bf16", "fp8")}
+        results |= {name: peak_tflops(results, "tensor", kind.name) for name, kind in PEAK_METRICS.items()}
         return results
 
     def _die(self, gpu: Gpu) -> tuple[Array, Array, Array]:

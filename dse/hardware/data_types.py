@@ -25,7 +25,6 @@ class DataType:
     roles: tuple[str, ...]  # what of a network may have it: activations, weights, kv
     computes_in: str  # type that a product with such weights computes in, unless its activations say
     operands: bool  # whether tensor cores multiply it
-    accumulator: str  # type in which products are added up; "" where none computes in it
     result: str  # type in which a library returns a product
     instructions: Mapping[str, float]  # class of matrix instructions -> [FMA/warp instruction], see MatrixInstruction
     opcodes: tuple[str, ...]  # SASS opcodes that compute in it; with a dot in front: modifiers of any
@@ -59,7 +58,6 @@ def _data_type(row: dict[str, str]) -> DataType:
         roles=_listed(row["roles"]),
         computes_in=row["computes_in"] or row["dtype"],
         operands=row["tensor_cores"] == "operands",
-        accumulator=row["accumulator"],
         result=row["result"],
         instructions={name: float(fma) for name, fma in pairs},
         opcodes=_listed(row["opcodes"]),

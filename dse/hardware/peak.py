@@ -8,6 +8,9 @@ from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.hardware.data_types import TENSOR_DTYPES, VECTOR_DTYPES, data_types
 
+PEAK_METRICS = {f"peak_{dtype}_tflops": data_types()[dtype] for dtype in ("bf16", "fp8")}
+"""Metric of a design -> the data type whose dense peak it is."""
+
 TOLERANCE = 0.02
 """Largest accepted relative difference between a sheet's peak and the record's."""
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dse.base.units import KILO
+from dse.hardware.peak import PEAK_METRICS
 from dse.hardware.schema import gpu_schema
 from dse.workload.workload import Workload
 
@@ -19,8 +20,7 @@ DESIGN_METRICS = {
         "memory",
     ),
     "memory_usd": ("USD", "price of the DRAM by type and capacity, published estimates"),
-    "peak_bf16_tflops": ("TFLOP/s", "dense BF16 peak at the tensor clock"),
-    "peak_fp8_tflops": ("TFLOP/s", "dense FP8 peak at the tensor clock"),
+    **{name: ("TFLOP/s", f"dense {kind.title} peak at the tensor clock") for name, kind in PEAK_METRICS.items()},
 }
 """Metric -> unit and meaning, of a design whatever it runs."""
 

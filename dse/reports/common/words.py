@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dse.base.units import signed
+from dse.hardware.peak import PEAK_METRICS
 from dse.power.board import left_out_errors
 from dse.power.models import PowerChoice
 from dse.space.axis import Axis
@@ -38,8 +39,7 @@ METRIC_LABELS = {
     "die_mm2": "die area",
     "die_usd": "cost of the dies",
     "memory_usd": "price of the memory",
-    "peak_bf16_tflops": "BF16 peak",
-    "peak_fp8_tflops": "FP8 peak",
+    **{name: f"{kind.title} peak" for name, kind in PEAK_METRICS.items()},
 }
 """Metric -> its name in a sentence."""
 
