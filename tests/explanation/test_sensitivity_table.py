@@ -55,4 +55,4 @@ def test_the_rows_of_an_attribute_stay_together_in_the_order_of_the_metrics() ->
     ordered = by_effect(frame, ["ttft_ms", "tbt_ms", "energy_j"])
     assert ordered["attribute"].tolist() == ["a"] * 3 + ["b"] * 3
     assert ordered["metric"].tolist() == ["ttft_ms", "tbt_ms", "energy_j"] * 2
-    assert table.index.tolist() == list(range(6))
+    assert ordered.index.tolist() == list(range(6))
