@@ -21,7 +21,7 @@ import optuna
 
 from dse.base.compilation import cache_compilations
 from dse.base.pareto_filter import Box, FrontBuilder
-from dse.pareto.batch import BatchModel
+from dse.pareto.batch_model import BatchModel
 from dse.pareto.fronts import front
 from dse.pareto.search import search
 from dse.pareto.search_state import grid_of

@@ -134,10 +134,10 @@ def _swept(
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
     if not refine:
         return result, None
-    from dse.pareto.refined import refined
+    from dse.pareto.refine_sweep import refine_sweep
 
     with doing("refining the front between the grid's values: a minute or several to compile", minutes=True):
-        return refined(result)
+        return refine_sweep(result)
 
 
 def _beside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]:

@@ -14,7 +14,7 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import find_preset
 from dse.measurement.board import Board, Draw, find_board
-from dse.measurement.grid import Task, tasks
+from dse.measurement.tasks import Task, tasks
 from dse.measurement.kernels import Measured, measured
 from dse.measurement.program import NotMeasurableError, check_launches, compiled
 from dse.measurement.stopwatch import WARM_UP, Times, busy, times

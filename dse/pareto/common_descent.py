@@ -1,4 +1,4 @@
-"""Directions that lower several objectives at once, within bounds: arrays of points, nothing here knows a GPU."""
+"""Directions that lower several objectives at once, within bounds, for arrays of points."""
 
 import numpy as np
 
@@ -21,16 +21,16 @@ def common_descent(rows: np.ndarray, counted: np.ndarray, places: np.ndarray) ->
     counted = counted & (length > FLAT * longest) & (length > 0)
     weights = counted / np.maximum(counted.sum(axis=1, keepdims=True), 1)
     for _ in range(ROUNDS):
-        inside = within(_mixed(weights, rows), places)
+        inside = projected(_mixed(weights, rows), places)
         along = np.where(counted, np.einsum("pra,pa->pr", rows, inside), np.inf)
         best = along.argmin(axis=1)
-        target = within(rows[np.arange(len(rows)), best], places)
+        target = projected(rows[np.arange(len(rows)), best], places)
         change = inside - target
         share = np.sum(inside * change, axis=1) / np.maximum(np.sum(change**2, axis=1), 1e-30)
         share = np.clip(share, 0.0, 1.0)[:, None]
         weights = weights * (1 - share)
         weights[np.arange(len(rows)), best] += share[:, 0]
-    direction = -within(_mixed(weights, rows), places)
+    direction = -projected(_mixed(weights, rows), places)
     falls = np.where(counted, np.einsum("pra,pa->pr", rows, direction), -np.inf).max(axis=1) < 0
     return np.where(np.asarray(falls & np.any(counted, axis=1))[:, None], direction, 0.0)
 
@@ -39,7 +39,7 @@ def _mixed(weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return np.einsum("pr,pra->pa", weights, rows)
 
 
-def within(gradient: np.ndarray, places: np.ndarray) -> np.ndarray:
+def projected(gradient: np.ndarray, places: np.ndarray) -> np.ndarray:
     """Return gradients without the parts whose descent would leave the unit box at ``places``."""
     out = ((places <= 0) & (gradient > 0)) | ((places >= 1) & (gradient < 0))
     return np.where(out, 0.0, gradient)

@@ -42,21 +42,21 @@ def knees(costs: np.ndarray, count: int = 5, radius: float = 0.2) -> np.ndarray:
         return np.empty(0, np.int64)
     points = box_of(costs)
     depth = (1.0 - points.sum(axis=1)) / np.sqrt(points.shape[1])
-    chosen: list[int] = []
+    positions: list[int] = []
     open_ = depth > 1e-9
-    while open_.any() and len(chosen) < count:
+    while open_.any() and len(positions) < count:
         deepest = int(np.where(open_, depth, -np.inf).argmax())
-        # A slope that only leads up to a knee already taken is no knee.
+        # A slope that only leads up to a knee already chosen is no knee.
         near = np.linalg.norm(points - points[deepest], axis=1) <= radius
         if depth[deepest] >= depth[near].max():
-            chosen.append(deepest)
+            positions.append(deepest)
         open_ &= ~near
-    return np.asarray(chosen, np.int64)
+    return np.asarray(positions, np.int64)
 
 
 def thin(costs: np.ndarray, epsilon: float) -> np.ndarray:
-    """Return the positions of a part of a front that stands for all of it: no row is better than a kept one by more
-    than ``epsilon`` of the front's box in any objective.
+    """Return the positions of a thinned front: a row left out is better than some kept one by at most ``epsilon`` of
+    the front's box in every objective.
 
     The epsilon-dominance archive of Laumanns, Thiele, Deb and Zitzler (2002): one row a cell of a grid of that width,
     the cells non-dominated. The best of each objective stays too. Ascending.
@@ -66,9 +66,9 @@ def thin(costs: np.ndarray, epsilon: float) -> np.ndarray:
     toward = np.linalg.norm(points / epsilon - cells, axis=1)
     order = np.lexsort((np.arange(len(costs)), toward))
     _, first = np.unique(cells[order], axis=0, return_index=True)
-    kept = order[first]
-    kept = kept[pareto_mask(cells[kept])]
-    return np.union1d(kept, points.argmin(axis=0))
+    survivors = order[first]
+    survivors = survivors[pareto_mask(cells[survivors])]
+    return np.union1d(survivors, points.argmin(axis=0))
 
 
 def hypervolume(box: Box, costs: np.ndarray, most: int) -> float:
@@ -86,9 +86,9 @@ def thin_to(costs: np.ndarray, count: int) -> np.ndarray:
     best = thin(costs, high)
     for _ in range(8):
         middle = float(np.sqrt(low * high))
-        kept = thin(costs, middle)
-        if len(kept) <= count:
-            best, high = kept, middle
+        thinned = thin(costs, middle)
+        if len(thinned) <= count:
+            best, high = thinned, middle
         else:
             low = middle
     return best

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from dse.pareto import optuna_storage as optuna_side
-from dse.pareto.batch import EvaluatedDesigns
+from dse.pareto import optuna_storage as optuna_trials
+from dse.pareto.batch_model import EvaluatedDesigns
 from dse.pareto.fronts import thin_to
 from dse.pareto.optuna_storage import GenerationSampler
 from dse.pareto.packing import packed, unpacked
@@ -41,33 +41,33 @@ class GenerationStudy(SpaceStudy):
     """Pareto local search: a trial is ``generations`` generations of ``batch`` designs, its value the hypervolume.
 
     The trial keeps which designs were evaluated and what entered the front. The front itself, thinned, is published
-    as a study of ordinary trials beside it when the search ends, for dashboards.
+    as a study of ordinary trials next to it when the search ends, for dashboards.
     """
 
     def __init__(self, space: Space, storage: Any, seed: int, batch: int, generations: int) -> None:
         super().__init__(space, storage, LOCAL, seed, batch)
         self.generations = generations
-        self.study.sampler = self._sampler = GenerationSampler(self.known.local, seed)
+        self.study.sampler = self._sampler = GenerationSampler(self.state.local, seed)
         self._trial: Any = None
         self._done: list[dict[str, str]] = []
 
     def _open(self) -> Any:
-        return optuna_side.generation_study(f"{self.name}, generations", self.storage)
+        return optuna_trials.generation_study(f"{self.name}, generations", self.storage)
 
     def _settle(self) -> None:
-        for trial in optuna_side.running_trials(self.study):
-            optuna_side.fail(self.study, trial)
+        for trial in optuna_trials.running_trials(self.study):
+            optuna_trials.fail(self.study, trial)
 
     def _take(self, trials: list[Any]) -> None:
-        for trial in filter(optuna_side.is_complete, trials):
+        for trial in filter(optuna_trials.is_complete, trials):
             for generation in trial.user_attrs.get("generations", []):
                 index, entrants, table = unpacked(generation, len(self.space.objectives) + 1)
-                self.known.add(index, entrants, table[:, :-1], table[:, -1])
+                self.state.add(index, entrants, table[:, :-1], table[:, -1])
 
     def ask(self, most: int) -> Batch | None:
         """Return the next generation, of at most ``most`` designs; None when every design has been evaluated."""
         if self._trial is None:
-            self._fold()
+            self._update()
             self._trial = self.study.ask()
         index = self._sampler.draw(min(self.batch, most))
         return Batch(index, [self._trial]) if len(index) else None
@@ -75,9 +75,9 @@ class GenerationStudy(SpaceStudy):
     def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
         """Finish a generation."""
         had = ~evaluated.blank
-        entrants, costs, missed = evaluated.index[had], evaluated.costs[had], evaluated.violation[had]
-        entered = self.known.add(evaluated.index, entrants, costs, missed)
-        table = np.column_stack([costs, missed])[entered]
+        entrants, costs, violation = evaluated.index[had], evaluated.costs[had], evaluated.violation[had]
+        entered = self.state.add(evaluated.index, entrants, costs, violation)
+        table = np.column_stack([costs, violation])[entered]
         self._done.append(packed(evaluated.index, entrants[entered], table))
         if len(self._done) == self.generations:
             self.finish()
@@ -86,25 +86,25 @@ class GenerationStudy(SpaceStudy):
         """Write the trial in hand with the generations that it has."""
         if self._trial is None:
             return
-        self._folded.add(self._trial.number)
+        self._counted.add(self._trial.number)
         if self._done:
             self._trial.set_user_attr("generations", self._done)
-            self.study.tell(self._trial, self.known.hypervolume)
+            self.study.tell(self._trial, self.state.hypervolume)
         else:
-            optuna_side.fail(self.study, self._trial)
+            optuna_trials.fail(self.study, self._trial)
         self._trial, self._done = None, []
 
     def publish(self) -> None:
-        """Show the front, thinned, as a study of ordinary trials."""
-        if not self.known.feasible:
+        """Write the front, thinned, as a study of ordinary trials, for dashboards."""
+        if not self.state.feasible:
             return
-        shown = optuna_side.design_study(self.name, self.storage, self.space)
-        local = self.known.local
+        shown = optuna_trials.design_study(self.name, self.storage, self.space)
+        local = self.state.local
         there = {trial.user_attrs.get("design") for trial in shown.get_trials(deepcopy=False)}
-        kept = [int(k) for k in thin_to(local.costs, FRONT_TRIALS) if int(local.index[k]) not in there]
-        digits = local.grid.digits(local.index[kept])
+        positions = [int(k) for k in thin_to(local.costs, FRONT_TRIALS) if int(local.index[k]) not in there]
+        digits = local.grid.digits(local.index[positions])
         rows = [
             (row, (self.signs * local.costs[k]).tolist(), int(local.index[k]))
-            for k, row in zip(kept, digits, strict=True)
+            for k, row in zip(positions, digits, strict=True)
         ]
-        optuna_side.add_designs(shown, self.axes, rows)
+        optuna_trials.add_designs(shown, self.axes, rows)

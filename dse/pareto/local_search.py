@@ -1,4 +1,4 @@
-"""Pareto local search on a grid: every generation of designs is drawn around the front found so far.
+"""Pareto local search on a grid: every generation of designs is drawn around the front so far.
 
 Archive-based local search (Paquete, Chiarandini and Stützle, "Pareto local optimum sets in the biobjective traveling
 salesman problem", 2004) with whole generations in place of single neighbours, differential steps (Storn and Price,
@@ -29,7 +29,9 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class SearchGrid:
-    """Axes of these lengths; a design is its number (the last axis varies fastest) or its digits, one an axis.
+    """The grid of a search: axes of these lengths.
+
+    A design is its number (the last axis varies fastest) or its digits, one an axis.
 
     ``ordered``: whether neighbours on an axis are neighbours in fact; without, a step goes anywhere.
     """
@@ -56,8 +58,8 @@ class SearchGrid:
         return digits @ self.strides
 
 
-class Seen:
-    """Which designs of a grid have been evaluated."""
+class EvaluatedSet:
+    """The designs of a grid that have been evaluated."""
 
     def __init__(self, size: int) -> None:
         self._marks = np.zeros(min(size, SLOTS), dtype=bool)
@@ -85,50 +87,51 @@ class Seen:
 
 @dataclass
 class LocalSearch:
-    """The state of the search: the front found so far, in which generation each member came, what was evaluated.
+    """The state of the search: its front so far, and the designs that have been evaluated.
 
-    A fold over the generations told, nothing else: told the same again, it asks the same again. ``costs`` are to be
-    minimised, shape (members, objectives); while nothing feasible is known, the front is of the least violating
-    designs (``violation``, shape (members,), 0 where feasible).
+    It depends on the generations alone, so that the same ones make it ask for the same designs. Before any feasible
+    design, the front is that of the least violation.
     """
 
     grid: SearchGrid
-    index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
-    costs: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))
-    violation: np.ndarray = field(default_factory=lambda: np.empty(0))
-    born: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
+    index: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (members,) number in the grid
+    costs: np.ndarray = field(default_factory=lambda: np.empty((0, 0)))  # (members, objectives), to be minimised
+    violation: np.ndarray = field(default_factory=lambda: np.empty(0))  # (members,) 0 where feasible [1]
+    born: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (members,) generation of each
     generations: int = 0
 
     def __post_init__(self) -> None:
-        self.seen = Seen(self.grid.size)
+        self.evaluated = EvaluatedSet(self.grid.size)
 
     def tell(self, index: np.ndarray, costs: np.ndarray, violation: np.ndarray) -> np.ndarray:
-        """Take a generation's designs (those that can enter the front suffice, after ``seen.add`` of all) and return
-        the positions of those that entered it."""
-        self.seen.add(index)
+        """Add a generation's designs and return the positions of those that entered the front.
+
+        Those that can enter it suffice, after ``evaluated.add`` of all.
+        """
+        self.evaluated.add(index)
         self.generations += 1
         first = len(self.index)
         costs = np.vstack([self.costs.reshape(-1, costs.shape[1]), costs])
         violation = np.concatenate([self.violation, violation])
-        kept = np.flatnonzero(violation <= violation.min(initial=np.inf))
-        kept = kept[pareto_mask(costs[kept])]
-        self.index, self.costs = np.concatenate([self.index, index])[kept], costs[kept]
-        self.born = np.concatenate([self.born, np.full(len(index), self.generations)])[kept]
-        self.violation = violation[kept]
-        return kept[kept >= first] - first
+        nondominated = np.flatnonzero(violation <= violation.min(initial=np.inf))
+        nondominated = nondominated[pareto_mask(costs[nondominated])]
+        self.index, self.costs = np.concatenate([self.index, index])[nondominated], costs[nondominated]
+        self.born = np.concatenate([self.born, np.full(len(index), self.generations)])[nondominated]
+        self.violation = violation[nondominated]
+        return nondominated[nondominated >= first] - first
 
     def ask(self, count: int, random: np.random.Generator) -> np.ndarray:
-        """Return at most ``count`` designs to evaluate, none of them evaluated before; none is left where none come."""
+        """Return at most ``count`` designs to evaluate, none evaluated before; none where every one has been."""
         if len(self.index) == 0:
-            return self.seen.new(self.grid.index(spread_digits(self.grid, count, random)))
-        found = np.empty(0, np.int64)
+            return self.evaluated.new(self.grid.index(spread_digits(self.grid, count, random)))
+        new = np.empty(0, np.int64)
         pool = self._pool(random)
         for _ in range(ROUNDS):
-            found = self.seen.new(np.concatenate([found, self._children(pool, 2 * count, random)]))
-            if len(found) >= count:
-                return random.permutation(found)[:count]
+            new = self.evaluated.new(np.concatenate([new, self._children(pool, 2 * count, random)]))
+            if len(new) >= count:
+                return random.permutation(new)[:count]
         rest = self._anywhere(4 * count, random)
-        return self.seen.new(np.concatenate([found, rest]))[:count]
+        return self.evaluated.new(np.concatenate([new, rest]))[:count]
 
     def _anywhere(self, count: int, random: np.random.Generator) -> np.ndarray:
         if self.grid.size <= SLOTS // 64:

@@ -212,7 +212,7 @@ def rewind(study: optuna.Study, points: int) -> None:
             storage.set_study_system_attr(number, key, points - 1)
 
 
-def taken_up(study: optuna.Study, trial: FrozenTrial) -> optuna.Trial:
+def adopted(study: optuna.Study, trial: FrozenTrial) -> optuna.Trial:
     """Return a running trial that another process asked for, to be told by this one."""
     return optuna.Trial(study, trial._trial_id)
 

@@ -1,4 +1,4 @@
-"""Generations as texts, as a storage keeps them: which designs were evaluated, and what entered the front."""
+"""Generations as texts for a storage: the designs evaluated, and those that entered the front."""
 
 import base64
 import zlib

@@ -30,7 +30,7 @@ from dse.grid.store import (
     write_table,
     writing,
 )
-from dse.pareto.batch import BatchModel, EvaluatedDesigns
+from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
 from dse.pareto.fronts import knees
 from dse.pareto.gradient import Refinement
 from dse.pareto.gradient import refine as refine_front
@@ -65,33 +65,26 @@ compile."""
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found.
+    """The result of a search."""
 
-    ``result``: as a sweep's, over the designs that were evaluated (``n`` different ones of the space's ``size``).
-    ``evaluations``: designs evaluated, repeats counted, those of earlier runs from the storage too (``restored``).
-    ``history``: evaluations, seconds of this run, members of the front and hypervolume after each batch. ``knees``:
-    positions on the front. ``refinement``: what descent between the grid's values found, where it was asked for; its
-    designs then stand on the front. Rates leave compilation and refinement out. ``evaluations`` of designs that the
-    storage named without results were repeated for the table (``repeated``).
-    """
-
-    result: SweepResult
+    result: SweepResult  # as a sweep's, over the different designs that were evaluated
     sampler: str
     seed: int
     storage: str | None
-    evaluations: int
-    restored: int
-    repeated: int
-    seconds: float
+    evaluations: int  # designs evaluated, repeats and those of earlier runs included
+    restored: int  # those of earlier runs, from the storage
+    repeated: int  # designs of the storage that were evaluated again for the table
+    seconds: float  # of this run, without compilation and refinement [s]
     hypervolume: float
-    knees: np.ndarray
+    knees: np.ndarray  # positions on the front
+    # After each batch: evaluations, seconds of this run, members of the front, hypervolume.
     history: list[tuple[int, float, int, float]] = field(repr=False)
-    refinement: Refinement | None = None
+    refinement: Refinement | None = None  # its designs stand on the front
 
     def __repr__(self) -> str:
         of = f"of {self.result.space.size:,} designs, {self.seconds:.3g} s, hypervolume {self.hypervolume:.4g}"
-        found = repr(self.result).replace("\n", "\n  ")
-        return block(self, f"sampler {self.sampler}, seed {self.seed}: {self.evaluations:,} evaluations {of}", found)
+        result = repr(self.result).replace("\n", "\n  ")
+        return block(self, f"sampler {self.sampler}, seed {self.seed}: {self.evaluations:,} evaluations {of}", result)
 
     def _repr_html_(self) -> str:
         return with_table(self, self.result.shown)
@@ -102,7 +95,7 @@ class SearchResult:
         return (self.evaluations - self.restored) / self.seconds if self.seconds > 0 else 0.0
 
     def record(self) -> dict[str, Any]:
-        """Return what identifies the search and what it found: the same for the same search."""
+        """Return the search as a run's record holds it: the same for the same search."""
         return {
             "sampler": self.sampler,
             "seed": self.seed,
@@ -116,8 +109,8 @@ class SearchResult:
         """Return the JSON document of ``dse search --json``."""
         timing = {"restored": self.restored, "repeated": self.repeated}
         timing |= {"seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
-        told = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage}
-        return self.result.summary() | {"search": self.record() | told | timing}
+        context = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage}
+        return self.result.summary() | {"search": self.record() | context | timing}
 
 
 def search(
@@ -132,7 +125,7 @@ def search(
     refine: bool = False,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search a space (or the space file at a path) for its Pareto set and return what was found.
+    """Search a space (or the space file at a path) for its Pareto set and return the result.
 
     ``out``: a folder for ``points.parquet`` (what was evaluated), ``pareto.parquet`` and ``run.json``. ``sampler``: one
     of :data:`dse.pareto.samplers.SAMPLERS`. The search ends after ``evaluations`` designs in all or ``seconds`` of this
@@ -158,7 +151,7 @@ def search(
         run = _Search(space, study, folder, progress or (lambda count, members, volume: None), evaluations)
         try:
             run.run(evaluations, seconds)
-            found = run.found(sampler, seed, url, refine)
+            answer = run.answer(sampler, seed, url, refine)
         except BaseException:
             run.points.abandon()
             raise
@@ -167,13 +160,13 @@ def search(
             study.close()
         study.publish()
         if folder is not None:
-            _write(found, folder)
-        return found
+            _write(answer, folder)
+        return answer
 
 
 @contextmanager
 def _into(out: str | Path | None, name: str) -> Iterator[Path | None]:
-    """Have a folder alone, for a space of this name, and tell what keeps files from it; raises InputError."""
+    """Lock the folder ``out`` for a space of this name; raises InputError where it cannot be written to."""
     if out is None:
         yield None
         return
@@ -195,15 +188,16 @@ def _whole(option: str, value: Any, least: int) -> int:
     return int(value)
 
 
-def _write(found: SearchResult, folder: Path) -> None:
-    write_record(found.result, folder)
+def _write(answer: SearchResult, folder: Path) -> None:
+    write_record(answer.result, folder)
     document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    timing = document.pop("timing") | {"restored": found.restored, "repeated": found.repeated, "history": found.history}
-    write_json(folder / "run.json", document | {"search": found.record(), "timing": timing})
+    counts = {"restored": answer.restored, "repeated": answer.repeated}
+    timing = document.pop("timing") | counts | {"history": answer.history}
+    write_json(folder / "run.json", document | {"search": answer.record(), "timing": timing})
 
 
 class _Points:
-    """The table of what was evaluated, each design once, in the order of evaluation."""
+    """The table of evaluated designs, each once, in the order of evaluation."""
 
     def __init__(self, model: BatchModel, folder: Path | None) -> None:
         self._model = model
@@ -212,11 +206,11 @@ class _Points:
         self.tables: list[pa.Table] = []
         self.reasons: Counter[str] = Counter()
         self.count = 0
-        self._seen: set[int] = set()
+        self._numbers: set[int] = set()
 
     def add(self, evaluated: EvaluatedDesigns) -> None:
         """Append the designs that are not in the table yet."""
-        new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._known(number)]
+        new = [i for i, number in enumerate(evaluated.index.tolist()) if not self._in_table(number)]
         table = self._model.table(evaluated).take(pa.array(new, pa.int64()))  # of none too: a batch may repeat
         self.count += len(new)
         self.reasons.update(Counter(text for text in table["reason"].to_pylist() if text))
@@ -224,10 +218,10 @@ class _Points:
         while sum(map(len, self._waiting)) >= ROWS:
             self._flush()
 
-    def _known(self, number: int) -> bool:
-        known = number in self._seen
-        self._seen.add(number)
-        return known
+    def _in_table(self, number: int) -> bool:
+        state = number in self._numbers
+        self._numbers.add(number)
+        return state
 
     def _flush(self) -> None:
         table = pa.concat_tables(self._waiting)
@@ -239,7 +233,7 @@ class _Points:
             self._writer.write(group)
 
     def finish(self) -> None:
-        """Write what is left and give the file its name."""
+        """Write the remaining designs and give the file its name."""
         self._flush()
         if self._writer is not None:
             self._writer.finish()
@@ -259,7 +253,7 @@ class _Search:
         self.points = _Points(self.model, folder)
         self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
         self.history: list[tuple[int, float, int, float]] = []
-        self.restored = study.known.count
+        self.restored = study.state.count
         self.repeated = 0
         self.took = 0.0
         self._own: set[int] = set()
@@ -273,17 +267,17 @@ class _Search:
         self.seconds["compile"] = time.perf_counter() - start
         self._restore()
         start = time.perf_counter()
-        known = self.study.known
-        while (evaluations is None or known.count < evaluations) and (seconds is None or self.took < seconds):
-            batch = self.study.ask(CHUNK if evaluations is None else evaluations - known.count)
+        state = self.study.state
+        while (evaluations is None or state.count < evaluations) and (seconds is None or self.took < seconds):
+            batch = self.study.ask(CHUNK if evaluations is None else evaluations - state.count)
             if batch is None:
                 break
             evaluated = self._evaluate(batch.index)
             self.study.tell(batch, evaluated)
             self.points.add(evaluated)
             self.took = time.perf_counter() - start
-            self.history.append((known.count, round(self.took, 3), len(known.local.index), known.hypervolume))
-            self.progress(known.count, len(known.local.index) if known.feasible else 0, known.hypervolume)
+            self.history.append((state.count, round(self.took, 3), len(state.local.index), state.hypervolume))
+            self.progress(state.count, len(state.local.index) if state.feasible else 0, state.hypervolume)
 
     def _evaluate(self, index: np.ndarray) -> EvaluatedDesigns:
         start = time.perf_counter()
@@ -292,20 +286,20 @@ class _Search:
         return evaluated
 
     def _restore(self) -> None:
-        """Evaluate what the storage names again: its results were not kept, and the model is fast."""
-        for index in self.study.known.designs:
+        """Evaluate the storage's designs again: their results were not kept, and the model is fast."""
+        for index in self.study.state.designs:
             self.points.add(self.model(index))
             self.repeated += len(index)
 
-    def found(self, sampler: str, seed: int, storage: str | None, refining: bool) -> SearchResult:
+    def answer(self, sampler: str, seed: int, storage: str | None, refining: bool) -> SearchResult:
         """Return the result, its tables written."""
         start = time.perf_counter()
         table, refinement = self._front(refining)
         front = table.to_pandas()
         self.points.finish()
         costs = np.stack([o.sign * front[o.name].to_numpy(float) for o in self.space.objectives], axis=1)
-        known = self.study.known
-        hypervolume = known.measured()
+        state = self.study.state
+        hypervolume = state.measured()
         if self.history:
             self.history[-1] = (*self.history[-1][:3], hypervolume)
         self.seconds["write"] = time.perf_counter() - start
@@ -314,7 +308,7 @@ class _Search:
             sampler,
             seed,
             storage,
-            known.count,
+            state.count,
             self.restored,
             self.repeated,
             self.took,
@@ -325,9 +319,9 @@ class _Search:
         )
 
     def _front(self, refining: bool) -> tuple[pa.Table, Refinement | None]:
-        """The front in grid order, evaluated again, then what is off the grid; written where there is a folder."""
-        known = self.study.known
-        index = np.sort(known.local.index) if known.feasible else np.empty(0, np.int64)
+        """Return the front in grid order, evaluated again, then designs off the grid; write it into the folder."""
+        state = self.study.state
+        index = np.sort(state.local.index) if state.feasible else np.empty(0, np.int64)
         table = self.model.table(self.model(index) if len(index) else self.model.baseline())
         table = table if len(index) else table.slice(0, 0)
         refinement = refine_front(self.space, self.space.at(index), self.model) if refining else None

@@ -1,4 +1,4 @@
-"""What a search knows: a fold over its finished batches, so that a resumed search knows the same."""
+"""The state of a search, which depends on its finished batches alone, so that a resumed search has the same."""
 
 import numpy as np
 
@@ -26,8 +26,8 @@ def grid_of(space: Space) -> SearchGrid:
     return SearchGrid(np.asarray([len(axis) for axis in space.axes], np.int64), np.asarray(ordered_axes, bool))
 
 
-class Known:
-    """The front (``local``), how many designs were evaluated (``count``), which, and the ``hypervolume``.
+class SearchState:
+    """The state of a search: its front (``local``), the ``designs`` evaluated, their ``count``, the ``hypervolume``.
 
     The hypervolume is in the box of the first batch's front, reference point 1.1: it compares batches of one search,
     and searches that share their first batch.
@@ -39,44 +39,44 @@ class Known:
         self.count = 0
         self.hypervolume = 0.0
         self._box: Box | None = None
-        self._taken = 0
+        self._counted_at = 0
 
     def add(self, index: np.ndarray, entrants: np.ndarray, costs: np.ndarray, violation: np.ndarray) -> np.ndarray:
-        """Take a batch: all its designs, and those that may enter the front with costs and violation.
+        """Add a batch: all its designs, and ``entrants`` that may enter the front with costs and violation.
 
-        Returns the positions of those among ``entrants`` that entered.
+        Returns the positions among ``entrants`` of those that entered.
         """
         self.designs.append(index)
         self.count += len(index)
         fresh = self._fresh(entrants)
-        self.local.seen.add(index)
+        self.local.evaluated.add(index)
         entered = fresh[self.local.tell(entrants[fresh], costs[fresh], violation[fresh])]
         self._measure()
         return entered
 
     def _fresh(self, entrants: np.ndarray) -> np.ndarray:
-        """Positions of the designs that are not on the front already: samplers and workers repeat designs."""
+        """Return the positions of designs that are not on the front yet: samplers and workers repeat designs."""
         fresh = np.sort(np.unique(entrants, return_index=True)[1])
-        maybe = self.local.seen.has(entrants[fresh])
+        maybe = self.local.evaluated.has(entrants[fresh])
         maybe[maybe] = np.isin(entrants[fresh][maybe], self.local.index)
         return fresh[~maybe]
 
     @property
     def feasible(self) -> bool:
-        """Whether a design that can be had is known."""
+        """Whether a feasible design has been evaluated."""
         return len(self.local.index) > 0 and not self.local.violation[0]
 
     def measured(self) -> float:
         """Return the hypervolume of the front as it stands, taken again where it is of an earlier one."""
-        if self.feasible and self._taken < self.count:
-            self._take()
+        if self.feasible and self._counted_at < self.count:
+            self._update_hypervolume()
         return self.hypervolume
 
     def _measure(self) -> None:
-        if self.feasible and self.count >= GROWTH * self._taken:
-            self._take()
+        if self.feasible and self.count >= GROWTH * self._counted_at:
+            self._update_hypervolume()
 
-    def _take(self) -> None:
+    def _update_hypervolume(self) -> None:
         costs = self.local.costs
-        self._box, self._taken = self._box or Box.of(costs), self.count
+        self._box, self._counted_at = self._box or Box.of(costs), self.count
         self.hypervolume = hypervolume(self._box, costs, THINNED)

@@ -1,4 +1,4 @@
-"""What every study of a search shares: its marks, the workers at it, and the fold over its finished trials.
+"""What every study of a search shares: the space it is of, its workers, and the state from its finished trials.
 
 A study knows only what the storage's finished trials say, and takes its random state from the seed and the number of
 finished trials, so that a search that was killed goes on as if it had not been.
@@ -11,7 +11,7 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.pareto.optuna_storage import Parameter, ended_trials
-from dse.pareto.search_state import Known
+from dse.pareto.search_state import SearchState
 from dse.pareto.workers import Presence
 from dse.space.space import Space
 
@@ -27,16 +27,16 @@ class Batch:
 class SpaceStudy:
     """The study of a space with a sampler and a seed in a storage; one that was begun there goes on.
 
-    ``known``: what the finished trials say; ``salt``: 0 for a worker that began alone, so that it repeats itself.
+    ``state`` of the finished trials; ``salt``: 0 for a worker that began alone, so that it repeats itself.
     """
 
     def __init__(self, space: Space, storage: Any, sampler: str, seed: int, batch: int) -> None:
         self.space, self.seed, self.storage = space, seed, storage
-        self.known = Known(space)
+        self.state = SearchState(space)
         self.signs = np.asarray([o.sign for o in space.objectives])
         self.name = f"{space.name}, {sampler}, seed {seed}"
         self.axes = [Parameter(axis) for axis in space.axes]
-        self._folded: set[int] = set()
+        self._counted: set[int] = set()
         self.study = self._open()
         self._check_space()
         self.batch: int = self.study.user_attrs.get("batch", batch)
@@ -45,7 +45,7 @@ class SpaceStudy:
         self.salt = self._presence.number
         if self._presence.alone:
             self._settle()
-        self._fold()
+        self._update()
 
     def _open(self) -> Any:
         raise NotImplementedError
@@ -58,27 +58,27 @@ class SpaceStudy:
         raise NotImplementedError
 
     def _check_space(self) -> None:
-        """Write on a new study what it searches, or refuse one of other inputs or of another version."""
-        found = self.study.user_attrs.setdefault("space", self.space.digest)
-        if found != self.space.digest:
+        """Mark a new study with the digest of its space; raises InputError where it has another one."""
+        digest = self.study.user_attrs.setdefault("space", self.space.digest)
+        if digest != self.space.digest:
             raise InputError(
                 f"the storage holds a search {self.study.study_name!r} of other inputs or of another version (digest "
-                f"{found}, now {self.space.digest}); give another storage with --storage or -o, or another seed"
+                f"{digest}, now {self.space.digest}); give another storage with --storage or -o, or another seed"
             )
-        self.study.set_user_attr("space", found)
+        self.study.set_user_attr("space", digest)
 
-    def _fold(self) -> None:
-        """Take in what has finished since the last time, other workers' trials too."""
+    def _update(self) -> None:
+        """Add the trials that have ended since the last time, other workers' too."""
         self._presence.sign()
-        new = [trial for trial in ended_trials(self.study) if trial.number not in self._folded]
-        self._folded.update(trial.number for trial in new)
+        new = [trial for trial in ended_trials(self.study) if trial.number not in self._counted]
+        self._counted.update(trial.number for trial in new)
         self._take(new)
 
     def finish(self) -> None:
-        """Write what is finished and not written yet."""
+        """Write finished designs that are not written yet."""
 
     def publish(self) -> None:
-        """Show what dashboards should see beside the trials."""
+        """Write what dashboards show besides the trials."""
 
     def close(self) -> None:
         """Say that this worker is gone."""

@@ -1,45 +1,45 @@
-"""Optuna's own samplers as a study: a trial is a design, asked and told in batches."""
+"""Optuna's own samplers as a study: a trial is one design, and batches of trials are evaluated together."""
 
 from typing import Any
 
 import numpy as np
 
-from dse.pareto import optuna_storage as optuna_side
-from dse.pareto.batch import EvaluatedDesigns
+from dse.pareto import optuna_storage as optuna_trials
+from dse.pareto.batch_model import EvaluatedDesigns
 from dse.pareto.optuna_storage import CHOICES
 from dse.pareto.study import Batch, SpaceStudy
 from dse.space.space import Space
 
 
 class DesignStudy(SpaceStudy):
-    """A sampler of Optuna's own."""
+    """A study whose designs a sampler of Optuna's own chooses."""
 
     def __init__(self, space: Space, storage: Any, sampler: str, seed: int) -> None:
         self._choice = CHOICES[sampler]
-        self._asked: list[Any] = []
+        self._pending: list[Any] = []
         super().__init__(space, storage, sampler, seed, self._choice.batch)
 
     def _open(self) -> Any:
-        return optuna_side.design_study(self.name, self.storage, self.space)
+        return optuna_trials.design_study(self.name, self.storage, self.space)
 
     def _settle(self) -> None:
         """Keep the trials that have all parameters: they are told with the batch that they were asked for."""
-        for trial in optuna_side.running_trials(self.study):
+        for trial in optuna_trials.running_trials(self.study):
             if self._is_whole(trial):
-                self._asked.append(optuna_side.taken_up(self.study, trial))
+                self._pending.append(optuna_trials.adopted(self.study, trial))
             else:
-                optuna_side.fail(self.study, trial)
+                optuna_trials.fail(self.study, trial)
         if not self._choice.reseed:
-            ended = sum(map(self._is_whole, optuna_side.ended_trials(self.study)))
-            optuna_side.rewind(self.study, ended + len(self._asked))
+            ended = sum(map(self._is_whole, optuna_trials.ended_trials(self.study)))
+            optuna_trials.rewind(self.study, ended + len(self._pending))
 
     def _is_whole(self, trial: Any) -> bool:
         return len(trial.params) == len(self.axes)
 
     def _take(self, trials: list[Any]) -> None:
-        ended = [trial for trial in trials if optuna_side.is_complete(trial) or "no_result" in trial.user_attrs]
+        ended = [trial for trial in trials if optuna_trials.is_complete(trial) or "no_result" in trial.user_attrs]
         while ended:  # batch by batch, as they were told
-            count = self._to_ask(self.known.count)
+            count = self._to_ask(self.state.count)
             self._take_batch(ended[:count])
             ended = ended[count:]
 
@@ -49,20 +49,20 @@ class DesignStudy(SpaceStudy):
 
     def _take_batch(self, ended: list[Any]) -> None:
         index = self._index([trial.params for trial in ended])
-        had = np.asarray([optuna_side.is_complete(trial) for trial in ended])
-        complete = [trial for trial in ended if optuna_side.is_complete(trial)]
+        had = np.asarray([optuna_trials.is_complete(trial) for trial in ended])
+        complete = [trial for trial in ended if optuna_trials.is_complete(trial)]
         costs = self.signs * np.asarray([t.values for t in complete]).reshape(-1, len(self.signs))
-        missed = np.maximum([sum(trial.constraints.values()) for trial in complete], 0.0)
-        self.known.add(index, index[had], costs, missed)
+        violation = np.maximum([sum(trial.constraints.values()) for trial in complete], 0.0)
+        self.state.add(index, index[had], costs, violation)
 
     def _index(self, params: list[dict[str, Any]]) -> np.ndarray:
         digits = [[p.digit(row[p.name]) for p in self.axes] for row in params]
-        return self.known.local.grid.index(np.asarray(digits, np.int64).reshape(len(params), len(self.axes)))
+        return self.state.local.grid.index(np.asarray(digits, np.int64).reshape(len(params), len(self.axes)))
 
     def ask(self, most: int) -> Batch | None:
         """Return the next batch, of at most ``most`` designs and those that a killed search asked for."""
-        trials, self._asked = self._asked, []
-        ended = self.known.count
+        trials, self._pending = self._pending, []
+        ended = self.state.count
         count = min(self._to_ask(ended), most)
         space = {p.name: p.distribution for p in self.axes}
         while len(trials) < count:
@@ -74,13 +74,13 @@ class DesignStudy(SpaceStudy):
         return Batch(self._index([trial.params for trial in trials]), trials)
 
     def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
-        """Finish a batch: a design that misses something carries by how much, one without results failed."""
+        """Finish a batch: an infeasible design carries its violation, one without results fails."""
         for position, trial in enumerate(batch.trials):
             if evaluated.blank[position]:
                 trial.set_user_attr("no_result", True)
-                optuna_side.fail(self.study, trial)
+                optuna_trials.fail(self.study, trial)
                 continue
             if "feasible" not in trial.constraints:
                 trial.set_constraint("feasible", float(evaluated.violation[position]))
             self.study.tell(trial, (self.signs * evaluated.costs[position]).tolist())
-        self._fold()
+        self._update()

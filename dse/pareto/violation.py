@@ -1,4 +1,4 @@
-"""How far designs are from a condition: 0 where it holds, else the size of the miss, so that a search can follow it."""
+"""The size of a constraint's violation: 0 where it is satisfied, else how far designs are from it."""
 
 import ast
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ def violation(condition: Expression, values: Mapping[str, Any]) -> np.ndarray:
     Both of ``a and b`` count, of ``a or b`` the lesser, of ``a < b < c`` both; a miss that has no size (``==``,
     ``not``) counts 1.
     """
-    return np.asarray(_missed(condition, _paired(condition.tree), values), dtype=float)
+    return np.asarray(_miss(condition, _paired(condition.tree), values), dtype=float)
 
 
 def _paired(node: ast.expr) -> ast.expr:
-    """A condition with its chained comparisons written out: a < b < c as a < b and b < c."""
+    """Return a condition with its chained comparisons written out: a < b < c as a < b and b < c."""
     match node:
         case ast.BoolOp(op=op, values=parts):
             return ast.BoolOp(op, [_paired(part) for part in parts])
@@ -31,12 +31,12 @@ def _paired(node: ast.expr) -> ast.expr:
     return node
 
 
-def _missed(whole: Expression, node: ast.expr, values: Mapping[str, Any]) -> Any:
+def _miss(whole: Expression, node: ast.expr, values: Mapping[str, Any]) -> Any:
     match node:
         case ast.BoolOp(op=ast.And(), values=parts):
-            return np.sum(np.broadcast_arrays(*[_missed(whole, part, values) for part in parts]), axis=0)
+            return np.sum(np.broadcast_arrays(*[_miss(whole, part, values) for part in parts]), axis=0)
         case ast.BoolOp(values=parts):
-            return np.min(np.broadcast_arrays(*[_missed(whole, part, values) for part in parts]), axis=0)
+            return np.min(np.broadcast_arrays(*[_miss(whole, part, values) for part in parts]), axis=0)
     holds = np.asarray(_value(whole, node, values, np))
     size = _size(whole, node, values, np)
     size = 1.0 if size is None else np.maximum(np.nan_to_num(size, nan=1.0, posinf=1e30), 1e-9)
@@ -61,7 +61,7 @@ def _size(whole: Expression, node: ast.expr, values: Mapping[str, Any], xp: Any)
 
 
 def _terms(whole: Expression, node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:
-    """The larger of a sum's or a difference's terms, as a size."""
+    """Return the larger of a sum's or a difference's terms, as a size."""
     match node:
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
             return xp.maximum(_terms(whole, left, values, xp), _terms(whole, right, values, xp))

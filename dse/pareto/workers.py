@@ -1,4 +1,4 @@
-"""Who works at a study: every worker signs its attributes once a minute."""
+"""The workers of a study, each of which signs the study's attributes once a minute."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ PREFIX = "worker "
 
 
 class Presence:
-    """This process at a study of Optuna's; ``number``: how many have signed before it, 0 where nobody else is there.
+    """This process as a worker of a study; ``number`` of workers that signed before it, 0 where no other one works.
 
     A worker that begins alone repeats what it did before; others must draw otherwise.
     """
@@ -35,17 +35,17 @@ class Presence:
             self._study.set_user_attr(self._key, self._signed.isoformat(timespec="seconds"))
 
     def leave(self) -> None:
-        """Say that this worker is gone."""
+        """Remove this worker's sign."""
         self._study.set_user_attr(self._key, "")
 
     def _others(self) -> bool:
         """Whether another worker is at the study: alive on this machine, or heard of lately from another."""
         host = socket.gethostname()
-        for key, seen in self._study.user_attrs.items():
-            if not key.startswith(PREFIX) or not seen or key == self._key:
+        for key, signed_at in self._study.user_attrs.items():
+            if not key.startswith(PREFIX) or not signed_at or key == self._key:
                 continue
             machine, _, process = key.removeprefix(PREFIX).rpartition(":")
-            lately = datetime.now(UTC) - datetime.fromisoformat(seen) < ABSENT
+            lately = datetime.now(UTC) - datetime.fromisoformat(signed_at) < ABSENT
             if (machine == host and _alive(int(process))) or (machine != host and lately):
                 return True
         return False

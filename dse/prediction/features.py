@@ -1,7 +1,7 @@
-"""What predictors know of a kernel on a GPU: its demands as cycles of the GPU's parts, and the analytical prediction.
+"""Features of a kernel on a GPU: its demands as cycles of the GPU's parts, and the analytical prediction.
 
-Demands only: they are the same for every candidate kernel of an operator, so that a predictor does not lean on choices
-(tile, split, instruction) whose meaning changes from one generation to the next.
+Demands are the same for every candidate kernel of an operator, so that a predictor does not depend on choices (tile,
+split, instruction) whose meaning changes from one generation to the next.
 """
 
 import jax.numpy as jnp
@@ -48,10 +48,10 @@ def demands(kernel: Kernel, gpu: Gpu) -> Array:
     dram = clock / gpu.dram_bytes_per_ns
     out, out_distance = _result(kernel)
     used = ((kernel.cold_bytes, kernel.cold_distance), (kernel.warm_bytes, kernel.warm_distance), (out, out_distance))
-    missed = [dram * count * miss_fraction(jnp.asarray(distance), gpu.l2_bytes) for count, distance in used]
+    dram_cycles = [dram * count * miss_fraction(jnp.asarray(distance), gpu.l2_bytes) for count, distance in used]
     operands = operand_bytes(kernel) * clock / gpu.l2_bytes_per_ns
-    roofline = jnp.maximum(arithmetic, sum(missed))
-    return jnp.stack([arithmetic, *missed, operands, roofline, jnp.full_like(roofline, KILO)])
+    roofline = jnp.maximum(arithmetic, sum(dram_cycles))
+    return jnp.stack([arithmetic, *dram_cycles, operands, roofline, jnp.full_like(roofline, KILO)])
 
 
 def features(kernel: Kernel, gpu: Gpu, timing: Timing) -> Array:
@@ -60,17 +60,17 @@ def features(kernel: Kernel, gpu: Gpu, timing: Timing) -> Array:
 
 
 def _tensor_rate(kernel: Kernel, gpu: Gpu) -> Array:
-    """The whole tensor rate of an SM for the kernel's type [FMA/cycle], whatever instructions it uses."""
+    """Return the full tensor rate of an SM for the kernel's type [FMA/cycle], whatever instructions it uses."""
     return class_rate(jnp.asarray(kernel.tensor_dtype), jnp.ones(()), gpu) * gpu.subcores_per_sm
 
 
 def operand_bytes(kernel: Kernel) -> Array:
-    """Return what an operator reads and writes at least [B]: every operand once, no partial sums."""
+    """Return the least bytes that an operator reads and writes [B]: every operand once, no partial sums."""
     return kernel.cold_bytes + kernel.warm_bytes + _result(kernel)[0]
 
 
 def _result(kernel: Kernel) -> tuple[Array, Array]:
-    """Bytes of the result and their reuse distance [B], without the partial sums of a split."""
+    """Return the bytes of the result and their reuse distance [B], without the partial sums of a split."""
     whole = jnp.asarray(kernel.result_bytes)
     own = jnp.asarray(kernel.result_distance)
     distance = jnp.where(own > 0, own, kernel.write_distance)

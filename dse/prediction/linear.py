@@ -27,7 +27,7 @@ FOLDS = 5
 
 
 class Linear(eqx.Module):
-    """b_0 + sum of b_i x_i, not below ``floor``; ``coefficients`` (1 + features,), the intercept first."""
+    """b_0 + sum of b_i x_i [cycle], not below ``floor``; ``coefficients`` (1 + features,), the intercept first."""
 
     coefficients: Array
     floor: Array
@@ -61,7 +61,7 @@ Solve = Callable[[Relative], np.ndarray]
 
 
 def fit_linear(solve: Solve, x: np.ndarray, y: np.ndarray) -> Linear:
-    """Return the predictor of a way to solve; ``x`` (rows, features), ``y`` (rows,) positive.
+    """Return the linear predictor that ``solve`` finds; ``x`` (rows, features), ``y`` (rows,) positive.
 
     Predictions are kept above a tenth of the smallest measurement: with negative coefficients a sum can be negative.
     """
@@ -85,38 +85,38 @@ def stepwise(forward: bool, criterion: str, positive: bool) -> Solve:
 
     def solve(rows: Relative) -> np.ndarray:
         every = list(range(1, rows.columns.shape[1]))
-        chosen: list[int] = [] if forward else every
-        best = _criterion(rows, chosen, criterion, positive)
+        selected: list[int] = [] if forward else every
+        best = _criterion(rows, selected, criterion, positive)
         while True:
-            moves = [c for c in every if c not in chosen] if forward else chosen
-            tried = {c: [*chosen, c] if forward else [k for k in chosen if k != c] for c in moves}
-            scores = {c: _criterion(rows, kept, criterion, positive) for c, kept in tried.items()}
+            candidates = [c for c in every if c not in selected] if forward else selected
+            tried = {c: [*selected, c] if forward else [k for k in selected if k != c] for c in candidates}
+            scores = {c: _criterion(rows, trial, criterion, positive) for c, trial in tried.items()}
             if not scores or min(scores.values()) >= best:
-                return _solved(rows, chosen, positive)
+                return _solved(rows, selected, positive)
             step = min(scores, key=lambda c: scores[c])
-            chosen, best = tried[step], scores[step]
+            selected, best = tried[step], scores[step]
 
     return solve
 
 
-def _criterion(rows: Relative, chosen: list[int], criterion: str, positive: bool) -> float:
-    """AIC or BIC of a fit with an intercept and the chosen columns, by statsmodels."""
+def _criterion(rows: Relative, selected: list[int], criterion: str, positive: bool) -> float:
+    """Return the AIC or BIC of a fit with an intercept and the chosen columns, by statsmodels."""
     from statsmodels.tools.eval_measures import aic, bic
 
-    columns = rows.columns[:, [0, *chosen]]
-    residual = rows.ones - columns @ _solved(rows, chosen, positive)[[0, *chosen]]
+    columns = rows.columns[:, [0, *selected]]
+    residual = rows.ones - columns @ _solved(rows, selected, positive)[[0, *selected]]
     n = len(residual)
     likelihood = -n / 2 * (np.log(2 * np.pi * max(np.mean(residual**2), 1e-300)) + 1)
     return float((aic if criterion == "aic" else bic)(likelihood, n, columns.shape[1]))
 
 
-def _solved(rows: Relative, chosen: list[int], positive: bool) -> np.ndarray:
-    """Coefficients of all columns, 0 for those not chosen."""
-    kept = [0, *chosen]
-    part = Relative(rows.columns[:, kept], rows.scale[kept], rows.ones)
-    found = np.zeros(rows.columns.shape[1])
-    found[kept] = non_negative(part) if positive else ordinary(part)
-    return found
+def _solved(rows: Relative, selected: list[int], positive: bool) -> np.ndarray:
+    """Return the coefficients of all columns, 0 for those not chosen."""
+    used = [0, *selected]
+    part = Relative(rows.columns[:, used], rows.scale[used], rows.ones)
+    coefficients = np.zeros(rows.columns.shape[1])
+    coefficients[used] = non_negative(part) if positive else ordinary(part)
+    return coefficients
 
 
 def eliminated(positive: bool) -> Solve:
@@ -157,9 +157,9 @@ def penalised(l1_ratio: float, positive: bool) -> Solve:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the smallest penalties of the path are least squares
-            found = np.array(model.fit(columns, rows.ones).coef_)
-        found[0] *= FREE
-        return found
+            coefficients = np.array(model.fit(columns, rows.ones).coef_)
+        coefficients[0] *= FREE
+        return coefficients
 
     return solve
 
@@ -173,9 +173,9 @@ def p_values(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # collinear features share a coefficient; their p-values are then of no use
         fitted = sm.OLS(rows.ones, rows.columns[:, used]).fit().pvalues
-    found = np.ones(rows.columns.shape[1])
-    found[used] = np.nan_to_num(fitted, nan=1.0)
-    return found[1:]
+    p = np.ones(rows.columns.shape[1])
+    p[used] = np.nan_to_num(fitted, nan=1.0)
+    return p[1:]
 
 
 LINEAR: dict[str, Solve] = (
@@ -199,4 +199,4 @@ LINEAR: dict[str, Solve] = (
         "elastic_net/non-negative": penalised(ELASTIC_NET_L1, True),
     }
 )
-"""Name -> how its coefficients are found."""
+"""Name -> function that fits its coefficients."""

@@ -49,7 +49,7 @@ def group_folds(groups: np.ndarray, folds: int = FOLDS, seed: int = 0) -> np.nda
 
 
 def size_folds(cost: np.ndarray, folds: int = 5) -> np.ndarray:
-    """Return folds of neighbouring sizes: to predict one is to bridge a gap, or to go beyond what was seen."""
+    """Return folds of neighbouring sizes: to predict one is to interpolate or to extrapolate."""
     rank = np.argsort(np.argsort(cost, kind="stable"), kind="stable")
     return rank * folds // len(cost)
 

@@ -24,7 +24,7 @@ RANGE = 2.0
 
 
 class Forest(eqx.Module):
-    """Trees as arrays of shape (trees, nodes): the feature and threshold of a node, its children, its value.
+    """A random forest as arrays of shape (trees, nodes): feature and threshold of a node, its children, its value.
 
     A leaf is its own child. ``depth`` steps end in a leaf of every tree.
     """
@@ -49,7 +49,7 @@ class Forest(eqx.Module):
 
 
 class Perceptron(eqx.Module):
-    """A multilayer perceptron on standardised logarithms, its answer kept within what training saw, times RANGE."""
+    """A multilayer perceptron on standardised logarithms, limited to the range of its training times RANGE."""
 
     centre: Array
     spread: Array

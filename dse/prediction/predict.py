@@ -10,13 +10,13 @@ import numpy as np
 from dse.base.csv_table import notes_of_unit
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
-from dse.prediction.data import Learnable, groups_of, load_learnable
 from dse.prediction.features import DEMANDS, MODES
-from dse.prediction.model import KINDS, Predicted, type_of
+from dse.prediction.learning_rows import LearningRows, groups_of, load_learning_rows
+from dse.prediction.predicted_timing import KINDS, Predicted, type_of
 from dse.prediction.predictors import PREDICTORS
 from dse.prediction.studies import feature_study, fewer_sms, host_study, version_study
 from dse.prediction.table import MeasuredTable, generation, read_measured, target_preset
-from dse.prediction.transfer import MIN_ROWS, JudgedPredictor, Transfer, transfer
+from dse.prediction.transfer import MIN_ROWS, ScoredPredictor, Transfer, transfer
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 
@@ -30,53 +30,48 @@ twice what it is between any two of the devices in the public tables, less than 
 
 @dataclass(frozen=True)
 class PredictAnswer:
-    """What was learned and how it fared: a Transfer for each operator and data type, and the studies beside it.
-
-    ``notes`` say what was trained on and why; ``skipped`` counts rows by reason; ``rows``: how many the table has, and
-    how many of them were ``used``, ``skipped``, and ``merged`` with one that they repeat; ``doubted``: times may be in
-    different units, as a note says, so that nothing can be said to beat anything.
-    """
+    """The answer of ``dse predict``: predictors with their errors, and the studies."""
 
     table: str
     table_sha256: str
     target: str
     host: str | None
     base: TimingModel
-    transfers: dict[tuple[str, str], Transfer]
+    transfers: dict[tuple[str, str], Transfer]  # (operator, data type) -> what was learned
     studies: dict[str, list[dict[str, Any]]]
-    notes: tuple[str, ...]
-    skipped: dict[str, int]
-    rows: dict[str, int]
-    doubted: bool = False
+    notes: tuple[str, ...]  # what was trained on, and why
+    skipped: dict[str, int]  # reason -> rows
+    rows: dict[str, int]  # rows of the table; of them used, skipped, and merged with one that they repeat
+    doubted: bool = False  # times may be in different units, as a note says: no comparison with baselines holds
 
-    def model(self, choose: Callable[[Transfer], JudgedPredictor] = lambda found: found.chosen) -> Predicted:
+    def model(self, choose: Callable[[Transfer], ScoredPredictor] = lambda result: result.chosen) -> Predicted:
         """Return the chosen predictors as one timing model.
 
         Each kind of kernel and data type has the operator's with most rows; all others have the base's timing.
         """
         largest: dict[tuple[int, int], tuple[str, Transfer]] = {}
-        for (op, dtype), found in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
-            largest[KINDS[op], type_of(dtype)] = (f"{op} {dtype}", found)
-        chosen = [choose(found) for _, found in largest.values()]
-        devices = sorted({d for _, found in largest.values() for d in found.train.devices})
+        for (op, dtype), result in sorted(self.transfers.items(), key=lambda item: len(item[1].train.y)):
+            largest[KINDS[op], type_of(dtype)] = (f"{op} {dtype}", result)
+        chosen = [choose(result) for _, result in largest.values()]
+        devices = sorted({d for _, result in largest.values() for d in result.train.devices})
         what = ", ".join(name for name, _ in largest.values())
         return Predicted(
             self.base,
-            predictors=tuple(judged.fitted for judged in chosen),
+            predictors=tuple(predictor.fitted for predictor in chosen),
             kinds=tuple(kind for kind, _ in largest),
             types=tuple(dtype for _, dtype in largest),
-            with_base=tuple(judged.mode != "plain" for judged in chosen),
+            with_base=tuple(predictor.mode != "plain" for predictor in chosen),
             learned_on=f"{what} of {', '.join(devices)} in {Path(self.table).name}",
         )
 
-    def said(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""
         base = self.base.calibration
-        return [_sentence(self.target, base, key, found, self.doubted) for key, found in self.transfers.items()]
+        return [_sentence(self.target, base, key, result, self.doubted) for key, result in self.transfers.items()]
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse predict --json``."""
-        groups = [_group(op, dtype, found, self.doubted) for (op, dtype), found in self.transfers.items()]
+        groups = [_group(op, dtype, result, self.doubted) for (op, dtype), result in self.transfers.items()]
         return {
             "table": self.table,
             "table_sha256": self.table_sha256,
@@ -84,7 +79,7 @@ class PredictAnswer:
             "host": self.host,
             "analytical_model": type(self.base).__name__.lower(),
             "calibration": self.base.calibration,
-            "said": self.said(),
+            "said": self.sentences(),
             "groups": groups,
             "features": DEMANDS,
             "modes": MODES,
@@ -96,7 +91,7 @@ class PredictAnswer:
 
 
 def plan(measured: MeasuredTable) -> int:
-    """Return the steps of progress that :func:`predict` tells of a table."""
+    """Return the steps of progress that :func:`predict` reports for a table."""
     return 1 + STEPS * len(measured.frame.groupby(["op", "dtype"]))
 
 
@@ -126,15 +121,15 @@ def predict(
     measured = table if isinstance(table, MeasuredTable) else read_measured(Path(table))
     base = model or Amali()
     preset = target_preset(measured, target, "--target")
-    known = None if host is None else target_preset(measured, host, "--host")
-    if known == preset:
+    host_preset = None if host is None else target_preset(measured, host, "--host")
+    if host_preset == preset:
         raise InputError(f"--host: {host} is the target itself; give another device")
     _refuse_one_family(measured)
     trained, notes = _trained_on(measured, preset)
-    rows, skipped = load_learnable(
-        measured, [*trained, preset, *([known] if known not in (None, *trained) else [])], base
+    rows, skipped = load_learning_rows(
+        measured, [*trained, preset, *([host_preset] if host_preset not in (None, *trained) else [])], base
     )
-    counts = measured.skipped + skipped + _left_out(measured, {*trained, preset, known}, preset)
+    counts = measured.skipped + skipped + _left_out(measured, {*trained, preset, host_preset}, preset)
     groups = groups_of(rows)
     doubts = _notes_of_units(rows) or _notes_of_ticks(groups)
     progress(1)
@@ -146,19 +141,19 @@ def predict(
         "versions": version_study(groups, transfers),
         "fewer_sms": fewer_sms(measured, groups, preset, base),
     }
-    if known:
-        studies["host_to_target"], of_host = host_study(groups, known, preset, predictors)
+    if host_preset:
+        studies["host_to_target"], of_host = host_study(groups, host_preset, preset, predictors)
         notes += of_host
     if measured.merged:
         notes.append(f"{measured.merged} of {measured.rows} rows repeat another: averaged with it")
     used = measured.rows - counts.total() - measured.merged
-    told = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
-    learned = (transfers, studies, (*notes, *doubts), dict(counts), told, bool(doubts))
-    return PredictAnswer(measured.path, measured.sha256, preset, known, base, *learned)
+    row_counts = {"table": measured.rows, "used": used, "skipped": counts.total(), "merged": measured.merged}
+    learned = (transfers, studies, (*notes, *doubts), dict(counts), row_counts, bool(doubts))
+    return PredictAnswer(measured.path, measured.sha256, preset, host_preset, base, *learned)
 
 
 def _left_out(measured: MeasuredTable, read: set[str | None], preset: str) -> Skipped:
-    """Rows of devices that are not read: others of the target's generation."""
+    """Count the rows of devices that are not read: others of the target's generation."""
     others = measured.frame.loc[~measured.frame["preset"].isin(read), "preset"]
     return counted(f"{name} is of {preset}'s generation" for name in others)
 
@@ -171,18 +166,20 @@ def _check_names(predictors: tuple[str, ...]) -> None:
             raise InputError(f"--predictors: {name!r} stands twice; give it once")
 
 
-def _notes_of_units(rows: Learnable) -> list[str]:
-    """That a device's times are in another unit, where most are far from what the timing model says."""
+def _notes_of_units(rows: LearningRows) -> list[str]:
+    """Return a note for each device whose times seem to be in another unit, by the timing model."""
     notes = []
     for device in rows.devices:
-        mine = rows.of(device)
-        notes += notes_of_unit(float(np.median(mine.analytical / mine.y)), f" of {device}")
+        part = rows.of(device)
+        notes += notes_of_unit(float(np.median(part.analytical / part.y)), f" of {device}")
     return notes
 
 
-def _notes_of_ticks(groups: Mapping[tuple[str, str], Learnable]) -> list[str]:
-    """That one device's times are in another unit than another's, where what the timing model says is much farther off
-    on one of them, in the median of the same operator and data type."""
+def _notes_of_ticks(groups: Mapping[tuple[str, str], LearningRows]) -> list[str]:
+    """Return a note where one device's times seem to be in another unit than another's.
+
+    There the timing model is much farther off on one of them, in the median of the same operator and data type.
+    """
     notes = []
     for (op, dtype), rows in groups.items():
         parts = {device: rows.of(device) for device in rows.devices}
@@ -204,7 +201,7 @@ def _transfers(
     predictors: tuple[str, ...],
     progress: Callable[[int], None],
 ) -> dict[tuple[str, str], Transfer]:
-    found = {}
+    transfers = {}
     for key, rows in groups.items():
         test = rows.of(preset)
         train = rows.take(rows.frame["preset"].isin(trained).to_numpy().nonzero()[0])
@@ -217,18 +214,18 @@ def _transfers(
             counts[why] += len(rows.y)
             progress(STEPS)
             continue
-        found[key] = transfer(train, test, predictors)
+        transfers[key] = transfer(train, test, predictors)
         progress(STEPS)
-    return found
+    return transfers
 
 
 def _trained_on(measured: MeasuredTable, preset: str) -> tuple[list[str], list[str]]:
     """Return the devices to learn from: those of other generations, or, where there are none, all others."""
     others = sorted(set(measured.frame["preset"]) - {preset})
     if not others:
-        beside = f" that can be used (skipped: {why_skipped(measured.skipped)})" if measured.skipped else ""
+        usable = f" that can be used (skipped: {why_skipped(measured.skipped)})" if measured.skipped else ""
         raise InputError(
-            f"--target: {measured.path} holds rows of {preset} only{beside}; a device is predicted from others: give a "
+            f"--target: {measured.path} holds rows of {preset} only{usable}; a device is predicted from others: give a "
             "table with two devices"
         )
     own = generation(preset)
@@ -252,46 +249,46 @@ def _refuse_one_family(measured: MeasuredTable) -> None:
         )
 
 
-def _group(op: str, dtype: str, found: Transfer, doubted: bool) -> dict[str, Any]:
+def _group(op: str, dtype: str, result: Transfer, doubted: bool) -> dict[str, Any]:
     return {
         "op": op,
         "dtype": dtype,
-        "train_rows": len(found.train.y),
-        "target_rows": len(found.test.y),
-        "trained_on": found.train.devices,
-        "predictors": [judged.document() for judged in ranked(found)],
-        "baselines": [baseline.document() for baseline in found.baselines],
-        "chosen": {"predictor": found.chosen.name, "mode": found.chosen.mode},
-        "least_e_out": {"predictor": found.least_e_out.name, "mode": found.least_e_out.mode},
-        "hindsight": {"predictor": found.hindsight.name, "mode": found.hindsight.mode},
-        "beats_baselines": None if doubted else beats(found.chosen, found),
-        "feature_ranking": found.ranking,
+        "train_rows": len(result.train.y),
+        "target_rows": len(result.test.y),
+        "trained_on": result.train.devices,
+        "predictors": [predictor.document() for predictor in ranked(result)],
+        "baselines": [baseline.document() for baseline in result.baselines],
+        "chosen": {"predictor": result.chosen.name, "mode": result.chosen.mode},
+        "least_e_out": {"predictor": result.least_e_out.name, "mode": result.least_e_out.mode},
+        "hindsight": {"predictor": result.hindsight.name, "mode": result.hindsight.mode},
+        "beats_baselines": None if doubted else beats(result.chosen, result),
+        "feature_ranking": result.ranking,
     }
 
 
-def ranked(found: Transfer) -> list[JudgedPredictor]:
+def ranked(result: Transfer) -> list[ScoredPredictor]:
     """Return the predictors by E_out, as the dissertation's tables rank them."""
-    return sorted(found.judged, key=lambda j: j.e_out["error"])
+    return sorted(result.scored, key=lambda j: j.e_out["error"])
 
 
-def beats(judged: JudgedPredictor, found: Transfer) -> bool:
+def beats(predictor: ScoredPredictor, result: Transfer) -> bool:
     """Whether a predictor is nearer to the target than every baseline that has not seen it."""
-    return all(judged.target["error"] < b.target["error"] for b in found.baselines if b.fair)
+    return all(predictor.target["error"] < b.target["error"] for b in result.baselines if b.fair)
 
 
-def _sentence(target: str, base: str, key: tuple[str, str], found: Transfer, doubted: bool) -> str:
-    fair = [b for b in found.baselines if b.fair]
+def _sentence(target: str, base: str, key: tuple[str, str], result: Transfer, doubted: bool) -> str:
+    fair = [b for b in result.baselines if b.fair]
     analytical = fair[0].target["error"]
     roofline = min(b.target["error"] for b in fair[1:])
-    chosen, best = found.chosen, found.hindsight
-    first = found.least_e_out
-    verdict = "it beats both" if beats(chosen, found) else "it does not beat both"
-    firsts = " and beats both" if beats(first, found) else " and loses"
-    bests = "" if beats(best, found) else ": none beats both"
+    chosen, best = result.chosen, result.hindsight
+    first = result.least_e_out
+    verdict = "it beats both" if beats(chosen, result) else "it does not beat both"
+    firsts = " and beats both" if beats(first, result) else " and loses"
+    bests = "" if beats(best, result) else ": none beats both"
     if doubted:
         verdict, firsts, bests = "whether it beats them cannot be told while a unit is in doubt (see the notes)", "", ""
     text = (
-        f"{' '.join(key)} on {target} from {', '.join(found.train.devices)}: {chosen.name} ({chosen.mode}), "
+        f"{' '.join(key)} on {target} from {', '.join(result.train.devices)}: {chosen.name} ({chosen.mode}), "
         f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone ({base}) "
         f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: {verdict}."
     )

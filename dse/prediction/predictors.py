@@ -22,8 +22,11 @@ Response = Linear | Forest | Perceptron
 
 
 class FittedPredictor(eqx.Module):
-    """A predictor on features [cycle]: cycles, or with ``residual`` a factor on the last feature, the analytical
-    cycles. Linear ones then see every other feature as a share of it."""
+    """A predictor of cycles from features [cycle].
+
+    With ``residual`` it predicts a factor on the last feature, the analytical cycles; a linear one then sees every
+    other feature as a share of it.
+    """
 
     response: Response
     residual: bool = eqx.field(static=True)
@@ -53,11 +56,11 @@ class Rows(NamedTuple):
     y: np.ndarray
 
     def take(self, places: np.ndarray) -> "Rows":
-        """The rows at some places."""
+        """Return the rows at some places."""
         return Rows(self.x[places], self.y[places])
 
     def prepared(self, residual: bool, linear: bool) -> "Rows":
-        """Return what the response is fitted on (see :class:`FittedPredictor`)."""
+        """Return the rows that the response is fitted on (see :class:`FittedPredictor`)."""
         if not residual:
             return self
         analytical = self.x[:, -1:]
@@ -93,8 +96,8 @@ def left_out(name: str, rows: Rows, fold: np.ndarray, residual: bool = False, tr
     if name == "forest" and not trees:
         return _left_out_forest(rows, fold, residual)
     predicted = np.zeros(len(rows.y))
-    for seen, out in splits(fold):
-        predicted[out] = fit(name, rows.take(seen), residual, trees).many(rows.x[out])
+    for training, out in splits(fold):
+        predicted[out] = fit(name, rows.take(training), residual, trees).many(rows.x[out])
     return predicted, trees
 
 
@@ -102,8 +105,8 @@ def _left_out_forest(rows: Rows, fold: np.ndarray, residual: bool) -> tuple[np.n
     prepared = rows.prepared(residual, linear=False)
     offset = rows.x[:, -1] if residual else np.ones(len(rows.y))
     by_trees: dict[int, np.ndarray] = {}
-    for seen, out in splits(fold):
-        forest = grown(prepared.x[seen], prepared.y[seen])
+    for training, out in splits(fold):
+        forest = grown(prepared.x[training], prepared.y[training])
         for trees, answer in predictions_by_trees(forest, prepared.x[out]).items():
             by_trees.setdefault(trees, np.zeros(len(rows.y)))[out] = answer * offset[out]
     errors = {trees: percentage_errors(answer, rows.y).mean() for trees, answer in by_trees.items()}
@@ -115,7 +118,7 @@ def rank_features(rows: Rows, names: tuple[str, ...]) -> list[dict[str, float | 
     """Return the features, most important first: share of a forest's decrease in squares, p-value of least squares."""
     importance = grown(*rows, 64).feature_importances_
     ranked = zip(names, importance, p_values(*rows), strict=True)
-    found: list[dict[str, float | str]] = [
+    rows_of_features: list[dict[str, float | str]] = [
         {"feature": n, "forest": float(f), "p_value": float(p)} for n, f, p in ranked
     ]
-    return sorted(found, key=lambda row: -float(row["forest"]))
+    return sorted(rows_of_features, key=lambda row: -float(row["forest"]))

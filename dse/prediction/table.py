@@ -40,17 +40,14 @@ MAD_LIMIT = 7.0
 
 @dataclass(frozen=True)
 class MeasuredTable:
-    """Rows to learn from: ``frame`` holds the file's columns and more; ``skipped``: reason -> count; ``merged``: rows
-    that are repeats of another, averaged with it. Together they are all ``rows`` of the file.
-
-    Added columns: ``preset``, ``family``, ``shape`` (one kernel, one text), ``version`` of the software.
-    """
+    """A measured table, checked: its frame, its skipped and its merged rows are all rows of the file."""
 
     path: str
     sha256: str
+    # The file's columns and ``preset``, ``family``, ``shape`` (one text a kernel), ``version`` of the software.
     frame: pd.DataFrame
-    skipped: Skipped
-    merged: int
+    skipped: Skipped  # reason -> rows
+    merged: int  # rows that repeat another and were averaged with it
 
     @property
     def rows(self) -> int:
@@ -73,16 +70,16 @@ def read_measured(path: Path) -> MeasuredTable:
     reason = _uncovered(frame, time)
     frame = frame[[name for name in frame if name in (*COLUMNS, *OPTIONAL)]]
     skipped = counted(reason)
-    kept = frame[reason == ""].copy()
-    if kept.empty:
+    usable = frame[reason == ""].copy()
+    if usable.empty:
         raise InputError(f"{path}: no row can be used: {why_skipped(skipped) or 'it has none'}")
-    kept["batch"] = kept["batch"].fillna(1.0)
-    kept["preset"] = kept["device"].map(lambda name: find_preset(str(name)))
-    kept["family"] = _joined(kept, FAMILIES)
-    kept["shape"] = _joined(kept, SHAPES) + _variant(kept)
-    kept["version"] = _version(kept)
-    averaged = average_repeats(kept)
-    return MeasuredTable(str(path), sha256(path), averaged, skipped, len(kept) - len(averaged))
+    usable["batch"] = usable["batch"].fillna(1.0)
+    usable["preset"] = usable["device"].map(lambda name: find_preset(str(name)))
+    usable["family"] = _joined(usable, FAMILIES)
+    usable["shape"] = _joined(usable, SHAPES) + _variant(usable)
+    usable["version"] = _version(usable)
+    averaged = average_repeats(usable)
+    return MeasuredTable(str(path), sha256(path), averaged, skipped, len(usable) - len(averaged))
 
 
 def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
@@ -95,8 +92,8 @@ def average_repeats(frame: pd.DataFrame) -> pd.DataFrame:
     keys = ["preset", "op", "dtype", "shape", "version", *({"source"} & set(frame.columns))]
     rows = frame.groupby(keys, sort=False, dropna=False)
     times = rows["latency_us"].apply(lambda t: robust_mean(t.to_numpy(float)))
-    found = rows.head(1).assign(latency_us=times.to_numpy())
-    return found.sort_values(keys, key=lambda column: column.astype(str)).reset_index(drop=True)
+    averaged = rows.head(1).assign(latency_us=times.to_numpy())
+    return averaged.sort_values(keys, key=lambda column: column.astype(str)).reset_index(drop=True)
 
 
 def robust_mean(times: np.ndarray) -> float:
@@ -122,7 +119,7 @@ def _joined(frame: pd.DataFrame, columns: dict[str, tuple[str, ...]]) -> pd.Seri
 
 
 def _version(frame: pd.DataFrame) -> pd.Series:
-    """The software that was measured, from the notes: "impl=..." or a framework's name with its version."""
+    """Return the software that was measured, from the notes: "impl=..." or a framework's name with its version."""
     if "notes" not in frame:
         return pd.Series("", index=frame.index)
     notes = frame["notes"].astype("string").fillna("")
@@ -132,8 +129,8 @@ def _version(frame: pd.DataFrame) -> pd.Series:
 
 
 def _variant(frame: pd.DataFrame) -> pd.Series:
-    """What beside its shape :func:`dse.measured.row_operator.operator_on` makes another kernel of: batch, mask,
-    and of the notes the layout of the operands, the tile, and what else the time holds."""
+    """Return what besides its shape tells a row's kernel apart (:func:`dse.measured.row_operator.operator_on`): batch,
+    mask, and of the notes the layout of the operands, the tile, and what else the time holds."""
     text = frame["batch"].map(lambda value: f" x{value:.15g}")
     text += frame["causal"].map(lambda value: f" causal={value}") if "causal" in frame else ""
     if "notes" not in frame:
@@ -145,22 +142,22 @@ def _variant(frame: pd.DataFrame) -> pd.Series:
 
 
 def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
-    """Why each row cannot be used, "" where it can."""
+    """Return why each row cannot be used, "" where it can."""
     reason = pd.Series("", index=frame.index)
-    known: dict[str, Callable[[object], str]] = {
+    checks: dict[str, Callable[[object], str]] = {
         "device": _why_no_gpu,
         "op": lambda op: "" if op in SHAPES else f"no kernel is made for operator {op!r}",
         "dtype": lambda dtype: "" if dtype in DTYPES else f"no kernel is made for data type {dtype!r}",
     }
-    for column, why_not in known.items():
-        said = {value: why_not(value) for value in frame[column].unique()}
-        reason = reason.where(reason != "", frame[column].map(said).astype(str))
+    for column, why_not in checks.items():
+        reasons = {value: why_not(value) for value in frame[column].unique()}
+        reason = reason.where(reason != "", frame[column].map(reasons).astype(str))
     reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
     limits = {name: load_sheet(name).numbers()["tdp_w"] for name in frame["device"][reason == ""].unique()}
     reason = reason.where(reason != "", not_modelled(frame, limits))
     for op, columns in SHAPES.items():
-        mine = (reason == "") & (frame["op"] == op)
-        reason[mine] = why_no_shape(frame[mine], op, columns)
+        of_op = (reason == "") & (frame["op"] == op)
+        reason[of_op] = why_no_shape(frame[of_op], op, columns)
     return reason
 
 
@@ -184,10 +181,10 @@ def _require(path: Path, frame: pd.DataFrame) -> None:
 
 def target_preset(table: MeasuredTable, name: str, option: str) -> str:
     """Return the preset of a device that the table holds; raises InputError where it holds none of it."""
-    held = sorted(set(table.frame["preset"]))
+    present = sorted(set(table.frame["preset"]))
     preset = find_preset(name)
-    if preset is None or preset not in held:
+    if preset is None or preset not in present:
         if preset is None:
-            raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, held)}")
-        raise InputError(f"{option}: {table.path} has no usable row of {name!r}; {accepted(name, held)}")
+            raise InputError(f"{option}: no GPU is called {name!r}; {accepted(name, present)}")
+        raise InputError(f"{option}: {table.path} has no usable row of {name!r}; {accepted(name, present)}")
     return preset

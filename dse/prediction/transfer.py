@@ -1,4 +1,4 @@
-"""From some rows to others: every predictor fitted on the first, judged by folds on them and by error on the second."""
+"""Transfer from some rows to others: predictors fitted on the first, scored by folds there and on the second."""
 
 from dataclasses import dataclass
 from time import perf_counter
@@ -8,8 +8,8 @@ import numpy as np
 
 from dse.base.units import KILO
 from dse.measured.fitted_roofline import CalibratedRoofline, fit_roofline, mean_roofline
-from dse.prediction.data import Learnable
 from dse.prediction.features import MODES, feature_names
+from dse.prediction.learning_rows import LearningRows
 from dse.prediction.merits import group_folds, merits, percentage_errors, random_folds, size_folds
 from dse.prediction.predictors import PREDICTORS, FittedPredictor, fit, left_out, rank_features
 
@@ -23,20 +23,19 @@ MIN_ROWS = 20
 """Fewer rows are not learned from."""
 
 
-class JudgedPredictor(NamedTuple):
-    """A predictor in a mode: ``e_out`` merits under random folds, ``e_family`` mean error [%] with families left out,
-    ``e_transfer`` with devices left out (or, of one device, blocks of sizes); ``target`` merits on the other rows."""
+class ScoredPredictor(NamedTuple):
+    """A predictor in a mode, fitted, with its errors."""
 
     name: str
     mode: str
-    e_out: dict[str, Any]
-    e_family: float
-    e_transfer: float
-    target: dict[str, Any]
-    errors: np.ndarray
+    e_out: dict[str, Any]  # merits under random folds
+    e_family: float  # mean error with shape families left out [%]
+    e_transfer: float  # mean error with devices left out, or of one device blocks of sizes [%]
+    target: dict[str, Any]  # merits on the target's rows
+    errors: np.ndarray  # (target's rows,) [%]
     fitted: FittedPredictor
-    trees: int
-    fit_seconds: float
+    trees: int  # of a forest, else 0
+    fit_seconds: float  # [s]
 
     def document(self) -> dict[str, Any]:
         """Return the row of the JSON document."""
@@ -54,7 +53,7 @@ class JudgedPredictor(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """Something simpler to beat: ``fair`` where it has not seen the target."""
+    """A simpler predictor to compare with: ``fair`` where it has not seen the target."""
 
     name: str
     fair: bool
@@ -68,50 +67,50 @@ class Baseline(NamedTuple):
 
 @dataclass(frozen=True)
 class Transfer:
-    """All predictors from ``train`` to ``test``, best first by what can be known without the target."""
+    """All predictors learned on ``train`` with their errors on ``test``."""
 
-    train: Learnable
-    test: Learnable
-    judged: tuple[JudgedPredictor, ...]
+    train: LearningRows
+    test: LearningRows
+    scored: tuple[ScoredPredictor, ...]
     baselines: tuple[Baseline, ...]
     ranking: dict[str, list[dict[str, Any]]]
 
     @property
-    def chosen(self) -> JudgedPredictor:
+    def chosen(self) -> ScoredPredictor:
         """The predictor with the least error on devices, or blocks of sizes, that were left out of training."""
-        return min(self.judged, key=lambda j: (j.e_transfer, j.e_out["error"]))
+        return min(self.scored, key=lambda j: (j.e_transfer, j.e_out["error"]))
 
     @property
-    def least_e_out(self) -> JudgedPredictor:
+    def least_e_out(self) -> ScoredPredictor:
         """The predictor with the least E_out under random folds: the dissertation's choice."""
-        return min(self.judged, key=lambda j: j.e_out["error"])
+        return min(self.scored, key=lambda j: j.e_out["error"])
 
     @property
-    def hindsight(self) -> JudgedPredictor:
+    def hindsight(self) -> ScoredPredictor:
         """The predictor with the least error on the target, which nobody can know beforehand."""
-        return min(self.judged, key=lambda j: j.target["error"])
+        return min(self.scored, key=lambda j: j.target["error"])
 
 
-TWICE = ("ols", "nnls")
+SAME_IN_RESIDUAL_MODE = ("ols", "nnls")
 """Predictors that are the same with the analytical cycles as a feature and in residual mode, but for rounding: over
 what was measured, both have the columns 1, demands and analytical cycles (a launch among the demands is constant), and
 nothing selects or weighs them."""
 
 
-def ways(names: tuple[str, ...]) -> list[tuple[str, str]]:
+def predictor_modes(names: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return the predictors with the modes to fit them in, mode by mode; those of TWICE not in residual mode."""
-    return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in TWICE]
+    return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in SAME_IN_RESIDUAL_MODE]
 
 
-def transfer(train: Learnable, test: Learnable, names: tuple[str, ...] = PREDICTORS) -> Transfer:
-    """Fit every predictor in every mode (see :func:`ways`) on ``train`` and judge it there by folds and on ``test``."""
+def transfer(train: LearningRows, test: LearningRows, names: tuple[str, ...] = PREDICTORS) -> Transfer:
+    """Fit every predictor in every mode on ``train``; score it there by folds, and on ``test``."""
     sample, whole = train.sample(MOST_FOLD_ROWS), train.sample(MOST_ROWS)
-    judged = [judge(name, mode, sample, whole, test) for name, mode in ways(names)]
+    scored = [score(name, mode, sample, whole, test) for name, mode in predictor_modes(names)]
     ranking = {mode: rank_features(sample.rows(mode), feature_names(mode)) for mode in ("plain", "analytical")}
-    return Transfer(train, test, tuple(judged), tuple(baselines(train, test)), ranking)
+    return Transfer(train, test, tuple(scored), tuple(baselines(train, test)), ranking)
 
 
-def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learnable) -> JudgedPredictor:
+def score(name: str, mode: str, sample: LearningRows, whole: LearningRows, test: LearningRows) -> ScoredPredictor:
     """Fit one predictor in one mode; folds on ``sample``, the final fit on ``whole``, the error on ``test``."""
     residual, rows = mode == "residual", sample.rows(mode)
     families = group_folds(sample.frame["family"].to_numpy(), 5)
@@ -123,7 +122,7 @@ def judge(name: str, mode: str, sample: Learnable, whole: Learnable, test: Learn
     fitted = fit(name, whole.rows(mode), residual, trees or 2)
     seconds = perf_counter() - start
     answer = fitted.many(test.rows(mode).x)
-    return JudgedPredictor(
+    return ScoredPredictor(
         name,
         mode,
         merits(predicted, rows.y),
@@ -143,31 +142,31 @@ OF_TARGET = "calibrated roofline fitted to the target itself"
 """Baselines: the timing model, and three fitted numbers of the data sheet's roofline."""
 
 
-def transfer_folds(rows: Learnable) -> np.ndarray:
+def transfer_folds(rows: LearningRows) -> np.ndarray:
     """Return the folds that are most like a new device: devices, or of one device five blocks of neighbouring sizes."""
     if len(rows.devices) > 1:
         return group_folds(rows.frame["preset"].to_numpy())
     return size_folds(rows.arithmetic + rows.memory)
 
 
-def baselines(train: Learnable, test: Learnable) -> list[Baseline]:
+def baselines(train: LearningRows, test: LearningRows) -> list[Baseline]:
     """Return the analytical model alone, and three-number rooflines: from the other devices, and the target's own."""
-    found = [(ANALYTICAL_ALONE, True, test.analytical)]
+    predictions = [(ANALYTICAL_ALONE, True, test.analytical)]
     for unit in ("cycles", "us"):
-        found.append(
+        predictions.append(
             (OF_OTHERS.format(unit), True, _roofline([_fitted(train.of(d), unit) for d in train.devices], test, unit))
         )
     own = _roofline([_fitted(test, "cycles")], test, "cycles")
-    found.append((OF_TARGET, False, own))
-    return [Baseline(n, fair, merits(p, test.y), percentage_errors(p, test.y)) for n, fair, p in found]
+    predictions.append((OF_TARGET, False, own))
+    return [Baseline(n, fair, merits(p, test.y), percentage_errors(p, test.y)) for n, fair, p in predictions]
 
 
-def _fitted(rows: Learnable, unit: str) -> CalibratedRoofline:
-    """Three numbers of a device, the overhead in cycles or in microseconds."""
+def _fitted(rows: LearningRows, unit: str) -> CalibratedRoofline:
+    """Return the three fitted numbers of a device, the overhead in cycles or in microseconds."""
     per = KILO * rows.clock_ghz if unit == "us" else np.ones(len(rows.y))
     return fit_roofline(rows.arithmetic / per, rows.memory / per, rows.y / per)
 
 
-def _roofline(devices: list[CalibratedRoofline], test: Learnable, unit: str) -> np.ndarray:
+def _roofline(devices: list[CalibratedRoofline], test: LearningRows, unit: str) -> np.ndarray:
     per = KILO * test.clock_ghz if unit == "us" else np.ones(len(test.y))
     return mean_roofline(devices)(test.arithmetic / per, test.memory / per) * per

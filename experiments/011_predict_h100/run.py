@@ -25,7 +25,7 @@ TABLES = {
 def print_answer(answer: PredictAnswer) -> None:
     """Print findings, ranking, baselines and studies of one table."""
     print(f"\n== {Path(answer.table).name} -> {answer.target}")
-    print(*answer.said(), *answer.notes, sep="\n")
+    print(*answer.sentences(), *answer.notes, sep="\n")
     for key, found in answer.transfers.items():
         print(*key, f"{len(found.train.y)} rows to learn from, {len(found.test.y)} of the target")
         print(ranking(found).to_string(index=False, float_format="%.2f"))

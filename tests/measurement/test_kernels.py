@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from dse.measurement.grid import Task
+from dse.measurement.tasks import Task
 from dse.measurement.kernels import VECTOR, measured
 
 

@@ -74,9 +74,9 @@ def test_the_knee_of_a_bend_is_its_corner():
             [np.column_stack([0.1 * arm, 1 - 0.9 * arm]), np.column_stack([0.1 + 0.9 * arm[1:], 0.1 - 0.1 * arm[1:]])]
         )
     )
-    found = knees(costs)
-    assert np.log(costs[found[0]]) == pytest.approx([0.1, 0.1])
-    assert len(found) == 1
+    sharpest = knees(costs)
+    assert np.log(costs[sharpest[0]]) == pytest.approx([0.1, 0.1])
+    assert len(sharpest) == 1
 
 
 def test_a_straight_front_has_no_knee():
@@ -89,16 +89,16 @@ def test_a_straight_front_has_no_knee():
 @pytest.mark.parametrize("epsilon", [0.02, 0.1])
 def test_a_thinned_front_stands_for_all_of_it(objectives, epsilon):
     costs = sphere(5000, objectives)
-    kept = thin(costs, epsilon)
+    thinned = thin(costs, epsilon)
     points = Box.of(costs)(costs)
-    excess = (points[kept][None] - points[:, None]).max(axis=2).min(axis=1)
+    excess = (points[thinned][None] - points[:, None]).max(axis=2).min(axis=1)
     assert excess.max() <= epsilon * (1 + 1e-9)
-    assert len(kept) < len(costs)
-    assert set(points.argmin(axis=0)) <= set(kept)
+    assert len(thinned) < len(costs)
+    assert set(points.argmin(axis=0)) <= set(thinned)
 
 
 def test_thinning_to_a_number_keeps_no_more_and_nearly_as_many():
     costs = sphere(20_000, 3)
-    kept = thin_to(costs, 300)
-    assert 150 <= len(kept) <= 300
+    thinned = thin_to(costs, 300)
+    assert 150 <= len(thinned) <= 300
     assert thin_to(costs[:10], 300).tolist() == list(range(10))

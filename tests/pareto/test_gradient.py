@@ -14,9 +14,9 @@ from dse.base.numerics import ceil_div, floor_div, smooth_steps
 from dse.base.pareto_filter import Box, pareto_mask
 from dse.cli import run_command
 from dse.grid.record import load_result
-from dse.pareto.batch import BatchModel, EvaluatedDesigns
+from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
 from dse.pareto.gradient import LEAST_GAIN, OFF_GRID, Refinement, dominates, refine
-from dse.pareto.smoothed import Coordinates, Slopes, Smoothed, continuous_axes
+from dse.pareto.smooth_model import Coordinates, Slopes, Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
@@ -67,7 +67,7 @@ def front(space: Space, model: BatchModel) -> dict[str, np.ndarray]:
 
 
 @pytest.fixture(scope="module")
-def found(space: Space, model: BatchModel, front: dict[str, np.ndarray]) -> Refinement:
+def refinement(space: Space, model: BatchModel, front: dict[str, np.ndarray]) -> Refinement:
     return refine(space, front, model)
 
 
@@ -78,21 +78,21 @@ def again(space: Space, model: BatchModel, axes: dict[str, Any]) -> Any:
 
 
 @pytest.mark.slow
-def test_a_refined_member_dominates_its_origin_under_exact_evaluation(space, model, front, found):
-    improved = np.isfinite(found.successors["sm_count"])
-    assert improved.sum() == found.improved > 0
+def test_a_refined_member_dominates_its_origin_under_exact_evaluation(space, model, front, refinement):
+    improved = np.isfinite(refinement.successors["sm_count"])
+    assert improved.sum() == refinement.improved > 0
     origin = again(space, model, {name: values[improved] for name, values in front.items()})
-    end = again(space, model, {name: values[improved] for name, values in found.successors.items()})
+    end = again(space, model, {name: values[improved] for name, values in refinement.successors.items()})
     assert (end.violation == 0).all()
     assert (end.costs <= origin.costs).all()
     assert (end.costs < origin.costs * (1 - np.sign(origin.costs) * LEAST_GAIN)).any(axis=1).all()
 
 
-def test_only_real_axes_move_and_within_their_values(space, front, found):
-    assert list(found.axes) == CONTINUOUS
-    table = found.table.to_pandas()
-    moved = np.isfinite(found.successors["sm_count"])
-    assert np.array_equal(found.successors["sm_count"][moved], front["sm_count"][moved])
+def test_only_real_axes_change_and_stay_in_their_range(space, front, refinement):
+    assert list(refinement.axes) == CONTINUOUS
+    table = refinement.table.to_pandas()
+    improved = np.isfinite(refinement.successors["sm_count"])
+    assert np.array_equal(refinement.successors["sm_count"][improved], front["sm_count"][improved])
     for axis in space.axes:
         assert table[axis.name].between(min(axis.numbers), max(axis.numbers)).all()
         assert table[axis.name][~table[OFF_GRID]].isin(axis.numbers).all()
@@ -100,8 +100,8 @@ def test_only_real_axes_move_and_within_their_values(space, front, found):
     assert all((~off[CONTINUOUS].isin({a.name: a.numbers for a in space.axes})).any(axis=1))
 
 
-def test_the_refined_front_can_be_had_and_is_one(space, model, found):
-    table = found.table.to_pandas()
+def test_the_refined_front_can_be_had_and_is_one(space, model, refinement):
+    table = refinement.table.to_pandas()
     assert table["feasible"].all()
     assert (table["die_mm2"] <= 850).all()
     assert (table["decode.power_w"] <= 550).all()
@@ -110,16 +110,16 @@ def test_the_refined_front_can_be_had_and_is_one(space, model, found):
         stated = objective.sign * table[objective.name].to_numpy(float)
         assert evaluated.costs[:, number] == pytest.approx(stated, rel=1e-6)
     assert pareto_mask(evaluated.costs).all()
-    assert table[OFF_GRID].sum() == found.off_grid > 0
+    assert table[OFF_GRID].sum() == refinement.off_grid > 0
 
 
-def test_the_gain_is_the_difference_of_hypervolumes(space, model, front, found):
+def test_the_gain_is_the_difference_of_hypervolumes(space, model, front, refinement):
     before = again(space, model, front).costs
-    after = again(space, model, found.table.to_pandas()).costs
+    after = again(space, model, refinement.table.to_pandas()).costs
     box = Box.of(before)
-    assert found.before == pytest.approx(box.hypervolume(before))
-    assert found.after == pytest.approx(box.hypervolume(after), rel=1e-6)
-    assert found.gain == found.after - found.before > 0
+    assert refinement.before == pytest.approx(box.hypervolume(before))
+    assert refinement.after == pytest.approx(box.hypervolume(after), rel=1e-6)
+    assert refinement.gain == refinement.after - refinement.before > 0
 
 
 class Blind:
@@ -143,32 +143,34 @@ class Refusing:
     results; ``worth`` of costs: what stands there for them. It keeps what it said."""
 
     def __init__(self, model: BatchModel, refused: Any, worth: Any = lambda costs: costs) -> None:
-        self.model, self.refused, self.worth, self.said = model, refused, worth, []
+        self.model, self.refused, self.worth, self.batches = model, refused, worth, []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.model, name)
 
     def of(self, index: np.ndarray, columns: Any) -> EvaluatedDesigns:
-        found = self.model.of(index, columns)
-        if self.said:  # not the members
-            no = self.refused(found.columns | found.results)
-            costs = np.where(no[:, None], self.worth(found.costs), found.costs)
-            found = replace(found, costs=costs, violation=np.where(no, 1.0, found.violation))
-        self.said.append(found)
-        return found
+        evaluated = self.model.of(index, columns)
+        if self.batches:  # not the members
+            no = self.refused(evaluated.columns | evaluated.results)
+            costs = np.where(no[:, None], self.worth(evaluated.costs), evaluated.costs)
+            evaluated = replace(evaluated, costs=costs, violation=np.where(no, 1.0, evaluated.violation))
+        self.batches.append(evaluated)
+        return evaluated
 
 
-def test_a_step_that_gains_by_breaking_a_constraint_is_not_taken(space, model, front, monkeypatch):
+def test_a_step_that_gains_by_breaking_a_constraint_is_not_accepted(space, model, front, monkeypatch):
     """More watts are faster: nothing but the exact evaluation keeps a descent from those of another board."""
     monkeypatch.setattr("dse.pareto.gradient.Smoothed", Blind)
     watts = np.median(again(space, model, front).results["decode.power_w"])
     refusing = Refusing(model, lambda of: of["decode.power_w"] > watts)
-    found = refine(space, front, refusing)
-    table, (origin, first, *_) = found.table.to_pandas(), refusing.said
+    refinement = refine(space, front, refusing)
+    table, (origin, first, *_) = refinement.table.to_pandas(), refusing.batches
     member = np.repeat(np.arange(len(origin.costs)), len(first.costs) // len(origin.costs))
     gains = dominates(first.costs, origin.costs[member])
     assert (gains & (first.violation > 0)).any()  # it was there to be taken
-    assert np.isfinite(found.successors["sm_count"][member[gains & (first.violation == 0)]]).all()  # a gain is kept
+    assert np.isfinite(
+        refinement.successors["sm_count"][member[gains & (first.violation == 0)]]
+    ).all()  # a gain is kept
     assert table[OFF_GRID].any()
     assert (table["decode.power_w"][table[OFF_GRID]] <= watts).all()
     assert table["feasible"].all()
@@ -177,7 +179,7 @@ def test_a_step_that_gains_by_breaking_a_constraint_is_not_taken(space, model, f
     assert all((costs <= member).all(axis=1).any() for member in origin.costs)  # left only for what dominates it
 
 
-def test_a_step_to_where_nothing_runs_is_not_taken(space, model, front, monkeypatch):
+def test_a_step_to_where_nothing_runs_is_not_accepted(space, model, front, monkeypatch):
     """Whatever stands there for its results."""
     monkeypatch.setattr("dse.pareto.gradient.Smoothed", Blind)
     low, high = 1200, 1980
@@ -187,7 +189,7 @@ def test_a_step_to_where_nothing_runs_is_not_taken(space, model, front, monkeypa
 
     refusing = Refusing(model, between, lambda costs: costs - 1e3 * np.abs(costs))
     table = refine(space, front, refusing).table.to_pandas()
-    assert sum(between(found.columns).sum() for found in refusing.said) > 10
+    assert sum(between(refinement.columns).sum() for refinement in refusing.batches) > 10
     assert table[OFF_GRID].any()
     assert table["boost_clock_mhz"].isin([low, high]).all()
 
@@ -205,23 +207,23 @@ def test_slopes_are_finite_differences_of_the_smooth_model(smooth):
     with jax.enable_x64(True):
         places = random.uniform(0.05, 0.95, (40, len(CONTINUOUS)))
         columns = {"sm_count": random.choice([96.0, 132.0], 40)}
-        found = smooth(places, columns)
+        here = smooth(places, columns)
         checked = 0
         for axis in range(len(CONTINUOUS)):
             move = step * (np.arange(len(CONTINUOUS)) == axis)
             up, down = (smooth(places + sign * move, columns).values for sign in (1, -1))
-            forward, backward = (up - found.values) / step, (found.values - down) / step
-            size = np.abs(found.values) + 1e-3
+            forward, backward = (up - here.values) / step, (here.values - down) / step
+            size = np.abs(here.values) + 1e-3
             smooth_here = np.abs(forward - backward) < 1e-4 * size  # no kink between them
             np.testing.assert_allclose(
-                (found.slopes[:, :, axis] / size)[smooth_here],
+                (here.slopes[:, :, axis] / size)[smooth_here],
                 ((up - down) / (2 * step) / size)[smooth_here],
                 rtol=1e-4,
                 atol=1e-6,
             )
             checked += smooth_here.sum()
-    assert checked > 0.9 * found.slopes.size
-    assert (np.abs(found.slopes) > 1e-3).mean() > 0.2
+    assert checked > 0.9 * here.slopes.size
+    assert (np.abs(here.slopes) > 1e-3).mean() > 0.2
 
 
 @pytest.mark.slow
@@ -263,10 +265,10 @@ def test_a_space_without_continuous_axes_gains_nothing_and_says_so():
     axes = {"axes": {"sm_count": [96, 132], "l1_banks": [2, 4]}, "links": {}}
     content = COARSE | axes | {"timing": "roofline", "constraints": []}
     space = space_from_mapping(content, "whole", "whole")
-    found = refine(space, {"sm_count": np.asarray([96.0, 132.0]), "l1_banks": np.asarray([4.0, 4.0])})
-    assert (found.gain, found.improved, found.off_grid, found.evaluations) == (0.0, 0, 0, 0)
-    assert "no axis is a real number" in found.sentence()
-    assert not found.table.to_pandas()[OFF_GRID].any()
+    refinement = refine(space, {"sm_count": np.asarray([96.0, 132.0]), "l1_banks": np.asarray([4.0, 4.0])})
+    assert (refinement.gain, refinement.improved, refinement.off_grid, refinement.evaluations) == (0.0, 0, 0, 0)
+    assert "no axis is a real number" in refinement.sentence()
+    assert not refinement.table.to_pandas()[OFF_GRID].any()
 
 
 @pytest.mark.slow
@@ -289,12 +291,12 @@ def test_the_command_marks_what_is_off_the_grid(write_space, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_sweep_s_front_is_refined_the_same_way_and_its_page_drawn(space, found, write_space, tmp_path, capsys):
+def test_a_sweep_s_front_is_refined_the_same_way_and_its_page_drawn(space, refinement, write_space, tmp_path, capsys):
     out = tmp_path / "out"
     assert run_command(["sweep", str(write_space(COARSE)), "--refine", "-o", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["refinement"]["members"] == found.members
-    assert document["refinement"]["gain"] == pytest.approx(found.gain, rel=1e-3)
+    assert document["refinement"]["members"] == refinement.members
+    assert document["refinement"]["gain"] == pytest.approx(refinement.gain, rel=1e-3)
     assert json.loads((out / "run.json").read_text())["refinement"] == document["refinement"]
     front = load_result(out).front
     assert front[OFF_GRID].sum() == document["refinement"]["off_grid"] > 0

@@ -14,18 +14,18 @@ def bowl(digits, lengths):
     return np.column_stack([rest * (1 + x[:, 0]), rest * (2 - x[:, 0] + x[:, 1]), rest * (3 - 2 * x[:, 1])])
 
 
-def run(grid, count, generations, seed, costs=bowl, told=None):
+def run(grid, count, generations, seed, costs=bowl, violated=None):
     """Search and return the state, and what was evaluated."""
-    state, asked = LocalSearch(grid), []
+    state, batches = LocalSearch(grid), []
     for generation in range(generations):
         index = state.ask(count, np.random.default_rng([seed, generation]))
         if len(index) == 0:
             break
-        asked.append(index)
+        batches.append(index)
         values = costs(grid.digits(index), grid.lengths)
-        missed = np.zeros(len(index)) if told is None else told(grid.digits(index))
-        state.tell(index, values, missed)
-    return state, asked
+        violation = np.zeros(len(index)) if violated is None else violated(grid.digits(index))
+        state.tell(index, values, violation)
+    return state, batches
 
 
 def test_a_hundredth_of_a_grid_holds_nearly_all_of_its_front():
@@ -34,15 +34,15 @@ def test_a_hundredth_of_a_grid_holds_nearly_all_of_its_front():
     true = every[front(every)]
     box = Box.of(true)
     for seed in range(3):
-        state, asked = run(grid, 100, grid.size // 10_000, seed)
-        assert sum(map(len, asked)) <= grid.size // 100
+        state, batches = run(grid, 100, grid.size // 10_000, seed)
+        assert sum(map(len, batches)) <= grid.size // 100
         assert box.hypervolume(state.costs) > 0.99 * box.hypervolume(true)
 
 
 def test_no_design_is_asked_twice_and_small_grids_are_asked_whole():
     grid = SearchGrid(np.array([4, 3, 5, 1]), np.array([True, False, True, True]))
-    state, asked = run(grid, 16, 50, 0)
-    designs = np.concatenate(asked)
+    state, batches = run(grid, 16, 50, 0)
+    designs = np.concatenate(batches)
     assert sorted(designs.tolist()) == list(range(60))
     assert np.sort(state.index).tolist() == front(bowl(grid.digits(np.arange(60)), grid.lengths)).tolist()
 
@@ -54,22 +54,22 @@ def test_the_same_seed_asks_the_same_and_another_seed_does_not():
     assert not np.array_equal(first, third)
 
 
-def test_what_is_violated_is_left_step_by_step():
+def test_a_violation_shrinks_step_by_step():
     grid = SearchGrid(np.array([101] * 6), np.ones(6, bool))
 
-    def missed(digits):
+    def distance(digits):
         return np.maximum(0, 90 - digits).sum(axis=1) / 90.0  # one in 8e5 random designs misses nothing
 
-    state, asked = run(grid, 100, 60, 0, told=missed)
-    assert (missed(grid.digits(asked[0])) > 0).all()
+    state, batches = run(grid, 100, 60, 0, violated=distance)
+    assert (distance(grid.digits(batches[0])) > 0).all()
     assert (state.violation == 0).all()
     assert (grid.digits(state.index) >= 90).all()
 
 
 def test_grids_of_more_designs_than_marks():
     grid = SearchGrid(np.array([1000] * 5), np.ones(5, bool))
-    _, asked = run(grid, 200, 10, 0)
-    designs = np.concatenate(asked)
+    _, batches = run(grid, 200, 10, 0)
+    designs = np.concatenate(batches)
     assert len(np.unique(designs)) == len(designs) == 2000
     assert designs.max() > 2**40
     assert np.array_equal(grid.index(grid.digits(designs)), designs)

@@ -15,7 +15,7 @@ from optuna.study import StudyDirection
 
 from dse.base.compilation import threads
 from dse.pareto import search as search_module
-from dse.pareto.batch import BatchModel
+from dse.pareto.batch_model import BatchModel
 from dse.pareto.optuna_storage import open_storage
 from dse.pareto.search import search
 from dse.space.space import load_space

@@ -14,9 +14,9 @@ def test_it_comes_back_to_the_last_bit(count: int) -> None:
     index, entrants = rng.integers(0, 2**62, 3 * count), rng.integers(0, 2**62, count)
     table = rng.normal(size=(count, 4)) * 10.0 ** rng.integers(-300, 300, (count, 4))
     texts = json.loads(json.dumps(packed(index, entrants, table)))
-    for found, given in zip(unpacked(texts, 4), (index, entrants, table), strict=True):
-        np.testing.assert_array_equal(found, given)
-        assert found.shape == given.shape
+    for back, array in zip(unpacked(texts, 4), (index, entrants, table), strict=True):
+        np.testing.assert_array_equal(back, array)
+        assert back.shape == array.shape
 
 
 def test_designs_of_a_kind_take_little_room() -> None:

@@ -10,7 +10,7 @@ from dse.pareto.samplers import SAMPLERS, check_sampler
 
 
 @pytest.mark.parametrize("name", [name for name in SAMPLERS if name != "gp"])
-def test_a_known_sampler_is_accepted(name: str) -> None:
+def test_a_sampler_of_the_list_is_accepted(name: str) -> None:
     check_sampler(name)
 
 

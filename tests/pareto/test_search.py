@@ -25,11 +25,11 @@ from dse.evaluate import by_workload
 from dse.grid.store import TableWriter
 from dse.grid.sweep import sweep
 from dse.pareto import search as search_module
-from dse.pareto.batch import BatchModel
+from dse.pareto.batch_model import BatchModel
 from dse.pareto.optuna_storage import open_storage
 from dse.pareto.samplers import SAMPLERS
 from dse.pareto.search import search
-from dse.pareto.search_state import Known
+from dse.pareto.search_state import SearchState
 from dse.space.space import space_from_mapping
 from tests.conftest import SMALL
 
@@ -62,7 +62,7 @@ def compiled_once(space, monkeypatch, request):
     monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
     if not hasattr(request.module, "_model"):
         request.module._model = BatchModel(space, search_module.CHUNK)
-    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, asked=None: request.module._model)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, expected=None: request.module._model)
 
 
 def same_designs(first, second):
@@ -70,19 +70,19 @@ def same_designs(first, second):
     return first.result.points().equals(second.result.points()) and first.result.front.equals(second.result.front)
 
 
-def test_the_hypervolume_told_is_that_of_the_front(space):
+def test_the_hypervolume_reported_is_that_of_the_front(space):
     """It is taken as a search grows by a tenth, and once more for what is told."""
     x = np.linspace(1.0, 2.0, 20)
     line = np.stack([x, 3.0 - x, np.ones(20)], axis=1)
-    known = Known(space)
-    known.add(np.arange(20), np.arange(20), line, np.zeros(20))
-    before = known.hypervolume
+    state = SearchState(space)
+    state.add(np.arange(20), np.arange(20), line, np.zeros(20))
+    before = state.hypervolume
     best = np.asarray([[1.2, 1.2, 1.0]])
-    known.add(np.asarray([20]), np.asarray([20]), best, np.zeros(1))
-    assert known.hypervolume == before
-    found = known.measured()
-    assert found == known.hypervolume == pytest.approx(Box.of(line).hypervolume(np.concatenate([line, best])))
-    assert found > 1.05 * before
+    state.add(np.asarray([20]), np.asarray([20]), best, np.zeros(1))
+    assert state.hypervolume == before
+    volume = state.measured()
+    assert volume == state.hypervolume == pytest.approx(Box.of(line).hypervolume(np.concatenate([line, best])))
+    assert volume > 1.05 * before
 
 
 @pytest.mark.slow
@@ -90,20 +90,20 @@ def test_a_tenth_of_a_small_grid_holds_nearly_all_of_its_hypervolume(space, trut
     front, box = truth
     share = []
     for seed in range(3):
-        found = search(space, evaluations=410, seed=seed)
-        assert found.evaluations == 410
-        share.append(box.hypervolume(found.result.front[NAMES].to_numpy(float)) / box.hypervolume(front))
+        answer = search(space, evaluations=410, seed=seed)
+        assert answer.evaluations == 410
+        share.append(box.hypervolume(answer.result.front[NAMES].to_numpy(float)) / box.hypervolume(front))
     assert min(share) > 0.97, share  # eight seeds lie between 0.989 and 0.999
 
 
 @pytest.mark.slow
 def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_once):
-    found = search(space, evaluations=10_000)
-    assert found.evaluations == found.result.n == space.size
-    assert found.result.n_feasible < space.size
-    assert sum(found.result.infeasible.values()) == space.size - found.result.n_feasible
+    answer = search(space, evaluations=10_000)
+    assert answer.evaluations == answer.result.n == space.size
+    assert answer.result.n_feasible < space.size
+    assert sum(answer.result.infeasible.values()) == space.size - answer.result.n_feasible
     # The sweep's program takes larger chunks: its last bits differ, and may decide between designs that tie.
-    ours, theirs = found.result.front[NAMES].to_numpy(float), truth[0]
+    ours, theirs = answer.result.front[NAMES].to_numpy(float), truth[0]
     for some, others in ((ours, theirs), (theirs, ours)):
         reached = (others[None] <= some[:, None] * (1 + 1e-5)).all(axis=2).any(axis=1)
         assert reached.all(), some[~reached]
@@ -111,19 +111,19 @@ def test_the_default_sampler_finds_everything_there_is(space, truth, compiled_on
 
 @pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "gp"])
 def test_a_sampler_gives_a_front_of_what_it_evaluated(space, compiled_once, sampler):
-    found = search(space, evaluations=120, sampler=sampler, seed=5)
-    assert found.evaluations == 120
-    points = found.result.points()
-    assert len(points) == found.result.n <= 120
+    answer = search(space, evaluations=120, sampler=sampler, seed=5)
+    assert answer.evaluations == 120
+    points = answer.result.points()
+    assert len(points) == answer.result.n <= 120
     assert not points.duplicated(COLUMNS).any()
     feasible = points[points.feasible]
     best = feasible[pareto_mask(feasible[NAMES].to_numpy(float))]
-    assert sorted(map(tuple, best[COLUMNS].to_numpy())) == sorted(map(tuple, found.result.front[COLUMNS].to_numpy()))
-    assert same_designs(found, search(space, evaluations=120, sampler=sampler, seed=5))
-    assert not same_designs(found, search(space, evaluations=120, sampler=sampler, seed=6))
+    assert sorted(map(tuple, best[COLUMNS].to_numpy())) == sorted(map(tuple, answer.result.front[COLUMNS].to_numpy()))
+    assert same_designs(answer, search(space, evaluations=120, sampler=sampler, seed=5))
+    assert not same_designs(answer, search(space, evaluations=120, sampler=sampler, seed=6))
 
 
-def test_a_batch_of_known_designs_alone_adds_nothing(space, compiled_once):
+def test_a_batch_of_evaluated_designs_alone_adds_nothing(space, compiled_once):
     points = search_module._Points(search_module.BatchModel(space, search_module.CHUNK), None)
     for _ in range(2):
         points.add(points._model(np.asarray([7, 11, 7])))
@@ -134,8 +134,8 @@ def test_a_batch_of_known_designs_alone_adds_nothing(space, compiled_once):
 @pytest.mark.parametrize("sampler", ["tpe", *(pytest.param(s, marks=pytest.mark.slow) for s in ("nsga2", "qmc"))])
 def test_a_sampler_that_knows_every_design_goes_on_to_its_evaluations(sampler):
     two = SMALL | {"axes": {"sm_count": [96, 132]}, "timing": "roofline", "links": {}}
-    found = search(space_from_mapping(two, "two", "two"), evaluations=60, sampler=sampler)
-    assert (found.evaluations, found.result.n, len(found.result.points())) == (60, 2, 2)
+    answer = search(space_from_mapping(two, "two", "two"), evaluations=60, sampler=sampler)
+    assert (answer.evaluations, answer.result.n, len(answer.result.points())) == (60, 2, 2)
 
 
 JOURNAL, DATABASE = "journal:{}/study.journal", "sqlite:///{}/study.db"
@@ -174,12 +174,12 @@ def test_a_search_that_dies_while_it_asks_goes_on_as_if_not(
 ):
     """A trial of which only some parameters were written is asked for again, with the same design."""
     whole = search(space, evaluations=100, sampler=sampler, seed=1)
-    url, write, left = JOURNAL.format(tmp_path), JournalStorage.set_trial_param, iter(range(written))
+    url, write, remaining = JOURNAL.format(tmp_path), JournalStorage.set_trial_param, iter(range(written))
 
-    def die(*given):
-        if next(left, None) is None:
+    def die(*arguments):
+        if next(remaining, None) is None:
             raise KeyboardInterrupt
-        write(*given)
+        write(*arguments)
 
     monkeypatch.setattr(JournalStorage, "set_trial_param", die)
     with pytest.raises(KeyboardInterrupt):
@@ -196,21 +196,21 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(space, compiled_once, tmp_p
     out, full = tmp_path / "out", OSError(errno.ENOSPC, "No space left on device")
     writers = {JournalFileBackend: "append_logs", TableWriter: "write", search_module: "write_record"}
     for owner, name in writers.items():
-        write, left = getattr(owner, name), iter(range(300 if owner is JournalFileBackend else 0))
+        write, remaining = getattr(owner, name), iter(range(300 if owner is JournalFileBackend else 0))
 
-        def fail(*given, write=write, left=left):
-            if next(left, None) is None:
+        def fail(*arguments, write=write, remaining=remaining):
+            if next(remaining, None) is None:
                 raise full
-            write(*given)
+            write(*arguments)
 
         with monkeypatch.context() as patch, pytest.raises(InputError) as refusal:
             patch.setattr(owner, name, fail)
             search(space, out, evaluations=100, sampler="nsga2", seed=1)
-        said = "the disk is full or its quota used up; make room, then give the same command, which goes on"
-        assert str(refusal.value) == f"{out}: {said}"
+        reason = "the disk is full or its quota used up; make room, then give the same command, which goes on"
+        assert str(refusal.value) == f"{out}: {reason}"
         assert not list(out.glob("*.partial"))
-    found = search(space, out, evaluations=100, sampler="nsga2", seed=1)
-    assert same_designs(whole, found)
+    answer = search(space, out, evaluations=100, sampler="nsga2", seed=1)
+    assert same_designs(whole, answer)
 
 
 def test_a_second_search_into_a_folder_is_refused_while_one_runs(space, compiled_once, tmp_path):
@@ -229,12 +229,12 @@ def test_a_second_search_into_a_folder_is_refused_while_one_runs(space, compiled
 
 def test_dashboards_find_the_front_in_the_storage(space, compiled_once, tmp_path):
     url = f"sqlite:///{tmp_path}/study.db"
-    found = search(space, evaluations=160, seed=1, storage=url)
+    answer = search(space, evaluations=160, seed=1, storage=url)
     search(space, evaluations=160, seed=1, storage=url)  # publishes nothing twice
     study = optuna.load_study(study_name="small, local, seed 1", storage=url)
     assert study.metric_names == NAMES
     values = np.asarray([trial.values for trial in study.best_trials])
-    front = found.result.front[NAMES].to_numpy(float)
+    front = answer.result.front[NAMES].to_numpy(float)
     assert len(study.trials) == len(front)
     assert np.array_equal(values[np.lexsort(values.T)], front[np.lexsort(front.T)])
     first = study.trials[0]
@@ -242,7 +242,7 @@ def test_dashboards_find_the_front_in_the_storage(space, compiled_once, tmp_path
     generations = optuna.load_study(study_name="small, local, seed 1, generations", storage=url)
     volumes = [trial.value for trial in generations.trials]
     assert volumes == sorted(volumes)
-    assert volumes[-1] == found.hypervolume
+    assert volumes[-1] == answer.hypervolume
 
 
 def test_workers_at_one_search_share_it_and_repeat_little(space, compiled_once, tmp_path):
@@ -274,18 +274,18 @@ def test_more_evaluations_go_on_from_the_storage(space, compiled_once, tmp_path)
 
 
 def test_a_search_is_shown_by_its_evaluations_and_its_front(space, compiled_once):
-    found = search(space, evaluations=20)
-    first, second, third = repr(found).splitlines()
+    answer = search(space, evaluations=20)
+    first, second, third = repr(answer).splitlines()
     assert first.startswith(f"SearchResult(sampler local, seed 0: 20 evaluations of {space.size:,} designs, ")
-    assert second == f"  {str(found.result).splitlines()[0]}"
+    assert second == f"  {str(answer.result).splitlines()[0]}"
     assert third.endswith("mm2))")
-    assert "<th>decode.tbt_ms</th>" in found._repr_html_()
+    assert "<th>decode.tbt_ms</th>" in answer._repr_html_()
 
 
 def test_seconds_end_a_search(space, compiled_once):
-    found = search(space, seconds=0.5, sampler="random")
-    assert 0.5 <= found.seconds < 5
-    assert found.evaluations >= 1
+    answer = search(space, seconds=0.5, sampler="random")
+    assert 0.5 <= answer.seconds < 5
+    assert answer.evaluations >= 1
 
 
 def test_another_space_on_the_same_storage_is_refused(space, compiled_once, tmp_path):

@@ -30,6 +30,6 @@ VALUES = {"a": np.array([0.0, 1.0, 2.0, 5.0]), "b": np.array([2.0, 2.0, 2.0, 0.0
 )
 def test_misses_by_hand(text, expected):
     condition = parse_expression(text, "here", VALUES)
-    found = violation(condition, VALUES)
-    assert np.broadcast_to(found, 4) == pytest.approx(expected)
-    assert np.array_equal(np.broadcast_to(found, 4) == 0, condition(VALUES))
+    misses = violation(condition, VALUES)
+    assert np.broadcast_to(misses, 4) == pytest.approx(expected)
+    assert np.array_equal(np.broadcast_to(misses, 4) == 0, condition(VALUES))

@@ -24,8 +24,8 @@ def gemm_table(path: Path, devices: tuple[str, ...] = tuple(DEVICES), noise: flo
         for m in (1, *SIZES[:3]):
             for n in SIZES:
                 for k in SIZES:
-                    moved = 2.0 * (m * k + k * n + m * n)
-                    time = overhead + max(2.0 * m * n * k / flops, moved / bandwidth) / 0.7
+                    traffic = 2.0 * (m * k + k * n + m * n)
+                    time = overhead + max(2.0 * m * n * k / flops, traffic / bandwidth) / 0.7
                     shape = {"device": device, "m": m, "n": n, "k": k}
                     rows.append(shape | {"latency_us": time * np.exp(noise * rng.standard_normal())})
     fixed = {"source": "aiconfigurator", "op": "gemm", "dtype": "fp16", "notes": ""}

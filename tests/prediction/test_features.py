@@ -25,12 +25,12 @@ OPERATORS = {
 def test_demands_by_hand():
     gemm = Gemm(4096, 4096, 4096)
     kernel = next(c.kernel for c in OPERATORS[0].candidates if "split" not in c.label)
-    found = dict(zip(DEMANDS, np.asarray(demands(kernel, H100)), strict=True))
-    assert found["arithmetic"] == pytest.approx(gemm.fma / (512 * 4 * 132), rel=1e-5)
-    assert found["cold"] == pytest.approx(gemm.b_bytes * 1.83 / (3350 * 0.899), rel=1e-3)  # FOREVER: all of it misses
-    assert found["launch"] == 1000
-    assert found["roofline"] == pytest.approx(
-        max(found["arithmetic"], found["cold"] + found["warm"] + found["written"])
+    values = dict(zip(DEMANDS, np.asarray(demands(kernel, H100)), strict=True))
+    assert values["arithmetic"] == pytest.approx(gemm.fma / (512 * 4 * 132), rel=1e-5)
+    assert values["cold"] == pytest.approx(gemm.b_bytes * 1.83 / (3350 * 0.899), rel=1e-3)  # FOREVER: all of it misses
+    assert values["launch"] == 1000
+    assert values["roofline"] == pytest.approx(
+        max(values["arithmetic"], values["cold"] + values["warm"] + values["written"])
     )
 
 
@@ -65,8 +65,8 @@ def test_a_result_that_no_cache_keeps_is_written_by_every_candidate():
 def test_demands_do_not_depend_on_the_candidate(kind):
     few = gemm_operator("g", Gemm(8, 4096, 4096), (9.0, 9.0)) if kind == 0 else OPERATORS[kind]
     assert kind == 1 or any("split" in c.label for c in few.candidates)
-    found = [np.asarray(demands(c.kernel, H100)) for c in few.candidates]
-    assert np.allclose(found, found[0], rtol=1e-4)
+    values = [np.asarray(demands(c.kernel, H100)) for c in few.candidates]
+    assert np.allclose(values, values[0], rtol=1e-4)
 
 
 def test_names_of_features():

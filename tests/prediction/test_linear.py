@@ -25,11 +25,11 @@ def test_stepwise_keeps_what_matters(forward, criterion, positive):
     from dse.prediction.linear import _criterion
 
     rows = Relative.of(*NOISY)
-    chosen = set(np.flatnonzero(stepwise(forward, criterion, positive)(rows))) - {0}
-    assert {1, 2} <= chosen
+    selected = set(np.flatnonzero(stepwise(forward, criterion, positive)(rows))) - {0}
+    assert {1, 2} <= selected
     every = [list(c) for size in range(5) for c in combinations(range(1, 5), size)]
-    best = min(_criterion(rows, kept, criterion, positive) for kept in every)
-    assert _criterion(rows, sorted(chosen), criterion, positive) == pytest.approx(best)
+    best = min(_criterion(rows, subset, criterion, positive) for subset in every)
+    assert _criterion(rows, sorted(selected), criterion, positive) == pytest.approx(best)
 
 
 def test_criterion_is_statsmodels():

@@ -7,12 +7,12 @@ from dse.prediction.merits import group_folds, inlier_ratio, merits, percentage_
 
 
 def test_merits_by_hand():
-    found = merits(np.array([110.0, 80.0, 300.0]), np.array([100.0, 100.0, 300.0]))
-    assert found["error"] == pytest.approx(10.0)
-    assert found["inliers"]["10"] == pytest.approx(200 / 3)
-    assert found["inliers"]["20"] == pytest.approx(100)
-    assert list(found["inliers"]) == ["1", "5", "10", "15", "20", "30", "40", "50"]
-    assert found["bias"] == pytest.approx((1.1 * 0.8) ** (1 / 3))
+    figures = merits(np.array([110.0, 80.0, 300.0]), np.array([100.0, 100.0, 300.0]))
+    assert figures["error"] == pytest.approx(10.0)
+    assert figures["inliers"]["10"] == pytest.approx(200 / 3)
+    assert figures["inliers"]["20"] == pytest.approx(100)
+    assert list(figures["inliers"]) == ["1", "5", "10", "15", "20", "30", "40", "50"]
+    assert figures["bias"] == pytest.approx((1.1 * 0.8) ** (1 / 3))
     assert merits(np.ones(3), np.arange(1.0, 4))["spearman"] == 0.0
     assert inlier_ratio(np.array([1.0, 1.0001]), 1) == 50
 

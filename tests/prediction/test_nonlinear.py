@@ -26,7 +26,7 @@ def test_a_tree_by_hand():
     assert float(tree(np.array([1.5, 9.0]))) == pytest.approx(np.exp(4.0))
 
 
-def test_a_network_goes_a_factor_beyond_what_it_has_seen():
+def test_a_network_goes_a_factor_beyond_what_it_was_trained_on():
     network = fit_network(X, X[:, 0])
     assert float(network(np.full(4, 1e30))) <= RANGE * X[:, 0].max() * 1.0001
     assert float(network(np.zeros(4))) >= X[:, 0].min() / RANGE / 1.0001

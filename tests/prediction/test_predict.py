@@ -12,10 +12,10 @@ import pytest
 from rich.console import Console
 
 from dse.base.errors import InputError
-from dse.prediction.model import type_of
 from dse.prediction.predict import _notes_of_units, beats, predict
+from dse.prediction.predicted_timing import type_of
 from dse.prediction.predictors import fit
-from dse.prediction.transfer import TWICE
+from dse.prediction.transfer import SAME_IN_RESIDUAL_MODE
 from dse.reports.common.figures import plotly_script
 from dse.reports.predict.data import CURVE, inlier_curves
 from dse.reports.predict.page import predict_page_html
@@ -33,40 +33,40 @@ def answer(folder):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def prediction(tmp_path_factory):
     return answer(tmp_path_factory.mktemp("predict"))
 
 
-def test_a_device_is_predicted_from_older_ones(found):
-    ((key, transferred),) = found.transfers.items()
+def test_a_device_is_predicted_from_older_ones(prediction):
+    ((key, transferred),) = prediction.transfers.items()
     assert key == ("gemm", "fp16")
     assert transferred.train.devices == ["a100_sxm_80gb", "v100_sxm2_16gb"]
     assert set(transferred.test.frame["preset"]) == {"h100_sxm"}
     errors = {b.name: b.target["error"] for b in transferred.baselines}
     assert errors["calibrated roofline fitted to the target itself"] < 3  # the law the table follows, with its noise
     assert transferred.chosen.target["error"] < errors["analytical model alone"]
-    assert {(j.name, j.mode) for j in transferred.judged} == WAYS
+    assert {(j.name, j.mode) for j in transferred.scored} == WAYS
 
 
-def test_document(found):
-    document = found.document()
+def test_document(prediction):
+    document = prediction.document()
     json.dumps(document, allow_nan=False)
     (group,) = document["groups"]
     assert len(group["predictors"]) == len(WAYS)
     assert [p["e_out"] for p in group["predictors"]] == sorted(p["e_out"] for p in group["predictors"])
     assert list(group["predictors"][0]["target"]["inliers"]) == ["1", "5", "10", "15", "20", "30", "40", "50"]
     assert [b["fair"] for b in group["baselines"]] == [True, True, True, False]
-    (transferred,) = found.transfers.values()
+    (transferred,) = prediction.transfers.values()
     assert group["beats_baselines"] == beats(transferred.chosen, transferred)
-    (said,) = document["said"]
-    assert ("beats both" if group["beats_baselines"] else "does not beat both") in said
+    (sentence,) = document["said"]
+    assert ("beats both" if group["beats_baselines"] else "does not beat both") in sentence
 
 
-def test_the_order_of_the_rows_tells_nothing(found, tmp_path):
+def test_the_order_of_the_rows_tells_nothing(prediction, tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "u.csv")).sample(frac=1, random_state=3)
     frame.to_csv(tmp_path / "u.csv", index=False)
     shuffled = predict(tmp_path / "u.csv", "H100", "V100", predictors=QUICK).document()
-    document = found.document()
+    document = prediction.document()
     for group in (*shuffled["groups"], *document["groups"]):
         for row in group["predictors"]:
             del row["fit_seconds"]
@@ -74,8 +74,8 @@ def test_the_order_of_the_rows_tells_nothing(found, tmp_path):
         assert shuffled[key] == document[key], key
 
 
-def test_studies(found):
-    studies = found.studies
+def test_studies(prediction):
+    studies = prediction.studies
     (without_any, *others) = studies["feature_study"]
     assert without_any["without"] is None
     assert len(others) >= 6
@@ -87,8 +87,8 @@ def test_studies(found):
     assert host[0]["e_out_families"]["error"] < 20
 
 
-def test_the_chosen_predictors_are_a_timing_model(found):
-    model = found.model()
+def test_the_chosen_predictors_are_a_timing_model(prediction):
+    model = prediction.model()
     learned = "learned on gemm fp16 of a100_sxm_80gb, v100_sxm2_16gb in t.csv"
     assert model.calibration == f"{learned}; kernels of other kinds and types by amali, uncalibrated"
     assert (model.kinds, model.types) == ((0,), (type_of("fp16"),))
@@ -102,13 +102,13 @@ def test_times_in_another_unit_are_reported():
     assert note.startswith("the median row of a100_sxm_80gb is predicted 8e+02 times as long as measured")
 
 
-def test_inlier_curves_rise_to_all_rows(found):
-    (transferred,) = found.transfers.values()
+def test_inlier_curves_rise_to_all_rows(prediction):
+    (transferred,) = prediction.transfers.values()
     frame = inlier_curves(transferred)
     for _, part in frame.groupby("series"):
         assert part["inliers"].is_monotonic_increasing
         assert len(part) == len(CURVE)
-    page = predict_page_html(found).replace(plotly_script(), "")
+    page = predict_page_html(prediction).replace(plotly_script(), "")
     assert "calibrated roofline" in page and "<script src" not in page
 
 
@@ -140,19 +140,23 @@ def test_nothing_beats_anything_while_a_unit_is_in_doubt(tmp_path, slip, note):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     times = frame["latency_us"] * frame["device"].map(lambda name: slip.get(name, 1.0))
     frame.assign(latency_us=times).to_csv(tmp_path / "t.csv", index=False)
-    found = predict(tmp_path / "t.csv", "H100", predictors=QUICK)
-    assert any(text.startswith(note) and "is latency_us in microseconds" in text for text in found.notes)
-    (said,) = found.said()
-    assert "cannot be told while a unit is in doubt" in said and "beat both" not in said and "beats both" not in said
-    assert found.document()["groups"][0]["beats_baselines"] is None
+    prediction = predict(tmp_path / "t.csv", "H100", predictors=QUICK)
+    assert any(text.startswith(note) and "is latency_us in microseconds" in text for text in prediction.notes)
+    (sentence,) = prediction.sentences()
+    assert (
+        "cannot be told while a unit is in doubt" in sentence
+        and "beat both" not in sentence
+        and "beats both" not in sentence
+    )
+    assert prediction.document()["groups"][0]["beats_baselines"] is None
 
 
-@pytest.mark.parametrize("name", TWICE)
-def test_two_ways_that_are_one(found, name):
-    (transferred,) = found.transfers.values()
+@pytest.mark.parametrize("name", SAME_IN_RESIDUAL_MODE)
+def test_two_ways_that_are_one(prediction, name):
+    (transferred,) = prediction.transfers.values()
     rows, test = transferred.train.rows("analytical"), transferred.test.rows("analytical").x
-    ways = [fit(name, rows, residual).many(test) for residual in (False, True)]
-    assert ways[0] == pytest.approx(ways[1], rel=1e-4)
+    predictor_modes = [fit(name, rows, residual).many(test) for residual in (False, True)]
+    assert predictor_modes[0] == pytest.approx(predictor_modes[1], rel=1e-4)
 
 
 def test_one_version_predicts_another(tmp_path):
@@ -170,9 +174,11 @@ def test_without_another_generation_the_note_says_so(tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv", ("H100-SXM5-80GB",)))
     frame = pd.concat([frame, frame.assign(device="H200-SXM-141GB")])
     frame.to_csv(tmp_path / "t.csv", index=False)
-    found = predict(tmp_path / "t.csv", "h200", predictors=("nnls",))
-    assert found.notes == ("every other device is of h200's generation (Hopper) too: no generation could be left out",)
-    assert found.transfers["gemm", "fp16"].train.devices == ["h100_sxm"]
+    prediction = predict(tmp_path / "t.csv", "h200", predictors=("nnls",))
+    assert prediction.notes == (
+        "every other device is of h200's generation (Hopper) too: no generation could be left out",
+    )
+    assert prediction.transfers["gemm", "fp16"].train.devices == ["h100_sxm"]
 
 
 def test_too_little_to_learn_from(tmp_path):
@@ -187,8 +193,8 @@ def test_too_little_to_learn_from(tmp_path):
 @pytest.mark.parametrize("table", ["vidur__gemm", "aiconfigurator__gemm"])
 def test_gemms_of_an_h100_from_older_gpus(table):
     """On public GEMM tables what is chosen without the target beats the model alone and the calibrated roofline."""
-    found = predict(data.path(table), "H100-SXM5-80GB", predictors=("ols", "nnls", "lasso"))
-    for transferred in found.transfers.values():
+    prediction = predict(data.path(table), "H100-SXM5-80GB", predictors=("ols", "nnls", "lasso"))
+    for transferred in prediction.transfers.values():
         assert transferred.train.devices == ["a100_sxm_80gb"]
         assert beats(transferred.chosen, transferred)
 
@@ -220,8 +226,8 @@ def test_every_row_of_the_table_is_used_skipped_or_merged(tmp_path):
     assert f"{len(frame) + 5} of {len(whole)} rows repeat another: averaged with it" in answer.notes
 
 
-def test_the_tables_fit_eighty_columns(found, capsys):
-    print_predict(found, Console(width=80))
+def test_the_tables_fit_eighty_columns(prediction, capsys):
+    print_predict(prediction, Console(width=80))
     printed = capsys.readouterr().out
     assert "\u2026" not in printed and "..." not in printed
     (head,) = (line.split() for line in printed.splitlines() if line.startswith("predictor"))
@@ -229,11 +235,11 @@ def test_the_tables_fit_eighty_columns(found, capsys):
     assert "rank: Spearman's correlation" in printed
 
 
-def test_a_predictor_of_a_long_name_with_large_errors_fits_too(found, capsys):
-    ((key, transferred),) = found.transfers.items()
+def test_a_predictor_of_a_long_name_with_large_errors_fits_too(prediction, capsys):
+    ((key, transferred),) = prediction.transfers.items()
     merits = transferred.chosen.target | {"error": 12345.6, "spearman": -0.123, "inliers": {"10": 100.0}}
     wide = {"name": "elastic_net/non-negative", "target": merits, "e_out": {"error": 12345.6}, "e_transfer": 12345.6}
-    judged = tuple(one._replace(**wide) for one in transferred.judged)
-    print_predict(replace(found, transfers={key: replace(transferred, judged=judged)}), Console(width=80))
+    scored = tuple(one._replace(**wide) for one in transferred.scored)
+    print_predict(replace(prediction, transfers={key: replace(transferred, scored=scored)}), Console(width=80))
     printed = capsys.readouterr().out
     assert "elastic_net/non-negative" in printed and "-0.123" in printed and "\u2026" not in printed

@@ -35,11 +35,11 @@ def test_residual_learning_finds_a_factor(name):
 
 def test_a_feature_that_never_varied_gets_no_coefficient():
     rows = Rows(np.column_stack([X, np.full(160, 1410.0)]), TRUTH)
-    found = fit("ols", rows)
-    assert float(found.response.coefficients[-1]) == 0.0  # pyright: ignore
+    predicted = fit("ols", rows)
+    assert float(predicted.response.coefficients[-1]) == 0.0  # pyright: ignore
     other_clock = rows.x.copy()
     other_clock[:, -1] = 1980.0
-    assert np.array_equal(found.many(other_clock), found.many(rows.x))
+    assert np.array_equal(predicted.many(other_clock), predicted.many(rows.x))
 
 
 def test_features_are_ranked():
@@ -52,5 +52,5 @@ def test_features_are_ranked():
 def test_predictions_are_finite_and_positive_far_outside():
     far = np.vstack([np.zeros(4), np.full(4, 1e12), X[0] * [1, 1, 1, 1e6]])
     for name in PREDICTORS:
-        found = fit(name, NOISY, trees=8).many(far)
-        assert np.isfinite(found).all() and (found > 0).all(), name
+        predicted = fit(name, NOISY, trees=8).many(far)
+        assert np.isfinite(predicted).all() and (predicted > 0).all(), name

@@ -47,7 +47,7 @@ def test_repeats_become_one_row(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reason",
     [
         {"source": ["dse_measure_cold", "dse_measure_warm"] * 96},
         {"batch": [1, 8] * 96},
@@ -55,18 +55,18 @@ def test_repeats_become_one_row(tmp_path):
         {"notes": ["cublas kernel=volta_sgemm_128x64", "cublas kernel=volta_sgemm_64x64"] * 96},
     ],
 )
-def test_rows_of_different_kernels_are_no_repeats(tmp_path, told):
+def test_rows_of_different_kernels_are_no_repeats(tmp_path, reason):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     twice = frame.loc[frame.index.repeat(2)].assign(latency_us=lambda f: f["latency_us"] * ([1.0, 3.0] * len(frame)))
-    twice.assign(**{name: values * 2 for name, values in told.items()}).to_csv(tmp_path / "u.csv", index=False)
+    twice.assign(**{name: values * 2 for name, values in reason.items()}).to_csv(tmp_path / "u.csv", index=False)
     assert sorted(read_measured(tmp_path / "u.csv").frame["latency_us"]) == sorted(twice["latency_us"])
 
 
 def test_rows_come_in_one_order_whatever_the_table_s(tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv", source=["a", None, "b"] * 64))
     frame.sample(frac=1, random_state=1).to_csv(tmp_path / "u.csv", index=False)
-    told, shuffled = (read_measured(tmp_path / name).frame for name in ("t.csv", "u.csv"))
-    pd.testing.assert_frame_equal(told, shuffled)
+    reason, shuffled = (read_measured(tmp_path / name).frame for name in ("t.csv", "u.csv"))
+    pd.testing.assert_frame_equal(reason, shuffled)
 
 
 def test_masked_and_unmasked_attention_are_no_repeats(tmp_path):
@@ -155,6 +155,6 @@ def test_blanks_around_names_make_no_other_device_or_operator(tmp_path):
     frame = pd.read_csv(gemm_table(tmp_path / "t.csv"))
     spaced = frame.assign(device=frame["device"] + [" ", ""] * 96, op="gemm ", dtype=["fp16 ", "fp16", "fp16"] * 64)
     spaced.to_csv(tmp_path / "u.csv", index=False)
-    plain, told = (read_measured(tmp_path / name) for name in ("t.csv", "u.csv"))
-    assert not told.skipped
-    pd.testing.assert_frame_equal(told.frame, plain.frame)
+    plain, reason = (read_measured(tmp_path / name) for name in ("t.csv", "u.csv"))
+    assert not reason.skipped
+    pd.testing.assert_frame_equal(reason.frame, plain.frame)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dse.base.pareto_filter import pareto_mask
-from dse.pareto.batch import BatchModel
+from dse.pareto.batch_model import BatchModel
 from dse.space.shipped import shipped_spaces, space_question
 from dse.space.space import Space, load_space
 

@@ -24,7 +24,7 @@ def inlier_curves(found: Transfer) -> pd.DataFrame:
         (
             f"{name}, {mode} ({', '.join(roles)})",
             "predictor",
-            next(j.errors for j in found.judged if (j.name, j.mode) == (name, mode)),
+            next(j.errors for j in found.scored if (j.name, j.mode) == (name, mode)),
         )
         for (name, mode), roles in by_predictor.items()
     ]

@@ -21,7 +21,7 @@ def write_predict_page(answer: PredictAnswer, path: Path) -> None:
 def predict_page_html(answer: PredictAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
     title = f"{answer.target} predicted from {Path(answer.table).name}"
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.said())
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences())
     notes = "".join(map(note, (*answer.notes, *lines(answer.skipped))))
     parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
     for number, ((op, dtype), found) in enumerate(answer.transfers.items()):

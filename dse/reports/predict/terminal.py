@@ -24,7 +24,7 @@ HEADS = (
 
 def print_predict(answer: PredictAnswer, console: Console) -> None:
     """Print the findings, the ranking of each operator, and what was skipped."""
-    for sentence in answer.said():
+    for sentence in answer.sentences():
         say(console, sentence, "bold")
     for (op, dtype), found in answer.transfers.items():
         console.print()

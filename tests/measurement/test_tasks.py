@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from dse.base.errors import InputError
-from dse.measurement.grid import KINDS, tasks
+from dse.measurement.tasks import KINDS, tasks
 from dse.measurement.kernels import measured
 
 

@@ -1,4 +1,4 @@
-"""Batches of designs to costs: the space's evaluator in small chunks, with the size of what is violated."""
+"""The model of a search: batches of designs to costs and to the size of violated constraints."""
 
 from dataclasses import dataclass
 
@@ -16,38 +16,33 @@ from dse.space.space import Space
 
 @dataclass(frozen=True)
 class EvaluatedDesigns:
-    """Designs with what the model says of them, each array of shape (designs,).
+    """Evaluated designs; every array is of shape (designs,) where nothing else is said."""
 
-    ``costs``: objectives to be minimised, shape (designs, objectives); ``violation``: 0 where a design can be had,
-    else how far it is from that; ``blank``: it has no results at all (no kernel runs); ``lacking``:
-    objectives that are not finite.
-    """
-
-    index: np.ndarray
-    columns: designs.Columns
+    index: np.ndarray  # number in the grid, -1 off it
+    columns: designs.Columns  # numbers of axes and links
     results: dict[str, np.ndarray]
-    code: np.ndarray
-    costs: np.ndarray
-    violation: np.ndarray
-    blank: np.ndarray
-    lacking: Masks
+    code: np.ndarray  # reason why a design is infeasible, 0 where it is feasible
+    costs: np.ndarray  # objectives to be minimised, (designs, objectives)
+    violation: np.ndarray  # 0 where a design is feasible, else how far it is from that [1]
+    blank: np.ndarray  # it has no results at all: a kernel cannot run
+    lacking: Masks  # objectives that are not finite
 
 
 class BatchModel:
-    """The model of a space, called with the numbers of designs; ``asked``: how many there will be, if known."""
+    """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known."""
 
-    def __init__(self, space: Space, chunk: int, asked: int | None = None) -> None:
+    def __init__(self, space: Space, chunk: int, expected: int | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self._evaluator = Evaluator(space, self.reasons, chunk, asked)
+        self._evaluator = Evaluator(space, self.reasons, chunk, expected)
 
     @property
     def base_results(self) -> dict[str, np.ndarray]:
-        """What objectives and constraints name of the base GPU's results, by name."""
+        """Results of the base GPU that objectives and constraints name, by name."""
         return self._evaluator.base_results
 
     def trace(self) -> None:
-        """Do what is Python's part of :meth:`compile`."""
+        """Trace the program, the part of :meth:`compile` that Python does."""
         self._evaluator.trace()
 
     def compile(self) -> None:
@@ -73,21 +68,21 @@ class BatchModel:
         code, lacking = self.reasons.add_non_finite(results.pop("code"), results)
         costs = np.stack([o.sign * results[o.name].astype(float) for o in self.space.objectives], axis=1)
         blank = np.asarray(self.reasons.is_blank(code))
-        missed = self._violation(code, columns, results, blank)
-        return EvaluatedDesigns(index, columns, results, code, costs, missed, blank, lacking)
+        violations = self._violation(code, columns, results, blank)
+        return EvaluatedDesigns(index, columns, results, code, costs, violations, blank, lacking)
 
     def _violation(self, code: np.ndarray, columns: designs.Columns, results: dict, blank: np.ndarray) -> np.ndarray:
-        """The misses of the constraints; what cannot be had for another reason misses by 1 more, without a kernel 2."""
-        missed = np.zeros(len(code))
+        """Return the sum of the constraints' violations, 1 more for another reason, 2 more where no kernel runs."""
+        violations = np.zeros(len(code))
         if not code.any():
-            return missed
+            return violations
         values = around(self.space.base.numbers()) | self.base_results | results | columns
         values["total.time_ms"] = self.space.total_ms(results)
         for constraint in self.space.constraints:
-            missed = missed + np.where(blank, 0.0, violation(constraint, values))
+            violations = violations + np.where(blank, 0.0, violation(constraint, values))
         kinds = np.asarray([reason.kind == "constraint" for reason in self.reasons.all])
-        missed = np.where(kinds[code], missed, missed + 1.0 + blank)
-        return np.where(code == 0, 0.0, np.maximum(missed, 1e-9))
+        violations = np.where(kinds[code], violations, violations + 1.0 + blank)
+        return np.where(code == 0, 0.0, np.maximum(violations, 1e-9))
 
     def table(self, evaluated: EvaluatedDesigns) -> pa.Table:
         """Return designs as the table that a sweep writes."""

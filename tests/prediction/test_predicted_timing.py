@@ -12,7 +12,7 @@ from dse.grid.sweep import sweep
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_gpu, preset_sheet
 from dse.prediction.features import DEMANDS
-from dse.prediction.model import KINDS, Predicted, kernel_kind, type_of
+from dse.prediction.predicted_timing import KINDS, Predicted, kernel_kind, type_of
 from dse.prediction.predictors import PREDICTORS, FittedPredictor, Rows, fit
 from dse.reports.sweep.answer import caveats
 from dse.space.space import space_from_mapping
@@ -134,10 +134,10 @@ def test_a_grid_is_swept_with_a_fitted_predictor():
     prefill = {"workloads": {"prefill": SMALL["workloads"]["prefill"]}, "objectives": SMALL["objectives"][::2]}
     space = space_from_mapping(SMALL | prefill, "small", "small")
     learned_space = replace(space, model=predicted("nnls"))
-    found, base = sweep(learned_space), sweep(space)
-    assert found.calibration == "learned on a table; kernels of other kinds and types by amali, uncalibrated"
-    assert "amali, uncalibrated. Products run" in caveats(found)[0]
-    times = found.points(["prefill.ttft_ms"]).to_numpy()
+    learned, base = sweep(learned_space), sweep(space)
+    assert learned.calibration == "learned on a table; kernels of other kinds and types by amali, uncalibrated"
+    assert "amali, uncalibrated. Products run" in caveats(learned)[0]
+    times = learned.points(["prefill.ttft_ms"]).to_numpy()
     assert np.isfinite(times).all() and (times > 0).all()
     assert not np.allclose(times, base.points(["prefill.ttft_ms"]).to_numpy())  # GEMMs by the predictor
 

@@ -1,4 +1,4 @@
-"""Launches as rows to learn from: features and measured cycles, of one kind of operator on several devices."""
+"""Rows to learn from: features and measured cycles of launches of one kind of operator on several devices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,32 +23,31 @@ from dse.timing.timing import TimingModel
 
 
 @dataclass(frozen=True)
-class Learnable:
-    """Rows of one operator and data type: ``frame`` (the table's columns and ``preset``), ``x`` features with the
-    analytical cycles last, ``y`` measured cycles, ``arithmetic`` and ``memory`` a data sheet's roofline [cycle]."""
+class LearningRows:
+    """Rows of one operator and data type."""
 
-    frame: pd.DataFrame
-    x: np.ndarray
-    y: np.ndarray
-    arithmetic: np.ndarray
-    memory: np.ndarray
-    clock_ghz: np.ndarray
+    frame: pd.DataFrame  # the table's columns and ``preset``
+    x: np.ndarray  # (rows, features) [cycle], the analytical cycles last
+    y: np.ndarray  # (rows,) measured [cycle]
+    arithmetic: np.ndarray  # (rows,) multiply-adds at the data sheet's peak [cycle]
+    memory: np.ndarray  # (rows,) operands at the data sheet's DRAM bandwidth [cycle]
+    clock_ghz: np.ndarray  # (rows,) [GHz]
 
     def rows(self, mode: str) -> Rows:
         """Return what a mode learns from (see :data:`dse.prediction.features.MODES`)."""
         return Rows(self.x[:, :-1] if mode == "plain" else self.x, self.y)
 
-    def take(self, places: np.ndarray) -> "Learnable":
-        """The rows at some places."""
+    def take(self, places: np.ndarray) -> "LearningRows":
+        """Return the rows at some places."""
         arrays = (a[places] for a in (self.x, self.y, self.arithmetic, self.memory, self.clock_ghz))
-        return Learnable(self.frame.iloc[places].reset_index(drop=True), *arrays)
+        return LearningRows(self.frame.iloc[places].reset_index(drop=True), *arrays)
 
-    def of(self, preset: str) -> "Learnable":
-        """The rows of one device."""
+    def of(self, preset: str) -> "LearningRows":
+        """Return the rows of one device."""
         return self.take(np.flatnonzero((self.frame["preset"] == preset).to_numpy()))
 
-    def sample(self, most: int, seed: int = 0) -> "Learnable":
-        """At most so many rows, drawn at random and kept in their order."""
+    def sample(self, most: int, seed: int = 0) -> "LearningRows":
+        """Return at most ``most`` rows, drawn at random, in their order."""
         if len(self.y) <= most:
             return self
         return self.take(np.sort(np.random.default_rng(seed).permutation(len(self.y))[:most]))
@@ -64,7 +63,7 @@ class Learnable:
         return self.x[:, -1]
 
 
-def learnable(launches: TimedLaunches) -> Learnable:
+def learning_rows(launches: TimedLaunches) -> LearningRows:
     """Return the features and measured cycles of launches."""
     gpu = launches.gpu
 
@@ -77,54 +76,54 @@ def learnable(launches: TimedLaunches) -> Learnable:
     mapped = program(launches.kernels, launches.timing)
     x, memory, clock = (np.asarray(a, dtype=float) for a in mapped)
     y = launches.frame["latency_us"].to_numpy(float) * KILO * clock
-    return Learnable(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
+    return LearningRows(launches.frame, x, y, x[:, list(DEMANDS).index("arithmetic")], memory, clock)
 
 
-def load_learnable(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[Learnable, Skipped]:
+def load_learning_rows(measured: MeasuredTable, presets: list[str], model: TimingModel) -> tuple[LearningRows, Skipped]:
     """Return the rows of some devices of a table, and how many have no kernel, by reason."""
-    parts: list[Learnable] = []
+    parts: list[LearningRows] = []
     skipped = Skipped()
     for preset in presets:
         launches = load_launches(measured.of(preset), load_sheet(preset), model, skipped)
         if launches is not None:
-            parts.append(learnable(launches))
+            parts.append(learning_rows(launches))
     if not parts:
         raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(skipped)}")
     return joined(parts), skipped
 
 
-def joined(parts: list[Learnable]) -> Learnable:
+def joined(parts: list[LearningRows]) -> LearningRows:
     """Return the rows of several parts as one."""
     frame = pd.concat([part.frame for part in parts], ignore_index=True)
     names = ("x", "y", "arithmetic", "memory", "clock_ghz")
-    return Learnable(frame, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return LearningRows(frame, *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def groups_of(rows: Learnable) -> Mapping[tuple[str, str], Learnable]:
+def groups_of(rows: LearningRows) -> Mapping[tuple[str, str], LearningRows]:
     """Return the rows by operator and data type."""
     keys = rows.frame.groupby(["op", "dtype"], sort=True).indices
     return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}  # pyright: ignore
 
 
 def same_shape(rows: pd.DataFrame, others: pd.DataFrame) -> list[np.ndarray]:
-    """Return, for each of some rows, the places of the other rows that ran its shape.
+    """Return for each row the places of the other rows that ran its shape.
 
-    Of these those of its software version, if any, and then those of its source, if any: what a library or a way of
-    measuring costs is no difference between GPUs. Else all of them, since none of them is the row's own.
+    Rows of its software version go before others, then rows of its source: what a library or a protocol costs is no
+    difference between GPUs.
     """
     by_shape = others.groupby("shape").indices
     columns = [c for c in ("version", "source") if c in rows and c in others]
     mine, theirs = (frame[columns].astype(str).to_numpy() for frame in (rows, others))
-    found = []
+    places = []
     for shape, own in zip(rows["shape"], mine, strict=True):
         its = np.asarray(by_shape.get(shape, ()), dtype=int)
         for column, value in enumerate(own):
             same = its[theirs[its, column] == value]
             its = same if len(same) else its
-        found.append(its)
-    return found
+        places.append(its)
+    return places
 
 
 def geometric_means(values: np.ndarray, places: list[np.ndarray]) -> np.ndarray:
-    """Geometric means of the values at some places each."""
+    """Return the geometric mean of the values at each list of places."""
     return np.array([np.exp(np.mean(np.log(values[its]))) for its in places])

@@ -1,4 +1,4 @@
-"""A space's model made smooth on the continuous axes, with its derivatives there: what a gradient may see.
+"""The model of a space, smooth and differentiable on its continuous axes.
 
 Smooth means: linked whole numbers are not rounded, and steps in the model (CTAs on an SM, waves) are ramps
 (:func:`dse.base.numerics.smooth_steps`). Costs of designs never come from here: they are evaluated exactly.
@@ -44,14 +44,10 @@ def continuous_axes(space: Space) -> list[Axis]:
 
 
 class Slopes(NamedTuple):
-    """Designs under the smooth model.
+    """Designs under the smooth model, with their derivatives."""
 
-    ``values``: costs and constraints' excess, (designs, objectives + constraints); ``slopes``: their derivatives
-    (designs, objectives + constraints, continuous axes).
-    """
-
-    values: np.ndarray
-    slopes: np.ndarray
+    values: np.ndarray  # costs and constraints' excess, (designs, objectives + constraints)
+    slopes: np.ndarray  # their derivatives, (designs, objectives + constraints, continuous axes)
 
 
 class Coordinates:
@@ -106,8 +102,8 @@ class Smoothed:
 
         ``columns``: numbers of the other axes and of links that are choices, which stay.
         """
-        given = jax.tree.map(lambda x: np.asarray(x, float_type()), (places, dict(columns)))
-        return Slopes(*(x.astype(float) for x in in_blocks(self._program, BLOCK, *given)))
+        inputs = jax.tree.map(lambda x: np.asarray(x, float_type()), (places, dict(columns)))
+        return Slopes(*(x.astype(float) for x in in_blocks(self._program, BLOCK, *inputs)))
 
     def values(self, places: Array, columns: Mapping[str, Any]) -> Array:
         """Return costs and excess, shape (designs, objectives + constraints): the function that is differentiated."""
@@ -116,27 +112,27 @@ class Smoothed:
             numbers = self._linked(numbers)
             results = self._evaluator.evaluate({name: numbers[name] for name in sorted(numbers)}, self._of_base)
         results["total.time_ms"] = self.space.total_ms(results)
-        known = around(self._base) | dict(self._of_base) | results | numbers
+        named = around(self._base) | dict(self._of_base) | results | numbers
         rows = [o.sign * results[o.name] for o in self.space.objectives]
-        rows += [excess(constraint, known, jnp) for constraint in self.space.constraints]
+        rows += [excess(constraint, named, jnp) for constraint in self.space.constraints]
         return jnp.stack([jnp.broadcast_to(row, places.shape[:1]) for row in rows], axis=1)
 
     def _linked(self, numbers: dict[str, Any]) -> dict[str, Any]:
         """Add the links' numbers, unrounded."""
-        known = around(self._base) | numbers
+        named = around(self._base) | numbers
         for name, expression in self.space.links:
             if name not in numbers:  # a choice stays
-                value = jnp.broadcast_to(expression(known, UNROUNDED), next(iter(numbers.values())).shape)
-                known[name] = numbers[name] = value
+                value = jnp.broadcast_to(expression(named, UNROUNDED), next(iter(numbers.values())).shape)
+                named[name] = numbers[name] = value
         return numbers
 
     def _slopes(self, places: Array, columns: Mapping[str, Array]) -> tuple[Array, Array]:
-        """Return values and slopes of a block; all designs move along one axis at a time, since none sees another."""
+        """Return values and slopes of a block, one axis at a time for all designs, since none depends on another."""
 
-        return with_slopes(lambda moved: self.values(moved, columns), places)
+        return with_slopes(lambda there: self.values(there, columns), places)
 
     def staying(self, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return those of exact ``columns`` that a move on the continuous axes leaves as they are."""
-        moved = set(self.coordinates.names)
-        moved |= {name for name, _ in self.space.links if gpu_schema()[name].type in ("int", "float")}
-        return {name: np.asarray(values, float) for name, values in columns.items() if name not in moved}
+        """Return those of exact ``columns`` that a step on the continuous axes leaves as they are."""
+        changing = set(self.coordinates.names)
+        changing |= {name for name, _ in self.space.links if gpu_schema()[name].type in ("int", "float")}
+        return {name: np.asarray(values, float) for name, values in columns.items() if name not in changing}

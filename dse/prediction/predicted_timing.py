@@ -18,7 +18,7 @@ KINDS = {"gemm": 0, "gemm_bias": 0, "bmm": 0, "attn_prefill": 1, "attn_decode": 
 
 
 CUDA_CORES = -1
-"""What stands for a type of tensor cores where a kernel uses none."""
+"""Number of the type of kernels that use no tensor cores."""
 
 
 def type_of(dtype: str) -> int:
@@ -39,12 +39,10 @@ def kernel_kind(kernel: Kernel) -> Array:
 
 
 class Predicted(TimingModel):
-    """Cycles by predictors, one for each kind of kernel and data type; causes as ``base`` sees them, stretched to that
-    total.
+    """A timing model by predictors, one for each kind of kernel and data type.
 
-    ``predictors`` belong to ``kinds`` and ``types``; ``with_base`` says which of them see the base model's cycles.
-    Kernels of other kinds and types keep the base's timing. Nothing holds a predictor to the contract's "more
-    bandwidth is never slower".
+    The causes of the stack are those of ``base``, scaled to the predicted total. Kernels of other kinds and types keep
+    the base's timing. Nothing ensures that more bandwidth is never slower, as the contract of timing models has it.
 
     Worked example, an H100-like sweep by what was learned on an A100::
 
@@ -57,9 +55,9 @@ class Predicted(TimingModel):
 
     base: TimingModel = eqx.field(default_factory=Amali)
     predictors: tuple[FittedPredictor, ...] = ()
-    kinds: tuple[int, ...] = eqx.field(default=(), static=True)
-    types: tuple[int, ...] = eqx.field(default=(), static=True)
-    with_base: tuple[bool, ...] = eqx.field(default=(), static=True)
+    kinds: tuple[int, ...] = eqx.field(default=(), static=True)  # of kernel, of each predictor
+    types: tuple[int, ...] = eqx.field(default=(), static=True)  # of data, of each predictor
+    with_base: tuple[bool, ...] = eqx.field(default=(), static=True)  # whether it sees the base's cycles
     learned_on: str = eqx.field(default="", static=True)
 
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
@@ -74,7 +72,7 @@ class Predicted(TimingModel):
 
     @property
     def calibration(self) -> str:
-        """What was learned from, and what times the kinds of kernels and data types that were not."""
+        """The rows that were learned from, and the model of all other kernels."""
         if not self.learned_on:
             return "uncalibrated"
         base = f"{type(self.base).__name__.lower()}, {self.base.calibration}"
