@@ -10,10 +10,10 @@ from typing import Any
 
 PERIOD_S = 0.02
 INSTANT_S = 0.4
-"""Length of the loop where NVML tells the power of the moment."""
+"""Length of the loop where NVML reports the present power [s]."""
 
 AVERAGED_S = 2.0
-"""... and where it tells only the mean of the last second."""
+"""Its length where NVML reports only the mean of the last second [s]."""
 
 SETTLED = 0.5
 """Share of the loop after which samples count: the board has left its idle power behind."""
@@ -31,7 +31,7 @@ class Draw:
 
 
 class Board:
-    """One GPU as NVML sees it; ``None`` stands for it where NVML is not to be had."""
+    """One GPU as NVML sees it."""
 
     def __init__(self, nvml: Any, handle: Any) -> None:
         self._nvml, self._handle = nvml, handle
@@ -59,10 +59,10 @@ class Board:
         return float(value.value.uiVal) if value.nvmlReturn == self._nvml.NVML_SUCCESS and value.value.uiVal else None
 
     def during(self, loop: Callable[[float], None]) -> Draw | None:
-        """Run ``loop(seconds)`` and return what the board drew; None where no sample was taken."""
-        found: list[tuple[float, float, float]] = []
+        """Run ``loop(seconds)`` and return the board's power and clock; None where no sample was taken."""
+        samples: list[tuple[float, float, float]] = []
         stop = Event()
-        sampler = Thread(target=self._sample, args=(found, stop), daemon=True)
+        sampler = Thread(target=self._sample, args=(samples, stop), daemon=True)
         start = perf_counter()
         sampler.start()
         try:
@@ -71,15 +71,15 @@ class Board:
             length = perf_counter() - start
             stop.set()
             sampler.join()
-        settled = [(w, mhz) for at, w, mhz in found if SETTLED * length <= at - start <= length]
+        settled = [(w, mhz) for at, w, mhz in samples if SETTLED * length <= at - start <= length]
         if not settled:
             return None
         return Draw(mean(w for w, _ in settled), mean(mhz for _, mhz in settled), len(settled))
 
-    def _sample(self, found: list[tuple[float, float, float]], stop: Event) -> None:
+    def _sample(self, samples: list[tuple[float, float, float]], stop: Event) -> None:
         while not stop.wait(PERIOD_S):
             try:
-                found.append((perf_counter(), self.watts(), self.sm_mhz()))
+                samples.append((perf_counter(), self.watts(), self.sm_mhz()))
             except self._nvml.NVMLError:  # a reading that the driver refuses is no sample
                 continue
 
@@ -98,7 +98,7 @@ def find_board(ordinal: int) -> tuple[Board | None, str]:
 
 
 def _handle(nvml: Any, ordinal: int) -> Any:
-    """NVML counts all GPUs; JAX those that CUDA_VISIBLE_DEVICES names, by number or by UUID."""
+    """Return NVML's handle of JAX's device, which CUDA_VISIBLE_DEVICES may name by number or by UUID."""
     visible = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
     name = visible[ordinal] if ordinal < len(visible) else str(ordinal)
     if name.isdigit():

@@ -1,4 +1,4 @@
-"""The operators that are measured as JAX functions: what they are called with, and which operands are weights."""
+"""The measured operators as JAX functions, with the shapes of their operands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,16 +15,14 @@ DTYPES: dict[str, Any] = {"bf16": jnp.bfloat16, "fp16": jnp.float16, "fp32": jnp
 
 @dataclass(frozen=True)
 class Measured:
-    """An operator at a shape. ``call``: operands -> its result or results; ``shapes`` and ``dtype`` of the operands;
-    ``weights``: which of them are a layer's weights; ``op``: its name in the table; ``implementation``: whose kernels
-    run."""
+    """An operator at a shape."""
 
-    call: Callable[..., Any]
-    shapes: tuple[tuple[int, ...], ...]
+    call: Callable[..., Any]  # operands -> its result or results
+    shapes: tuple[tuple[int, ...], ...]  # of the operands
     dtype: Any
-    weights: tuple[bool, ...]
-    op: str
-    implementation: str
+    weights: tuple[bool, ...]  # which operands are a layer's weights
+    op: str  # name in the table
+    implementation: str  # whose kernels run
 
     def operand_bytes(self) -> list[int]:
         """Return the size of each operand [B]."""
@@ -58,7 +56,7 @@ def measured(task: Task, attention: str = "xla") -> Measured:
 
 
 def _attention(task: Task, dtype: Any, implementation: str) -> Measured:
-    """Attention on (batch, tokens, heads, size); what XLA makes of it is several kernels, so it has its own name."""
+    """Return attention on (batch, tokens, heads, size); XLA runs it as several kernels, so it has a name of its own."""
     s = task.shape
     query = s["batch"], s["seq_q"], s["heads"], s["head_dim"]
     keys = s["batch"], s["seq_kv"], s["kv_heads"], s["head_dim"]

@@ -14,18 +14,18 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import find_preset
 from dse.measurement.board import Board, Draw, find_board
-from dse.measurement.tasks import Task, tasks
 from dse.measurement.kernels import Measured, measured
 from dse.measurement.program import NotMeasurableError, check_launches, compiled
 from dse.measurement.stopwatch import WARM_UP, Times, busy, times
 from dse.measurement.table import Table
+from dse.measurement.tasks import Task, tasks
 
 STAYS, ROTATES, COLD = "dse_measure_warm", "dse_measure", "dse_measure_cold"
-"""Sources of the rows, and names of their harnesses: every operand stays in one buffer; weights rotate through several;
+"""Sources of the rows, and names of their protocols: every operand stays in one buffer; weights rotate through several;
 every operand does."""
 
 COLD_BYTES = 2**28
-"""What rotates is together as large as this [B], or half of it: twice and once the largest L2 that is shipped (B200's
+"""Bytes of all rotating buffers [B], or half of them: twice and once the largest L2 that is shipped (B200's
 126 MB); where MOST_SETS buffers are smaller, there is no row with cold operands."""
 
 MOST_SETS = 64
@@ -38,16 +38,16 @@ SHARE = 0.25
 """Share of the device's memory that operands, and that results, may take."""
 
 HOST_BYTES = 2**30
-"""Memory of a device that does not tell [B]."""
+"""Memory assumed of a device that does not report its own [B]."""
 
 
 @dataclass(frozen=True)
 class Care:
-    """How carefully is measured: ``repeats`` of a run of ``run_s`` seconds; ``cold_bytes`` see COLD_BYTES."""
+    """Effort of a measurement."""
 
-    repeats: int = 9
-    run_s: float = 0.02
-    cold_bytes: int = COLD_BYTES
+    repeats: int = 9  # runs
+    run_s: float = 0.02  # length of a run [s]
+    cold_bytes: int = COLD_BYTES  # of rotating buffers [B]
 
 
 QUICK = Care(repeats=3, run_s=0.005)
@@ -55,12 +55,12 @@ QUICK = Care(repeats=3, run_s=0.005)
 
 @dataclass(frozen=True)
 class Session:
-    """Where is measured, and how: one device, its board if NVML is to be had, launches as one graph or not."""
+    """The device of a run of measurements, and how it measures."""
 
-    device: Any
-    board: Board | None
+    device: Any  # of JAX
+    board: Board | None  # None where NVML cannot be used
     care: Care
-    graphs: bool
+    graphs: bool  # launches of a program as one CUDA graph
 
     @property
     def memory(self) -> float:
@@ -71,7 +71,7 @@ class Session:
 
 @dataclass(frozen=True)
 class MeasureAnswer:
-    """What was measured: the table, its rows in all and those of this run, what was left out and why, notes."""
+    """The answer of ``dse measure``: its table with ``rows`` in all, ``skipped`` operators (reason -> count), notes."""
 
     path: str
     device: str
@@ -93,7 +93,7 @@ class MeasureAnswer:
 
 
 class _Sized(NamedTuple):
-    """How a task runs: sets of operands, launches a round, rounds of a program."""
+    """Sizes of a program: sets of operands, launches a round, rounds."""
 
     sets: int
     launches: int
@@ -107,13 +107,13 @@ class _Sized(NamedTuple):
 
 def find_device(platform: str | None) -> Any:
     """Return the first device of JAX to measure on; raises InputError where there is no GPU and none is named."""
-    wanted = platform or "gpu"
+    backend = platform or "gpu"
     try:
-        return jax.local_devices(backend=wanted)[0]
+        return jax.local_devices(backend=backend)[0]
     except RuntimeError:
-        seen = ", ".join(dict.fromkeys(f"{d.platform} ({d.device_kind})" for d in jax.local_devices()))
-        needed = "an NVIDIA GPU and JAX with CUDA (pip install 'jax[cuda13]')" if wanted == "gpu" else "that device"
-        raise InputError(f"measure: JAX finds no {wanted} here, only {seen}; it needs {needed}") from None
+        present = ", ".join(dict.fromkeys(f"{d.platform} ({d.device_kind})" for d in jax.local_devices()))
+        needed = "an NVIDIA GPU and JAX with CUDA (pip install 'jax[cuda13]')" if backend == "gpu" else "that device"
+        raise InputError(f"measure: JAX finds no {backend} here, only {present}; it needs {needed}") from None
 
 
 def plan(quick: bool, only: str) -> int:
@@ -139,13 +139,13 @@ def measure(
     """
     if seconds is not None and not seconds > 0:
         raise InputError(f"--seconds: is {seconds:g}; give a positive time")
-    wanted, device = tasks(quick, only), find_device(platform)
+    todo, device = tasks(quick, only), find_device(platform)
     board, why = find_board(device.local_hardware_id) if device.platform == "gpu" else (None, "no power: no GPU")
     on_gpu = device.platform == "gpu"
     session = Session(device, board, care or (QUICK if quick else Care()), graphs and on_gpu)
     table, skipped, begun = Table(out), Skipped(), perf_counter()
     before = table.rows
-    for task in wanted:
+    for task in todo:
         if seconds is not None and perf_counter() - begun > seconds:
             skipped["time was up"] += 1
             continue
@@ -184,15 +184,15 @@ def rows_of(task: Task, session: Session, has: Callable[[dict[str, Any]], bool])
         return
     what = _runnable(task, session)
     sets, launches = _sizes(what, session)
-    missing = [s for s in missing if s == STAYS or sets * _moved(what) >= session.care.cold_bytes / 2]
+    missing = [s for s in missing if s == STAYS or sets * _rotating_bytes(what) >= session.care.cold_bytes / 2]
     if not missing:
         return
     sized, one, many = _programs(what, sets, launches, session)
     extra = check_launches(one, many, sized.written)
     for source in missing:
-        given = _given(what, source, sized, session.device)
-        run = lambda given=given: many(given)  # noqa: E731
-        dispatched = times(lambda given=given: one(given[:1]), 1, session.care.repeats)
+        operands = _operands(what, source, sized, session.device)
+        run = lambda operands=operands: many(operands)  # noqa: E731
+        dispatched = times(lambda operands=operands: one(operands[:1]), 1, session.care.repeats)
         took = times(run, sized.launches * sized.rounds, session.care.repeats)
         draw = session.board.during(lambda s, run=run: busy(run, s)) if session.board else None
         notes = {"notes": _notes(what, sized, (dispatched, took), draw, extra, session)}
@@ -209,7 +209,7 @@ def _sources(task: Task) -> tuple[str, str]:
 
 
 def _head(task: Task, op: str, source: str, session: Session) -> dict[str, Any]:
-    """What tells a row from another."""
+    """Return the columns that tell a row from another."""
     shape = {"batch": 1} | task.shape if task.kind == "gemm" else task.shape
     graph = "graph" if session.graphs else "eager"
     return {
@@ -236,7 +236,7 @@ def _numbers(took: Times, draw: Draw | None) -> dict[str, Any]:
 def _notes(
     what: Measured, sized: _Sized, timed: tuple[Times, Times], draw: Draw | None, extra: int, session: Session
 ) -> str:
-    """What else is known of a row; ``timed``: a launch with its dispatch, and the row's own time."""
+    """Return the notes of a row; ``timed``: a launch with its dispatch, and the row's own time."""
     dispatched, took = timed
     runs = WARM_UP + (took.repeats + 1) / 2  # those up to the median
     notes = {
@@ -257,7 +257,7 @@ def _notes(
 
 
 def _runnable(task: Task, session: Session) -> Measured:
-    """The task's function: cuDNN's attention where it runs, else what XLA makes of it."""
+    """Return the task's function: cuDNN's attention where it runs, else XLA's kernels."""
     if task.kind == "attention" and session.device.platform == "gpu":
         what = measured(task, "cudnn")
         try:
@@ -269,18 +269,18 @@ def _runnable(task: Task, session: Session) -> Measured:
 
 
 def _sizes(what: Measured, session: Session) -> tuple[int, int]:
-    """Sets of operands, and launches of a program's round; raises NotMeasurableError where they are too large."""
-    moved = _moved(what)
+    """Return the sets of operands and the launches of a round; raises NotMeasurableError where they are too large."""
+    rotating = _rotating_bytes(what)
     room, out = SHARE * session.memory, max(what.out_bytes(), 1)
-    if sum(what.operand_bytes()) + moved > room or 2 * out > room:
+    if sum(what.operand_bytes()) + rotating > room or 2 * out > room:
         raise NotMeasurableError("more operands than a quarter of the device's memory holds")
-    sets = max(2, min(ceil(session.care.cold_bytes / moved), MOST_SETS, int(room / moved)))
+    sets = max(2, min(ceil(session.care.cold_bytes / rotating), MOST_SETS, int(room / rotating)))
     launches = max(2, min(sets * ceil(LEAST_SETS / sets), int(room / out)))
     return min(sets, launches), launches
 
 
 def _programs(what: Measured, sets: int, launches: int, session: Session) -> tuple[_Sized, Any, Any]:
-    """How a program is sized, one of a single launch, and one of many."""
+    """Return the sizes of a program, one program of a single launch, and one of many."""
     one_set = _sets(what, 1, (False,) * len(what.shapes), session.device)
     one = compiled(what.call, one_set, 1, session.graphs)
     once = times(lambda: one(one_set), 1, 3).low
@@ -289,18 +289,18 @@ def _programs(what: Measured, sets: int, launches: int, session: Session) -> tup
     return _Sized(sets, launches, rounds), one, compiled(what.call, one_set * launches, rounds, session.graphs)
 
 
-def _moved(what: Measured) -> int:
-    """Bytes of the operands that rotate."""
-    return sum(size for size, moves in zip(what.operand_bytes(), _rotating(what), strict=True) if moves)
+def _rotating_bytes(what: Measured) -> int:
+    """Return the bytes of the operands that rotate [B]."""
+    return sum(size for size, rotates in zip(what.operand_bytes(), _rotating(what), strict=True) if rotates)
 
 
 def _rotating(what: Measured) -> tuple[bool, ...]:
-    """Weights where there are any, else every operand."""
+    """Return which operands rotate: weights where there are any, else all."""
     return what.weights if any(what.weights) else (True,) * len(what.weights)
 
 
-def _given(what: Measured, source: str, sized: _Sized, device: Any) -> list[tuple[Array, ...]]:
-    """The operands of a round's launches."""
+def _operands(what: Measured, source: str, sized: _Sized, device: Any) -> list[tuple[Array, ...]]:
+    """Return the operands of a round's launches."""
     if source == STAYS:
         return _sets(what, 1, (False,) * len(what.shapes), device) * sized.launches
     sets = _sets(what, sized.sets, _rotating(what), device)
@@ -308,15 +308,15 @@ def _given(what: Measured, source: str, sized: _Sized, device: Any) -> list[tupl
 
 
 def _sets(what: Measured, count: int, rotating: tuple[bool, ...], device: Any) -> list[tuple[Array, ...]]:
-    """``count`` sets of operands of random numbers (zeros would draw less power), those that do not rotate shared."""
+    """Return ``count`` sets of random operands (zeros would draw less power); sets share those that do not rotate."""
 
     def fresh(seed: int, place: int) -> Array:
         key = jax.random.fold_in(jax.random.key(place), seed)
         return jax.device_put(jax.random.normal(key, what.shapes[place], what.dtype), device)
 
     with jax.default_device(device):
-        kept = [fresh(0, place) for place in range(len(rotating))]
+        shared = [fresh(0, place) for place in range(len(rotating))]
         return [
-            tuple(fresh(i, place) if moves and i else kept[place] for place, moves in enumerate(rotating))
+            tuple(fresh(i, place) if rotates and i else shared[place] for place, rotates in enumerate(rotating))
             for i in range(count)
         ]

@@ -1,4 +1,4 @@
-"""Many launches in one compiled program: each after the one before, none merged, none left out."""
+"""A compiled program of many launches, one after the other, of which XLA merges or removes none."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -35,8 +35,8 @@ def compiled(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]], rounds
             return first
 
         def one_round(_: Any, carried: Any) -> Any:
-            held, token = lax.optimization_barrier((sets, carried[1]))
-            return _launches(call, held), token + 1
+            operands, token = lax.optimization_barrier((sets, carried[1]))
+            return _launches(call, operands), token + 1
 
         return lax.fori_loop(1, rounds, one_round, (first, jax.numpy.zeros((), jax.numpy.int32)))
 
@@ -61,29 +61,32 @@ def _launches(call: Callable[..., Any], sets: Sequence[tuple[Array, ...]]) -> li
 
 
 def launch_count(text: str) -> tuple[int, int]:
-    """Return how many instructions of an optimised program launch something, and how many only copy; those inside of
-    fusions are not counted."""
+    """Return the instructions of an optimised program that launch a kernel, and those that only copy.
+
+    Those inside of fusions do not count.
+    """
     inside = set(re.findall(r"(?:calls|to_apply|condition)=%?([\w.-]+)", "\n".join(_fused(text))))
     work, copies, current = 0, 0, ""
     for line in text.splitlines():
         if head := re.match(r"(?:ENTRY )?%?([\w.-]+) \(.*->.*\{$", line):
             current = head.group(1)
-        found = re.match(r"\s+(?:ROOT )?%?([\w.-]+) = (?:\([^=]*?\)|\S+) ([\w-]+)\(", line)
-        if found and current not in inside and found.group(2) not in FREE:
-            only_copies = found.group(2).startswith("copy") or re.match(r"(wrapped_)?copy", found.group(1)) is not None
+        match = re.match(r"\s+(?:ROOT )?%?([\w.-]+) = (?:\([^=]*?\)|\S+) ([\w-]+)\(", line)
+        if match and current not in inside and match.group(2) not in FREE:
+            only_copies = match.group(2).startswith("copy") or re.match(r"(wrapped_)?copy", match.group(1)) is not None
             work, copies = work + (not only_copies), copies + only_copies
     return work, copies
 
 
 def _fused(text: str) -> list[str]:
-    """Lines whose computations run inside of one kernel, or only steer a loop."""
+    """Return the lines whose computations run inside of one kernel, or only control a loop."""
     return [line for line in text.splitlines() if not re.search(r"\bcall\(", line)]
 
 
 def check_launches(one: Any, many: Any, launches: int) -> int:
-    """Return how many launches more than ``launches`` times those of ``one`` the program ``many`` is written with (a
-    loop's own, and copies); raises NotMeasurableError where it has fewer: the compiler has merged some, and copies
-    their results."""
+    """Return the launches of ``many`` beyond ``launches`` times those of ``one``: a loop's own, and copies.
+
+    Raises NotMeasurableError where it has fewer: the compiler has merged some, and copies their results.
+    """
     single, copied = launch_count(one.as_text())
     work, copies = launch_count(many.as_text())
     if single == 0 or work < launches * single:

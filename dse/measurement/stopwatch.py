@@ -14,28 +14,28 @@ WARM_UP = 2
 
 @dataclass(frozen=True)
 class Times:
-    """Microseconds of a launch: the median over ``repeats`` runs of a program, the least and the most."""
+    """Time of a launch over runs of a program."""
 
-    middle: float
-    low: float
-    high: float
-    repeats: int
+    middle: float  # median [us]
+    low: float  # [us]
+    high: float  # [us]
+    repeats: int  # runs
 
 
 def times(run: Callable[[], Any], launches: int, repeats: int, warm_up: int = WARM_UP) -> Times:
     """Return the time of one of the ``launches`` that ``run`` makes, synchronised with the host [us]."""
     for _ in range(warm_up):
         jax.block_until_ready(run())
-    found = []
+    readings = []
     for _ in range(repeats):
         start = perf_counter()
         jax.block_until_ready(run())
-        found.append((perf_counter() - start) * 1e6 / launches)
-    return Times(median(found), min(found), max(found), repeats)
+        readings.append((perf_counter() - start) * 1e6 / launches)
+    return Times(median(readings), min(readings), max(readings), repeats)
 
 
 def busy(run: Callable[[], Any], seconds: float) -> None:
-    """Run again and again for so many seconds, one run queued ahead, so that the device never waits."""
+    """Run again and again for ``seconds`` [s], one run queued ahead, so that the device never waits."""
     end, before = perf_counter() + seconds, run()
     while perf_counter() < end:
         ahead = run()

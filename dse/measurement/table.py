@@ -1,4 +1,4 @@
-"""The table that is written while measuring: row by row, taken up again where it ended."""
+"""The table of measured rows on disk: written row by row, and continued by a later run."""
 
 import csv
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> set[tuple[str, ...]]:
-    """Measurements of a table, the torn line of a killed run taken away."""
+    """Return the measurements of a table, after removing the torn line of a killed run."""
     text = path.read_text(encoding="utf-8")
     head = text.partition("\n")[0]
     if tuple(head.split(",")) != COLUMNS:

@@ -1,4 +1,4 @@
-"""What is measured: products, attention, vector kernels and streams over a grid that LLM inference lives in."""
+"""The operators to measure: products, attention, vector kernels and streams, at the shapes of LLM inference."""
 
 from dataclasses import dataclass, field
 from itertools import product
@@ -27,17 +27,17 @@ class Task:
 
 
 def tasks(quick: bool = False, only: str = "") -> list[Task]:
-    """Return what to measure, in an order whose every beginning is a fair sample; raises InputError.
+    """Return the operators to measure, shuffled so that every beginning is a fair sample; raises InputError.
 
     ``quick``: a coarse grid of small shapes; ``only``: names of KINDS, by comma.
     """
-    wanted = [name.strip() for name in only.split(",") if name.strip()] or list(KINDS)
-    for name in wanted:
+    kinds = [name.strip() for name in only.split(",") if name.strip()] or list(KINDS)
+    for name in kinds:
         if name not in KINDS:
             raise InputError(f"--only: nothing that is measured is called {name!r}; {accepted(name, KINDS)}")
     grids = {"gemm": gemms, "attention": attentions, "vector": vectors, "stream": streams}
-    found = [task for name in dict.fromkeys(wanted) for task in grids[name](quick)]
-    return sorted(found, key=lambda task: crc32(task.words().encode()))
+    every = [task for name in dict.fromkeys(kinds) for task in grids[name](quick)]
+    return sorted(every, key=lambda task: crc32(task.words().encode()))
 
 
 def gemms(quick: bool) -> list[Task]:
@@ -56,18 +56,18 @@ def attentions(quick: bool) -> list[Task]:
     heads = ((32, 8, 128),) if quick else ((32, 8, 128), (32, 32, 128), (64, 8, 128), (16, 16, 64))
     prefill = ((1, 1024),) if quick else ((1, 256), (1, 1024), (1, 4096), (1, 16384), (8, 512), (8, 2048), (32, 256))
     decode = ((8, 1024),) if quick else ((1, 1024), (1, 16384), (8, 512), (8, 4096), (32, 2048), (128, 1024))
-    found = []
+    attention = []
     for h, kv, d in heads:
         sizes = {"heads": h, "kv_heads": kv, "head_dim": d}
-        found += [
+        attention += [
             Task("attention", "attn_prefill", "bf16", {"batch": b, **sizes, "seq_q": s, "seq_kv": s, "causal": 1})
             for b, s in prefill
         ]
-        found += [
+        attention += [
             Task("attention", "attn_decode", "bf16", {"batch": b, **sizes, "seq_q": 1, "seq_kv": s, "causal": 1})
             for b, s in decode
         ]
-    return found
+    return attention
 
 
 def vectors(quick: bool) -> list[Task]:

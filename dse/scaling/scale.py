@@ -1,4 +1,4 @@
-"""The answer of ``dse scale``: every larger size predicted from two scale models, by every method, beside the truth."""
+"""The answer of ``dse scale``: every larger size predicted from two scale models, by every method."""
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
@@ -8,21 +8,20 @@ from typing import Any, NamedTuple
 
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
-from dse.scaling.cliffs import Cliff, find_cliffs, untold_steps
+from dse.scaling.cliffs import Cliff, ambiguous_steps, find_cliffs
 from dse.scaling.scale_model import METHODS, NOTHING, ScaleModels, falls_to_nothing, interval
 from dse.scaling.table import Benchmark, Sheet, read_scale_table, refuse_twice
 
 
 class Point(NamedTuple):
-    """One prediction: performance [instruction/cycle] by a method, with its interval (the recursion's) and the truth
-    where the table has it."""
+    """One prediction of a benchmark's performance at a size."""
 
     method: str
     benchmark: str
-    size: float
-    ipc: float
-    truth: float | None
-    interval: tuple[float, float] | None = None
+    size: float  # [SM or chiplet]
+    ipc: float  # predicted [instruction/cycle]
+    truth: float | None  # of the table [instruction/cycle]
+    interval: tuple[float, float] | None = None  # the recursion's [instruction/cycle]
 
     @property
     def error(self) -> float | None:
@@ -67,42 +66,45 @@ class SheetAnswer:
     speed_ups: tuple[SpeedUp, ...]
 
     def errors(self) -> dict[str, dict[float, dict[str, Any]]]:
-        """Return method -> size -> mean and maximum absolute error [%] over the ``n`` benchmarks with a truth that it
-        predicts, and over the ``shared_n`` that every method predicts, by which methods compare (None without any)."""
-        found: dict[str, dict[float, dict[str, float]]] = {}
+        """Return method -> size -> mean and maximum absolute error [%].
+
+        Over the ``n`` benchmarks with a truth that the method predicts, and over the ``shared_n`` that every method
+        predicts, by which methods compare (None without any).
+        """
+        by_method: dict[str, dict[float, dict[str, float]]] = {}
         for point in self.points:
             if point.error is not None:
-                found.setdefault(point.method, {}).setdefault(point.size, {})[point.benchmark] = point.error
+                by_method.setdefault(point.method, {}).setdefault(point.size, {})[point.benchmark] = point.error
         return {
-            method: {size: _merits(by_size[size], self._shared(found, size)) for size in sorted(by_size)}
-            for method, by_size in found.items()
+            method: {size: _merits(by_size[size], self._shared(by_method, size)) for size in sorted(by_size)}
+            for method, by_size in by_method.items()
         }
 
     @staticmethod
-    def _shared(found: Mapping[str, Mapping[float, Mapping[str, float]]], size: float) -> set[str]:
-        """The benchmarks that every method with an error at a size predicts there."""
-        return set.intersection(*(set(by_size[size]) for by_size in found.values() if size in by_size))
+    def _shared(by_method: Mapping[str, Mapping[float, Mapping[str, float]]], size: float) -> set[str]:
+        """Return the benchmarks that every method with an error at a size predicts there."""
+        return set.intersection(*(set(by_size[size]) for by_size in by_method.values() if size in by_size))
 
     def predictions(self) -> dict[str, dict[str, dict[str, float]]]:
         """Return method -> benchmark -> size -> IPC."""
-        found: dict[str, dict[str, dict[str, float]]] = {method: {} for method in METHODS}
+        by_method: dict[str, dict[str, dict[str, float]]] = {method: {} for method in METHODS}
         for point in self.points:
-            found[point.method].setdefault(point.benchmark, {})[f"{point.size:.0f}"] = point.ipc
-        return found
+            by_method[point.method].setdefault(point.benchmark, {})[f"{point.size:.0f}"] = point.ipc
+        return by_method
 
     def coverage(self) -> dict[float, tuple[int, int]]:
         """Return size -> (truths inside the recursion's interval, truths)."""
-        found: dict[float, list[bool]] = {}
+        inside_by_size: dict[float, list[bool]] = {}
         for point in self.points:
             if point.interval and point.truth is not None:
                 low, high = point.interval
-                found.setdefault(point.size, []).append(low <= point.truth <= high)
-        return {size: (sum(inside), len(inside)) for size, inside in sorted(found.items())}
+                inside_by_size.setdefault(point.size, []).append(low <= point.truth <= high)
+        return {size: (sum(inside), len(inside)) for size, inside in sorted(inside_by_size.items())}
 
 
 @dataclass(frozen=True)
 class ScaleAnswer:
-    """All sheets of a table, what was not predicted (reason -> count), and what a reader must know beside."""
+    """The answer of ``dse scale``: all sheets of a table, ``skipped`` predictions (reason -> count), and notes."""
 
     table: str
     sheets: tuple[SheetAnswer, ...]
@@ -110,8 +112,7 @@ class ScaleAnswer:
     notes: tuple[str, ...] = ()
 
     def document(self) -> dict[str, Any]:
-        """Return the JSON document of ``dse scale --json``: by sheet's name; ``points`` are ``predictions`` as rows,
-        with what is known of each."""
+        """Return the JSON document of ``dse scale --json``, by sheet's name; ``points`` holds a row a prediction."""
         sheets = {answer.sheet.name: answer for answer in self.sheets}
         return {
             "table": self.table,
@@ -125,11 +126,13 @@ class ScaleAnswer:
             },
             "points": [{"sheet": name} | point.document() for name, one in sheets.items() for point in one.points],
             "coverage": {
-                name: _by_size({size: {"inside": held, "truths": n} for size, (held, n) in one.coverage().items()})
+                name: _by_size({size: {"inside": inside, "truths": n} for size, (inside, n) in one.coverage().items()})
                 for name, one in sheets.items()
             },
             "cliffs": {
-                name: {benchmark: [cliff._asdict() for cliff in found] for benchmark, found in one.cliffs.items()}
+                name: {
+                    benchmark: [cliff._asdict() for cliff in its_cliffs] for benchmark, its_cliffs in one.cliffs.items()
+                }
                 for name, one in sheets.items()
             },
             "speed_ups": [{"sheet": name} | s._asdict() for name, one in sheets.items() for s in one.speed_ups],
@@ -139,7 +142,7 @@ class ScaleAnswer:
 
 
 def _merits(errors: Mapping[str, float], shared: Set[str]) -> dict[str, Any]:
-    """Mean and maximum of a method's errors by benchmark: of its own, and of those that every method has."""
+    """Return the mean and maximum of a method's errors, over its own benchmarks and over those of every method."""
     own, common = list(errors.values()), [error for benchmark, error in errors.items() if benchmark in shared]
     return {
         "mean": mean(own),
@@ -151,9 +154,9 @@ def _merits(errors: Mapping[str, float], shared: Set[str]) -> dict[str, Any]:
     }
 
 
-def _by_size(found: dict[float, Any]) -> dict[str, Any]:
-    """The same by the size's text, as keys of JSON are."""
-    return {f"{size:.0f}": value for size, value in found.items()}
+def _by_size(values: dict[float, Any]) -> dict[str, Any]:
+    """Return ``values`` by the size's text, as keys of JSON are."""
+    return {f"{size:.0f}": value for size, value in values.items()}
 
 
 def scale(table: str | Path | list[Sheet], small: float | None = None, large: float | None = None) -> ScaleAnswer:
@@ -191,13 +194,13 @@ def scale(table: str | Path | list[Sheet], small: float | None = None, large: fl
 
 
 def _notes(answer: SheetAnswer) -> Iterator[str]:
-    """Steps of the miss rate in which a cliff cannot be seen, and what one benchmark does not say."""
+    """Yield notes on steps in which a cliff cannot be seen, and on errors of a single benchmark."""
     if len(answer.cliffs) == 1 and answer.errors():
         yield f"{answer.sheet.name}: one benchmark only; its errors say nothing of others"
     for benchmark in answer.sheet.benchmarks:
         if benchmark.weak or benchmark.name not in answer.cliffs:
             continue
-        for before, after in untold_steps(*_curve(benchmark, answer.small)):
+        for before, after in ambiguous_steps(*_curve(benchmark, answer.small)):
             yield (
                 f"{answer.sheet.name}: {benchmark.name}: mpki falls from {benchmark.at('mpki', before):g} to "
                 f"{benchmark.at('mpki', after):g} between {before:g} and {after:g} {answer.sheet.unit}s, by less than "
@@ -244,8 +247,8 @@ def _cliffs(benchmark: Benchmark, small: float, large: float) -> tuple[Cliff, ..
     """Return the cliffs from the small model on, with their f_mem; weak scaling has none by definition."""
     if benchmark.weak:
         return ()
-    found = find_cliffs(*_curve(benchmark, small))
-    return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after, large)) for cliff in found)
+    cliffs = find_cliffs(*_curve(benchmark, small))
+    return tuple(cliff._replace(f_mem=benchmark.f_mem_of(cliff.after, large)) for cliff in cliffs)
 
 
 def _curve(benchmark: Benchmark, small: float) -> tuple[list[float], list[float]]:
@@ -267,8 +270,8 @@ def _points(benchmark: Benchmark, models: ScaleModels, cliffs: tuple[Cliff, ...]
                 why = f"falls below {NOTHING:g} of the large scale model's IPC: no prediction, and in no interval"
                 skipped[f"{name}: {why}"] += 1
                 continue
-            trusted = interval(models, cliffs, size) if name == "recursion" else None
-            yield Point(name, benchmark.name, size, ipc, truth, trusted)
+            bounds = interval(models, cliffs, size) if name == "recursion" else None
+            yield Point(name, benchmark.name, size, ipc, truth, bounds)
 
 
 def _speed_ups(benchmark: Benchmark, small: float, large: float) -> Iterator[SpeedUp]:

@@ -1,4 +1,4 @@
-"""Scale-model prediction of SeyyedAghaei, Naderan-Tahan and Eeckhout (HPCA 2024), and the extrapolations beside it.
+"""Scale-model prediction of SeyyedAghaei, Naderan-Tahan and Eeckhout (HPCA 2024), and extrapolations to compare with.
 
 Every method is a function of the two scale models, the cliffs beyond them, and the target's size. Performance is IPC
 [instruction/cycle], or anything else that is proportional to the work done in a cycle.
@@ -110,17 +110,17 @@ NOTHING = 0.01
 
 
 def falls_to_nothing(models: ScaleModels, ipc: float) -> bool:
-    """Whether what a method says of a larger size is no prediction: next to nothing, or less."""
+    """Whether a method's IPC at a larger size is no prediction: below NOTHING of the large scale model's."""
     return ipc < NOTHING * models.IPC_L
 
 
 def interval(models: ScaleModels, cliffs: Sequence[Cliff], target: float) -> tuple[float, float]:
-    """Return how far to trust the recursion at a size: low and high IPC, a factor to either side.
+    """Return the interval of the recursion at a size: low and high IPC, a factor to either side.
 
-    The factor reaches the farthest of the methods of SPREAD and of scaling on from the large model without a
-    correction: what the two models leave open; those that fall to nothing do not count. It is a disagreement between
-    methods, not a confidence level; how often it held the truth on the authors' table is in
-    ``experiments/009_scale_model``. Raises InputError as the methods do.
+    The factor reaches the farthest of the methods of SPREAD and of scaling from the large model without a correction;
+    those that fall to nothing do not count. It is a disagreement between methods, not a confidence level: how often
+    the truth lay in it on the authors' table is in ``experiments/009_scale_model``. Raises InputError as the methods
+    do.
     """
     at = recursion(models, cliffs, target)
     crossed = any(target > cliff.before for cliff in cliffs)

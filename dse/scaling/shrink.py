@@ -7,11 +7,11 @@ from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.hardware.schema import gpu_schema
 
 SHARED = ("sm_count", "l2_mib", "l2_slices", "dram_bandwidth_gbs", "dram_bus_bits", "dram_gb", "nvlink_gbs", "tdp_w")
-"""What all SMs share: cores, LLC capacity and slices (and with them the network's bandwidth), memory controllers and
-their capacity, links, power."""
+"""Attributes that all SMs share: cores, LLC capacity and slices (and with them the network's bandwidth), memory
+controllers and their capacity, links, power."""
 
 APART = ("pcie_gbs", "sm_enabled_fraction", "l2_enabled_fraction")
-"""What belongs neither to an SM nor to its share of the chip: a host's link, which only GPUs without NVLink reduce
+"""Attributes neither of an SM nor of its share of the chip: a host's link, which only GPUs without NVLink reduce
 over, and shares of the die, from which no timing follows."""
 
 TOLERANCE = 0.01
@@ -62,17 +62,17 @@ def refuse_disproportionate(model: Gpu, target: Gpu) -> None:
         if name in APART:
             continue
         small, large = float(model.attribute(name)), float(target.attribute(name))
-        wanted = small * factor if name in SHARED else small
-        if abs(large - wanted) > TOLERANCE * max(abs(wanted), abs(large)):
+        expected = small * factor if name in SHARED else small
+        if abs(large - expected) > TOLERANCE * max(abs(expected), abs(large)):
             how = f"{factor:g} times the scale model's" if name in SHARED else "as in the scale model"
             raise InputError(
                 f"target with {float(target.sm_count):g} SMs: {name} is {large:g}, in proportion it would be "
-                f"{wanted:g} ({how}); scale-model prediction covers proportional targets only"
+                f"{expected:g} ({how}); scale-model prediction covers proportional targets only"
             )
 
 
 def _whole_counts(gpu: Gpu) -> str:
-    """SM counts that keep every whole number whole, in words."""
+    """Return the SM counts that keep every whole number whole, in words."""
     whole = [float(gpu.attribute(name)) for name in SHARED if gpu_schema()[name].type == "int"]
     total = round(float(gpu.sm_count))
     fitting = [n for n in range(1, total) if all(abs(v * n / total - round(v * n / total)) < 1e-6 for v in whole)]

@@ -32,7 +32,7 @@ def instructions(kernel: Kernel) -> Array:
     return jnp.asarray(kernel.ctas) * kernel.warps * kernel.per_warp("instructions") * WARP_SIZE
 
 
-def chosen_kernel(operator: Operator, gpu: Gpu, model: TimingModel) -> Kernel:
+def fastest_kernel(operator: Operator, gpu: Gpu, model: TimingModel) -> Kernel:
     """Return the kernel of the fastest candidate of an operator on a GPU; raises InputError when none runs."""
     kernel, timing = jax.tree.map(lambda x: x[0], fastest_kernels(model, [operator], gpu))
     if not timing.feasible:
@@ -43,22 +43,22 @@ def chosen_kernel(operator: Operator, gpu: Gpu, model: TimingModel) -> Kernel:
 def simulated(
     programs: Mapping[str, Kernel | Mapping[int, Kernel]], target: Gpu, sizes: Sequence[int], model: TimingModel
 ) -> tuple[Benchmark, ...]:
-    """Return what a timing model says of scale models of a GPU: IPC, MPKI and f_mem at every size [SM].
+    """Return scale models of a GPU as a timing model predicts them: IPC, MPKI and f_mem at every size [SM].
 
     ``programs``: the kernel of each benchmark; one for all sizes, as a binary is, or one for each size (its
     instructions are then counted as the largest size's, so that IPC stays a measure of work). The target itself is
     evaluated when its size is among ``sizes``.
     """
     gpus = {size: shrink(target, size) if size != float(target.sm_count) else target for size in sorted(sizes)}
-    found = []
+    benchmarks = []
     for name, program in programs.items():
         by_size = program if isinstance(program, Mapping) else dict.fromkeys(gpus, program)
         work = float(instructions(by_size[max(gpus)]))
         rows = [_row(by_size[size], gpu, model, work) for size, gpu in gpus.items()]
         ipc, mpki, f_mem = (tuple(column) for column in zip(*rows, strict=True))
-        sizes_told = tuple(float(size) for size in gpus)
-        found.append(Benchmark(name, sizes_told, ipc, mpki, f_mem, (None,) * len(gpus)))
-    return tuple(found)
+        columns = tuple(float(size) for size in gpus)
+        benchmarks.append(Benchmark(name, columns, ipc, mpki, f_mem, (None,) * len(gpus)))
+    return tuple(benchmarks)
 
 
 def _row(kernel: Kernel, gpu: Gpu, model: TimingModel, work: float) -> tuple[float, float, float]:

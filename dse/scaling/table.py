@@ -62,20 +62,18 @@ ACCEPTED = {
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A benchmark over the sizes of its system, ascending; None where the table says nothing.
+    """A benchmark over the sizes of its system; every column has a value a size, None where the table has none.
 
-    ``ipc`` [instruction/cycle], ``mpki`` [misses per thousand instructions], ``f_mem`` [1], ``seconds`` [s] of
-    simulation, one for each of ``sizes``. ``weak``: the input grows with the system, so no cliff is looked for.
     Raises InputError at numbers that a table may not hold either (ACCEPTED).
     """
 
     name: str
-    sizes: tuple[float, ...]
-    ipc: tuple[float | None, ...]
-    mpki: tuple[float | None, ...]
-    f_mem: tuple[float | None, ...]
-    seconds: tuple[float | None, ...]
-    weak: bool = False
+    sizes: tuple[float, ...]  # ascending [SM or chiplet]
+    ipc: tuple[float | None, ...]  # [instruction/cycle]
+    mpki: tuple[float | None, ...]  # misses per thousand instructions
+    f_mem: tuple[float | None, ...]  # share of cycles in which all warps wait for memory [1]
+    seconds: tuple[float | None, ...]  # of simulation [s]
+    weak: bool = False  # weak scaling: the input grows with the system, so that there are no cliffs
 
     def __post_init__(self) -> None:
         where = f"benchmark {self.name}"
@@ -100,15 +98,15 @@ class Benchmark:
         return getattr(self, column)[self.sizes.index(size)] if size in self.sizes else None
 
     def f_mem_of(self, after: float, large: float) -> float | None:
-        """Return f_mem of the cliff that ends at size ``after``, None where no row says it.
+        """Return f_mem of the cliff that ends at size ``after``, None where no row has it.
 
         That of the ``large`` scale model (Eq. 3) where every scale model up to it has one, each measured at its own
         size; else the cliff's own row's; else the large model's; else the first row's, which serves all cliffs.
         """
         measured = [f for size, f in zip(self.sizes, self.f_mem, strict=True) if size <= large]
         own = None if None in measured else self.at("f_mem", large)
-        told = (own, self.at("f_mem", after), self.at("f_mem", large), self.f_mem[0])
-        return next((f for f in told if f is not None), None)
+        candidates = (own, self.at("f_mem", after), self.at("f_mem", large), self.f_mem[0])
+        return next((f for f in candidates if f is not None), None)
 
 
 @dataclass(frozen=True)
@@ -126,7 +124,7 @@ class Sheet:
 
 
 def refuse_twice(what: str, names: Sequence[str]) -> None:
-    """Raise InputError at a name that stands twice; ``what`` is named."""
+    """Raise InputError at a name that stands twice; ``what`` begins its sentence."""
     for place, name in enumerate(names):
         if name in names[:place]:
             raise InputError(f"{what} {name} stands twice; give it once")
@@ -185,7 +183,7 @@ def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:
         return []
     where = f"{path}: sheet {name}" if path.suffix.lower() == ".xlsx" else str(path)
     places, unit = _places(where, rows[0])
-    width = max(place for place, cell in enumerate(rows[0]) if _given(cell)) + 1
+    width = max(place for place, cell in enumerate(rows[0]) if _has_value(cell)) + 1
     tables: dict[str, dict[str, list[dict[str, Any]]]] = {}
     benchmark, table = "", name
     for number, cells in enumerate(rows[1:], start=2):
@@ -194,10 +192,10 @@ def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:
         at = f"{where}: row {number}"
         _refuse_beyond(at, cells[width:], width)
         row = {key: cells[place] if place < len(cells) else None for key, place in places.items()}
-        benchmark = str(row["benchmark"]).strip() if _given(row["benchmark"]) else benchmark
+        benchmark = str(row["benchmark"]).strip() if _has_value(row["benchmark"]) else benchmark
         if not benchmark:
             raise InputError(f"{at}: no benchmark is named, in this row or above; name it in its first row")
-        table = str(row["sheet"]).strip() if _given(row.get("sheet")) else table
+        table = str(row["sheet"]).strip() if _has_value(row.get("sheet")) else table
         tables.setdefault(table, {}).setdefault(benchmark, []).append(_row(at, row))
     return [
         Sheet(table, unit, tuple(_benchmark(table, b, points, "mpki" in places) for b, points in benchmarks.items()))
@@ -208,7 +206,7 @@ def _sheets(path: Path, name: str, rows: list[Sequence[Any]]) -> list[Sheet]:
 def _refuse_beyond(at: str, cells: Sequence[Any], width: int) -> None:
     """Refuse what stands beyond the header, as :func:`dse.base.csv_table.read_csv` does: a comma in a number moves
     cells."""
-    beyond = [cell for cell in cells if _given(cell)]
+    beyond = [cell for cell in cells if _has_value(cell)]
     if beyond:
         raise InputError(
             f"{at}: {str(beyond[0]).strip()!r} stands beyond the {width} columns of the header; give a cell a column, "
@@ -238,7 +236,7 @@ def _places(where: str, header: Sequence[Any]) -> tuple[dict[str, int], str]:
 
 def _row(at: str, row: dict[str, Any]) -> dict[str, Any]:
     """Return a row's numbers, checked, and its scaling, "" where it says none."""
-    scaling = str(row["scaling"]).strip().lower() if _given(row.get("scaling")) else ""
+    scaling = str(row["scaling"]).strip().lower() if _has_value(row.get("scaling")) else ""
     if scaling and scaling not in SCALINGS:
         raise InputError(f"{at}: scaling is {row['scaling']!r}; give strong or weak")
     numbers = {key: _check(at, key, row.get(key)) for key in ("size", "ipc", "mpki", "seconds")}
@@ -250,18 +248,18 @@ def _row(at: str, row: dict[str, Any]) -> dict[str, Any]:
 def _f_mem(at: str, row: dict[str, Any]) -> float | None:
     """Return f_mem as a fraction: a number is one, the text "Fmem = 52" and a column in % are percent.
 
-    Of a text that is at most 1 and has no % sign, nobody can tell which it is.
+    A text of at most 1 without a % sign could be either, and is refused.
     """
-    percent = _given(row.get("f_mem_percent"))
+    percent = _has_value(row.get("f_mem_percent"))
     value = row["f_mem_percent"] if percent else row.get("f_mem")
-    if not _given(value):
+    if not _has_value(value):
         return None
     text = str(value).strip()
-    told = percent or text.endswith("%")
+    stated = percent or text.endswith("%")
     if "=" in text or text.endswith("%"):
         text, percent = text.split("=")[-1].rstrip("% "), True
     number = _number(at, "f_mem", text)
-    if percent and not told and 0 < (number or 0.0) <= 1:
+    if percent and not stated and 0 < (number or 0.0) <= 1:
         raise InputError(
             f"{at}: f_mem is {value!r}, a fraction or percent; give the number alone if it is a fraction, with a "
             "% sign if it is percent"
@@ -280,10 +278,10 @@ def _benchmark(table: str, name: str, points: list[dict[str, Any]], has_mpki: bo
     for first, second in pairwise(points):
         if first["size"] == second["size"]:
             raise InputError(f"{second['at']}: benchmark {name} has size {second['size']:g} twice; give each size once")
-    told = {p["scaling"] for p in points if p["scaling"]}
-    if len(told) > 1:
+    scalings = {p["scaling"] for p in points if p["scaling"]}
+    if len(scalings) > 1:
         raise InputError(f"{points[0]['at']}: benchmark {name} is strong and weak; give one scaling")
-    weak = "weak" in told if told else "weak" in table.lower()
+    weak = "weak" in scalings if scalings else "weak" in table.lower()
     if not weak and not has_mpki:
         raise InputError(
             f"{points[0]['at']}: no column mpki; strong scaling needs it at every size, to find cliffs (weak scaling, "
@@ -306,7 +304,7 @@ def _check(at: str, key: str, value: Any) -> float | None:
 
 
 def _number(at: str, key: str, value: Any) -> float | None:
-    if not _given(value):
+    if not _has_value(value):
         return None
     try:
         number = float(value)
@@ -317,9 +315,9 @@ def _number(at: str, key: str, value: Any) -> float | None:
     return number
 
 
-def _given(value: Any) -> bool:
+def _has_value(value: Any) -> bool:
     return value is not None and str(value).strip() != ""
 
 
 def _filled(row: Iterable[Any]) -> bool:
-    return any(_given(cell) for cell in row)
+    return any(_has_value(cell) for cell in row)

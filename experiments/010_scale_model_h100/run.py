@@ -11,7 +11,7 @@ import pandas as pd
 from dse import Amali, load_gpu
 from dse.scaling.scale import scale
 from dse.scaling.shrink import refuse_disproportionate, shrink
-from dse.scaling.simulate import chosen_kernel, simulated
+from dse.scaling.simulate import fastest_kernel, simulated
 from dse.scaling.table import Benchmark, Sheet
 from dse.timing.timing import TimingModel
 from dse.workload.operator import Operator
@@ -64,10 +64,10 @@ def benchmarks(model: TimingModel, question: str) -> tuple[Benchmark, ...]:
     rows = []
     for name, make in OPERATORS.items():
         if question == "same kernels":  # those of the large scale model: the target is not there to be asked
-            kernel = chosen_kernel(make(1.0), gpus[66], model)
+            kernel = fastest_kernel(make(1.0), gpus[66], model)
             rows += simulated({name: kernel}, TARGET, SIZES, model)
         elif question == "own kernels":
-            by_size = {size: chosen_kernel(make(1.0), gpu, model) for size, gpu in gpus.items()}
+            by_size = {size: fastest_kernel(make(1.0), gpu, model) for size, gpu in gpus.items()}
             rows += simulated({name: by_size}, TARGET, SIZES, model)
         else:
             rows.append(_weak(name, make, gpus, model))
@@ -78,7 +78,7 @@ def _weak(name: str, make: Callable[[float], Operator], gpus: Mapping, model: Ti
     """Work in proportion to the SMs: performance is work over cycles."""
     ipc = []
     for size, gpu in gpus.items():
-        kernel = chosen_kernel(make(size / 132), gpu, model)
+        kernel = fastest_kernel(make(size / 132), gpu, model)
         ipc.append(size / float(model(kernel, gpu).cycles))
     none = (None,) * len(gpus)
     return Benchmark(name, tuple(float(size) for size in gpus), tuple(ipc), none, none, none, weak=True)

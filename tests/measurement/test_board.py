@@ -19,17 +19,17 @@ class Nvml:
     NVMLError, NVML_SUCCESS, NVML_CLOCK_SM = NvmlError, 0, 1
 
     def __init__(self, instant: bool) -> None:
-        self.instant, self.readings, self.asked = instant, 0, None
+        self.instant, self.readings, self.handle = instant, 0, None
 
     def nvmlInit(self) -> None:  # noqa: N802
         """Nothing to be done."""
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802
-        self.asked = index
+        self.handle = index
         return index
 
     def nvmlDeviceGetHandleByUUID(self, name: str) -> str:  # noqa: N802
-        self.asked = name
+        self.handle = name
         return name
 
     def nvmlDeviceGetFieldValues(self, handle, fields):  # noqa: N802
@@ -65,11 +65,11 @@ def test_a_loop_too_short_for_a_sample_has_no_power():
 def test_the_board_is_the_one_that_jax_sees(monkeypatch):
     nvml = Nvml(True)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
-    for visible, asked in (("", 1), ("3,5", 5), ("GPU-a,GPU-b", "GPU-b")):
+    for visible, handle in (("", 1), ("3,5", 5), ("GPU-a,GPU-b", "GPU-b")):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         board, why = find_board(1)
         assert board is not None
-        assert (why, nvml.asked) == ("", asked)
+        assert (why, nvml.handle) == ("", handle)
 
 
 def test_without_nvml_the_remedy_is_named(monkeypatch):

@@ -3,8 +3,8 @@
 import jax
 import jax.numpy as jnp
 
-from dse.measurement.tasks import Task
 from dse.measurement.kernels import VECTOR, measured
+from dse.measurement.tasks import Task
 
 
 def test_vector_operators_are_what_their_names_say():
@@ -20,17 +20,17 @@ def test_vector_operators_are_what_their_names_say():
 
 
 def test_a_product_reads_its_weights_from_the_second_operand():
-    found = measured(Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64}))
-    assert (found.shapes, found.weights) == (((8, 64), (64, 32)), (False, True))
-    assert found.operand_bytes() == [8 * 64 * 2, 64 * 32 * 2]
-    assert found.out_bytes() == 8 * 32 * 2
+    result = measured(Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64}))
+    assert (result.shapes, result.weights) == (((8, 64), (64, 32)), (False, True))
+    assert result.operand_bytes() == [8 * 64 * 2, 64 * 32 * 2]
+    assert result.out_bytes() == 8 * 32 * 2
 
 
 def test_a_residual_norm_reads_two_and_writes_two():
-    found = measured(Task("vector", "add_rmsnorm", "fp32", {"rows": 8, "cols": 64}))
-    assert found.operand_bytes() == [8 * 64 * 4] * 2
-    assert found.out_bytes() == 2 * 8 * 64 * 4
-    assert found.weights == (False, False)
+    result = measured(Task("vector", "add_rmsnorm", "fp32", {"rows": 8, "cols": 64}))
+    assert result.operand_bytes() == [8 * 64 * 4] * 2
+    assert result.out_bytes() == 2 * 8 * 64 * 4
+    assert result.weights == (False, False)
 
 
 def test_a_decode_s_token_sees_every_key_and_a_prompt_s_only_those_before():

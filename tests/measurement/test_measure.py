@@ -11,10 +11,10 @@ from dse.cli import run_command
 from dse.measured.protocol import protocol_of
 from dse.measured.table import read_times
 from dse.measurement import measure as module
-from dse.measurement.tasks import Task
 from dse.measurement.measure import COLD, HOST_BYTES, ROTATES, STAYS, Care, find_device, measure
 from dse.measurement.program import NotMeasurableError
 from dse.measurement.table import COLUMNS
+from dse.measurement.tasks import Task
 
 GEMM = Task("gemm", "gemm", "bf16", {"m": 8, "n": 32, "k": 64})
 TINY = [

@@ -20,9 +20,9 @@ def test_a_launch_s_time_is_the_median_of_runs_after_the_warm_up(monkeypatch):
     clock = iter([0.0, 4.0, 10.0, 12.0, 20.0, 29.0])  # three runs of 4, 2 and 9 s
     monkeypatch.setattr(stopwatch, "perf_counter", lambda: next(clock))
     runs = []
-    found = times(lambda: runs.append(1), launches=2, repeats=3, warm_up=5)
-    assert (found.low, found.middle, found.high) == (1e6, 2e6, 4.5e6)
-    assert found.repeats == 3 and len(runs) == 8
+    measured = times(lambda: runs.append(1), launches=2, repeats=3, warm_up=5)
+    assert (measured.low, measured.middle, measured.high) == (1e6, 2e6, 4.5e6)
+    assert measured.repeats == 3 and len(runs) == 8
 
 
 def test_a_device_is_kept_busy_until_the_time_is_up(monkeypatch):

@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from dse.base.errors import InputError
-from dse.measurement.tasks import KINDS, tasks
 from dse.measurement.kernels import measured
+from dse.measurement.tasks import KINDS, tasks
 
 
 def test_every_kind_is_planned_and_every_beginning_is_a_mixture():

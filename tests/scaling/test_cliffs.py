@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.scaling.cliffs import find_cliffs, untold_steps
+from dse.scaling.cliffs import ambiguous_steps, find_cliffs
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_cliffs(sizes, mpki, cliffs):
 
 
 def test_long_steps_in_which_a_cliff_cannot_be_seen():
-    assert untold_steps((8, 16, 128, 256), (64, 60, 25, 1)) == ((16, 128),)  # the doubling is told
-    assert untold_steps((8, 32, 128, 512), (64, 60, 14, 7)) == ()  # a cliff by its rate; no fall by more than 2x
+    assert ambiguous_steps((8, 16, 128, 256), (64, 60, 25, 1)) == ((16, 128),)  # the doubling is told
+    assert ambiguous_steps((8, 32, 128, 512), (64, 60, 14, 7)) == ()  # a cliff by its rate; no fall by more than 2x

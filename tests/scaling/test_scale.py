@@ -61,8 +61,8 @@ def test_sizes_left_out_make_no_cliff_but_a_note(tmp_path, capsys, monkeypatch):
     """Each doubling falls by 1.3x: the prediction is the same whether the sizes between stand in the table or not."""
     monkeypatch.chdir(tmp_path)
     gap = HEAD + "x,8,100,64,0.5,\n,16,199,60,,\n,128,,25,,\n"
-    found, whole = scale(written(tmp_path, gap)), scale(written(tmp_path, gap + ",32,,45,,\n,64,,33,,\n", "u.csv"))
-    at = [p for p in found.sheets[0].points if p.size == 128]
+    predicted, whole = scale(written(tmp_path, gap)), scale(written(tmp_path, gap + ",32,,45,,\n,64,,33,,\n", "u.csv"))
+    at = [p for p in predicted.sheets[0].points if p.size == 128]
     assert [p.ipc for p in at] == [p.ipc for p in whole.sheets[0].points if p.size == 128]
     assert whole.notes == ()
     assert run_command(["scale", str(tmp_path / "t.csv")]) == 0
@@ -71,16 +71,16 @@ def test_sizes_left_out_make_no_cliff_but_a_note(tmp_path, capsys, monkeypatch):
 
 
 def test_large_sizes_keep_their_names(tmp_path):
-    found = scale(written(tmp_path, HEAD + "x,8,10,5,,\n,16,20,5,,\n,999999,,5,,\n,1000000,,5,,\n")).document()
-    assert list(found["predictions"]["t"]["recursion"]["x"]) == ["999999", "1000000"]
+    predicted = scale(written(tmp_path, HEAD + "x,8,10,5,,\n,16,20,5,,\n,999999,,5,,\n,1000000,,5,,\n")).document()
+    assert list(predicted["predictions"]["t"]["recursion"]["x"]) == ["999999", "1000000"]
 
 
 def test_what_falls_to_nothing_is_reported_and_no_prediction(tmp_path):
     answer = scale(written(tmp_path, HEAD + "x,64,100,5,,\n,80,80,5,,\n,160,,5,,\n,640,,5,,\n,1000000,,5,,\n"))
-    found = {(p.method, p.size): p for p in answer.sheets[0].points}
-    assert ("recursion", 640) not in found and ("linear", 160) not in found
-    assert all(p.ipc >= 0.8 for p in found.values())
-    low, _ = found["recursion", 160].interval
+    predicted = {(p.method, p.size): p for p in answer.sheets[0].points}
+    assert ("recursion", 640) not in predicted and ("linear", 160) not in predicted
+    assert all(p.ipc >= 0.8 for p in predicted.values())
+    low, _ = predicted["recursion", 160].interval
     assert low > 0
     why = "falls below 0.01 of the large scale model's IPC: no prediction, and in no interval"
     assert answer.skipped[f"recursion: {why}"] == 2
@@ -122,20 +122,20 @@ def test_the_table_and_the_page_say_over_which_benchmarks(tmp_path, capsys, monk
     monkeypatch.setenv("COLUMNS", "80")
     assert run_command(["scale", str(written(tmp_path, HARD))]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    said = (
+    message = (
         "Over the benchmarks that every method predicts: 2 of 3 at 32, 2 of 2 at 64 SMs. In brackets: how many a "
         "method predicts."
     )
-    assert said in printed and "(3)" in printed
-    assert said in (tmp_path / "scale-t.html").read_text(encoding="utf-8")
+    assert message in printed and "(3)" in printed
+    assert message in (tmp_path / "scale-t.html").read_text(encoding="utf-8")
 
 
 def test_a_size_that_no_benchmark_has_of_every_method_has_no_comparison(tmp_path):
     cliff = "cliff,8,10,5,,\n,16,19,5,,\n,32,60,1,,\n"  # methods that see it lack f_mem
     falling = "falling,8,100,5,,\n,16,60,5,,\n,32,50,5,,\n"  # the linear one falls to nothing
     answer = scale(written(tmp_path, HEAD + cliff + falling))
-    found = [e["32"] for e in answer.document()["errors"]["t"].values() if e]
-    assert len(found) == 6
-    assert {(e["shared_n"], e["shared_mean"], e["shared_max"]) for e in found} == {(0, None, None)}
+    predicted = [e["32"] for e in answer.document()["errors"]["t"].values() if e]
+    assert len(predicted) == 6
+    assert {(e["shared_n"], e["shared_mean"], e["shared_max"]) for e in predicted} == {(0, None, None)}
     assert "0 of 2 at 32 SMs" in scaling_page_html(answer)
     print_scaling(answer, Console())

@@ -75,10 +75,10 @@ def test_predictions_are_finite_and_between_sizes_continuous(small, ratio, growt
     cliff = Cliff(models.n_L * 1.5, models.n_L * 3, f_mem)
     target = models.n_L * steps
     for name in SEES_CLIFFS:
-        at, beside = (METHODS[name](models, (cliff,), t) for t in (target, target * (1 + 1e-9)))
+        at, next_to_it = (METHODS[name](models, (cliff,), t) for t in (target, target * (1 + 1e-9)))
         assert 0 < at < inf
         if name != "equations":  # as printed, Eq. (3) has no C where Eq. (2) has: a jump at the cliff's edge
-            assert beside == pytest.approx(at, rel=1e-6)
+            assert next_to_it == pytest.approx(at, rel=1e-6)
     low, high = interval(models, (cliff,), target)
     assert low <= recursion(models, (cliff,), target) * (1 + 1e-12) <= high * (1 + 2e-12)
 

@@ -6,7 +6,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.hardware.presets import load_gpu, preset_names
 from dse.scaling.shrink import SHARED, refuse_disproportionate, shrink
-from dse.scaling.simulate import chosen_kernel, instructions, simulated
+from dse.scaling.simulate import fastest_kernel, instructions, simulated
 from dse.timing.amali import Amali
 from dse.workload.operators.gemm import Gemm, gemm_operator
 
@@ -22,10 +22,10 @@ def test_everything_shared_shrinks_and_nothing_else():
 
 
 def test_misses_are_of_sectors_a_thousand_instructions():
-    kernel = chosen_kernel(gemm_operator("g", Gemm(4096, 4096, 4096), (9.0, 9.0)), H100, Amali())
+    kernel = fastest_kernel(gemm_operator("g", Gemm(4096, 4096, 4096), (9.0, 9.0)), H100, Amali())
     (row,) = simulated({"gemm": kernel}, H100, (66, 132), Amali())
-    moved = float(Amali()(kernel, H100).dram_bytes)
-    assert row.mpki[1] == pytest.approx(moved / 32 / float(instructions(kernel)) * 1000)
+    traffic = float(Amali()(kernel, H100).dram_bytes)
+    assert row.mpki[1] == pytest.approx(traffic / 32 / float(instructions(kernel)) * 1000)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from dse.hardware.presets import load_gpu
 from dse.scaling.scale import scale
 from dse.scaling.shrink import shrink
-from dse.scaling.simulate import WAITS_FOR_MEMORY, chosen_kernel, memory_stall_fraction, simulated
+from dse.scaling.simulate import WAITS_FOR_MEMORY, fastest_kernel, memory_stall_fraction, simulated
 from dse.scaling.table import Sheet
 from dse.timing.amali import Amali
 from dse.timing.timing import CAUSES
@@ -19,7 +19,7 @@ def test_the_interval_model_as_simulator():
     """A large GEMM under weak scaling: twice the SMs do twice the work, so every method finds the target."""
     model = Amali()
     gemms = {size: gemm_operator("g", Gemm(128 * size, 4096, 4096), (9.0, 9.0)) for size in (33, 66, 132)}
-    kernels = {size: chosen_kernel(gemms[size], shrink(H100, size) if size < 132 else H100, model) for size in gemms}
+    kernels = {size: fastest_kernel(gemms[size], shrink(H100, size) if size < 132 else H100, model) for size in gemms}
     (row,) = simulated({"gemm": kernels[132]}, H100, (33, 66, 132), model)
     assert row.sizes == (33, 66, 132)
     assert all(ipc and ipc > 0 for ipc in row.ipc) and all(m and m > 0 for m in row.mpki)
@@ -30,7 +30,7 @@ def test_the_interval_model_as_simulator():
 
 
 def test_stall_fraction_is_the_memory_share_of_the_stack():
-    model, kernel = Amali(), chosen_kernel(gemm_operator("g", Gemm(8, 8192, 8192), (9.0, 9.0)), H100, Amali())
+    model, kernel = Amali(), fastest_kernel(gemm_operator("g", Gemm(8, 8192, 8192), (9.0, 9.0)), H100, Amali())
     timing = model(kernel, H100)
     stack = {cause: float(value) for cause, value in timing.stack().items()}
     share = float(memory_stall_fraction(timing))

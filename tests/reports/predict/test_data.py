@@ -24,8 +24,8 @@ def transfer() -> Any:
         SimpleNamespace(name="analytical model", fair=True, errors=np.array([20.0, 40.0])),
         SimpleNamespace(name="roofline of the target", fair=False, errors=np.array([10.0])),
     ]
-    judged = [best, other, third]
-    return SimpleNamespace(judged=judged, baselines=baselines, chosen=best, least_e_out=best, hindsight=third)
+    scored = [best, other, third]
+    return SimpleNamespace(scored=scored, baselines=baselines, chosen=best, least_e_out=best, hindsight=third)
 
 
 def test_each_curve_rises_to_all_rows_and_says_what_it_is() -> None:
