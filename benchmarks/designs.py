@@ -131,7 +131,7 @@ def recurrences(profile: WarpProfile) -> dict[str, float]:
         results.append(np.asarray(compiled(latency)))
         found[name] = 1e9 * seconds(partial(compiled, latency)) / (BLOCK * BLOCKS * len(row))
     assert all(np.array_equal(results[0], other) for other in results)
-    found["segments per instruction"] = len(segments.count) / len(row)
+    found["segments per instruction"] = len(segments.length) / len(row)
     return found
 
 

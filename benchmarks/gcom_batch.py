@@ -1,7 +1,7 @@
 """GCoM on one trace for a batch of designs in one compiled call; :mod:`dse.timing.traced.gcom` is its scalar twin.
 
 What needs no new cache simulation varies: latencies, initiation intervals, pipeline depths, bandwidths, clock, issue
-rate, sub-cores, queues and MSHRs. In 64 bits it equals the twin to rounding (tests/timing/traced/test_gcom_batch.py).
+rate, sub-cores, queues and MSHRs. In 64 bits it equals the twin to rounding (tests/benchmarks/test_gcom_batch.py).
 Sections are those of docs/model/timing_traced.md.
 
 Called from Python alone: GCoM is the reference that AMALI stands on, spaces are swept with AMALI, MDM or the roofline.
@@ -164,7 +164,7 @@ class GcomBatch:
         active = np.array([p.lanes[i] > 0 and r.kind in ("load", "store") for i, r in enumerate(self._rows)])
         loads = active & np.array([r.kind == "load" for r in self._rows])
         stores = active & ~loads
-        zero = jnp.zeros((len(segments.count), *(1 for _ in designs)))
+        zero = jnp.zeros((len(segments.length), *(1 for _ in designs)))
 
         def total(values: np.ndarray) -> Array:
             return jnp.asarray(segments.total(values.astype(float)), float)

@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jaxtyping import install_import_hook
 
 from tests import not_run
+
+SHAPES_CHECKED = ("dse.hardware.gpu", "dse.power.power", "dse.timing.timing")
+"""Modules of the records and of the models' contracts, whose shapes are checked in every call while tests run."""
 
 SHORTEST_COMPILATION = 0.2
 """Programs that took at least this long to compile [s] are kept for the session."""
@@ -25,8 +29,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     config.pluginmanager.register(not_run)
     gc.set_threshold(100_000, 50, 100)
-    if hasattr(config, "workerinput"):
-        return
+    if not hasattr(config, "workerinput"):
+        _keep_programs(config)
+    install_import_hook(SHAPES_CHECKED, "beartype.beartype")
+
+
+def _keep_programs(config: pytest.Config) -> None:
     folder = tempfile.mkdtemp(prefix="gpu-dse-tests-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["XDG_CACHE_HOME"] = folder  # where dse.base.compilation.cache_compilations keeps them

@@ -5,10 +5,10 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import Array
 
 from dse.base.brief import brief
 from dse.base.errors import InputError, accepted, expect
+from dse.base.shapes import OnBatch
 from dse.base.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
 from dse.hardware.data_types import TENSOR_RATE, tensor_rates
 from dse.hardware.schema import gpu_schema
@@ -27,72 +27,72 @@ class Gpu(eqx.Module):
     (``dse show schema``). What must be fitted is no attribute: it lives in the models.
     """
 
-    compute_capability: Array
-    warpgroup_mma: Array
-    async_copy: Array
-    cluster_size: Array
-    process: Array
-    sm_count: Array
-    sm_enabled_fraction: Array
-    subcores_per_sm: Array
-    issue_rate: Array
-    boost_clock_mhz: Array
-    tensor_clock_mhz: Array
-    threads_per_sm: Array
-    ctas_per_sm: Array
-    registers_per_sm: Array
-    l1_kib: Array
-    shared_memory_kib: Array
-    shared_reserved_kib: Array
-    fp32_lanes: Array
-    int32_lanes: Array
-    fp64_lanes: Array
-    sfu_lanes: Array
-    tensor_cores_per_sm: Array
-    tensor_fma: dict[str, Array]  # dense rate by data type [FMA/cycle/tensor core]: attributes tensor_fma_bf16 ...
-    warp_mma_fraction: Array
-    alu_latency_cycles: Array
-    fp64_latency_cycles: Array
-    sfu_latency_cycles: Array
-    mma_latency_cycles: Array
-    shared_load_latency_cycles: Array
-    shared_store_latency_cycles: Array
-    l1_latency_cycles: Array
-    l2_latency_ns: Array
-    l2_far_latency_ns: Array
-    dram_latency_ns: Array
-    l1_bytes_per_cycle: Array
-    l1_banks: Array
-    l1_bank_bytes: Array
-    l1_line_bytes: Array
-    sector_bytes: Array
-    l1_mshr_entries: Array
-    operand_queue_entries: Array
-    fu_queue_entries: Array
-    l2_mib: Array
-    l2_enabled_fraction: Array
-    l2_slices: Array
-    l2_slice_bytes_per_cycle: Array
-    l2_port_bytes_per_cycle: Array
-    l2_clock_mhz: Array
-    l2_partitions: Array
-    dram_type: Array
-    dram_gb: Array
-    dram_bandwidth_gbs: Array
-    dram_sustained_fraction: Array
-    dram_bus_bits: Array
-    nvlink_gbs: Array
-    nvlink_gpus: Array
-    nvlink_latency_us: Array
-    pcie_gbs: Array
-    pcie_latency_us: Array
-    tdp_w: Array
+    compute_capability: OnBatch
+    warpgroup_mma: OnBatch
+    async_copy: OnBatch
+    cluster_size: OnBatch
+    process: OnBatch
+    sm_count: OnBatch
+    sm_enabled_fraction: OnBatch
+    subcores_per_sm: OnBatch
+    issue_rate: OnBatch
+    boost_clock_mhz: OnBatch
+    tensor_clock_mhz: OnBatch
+    threads_per_sm: OnBatch
+    ctas_per_sm: OnBatch
+    registers_per_sm: OnBatch
+    l1_kib: OnBatch
+    shared_memory_kib: OnBatch
+    shared_reserved_kib: OnBatch
+    fp32_lanes: OnBatch
+    int32_lanes: OnBatch
+    fp64_lanes: OnBatch
+    sfu_lanes: OnBatch
+    tensor_cores_per_sm: OnBatch
+    tensor_fma: dict[str, OnBatch]  # dense rate by data type [FMA/cycle/tensor core]: attributes tensor_fma_bf16 ...
+    warp_mma_fraction: OnBatch
+    alu_latency_cycles: OnBatch
+    fp64_latency_cycles: OnBatch
+    sfu_latency_cycles: OnBatch
+    mma_latency_cycles: OnBatch
+    shared_load_latency_cycles: OnBatch
+    shared_store_latency_cycles: OnBatch
+    l1_latency_cycles: OnBatch
+    l2_latency_ns: OnBatch
+    l2_far_latency_ns: OnBatch
+    dram_latency_ns: OnBatch
+    l1_bytes_per_cycle: OnBatch
+    l1_banks: OnBatch
+    l1_bank_bytes: OnBatch
+    l1_line_bytes: OnBatch
+    sector_bytes: OnBatch
+    l1_mshr_entries: OnBatch
+    operand_queue_entries: OnBatch
+    fu_queue_entries: OnBatch
+    l2_mib: OnBatch
+    l2_enabled_fraction: OnBatch
+    l2_slices: OnBatch
+    l2_slice_bytes_per_cycle: OnBatch
+    l2_port_bytes_per_cycle: OnBatch
+    l2_clock_mhz: OnBatch
+    l2_partitions: OnBatch
+    dram_type: OnBatch
+    dram_gb: OnBatch
+    dram_bandwidth_gbs: OnBatch
+    dram_sustained_fraction: OnBatch
+    dram_bus_bits: OnBatch
+    nvlink_gbs: OnBatch
+    nvlink_gpus: OnBatch
+    nvlink_latency_us: OnBatch
+    pcie_gbs: OnBatch
+    pcie_latency_us: OnBatch
+    tdp_w: OnBatch
 
     def __repr__(self) -> str:
         return brief(self, {name: self.attribute(name) for name in SHOWN})
 
     @classmethod
-    def from_numbers(cls, numbers: Mapping[str, Any]) -> "Gpu":
+    def from_numbers(cls, numbers: Mapping[str, Any] | Any) -> "Gpu":
         """Return the record of plain numbers (choices already encoded), in JAX's default float type.
 
         Raises InputError where an attribute is missing or there is none of a name.
@@ -125,32 +125,32 @@ class Gpu(eqx.Module):
         return self.from_attributes(self.attributes() | dict(changes))
 
     @property
-    def l2_bytes(self) -> Array:
+    def l2_bytes(self) -> OnBatch:
         """Last-level cache in use [B]."""
         return self.l2_mib * MIB
 
     @property
-    def dram_bytes_per_ns(self) -> Array:
+    def dram_bytes_per_ns(self) -> OnBatch:
         """DRAM bandwidth that a streaming read sustains [B/ns]."""
         return self.dram_bandwidth_gbs * self.dram_sustained_fraction * (GIGA * NANO)
 
     @property
-    def l2_bytes_per_ns(self) -> Array:
+    def l2_bytes_per_ns(self) -> OnBatch:
         """Bandwidth of all L2 slices [B/ns]."""
         return self.l2_slices * self.l2_slice_bytes_per_cycle * self.l2_clock_mhz * (MEGA * NANO)
 
     @property
-    def tensor_clock_ghz(self) -> Array:
+    def tensor_clock_ghz(self) -> OnBatch:
         """Clock of kernels that use tensor cores [GHz]: never above the boost clock."""
         return jnp.minimum(self.tensor_clock_mhz, self.boost_clock_mhz) / KILO
 
     @property
-    def boost_clock_ghz(self) -> Array:
+    def boost_clock_ghz(self) -> OnBatch:
         """Clock of kernels that use no tensor core [GHz]."""
         return self.boost_clock_mhz / KILO
 
     @property
-    def warp_passes(self) -> dict[str, Array]:
+    def warp_passes(self) -> dict[str, OnBatch]:
         """Initiation interval of a warp instruction on each CUDA-core unit of a sub-core [cycle], AMALI Eq. (14)."""
         per_subcore = WARP_SIZE * self.subcores_per_sm
         return {

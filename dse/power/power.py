@@ -4,9 +4,9 @@ from abc import abstractmethod
 from dataclasses import fields
 
 import equinox as eqx
-from jax import Array
 
 from dse.base.error_interval import ErrorInterval
+from dse.base.shapes import OnBatch
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
 from dse.workload.kernel import Kernel
@@ -38,32 +38,32 @@ COMPONENTS = {
 class Power(eqx.Module):
     """Average power of one kernel launch by component [W]; see COMPONENTS for their meaning."""
 
-    constant: Array
-    static: Array
-    idle_sm: Array
-    instruction: Array
-    pipeline: Array
-    register_file: Array
-    int32: Array
-    fp32: Array
-    fp64: Array
-    sfu: Array
-    tensor: Array
-    texture: Array
-    shared_memory: Array
-    l1: Array
-    constant_cache: Array
-    l2: Array
-    noc: Array
-    dram: Array
-    interconnect: Array
+    constant: OnBatch
+    static: OnBatch
+    idle_sm: OnBatch
+    instruction: OnBatch
+    pipeline: OnBatch
+    register_file: OnBatch
+    int32: OnBatch
+    fp32: OnBatch
+    fp64: OnBatch
+    sfu: OnBatch
+    tensor: OnBatch
+    texture: OnBatch
+    shared_memory: OnBatch
+    l1: OnBatch
+    constant_cache: OnBatch
+    l2: OnBatch
+    noc: OnBatch
+    dram: OnBatch
+    interconnect: OnBatch
 
-    def breakdown(self) -> dict[str, Array]:
+    def breakdown(self) -> dict[str, OnBatch]:
         """Return the watts by component, in the order of COMPONENTS."""
         return {component: getattr(self, component) for component in COMPONENTS}
 
     @property
-    def watts(self) -> Array:
+    def watts(self) -> OnBatch:
         """Power of the board [W]: the sum of the components, by construction."""
         total = self.constant
         for field in fields(self)[1:]:

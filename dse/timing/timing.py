@@ -2,25 +2,27 @@
 
 from abc import abstractmethod
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 from jax.core import Tracer
 
 from dse.base.brief import brief
 from dse.base.error_interval import ErrorInterval
 from dse.base.errors import expect
 from dse.base.numerics import INFEASIBLE
+from dse.base.shapes import OnBatch, Scalar
 from dse.base.units import KILO
 from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.gpu import Gpu
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.workload import Workload
+
+M = TypeVar("M", bound="TimingModel")
 
 CAUSES = {
     "selected": "instructions issue, on an SM with its fair share of the work",
@@ -54,23 +56,23 @@ class Timing(eqx.Module):
     ``exposed`` [cycle]: the part of ``dram_bandwidth`` that comes on top of work and bytes, whichever is longer.
     """
 
-    selected: Array
-    wait: Array
-    short_scoreboard: Array
-    long_scoreboard: Array
-    math_pipe_throttle: Array
-    lg_throttle: Array
-    mio_throttle: Array
-    launch: Array
-    divergence: Array
-    dram_bandwidth: Array
-    l2_bandwidth: Array
-    interconnect: Array
-    clock_ghz: Array
-    feasible: Array
-    dram_bytes: Array
-    hidden: Array | float = 0.0
-    exposed: Array | float = 0.0
+    selected: OnBatch
+    wait: OnBatch
+    short_scoreboard: OnBatch
+    long_scoreboard: OnBatch
+    math_pipe_throttle: OnBatch
+    lg_throttle: OnBatch
+    mio_throttle: OnBatch
+    launch: OnBatch
+    divergence: OnBatch
+    dram_bandwidth: OnBatch
+    l2_bandwidth: OnBatch
+    interconnect: OnBatch
+    clock_ghz: OnBatch
+    feasible: OnBatch
+    dram_bytes: OnBatch
+    hidden: OnBatch | float = 0.0
+    exposed: OnBatch | float = 0.0
 
     def __repr__(self) -> str:
         numbers, causes = {name: getattr(self, name) for name in ("clock_ghz", "feasible", "dram_bytes")}, self.stack()
@@ -79,27 +81,27 @@ class Timing(eqx.Module):
             numbers = {"microseconds": self.microseconds} | numbers | {"cycles": self.cycles}
         return brief(self, numbers | causes)
 
-    def stack(self) -> dict[str, Array]:
+    def stack(self) -> dict[str, OnBatch]:
         """Return the cycles by cause, in the order of CAUSES."""
         return {cause: getattr(self, cause) for cause in CAUSES}
 
     @property
-    def cycles(self) -> Array:
+    def cycles(self) -> OnBatch:
         """All cycles of the launch: the sum of the causes, by construction."""
         first, *rest = self.stack().values()
         return sum(rest, first)
 
     @property
-    def nanoseconds(self) -> Array:
+    def nanoseconds(self) -> OnBatch:
         """Time of the launch [ns]."""
         return self.cycles / self.clock_ghz
 
     @property
-    def microseconds(self) -> Array:
+    def microseconds(self) -> OnBatch:
         """Time of the launch [us]."""
         return self.nanoseconds / KILO
 
-    def stretched(self, factor: Array | float) -> "Timing":
+    def stretched(self, factor: OnBatch) -> "Timing":
         """Return the same stack at ``factor`` times the total."""
         causes = {cause: cycles * factor for cause, cycles in self.stack().items()}
         return replace(self, **causes, hidden=self.hidden * factor, exposed=self.exposed * factor)
@@ -117,12 +119,12 @@ class TimingModel(eqx.Module):
     def __call__(self, kernel: Kernel, gpu: Gpu) -> Timing:
         """Return the cycles by cause; scalars in, scalars out. Batching is :mod:`dse.evaluate.space_program`'s."""
 
-    def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Array:
+    def nanoseconds(self, kernel: Kernel, gpu: Gpu) -> Scalar:
         """Return the time of the launch [ns], INFEASIBLE where the kernel cannot run: all that a choice needs."""
         timing = self(kernel, gpu)
         return jnp.where(timing.feasible > 0, timing.nanoseconds, INFEASIBLE)
 
-    def anonymous(self) -> Self:
+    def anonymous(self: M) -> M:
         """Return the model with its numbers as arrays and without a name: one compiled program serves all of them."""
 
         def number(x: Any) -> np.ndarray:
@@ -153,7 +155,7 @@ def expect_records(kernel: Any, gpu: Any) -> None:
     expect("gpu", gpu, Gpu, "give a record, as load_gpu('h100_sxm')")
 
 
-def kernel_clock(kernel: Kernel, gpu: Gpu) -> Array:
+def kernel_clock(kernel: Kernel, gpu: Gpu) -> OnBatch:
     """Return the clock a kernel runs at [GHz]: the tensor clock where it uses tensor cores, but boost for FP64."""
     fp64 = jnp.asarray(kernel.tensor_dtype) == TENSOR_DTYPES.index("fp64")
     at_tensor_clock = (jnp.asarray(kernel.uses_tensor) > 0) & ~fp64

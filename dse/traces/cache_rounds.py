@@ -26,7 +26,7 @@ class Counters(NamedTuple):
     """Open-addressed table from (program counter, index) to the row of its counts; ``size`` holds the rows used."""
 
     pc: np.ndarray
-    index: np.ndarray
+    place: np.ndarray
     row: np.ndarray
     size: np.ndarray
 
@@ -53,10 +53,10 @@ def _counter(counters, pc, index):
     h = (pc * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(index) * np.uint64(0xC2B2AE3D27D4EB4F))
     slot = np.int64((h >> np.uint64(20)) & np.uint64(mask))
     while counters.row[slot] >= 0:
-        if counters.pc[slot] == pc and counters.index[slot] == index:
+        if counters.pc[slot] == pc and counters.place[slot] == index:
             return counters.row[slot]
         slot = (slot + 1) & mask
-    counters.pc[slot], counters.index[slot], counters.row[slot] = pc, index, counters.size[0]
+    counters.pc[slot], counters.place[slot], counters.row[slot] = pc, index, counters.size[0]
     counters.size[0] += 1
     return counters.row[slot]
 
@@ -68,11 +68,11 @@ def rehash(old, new):
     for i in range(old.row.size):
         if old.row[i] < 0:
             continue
-        h = (old.pc[i] * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(old.index[i]) * np.uint64(0xC2B2AE3D27D4EB4F))
+        h = (old.pc[i] * np.uint64(0x9E3779B97F4A7C15)) ^ (np.uint64(old.place[i]) * np.uint64(0xC2B2AE3D27D4EB4F))
         slot = np.int64((h >> np.uint64(20)) & np.uint64(mask))
         while new.row[slot] >= 0:
             slot = (slot + 1) & mask
-        new.pc[slot], new.index[slot], new.row[slot] = old.pc[i], old.index[i], old.row[i]
+        new.pc[slot], new.place[slot], new.row[slot] = old.pc[i], old.place[i], old.row[i]
     new.size[0] = old.size[0]
 
 

@@ -62,7 +62,7 @@ class Forms(NamedTuple):
 
 def samples(segments: Segments) -> int:
     """Return on how many designs patterns are looked for (and, on as many others, checked)."""
-    return int(np.clip(MOST_STEPS // len(segments.count), 256, 16_384))
+    return int(np.clip(MOST_STEPS // len(segments.length), 256, 16_384))
 
 
 def find_forms(segments: Segments, counts: np.ndarray, latency: np.ndarray, fresh: np.ndarray) -> Forms | None:
@@ -78,7 +78,7 @@ def find_forms(segments: Segments, counts: np.ndarray, latency: np.ndarray, fres
     if not waits or any(m is None for m in margins):
         return None
     keys, place = np.unique(np.concatenate([one.keys for one in lists]), axis=0, return_inverse=True)
-    if len(keys) > max(FEW, len(segments.count) // 2):
+    if len(keys) > max(FEW, len(segments.length) // 2):
         return None
     owner = np.repeat(np.arange(len(lists)), [len(one.keys) for one in lists])
     repeats = np.zeros((len(lists), len(keys)))
@@ -108,7 +108,7 @@ def _walk(segments: Segments, latency: np.ndarray) -> _Walked:
     designs = latency.shape[1]
     times = np.full((segments.slots, designs), -np.inf)
     before, stalled = np.zeros(designs), np.zeros((len(CAUSES), designs))
-    waits = np.full((len(segments.count), designs), -1, np.int8)
+    waits = np.full((len(segments.length), designs), -1, np.int8)
     for s, slots in enumerate(segments.slot):
         live = np.flatnonzero(slots != NEVER)
         if len(live):
@@ -226,6 +226,6 @@ def _equal_recurrence(forms: Forms, segments: Segments, latency: np.ndarray) -> 
     by_cause = np.stack([(forms.repeats * (forms.cause == c)) @ lengths for c in CAUSES])  # [3, J, designs]
     chosen = np.take_along_axis(by_cause, pattern[None, None], axis=1)[:, 0]
     intervals = np.array([p.intervals for p in forms.patterns])[pattern]
-    same = np.isclose(chosen, walked.stalled, rtol=1e-9, atol=1e-9 * x.sum(axis=0) * len(segments.count)).all(axis=0)
+    same = np.isclose(chosen, walked.stalled, rtol=1e-9, atol=1e-9 * x.sum(axis=0) * len(segments.length)).all(axis=0)
     same &= intervals == walked.intervals
     return bool(same[covered].all() and (~covered).mean() <= UNCOVERED)

@@ -35,7 +35,7 @@ class Segments(NamedTuple):
     """The segments of a warp, S of them, each with up to O operands of its first instruction.
 
     Times are counted in cycles that the warp has stalled, U: instruction i of a segment issues at cycle i + U.
-    ``start`` [S]: first instruction; ``count`` [S]: instructions. A segment stalls until U reaches U[slot] + offset +
+    ``start`` [S]: first instruction; ``length`` [S]: instructions. A segment stalls until U reaches U[slot] + offset +
     latency[row] of every operand, where slot ``slot`` [S, O] holds the U of the segment of its producer, and
     ``offset`` is how many instructions the producer lies back (negative); ``cause`` [S, O] is the producer's. Operands
     keep the instruction's order; slot NEVER marks one that is ready for sure. A segment's U goes to slot ``write`` [S]
@@ -43,7 +43,7 @@ class Segments(NamedTuple):
     """
 
     start: np.ndarray
-    count: np.ndarray
+    length: np.ndarray
     slot: np.ndarray
     offset: np.ndarray
     row: np.ndarray
@@ -55,7 +55,7 @@ class Segments(NamedTuple):
     @property
     def instructions(self) -> int:
         """Instructions of the warp."""
-        return int(self.count.sum())
+        return int(self.length.sum())
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of per-instruction values [..., instructions] over the segments [..., S]."""

@@ -134,7 +134,7 @@ def with_forms(kernel: TracedKernel, latency: np.ndarray, fresh: np.ndarray) -> 
     ``fresh`` ones; without one where forms do not serve (:func:`dse.traces.latency_forms.find_forms`)."""
     of_profiles = [np.moveaxis(getattr(kernel.profiles, name), 1, 0) for name in _BY_SEGMENT]
     tables = [*(v[:, None] for v in kernel.counts.values()), kernel.tensor_counts.T, *of_profiles]
-    steps = len(kernel.segments.count)
+    steps = len(kernel.segments.length)
     forms = find_forms(kernel.segments, np.hstack([table.reshape(steps, -1) for table in tables]), latency, fresh)
     if forms is None:
         return replace(kernel, compiled=None)
@@ -288,7 +288,7 @@ def _counts(run: WarpProfile, opcodes: list[Opcode], segments: Segments) -> dict
             values["l1_bytes"][i] = b * L1_BANKS * L1_BANK_BYTES
         elif run.space[i] == AddressSpace.SHARED:
             values["l1_bytes"][i] = opcode.shared_bytes * run.lanes[i] / WARP_SIZE
-    return {"instructions": segments.count.astype(float)} | {name: segments.total(v) for name, v in values.items()}
+    return {"instructions": segments.length.astype(float)} | {name: segments.total(v) for name, v in values.items()}
 
 
 def _profile(

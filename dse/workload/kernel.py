@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -180,6 +180,7 @@ class Kernel:
         return jax.tree.map(lambda *column: np.asarray(column, dtype=float), *kernels)
 
 
+@runtime_checkable
 class RecordedKernel(Protocol):
     """A kernel that was recorded instead of generated: launch facts as in :class:`Kernel`, numbers of one kernel.
 

@@ -72,11 +72,12 @@ def fitted(rows: TimedRows, gpus: tuple[str, ...], tables: list, seen: np.ndarra
     """Fit costs to the rows of mask ``seen``, and overheads to all devices' fitted families."""
     out = left_out(rows.table["family"])
     values = prior_values("simt")
-    for turn in range(ROUNDS):
-        rows = with_floors(rows, kernel_us(values, rows), out)
-        answer = fit_timed(NAME, tables, gpus, rows.keep(seen), implementation=NAME, start=values if turn else None)
-        values = answer.fit.values
-    return answer, with_floors(rows, kernel_us(values, rows), out)
+    rows, start = with_floors(rows, kernel_us(values, rows), out), None
+    for _ in range(ROUNDS - 1):
+        start = fit_timed(NAME, tables, gpus, rows.keep(seen), implementation=NAME, start=start).fit.values
+        rows = with_floors(rows, kernel_us(start, rows), out)
+    answer = fit_timed(NAME, tables, gpus, rows.keep(seen), implementation=NAME, start=start)
+    return answer, with_floors(rows, kernel_us(answer.fit.values, rows), out)
 
 
 def errors(rows: TimedRows, values: dict[str, float], mask: np.ndarray) -> str:

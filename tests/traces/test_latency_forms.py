@@ -34,7 +34,7 @@ def drawn(seed: int, low: Sequence[float], high: Sequence[float], designs: int =
 def forms_of(program: Program, low: Sequence[float], high: Sequence[float]) -> tuple[Segments, Forms | None]:
     """Return the forms of a program for latencies between two bounds."""
     segments = make_segments(*program)
-    counts = segments.count.astype(float)[:, None]
+    counts = segments.length.astype(float)[:, None]
     return segments, find_forms(segments, counts, drawn(0, low, high), drawn(1, low, high))
 
 
@@ -43,7 +43,7 @@ def test_a_loop_has_a_pattern_for_either_that_binds() -> None:
     segments, forms = forms_of(loop(40), [2.0, 5.0], [40.0, 90.0])
     assert forms is not None
     assert 2 <= len(forms.patterns) <= 5
-    assert len(forms.stall) < 12 < len(segments.count)
+    assert len(forms.stall) < 12 < len(segments.length)
     trips = {round(p.stalled[row]) for p in forms.patterns for row in (ALU, LOAD)}
     assert trips & {39, 40}  # one latency a trip
 
@@ -82,7 +82,7 @@ def test_on_an_edge_no_stall_of_nothing_is_an_interval() -> None:
     draw = np.random.default_rng(3)
     segments = make_segments(*loop(20))
     latency = [np.stack([draw.integers(1, 9, 4000), draw.integers(1, 25, 4000)]).astype(float) for _ in range(2)]
-    forms = find_forms(segments, segments.count.astype(float)[:, None], *latency)
+    forms = find_forms(segments, segments.length.astype(float)[:, None], *latency)
     assert forms is not None  # equal to the recurrence on every fresh design, edges included
     x = np.vstack([latency[1], np.ones(4000)])
     margins = np.stack([(p.margins @ x).min(axis=0, initial=np.inf) for p in forms.patterns])
@@ -105,7 +105,7 @@ def test_the_counts_tell_intervals_apart() -> None:
     program = loop(100)
     segments = make_segments(*program)
     low, high = [2.0, 5.0], [40.0, 90.0]
-    each = np.arange(len(segments.count), dtype=float)[:, None] ** 2
+    each = np.arange(len(segments.length), dtype=float)[:, None] ** 2
     assert find_forms(segments, each, drawn(0, low, high), drawn(1, low, high)) is None
 
 
@@ -116,7 +116,7 @@ def test_too_many_patterns_are_refused() -> None:
 
 def test_designs_unlike_those_that_patterns_were_found_on_refuse_them() -> None:
     segments = make_segments(*loop(40))
-    counts = segments.count.astype(float)[:, None]
+    counts = segments.length.astype(float)[:, None]
     found_on, asked = drawn(0, [2.0, 80.0], [4.0, 90.0]), drawn(1, [30.0, 5.0], [40.0, 6.0])
     assert find_forms(segments, counts, found_on, found_on) is not None
     assert find_forms(segments, counts, found_on, asked) is None

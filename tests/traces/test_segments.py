@@ -23,7 +23,7 @@ def segments_of(instructions: list[tuple[int, list[int], int]]):
 
 def test_independent_instructions_are_one_segment() -> None:
     found = segments_of([(1, [9], 1), (2, [9], 1), (3, [9], 1)])
-    assert found.count.tolist() == [3]
+    assert found.length.tolist() == [3]
     assert (found.slot == NEVER).all()
 
 
@@ -35,7 +35,7 @@ def test_a_chain_is_a_segment_each() -> None:
 
 def test_what_was_waited_for_stalls_nothing_again() -> None:
     found = segments_of([(1, [], 0), (2, [1], 1), (3, [1], 1), (4, [1, 1], 1)])
-    assert found.count.tolist() == [1, 3]
+    assert found.length.tolist() == [1, 3]
 
 
 def test_of_two_results_of_one_row_the_later_counts() -> None:

@@ -24,8 +24,8 @@ def stalls(segments: Segments, latency: Array, *, by_operand_order: bool = False
     def note(noted, stall, cause, number):
         return tuple(table.at[number].set(x) for table, x in zip(noted, (stall, cause), strict=True))
 
-    empty = jnp.zeros((len(segments.count), *latency.shape[1:]), latency.dtype)
-    numbers = jnp.arange(len(segments.count))
+    empty = jnp.zeros((len(segments.length), *latency.shape[1:]), latency.dtype)
+    numbers = jnp.arange(len(segments.length))
     return walk(segments, latency, (empty, empty), note, numbers, by_operand_order=by_operand_order)[1]
 
 
