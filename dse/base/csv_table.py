@@ -123,13 +123,13 @@ def refuse_twice(path: Path, names: Iterable[str], what: str = "column") -> None
         raise InputError(f"{path}: {what} {twice[0]!r} stands twice; give it once")
 
 
-def refuse_capitals(path: Path, columns: Iterable[object], known: Collection[str]) -> None:
-    """Raise InputError at a column that is a ``known`` one but for capitals or a unit in brackets, unless that stands
-    beside it."""
+def refuse_capitals(path: Path, columns: Iterable[object], expected: Collection[str]) -> None:
+    """Raise InputError at a column that is an ``expected`` one but for capitals or a unit in brackets, unless that
+    stands beside it."""
     names = list(map(str, columns))
     for name in names:
         meant = UNIT.sub("", name.lower())
-        if name not in known and meant in known and meant not in names:
+        if name not in expected and meant in expected and meant not in names:
             raise InputError(f"{path}: column {name!r} is not known; {accepted(meant, [meant])}")
 
 

@@ -101,11 +101,11 @@ class FrontBuilder:
         """Let rows wait for the exact comparison."""
         if len(index):
             self._waiting.append((costs, index))
-        if self.held - len(self._index) > max(WAITING, len(self._index)):
+        if self.rows - len(self._index) > max(WAITING, len(self._index)):
             self._compare()
 
     @property
-    def held(self) -> int:
+    def rows(self) -> int:
         """Rows in memory: at least those of the front."""
         return len(self._index) + sum(len(index) for _, index in self._waiting)
 
@@ -122,7 +122,7 @@ class FrontBuilder:
     def merge(self, other: "FrontBuilder") -> None:
         """Take the rows of another front."""
         other._compare()
-        if self.held:
+        if self.rows:
             self._wait(other._costs, other._index)
         else:
             self._costs, self._index = other._costs, other._index

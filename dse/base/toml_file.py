@@ -43,12 +43,12 @@ def check_format(path: Path, content: dict[str, Any], wanted: str, command: str)
         )
 
 
-def refuse_keys(path: Path, what: str, table: dict[str, Any], known: Iterable[str]) -> None:
+def refuse_keys(path: Path, what: str, table: dict[str, Any], allowed_keys: Iterable[str]) -> None:
     """Raise InputError where a table, told as ``what``, holds a key that is none of those known."""
-    known = tuple(known)
+    allowed_keys = tuple(allowed_keys)
     for key in table:
-        if key not in known:
-            raise InputError(f"{path}: {key!r} is no key of {what}; {accepted(key, known)}")
+        if key not in allowed_keys:
+            raise InputError(f"{path}: {key!r} is no key of {what}; {accepted(key, allowed_keys)}")
 
 
 def coefficient(path: Path, key: str, value: Any, low: float = 0.0, high: float = LARGEST) -> float:
@@ -59,14 +59,14 @@ def coefficient(path: Path, key: str, value: Any, low: float = 0.0, high: float 
     return float(value)
 
 
-def coefficient_of(path: Path, key: str, row: Any, allowed: Allowed, told: Iterable[str]) -> float:
+def coefficient_of(path: Path, key: str, row: Any, allowed: Allowed, further_keys: Iterable[str]) -> float:
     """Return the ``value`` of a coefficient's table, in its unit and range, or a number that stands for the table.
 
-    ``told``: what else the table may say. Raises InputError.
+    ``further_keys``: what else the table may say. Raises InputError.
     """
     if not isinstance(row, dict):
         return coefficient(path, key, row, allowed.low, allowed.high)
-    refuse_keys(path, key, row, ("value", "unit", *told))
+    refuse_keys(path, key, row, ("value", "unit", *further_keys))
     if row.get("unit", allowed.unit) != allowed.unit:
         raise InputError(f"{path}: {key}.unit is {row['unit']!r}; give the value in {allowed.unit!r}")
     return coefficient(path, f"{key}.value", row.get("value"), allowed.low, allowed.high)

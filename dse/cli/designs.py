@@ -128,7 +128,7 @@ def _swept(
     cache_compilations()
     try:
         with counting(space.size, f"{space.size:,} designs") as progress:
-            progress = _beside(programs, progress)
+            progress = _compiling_alongside(programs, progress)
             result = run_sweep(space, folder, progress, keep=keep, resume=resume, cluster=cluster)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
@@ -140,15 +140,15 @@ def _swept(
         return refine_sweep(result)
 
 
-def _beside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]:
+def _compiling_alongside(programs: Any, progress: Callable[..., None]) -> Callable[..., None]:
     """Return ``progress``, whose first call begins the page's programs too, if there are to be any."""
 
-    def told(*figures: float) -> None:
+    def both(*figures: float) -> None:
         if programs:
             programs.begin()
         progress(*figures)
 
-    return told
+    return both
 
 
 def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
@@ -172,7 +172,7 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _page(found: Any, result: Any, folder: Path, wanted: bool, programs: Any = None) -> None:
+def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None) -> None:
     """Look into the designs of a page and write it; where none is wanted, an older sweep's does not stay."""
     if not wanted:
         (folder / PAGE).unlink(missing_ok=True)
@@ -183,7 +183,7 @@ def _page(found: Any, result: Any, folder: Path, wanted: bool, programs: Any = N
 
     try:
         with doing("looking into the designs of the page"):
-            write_page(found, folder / PAGE, explain_designs(result, programs))
+            write_page(answer, folder / PAGE, explain_designs(result, programs))
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
@@ -240,12 +240,12 @@ def search(
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
-    found = _searched(loaded, folder, programs if page else None, **asked, refine=refine)
-    _page(searched(found), found.result, folder, page, programs)
+    answer = _searched(loaded, folder, programs if page else None, **asked, refine=refine)
+    _page(searched(answer), answer.result, folder, page, programs)
     if json_:
-        print_json(found.summary() | {"notes": caveats(found.result)})
+        print_json(answer.summary() | {"notes": caveats(answer.result)})
     else:
-        _print_search(found, folder)
+        _print_search(answer, folder)
 
 
 def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
@@ -257,17 +257,17 @@ def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     cache_compilations()
     try:
         with searching(space, options["evaluations"], options["seconds"]) as progress:
-            return run_search(space, folder, **options, progress=_beside(programs, progress))
+            return run_search(space, folder, **options, progress=_compiling_alongside(programs, progress))
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
-def _print_search(found: Any, folder: Path) -> None:
+def _print_search(answer: Any, folder: Path) -> None:
     from dse.reports.sweep.terminal_scatter import print_scatter
     from dse.reports.sweep.terminal_search import print_search
 
-    print_search(found, Console())
-    print_scatter(found.result, Console())
+    print_search(answer, Console())
+    print_scatter(answer.result, Console())
     _say_page(folder)
 
 
@@ -284,6 +284,6 @@ def report(folder: Path, /) -> None:
     from dse.reports.sweep.searched import Searched, load_page
 
     cache_compilations()
-    found = load_page(folder)
-    _page(found, found.result if isinstance(found, Searched) else found, folder, wanted=True)
+    answer = load_page(folder)
+    _page(answer, answer.result if isinstance(answer, Searched) else answer, folder, wanted=True)
     print(f"Wrote {folder / PAGE}")

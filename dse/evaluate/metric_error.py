@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from dse.base.error_interval import ErrorInterval
 from dse.base.units import signed
 from dse.hardware.area import DieArea
-from dse.hardware.own_gpus import known_as, sheets_of
+from dse.hardware.own_gpus import matching_name, sheets_of
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.power.board import BoardPower
@@ -112,13 +112,13 @@ def metric_error(space: Space, text: str) -> MetricError:
     """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
     workload, metric = named_metric(text)
     named = [w for w in space.workloads if w.name == workload] or space.workloads
-    known = _by_metric(
+    intervals = _by_metric(
         lambda one: _time(space.model, named, one, space.base),
         _power(space.model, space.power.model, named, space.base),
     )
-    known |= {"die_mm2": DieArea.from_table().error_interval}
-    if metric in known:
-        return MetricError(known[metric], scope=_scope(metric, known[metric], named))
+    intervals |= {"die_mm2": DieArea.from_table().error_interval}
+    if metric in intervals:
+        return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], named))
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
     return MetricError(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
 
@@ -132,15 +132,15 @@ def run_metric_error(
     """
     watts = _power(model, power, [workload], gpu)
     watts = replace(watts, high=min(watts.high, most)) if watts else None
-    known = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
-    if metric in known:
-        return MetricError(known[metric], scope=_scope(metric, known[metric], [workload]))
+    intervals = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
+    if metric in intervals:
+        return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], [workload]))
     return MetricError(None, metric == "memory_gb")
 
 
-def _scope(metric: str, known: ErrorInterval | None, workloads: Sequence[Workload]) -> str:
+def _scope(metric: str, interval: ErrorInterval | None, workloads: Sequence[Workload]) -> str:
     """What the error interval of a metric of some workloads leaves out; products were measured on single GPUs."""
-    if known is None or metric in (*ON_POWER, "die_mm2"):
+    if interval is None or metric in (*ON_POWER, "die_mm2"):
         return ""
     alone = [operator for w in workloads if w.engine is None for operator in w.operators]
     messages, experts = any(o.kind in MESSAGES for o in alone), any(o.name.startswith(EXPERT) for o in alone)
@@ -184,22 +184,22 @@ def power_error_interval(space: Space) -> ErrorInterval | None:
 
 def _covered(workloads: Sequence[Workload]) -> bool:
     """Whether all products of some workloads are of types that were fitted."""
-    return all(not w.recorded and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+    return all(len(w.implementations) and o.operands <= CALIBRATED for w in workloads for o in w.operators)
 
 
-def _said_of(known: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval | None:
+def _applies_to(interval: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval | None:
     """The error interval where it is said of a GPU: one of those that were measured, or of any."""
-    return known if known and (known.anywhere or known_as(gpu, known.gpus, known.own)) else None
+    return interval if interval and (interval.anywhere or matching_name(gpu, interval.gpus, interval.own)) else None
 
 
 def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval | None:
     """That of the watts, which are energy over time: none is known beside a time of which none is."""
-    timed = _said_of(model.error_interval, gpu) is not None and _covered(workloads)
-    return _said_of(power.error_interval, gpu) if timed else None
+    timed = _applies_to(model.error_interval, gpu) is not None and _covered(workloads)
+    return _applies_to(power.error_interval, gpu) if timed else None
 
 
 def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> ErrorInterval | None:
-    kernels = _said_of(model.error_interval, gpu)
+    kernels = _applies_to(model.error_interval, gpu)
     if kernels is None or not _covered(workloads):
         return None
     found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
@@ -226,14 +226,14 @@ def beyond(space: Space, error_interval: ErrorInterval) -> list[str]:
     said = []
     for axis in space.axes if sheets else ():
         if axis.attribute.choices or axis.attribute.type == "bool":
-            known = [sheet.entries[axis.name].value for sheet in sheets]
-            new = [str(value) for value in axis.values if value not in known]
+            values = [sheet.entries[axis.name].value for sheet in sheets]
+            new = [str(value) for value in axis.values if value not in values]
             said += [f"{axis.name} {', '.join(new)}"] if new else []
     ranges = _ranges(space) if sheets else {}
     for name, (least, most) in ranges.items():
-        known = [sheet.entries[name].number for sheet in sheets]
-        said += [f"{name} below {min(known):g}"] if least < min(known) else []
-        said += [f"{name} above {max(known):g}"] if most > max(known) else []
+        values = [sheet.entries[name].number for sheet in sheets]
+        said += [f"{name} below {min(values):g}"] if least < min(values) else []
+        said += [f"{name} above {max(values):g}"] if most > max(values) else []
     return said
 
 
@@ -260,10 +260,10 @@ def sheet_beyond(sheet: GpuSheet, error_interval: ErrorInterval) -> list[str]:
     """Return which of LEADING lie outside the GPUs that were measured on one design, as "sm_count 1000, above 188"."""
     sheets, numbers, said = _measured(error_interval), sheet.numbers(), []
     for name in LEADING if sheets else ():
-        known = [one.numbers()[name] for one in sheets]
-        if not min(known) <= numbers[name] <= max(known):
-            low = numbers[name] < min(known)
-            said.append(f"{name} {numbers[name]:g}, {f'below {min(known):g}' if low else f'above {max(known):g}'}")
+        values = [one.numbers()[name] for one in sheets]
+        if not min(values) <= numbers[name] <= max(values):
+            low = numbers[name] < min(values)
+            said.append(f"{name} {numbers[name]:g}, {f'below {min(values):g}' if low else f'above {max(values):g}'}")
     return said
 
 

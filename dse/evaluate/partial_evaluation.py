@@ -72,7 +72,7 @@ class Program:
         self._kernels, self._designs_minor = kernels, designs_minor
         self._writer = _Writer([x for x in given if isinstance(x, Side)])
         places = iter(range(len(given)))
-        inputs = [next(places) if isinstance(x, Side) else _known(np.asarray(x, dtype)) for x in given]
+        inputs = [next(places) if isinstance(x, Side) else _constant(np.asarray(x, dtype)) for x in given]
         with np.errstate(all="ignore"):
             self._results = self._writer.through(closed.jaxpr, closed.consts, inputs)
 
@@ -111,7 +111,7 @@ class _Writer:
 
     def __init__(self, inputs: Sequence[Side]) -> None:
         self.lines: list[Line] = [Line(lambda x: x, (), side) for side in inputs]
-        self._known: dict[Hashable, int] = {}
+        self._line_of: dict[Hashable, int] = {}
 
     def through(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
         """Write the equations of a jaxpr with these inputs; return its outputs."""
@@ -161,10 +161,10 @@ class _Writer:
             return simple
         keys = [_key(x) for x in given]
         key = (name or id(apply), params, tuple(sorted(keys, key=repr) if name in COMMUTE else keys))
-        if key not in self._known:
-            self._known[key] = len(self.lines)
+        if key not in self._line_of:
+            self._line_of[key] = len(self.lines)
             self.lines.append(Line(apply, tuple(given), self._side(given)))
-        return self._known[key]
+        return self._line_of[key]
 
     def _side(self, given: Sequence[Any]) -> Side:
         sides = [Side.PAIR if isinstance(x, Rows) else self.lines[x].side for x in given if isinstance(x, int | Rows)]
@@ -195,7 +195,7 @@ class _Writer:
             inverse = 1 / (b.values if isinstance(b, Rows) else b)
             if not np.all(np.isfinite(inverse)):
                 return None
-            return self.written("mul", lax.mul, [a, _known(inverse) if isinstance(b, Rows) else inverse])
+            return self.written("mul", lax.mul, [a, _constant(inverse) if isinstance(b, Rows) else inverse])
         inverse = self.written("reciprocal", reciprocal, [b])
         return inverse if _is(a, 1) else self.written("mul", lax.mul, [a, inverse])
 
@@ -240,10 +240,10 @@ def _computed(primitive: Any, params: dict[str, Any], given: list[Any]) -> Any:
         with jax.ensure_compile_time_eval():
             found = jax.vmap(bind, axes)(*values) if batched else bind(*values)
             found = np.asarray(found)
-    return _known(np.asarray(found)) if batched else np.asarray(found)
+    return _constant(np.asarray(found)) if batched else np.asarray(found)
 
 
-def _known(values: np.ndarray) -> Any:
+def _constant(values: np.ndarray) -> Any:
     """Return one number where all kernels have the same, else Rows."""
     if values.ndim == 0:
         return values

@@ -89,7 +89,9 @@ def phase_run(workload: Workload, phase: str, count: int) -> PhaseRun:
     """Return what runs in a phase, its operators filled up to ``count`` by such as never run; in NumPy."""
     repeats, host = workload.phase_repeats(phase), workload.host(phase)
     waits = (
-        None if host is None else (np.asarray(host.beside_us, float_type()), np.asarray(host.waits_us, float_type()))
+        None
+        if host is None
+        else (np.asarray(host.overlapped_us, float_type()), np.asarray(host.waits_us, float_type()))
     )
     return np.pad(repeats, (0, count - len(repeats))).astype(float_type()), waits
 

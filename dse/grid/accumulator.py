@@ -48,7 +48,7 @@ class Accumulator:
     def merge(self, other: "Accumulator") -> None:
         """Take the designs of another accumulator; raises InputError where the front grows beyond memory."""
         self.front.merge(other.front)
-        if self.front.held > LARGEST_FRONT and len(self.front) > LARGEST_FRONT:
+        if self.front.rows > LARGEST_FRONT and len(self.front) > LARGEST_FRONT:
             raise InputError(
                 f"more than {LARGEST_FRONT:,} designs are equally good; leave out axes that move no objective, or add "
                 "a constraint"

@@ -48,7 +48,7 @@ def sheets_of(names: Iterable[str], own: Iterable[GpuSheet]) -> dict[str, GpuShe
     return {name: mine.get(name) or preset_sheet(name) for name in names if name in mine or name in gpu_index()}
 
 
-def known_as(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> str:
+def matching_name(sheet: GpuSheet, names: Iterable[str], own: Iterable[GpuSheet]) -> str:
     """Return what a GPU is called among those named, by its numbers; "" where it is none of them.
 
     ``own``: those among them that are no presets. One that is named in a file without its numbers is known by its name.

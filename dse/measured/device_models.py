@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from dse.base.errors import InputError
-from dse.hardware.own_gpus import known_as
+from dse.hardware.own_gpus import matching_name
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
 from dse.timing.calibration import TimingCalibration, calibration_of, load_timing_calibration
 from dse.timing.models import timing_model
@@ -100,7 +100,7 @@ def predictors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> tuple[P
                 model,
                 used.model.calibration,
                 fitted,
-                its_own and known_as(used.sheet, fitted, own) != "",
+                its_own and matching_name(used.sheet, fitted, own) != "",
             )
         )
     return tuple(found)

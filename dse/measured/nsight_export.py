@@ -83,14 +83,14 @@ def is_export(path: Path) -> bool:
         return False
 
 
-def shapes_beside(path: Path) -> Path:
+def shapes_file(path: Path) -> Path:
     """Return where the table of shapes of an export is looked for: NAME.shapes.csv beside NAME.csv."""
     return Path(path).with_suffix(".shapes.csv")
 
 
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return the files that are read of a measured table: an export has its table of shapes beside it."""
-    return (path, shapes_beside(path)) if is_export(path) else (path,)
+    return (path, shapes_file(path)) if is_export(path) else (path,)
 
 
 def read_export(path: Path) -> pd.DataFrame:
@@ -108,10 +108,10 @@ def read_export(path: Path) -> pd.DataFrame:
         raise InputError(f"{path}: no column {TIME}; profile with --metrics {TIME} or --set full, export with --csv")
     if not launches:
         raise InputError(f"{path}: holds no kernel")
-    beside = shapes_beside(path)
-    found = _from_table(path, beside, launches) if beside.exists() else _from_ranges(path, launches)
+    shapes_path = shapes_file(path)
+    found = _from_table(path, shapes_path, launches) if shapes_path.exists() else _from_ranges(path, launches)
     if all(row["op"] == NO_SHAPE for row in found):
-        raise InputError(f"{path}: no kernel says its shape; give {HELP.format(shapes=beside.name)}")
+        raise InputError(f"{path}: no kernel says its shape; give {HELP.format(shapes=shapes_path.name)}")
     columns = ("source", "group", *SHAPED, "latency_us", "notes")
     return pd.DataFrame(found, columns=list(columns))
 
@@ -223,43 +223,43 @@ def _number(where: str, value: str) -> float:
         raise InputError(f"{where} is {value!r}; give a number") from None
 
 
-def _from_table(path: Path, beside: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
+def _from_table(path: Path, shapes_path: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
     """Rows by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
-    table = read_csv(beside, words=("ID", *WORDS))
-    refuse_capitals(beside, table.columns, SHAPED)
+    table = read_csv(shapes_path, words=("ID", *WORDS))
+    refuse_capitals(shapes_path, table.columns, SHAPED)
     unknown = [name for name in table.columns if name not in (*SHAPED, "ID")]
     if unknown or "op" not in table.columns:
         wrong = f"column {unknown[0]!r} is unknown" if unknown else "no column op"
-        raise InputError(f"{beside}: {wrong}; accepted are: ID, {', '.join(SHAPED)}")
+        raise InputError(f"{shapes_path}: {wrong}; accepted are: ID, {', '.join(SHAPED)}")
     for name in (name for name in NUMBERS if name in table.columns):
         if not pd.api.types.is_numeric_dtype(table[name]):
-            raise InputError(f"{beside}: {name}: give numbers")
+            raise InputError(f"{shapes_path}: {name}: give numbers")
     rows = table.drop(columns="ID", errors="ignore").to_dict(orient="records")
     said = [{str(name): value for name, value in row.items() if pd.notna(value)} for row in rows]
     if "ID" in table.columns:
-        by_id = dict(zip(_ids(path, beside, table["ID"], launches), said, strict=True))
+        by_id = dict(zip(_ids(path, shapes_path, table["ID"], launches), said, strict=True))
         said = [by_id.get(launch.number, {}) for launch in launches]
     elif len(said) != len(launches):
         raise InputError(
-            f"{beside}: has {len(said)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
+            f"{shapes_path}: has {len(said)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
             "order, or a column ID"
         )
     return [_row([launch], words) for launch, words in zip(launches, said, strict=True)]
 
 
-def _ids(path: Path, beside: Path, ids: pd.Series, launches: Sequence[ProfiledLaunch]) -> list[str]:
+def _ids(path: Path, shapes_path: Path, ids: pd.Series, launches: Sequence[ProfiledLaunch]) -> list[str]:
     """The column ID of a table of shapes; raises InputError where it does not tell one kernel from another."""
     numbers = [launch.number for launch in launches]
     again = next((number for number, count in Counter(numbers).items() if count > 1), None)
     if again is not None:
         raise InputError(
-            f"{beside}: ID: {path} has kernel {again} more than once; leave the column out, and give a "
+            f"{shapes_path}: ID: {path} has kernel {again} more than once; leave the column out, and give a "
             "row a kernel in its order"
         )
     other = [number for number in ids if number not in numbers]
     if other or ids.duplicated().any():
         wrong = f"{path} has no kernel {other[0]}" if other else "a kernel stands twice"
-        raise InputError(f"{beside}: ID: {wrong}; give each kernel's once")
+        raise InputError(f"{shapes_path}: ID: {wrong}; give each kernel's once")
     return list(ids)
 
 

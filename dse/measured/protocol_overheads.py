@@ -16,13 +16,13 @@ ANY = "any"
 @cache
 def _overheads() -> dict[tuple[str, str, str], tuple[float, float]]:
     return {
-        (row["harness"], _known(row["device"]), row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
+        (row["harness"], _preset_name(row["device"]), row["op"]): (float(row["overhead_us"]), float(row["shadow_us"]))
         for table in ("vector_overheads", "operator_overheads")
         for row in read_table(f"calibration/{table}.csv")
     }
 
 
-def _known(device: str) -> str:
+def _preset_name(device: str) -> str:
     """The preset that a device is, whichever of its names is given; ANY where it is none."""
     return find_preset(device) or ANY
 
@@ -39,6 +39,6 @@ def overhead_of(row: Any, protocol: Protocol, gpu: str | None = None) -> tuple[f
     known = _overheads()
     ways = (protocol.name + POWERED, protocol.name) if getattr(row, "power_w", 0.0) > 0 else (protocol.name,)
     ops = (str(row.op), ANY) if row.op in VECTOR else (str(row.op),)
-    devices = (_known(str(row.device) if gpu is None else gpu), ANY)
+    devices = (_preset_name(str(row.device) if gpu is None else gpu), ANY)
     found = (known.get((way, device, op)) for way in ways for device in devices for op in ops)
     return next((overhead for overhead in found if overhead), (protocol.overhead_us, 0.0))

@@ -55,15 +55,15 @@ def read_head(path: Path) -> dict[str, Any]:
     return content
 
 
-def read_coefficients(path: Path, content: dict[str, Any], known: Mapping[str, Allowed]) -> dict[str, float]:
-    """Return the coefficients of a file's content, all of them ``known`` to its model; raises InputError."""
+def read_coefficients(path: Path, content: dict[str, Any], allowed: Mapping[str, Allowed]) -> dict[str, float]:
+    """Return the coefficients of a file's content, all of them ``allowed`` to its model; raises InputError."""
     rows, kind = content.get("coefficients"), content["model"]
     if not isinstance(rows, dict) or not rows:
         raise InputError(f"{path}: no table [coefficients]; each needs a value")
     for name in rows:
-        if name not in known:
-            raise InputError(f"{path}: {kind} has no fitted coefficient {name!r}; {accepted(name, known)}")
-    return {name: coefficient_of(path, f"coefficients.{name}", row, known[name], TOLD) for name, row in rows.items()}
+        if name not in allowed:
+            raise InputError(f"{path}: {kind} has no fitted coefficient {name!r}; {accepted(name, allowed)}")
+    return {name: coefficient_of(path, f"coefficients.{name}", row, allowed[name], TOLD) for name, row in rows.items()}
 
 
 def calibrated_board(path: Path) -> BoardPower:

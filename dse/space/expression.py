@@ -71,12 +71,12 @@ class Expression:
         return isinstance(other, Expression) and self.text == other.text
 
 
-def parse_expression(text: str, where: str, known: Iterable[str] | None = None) -> Expression:
+def parse_expression(text: str, where: str, allowed: Iterable[str] | None = None) -> Expression:
     """Return the expression that ``text`` states.
 
     Allowed are numbers, names, ``a.b``, ``a.b.c``, + - * / ** %, comparisons, and/or/not, and FUNCTIONS; what is true
     counts 1 in arithmetic, what is not 0: ``(a > 1) + (a > 2)`` is 0, 1 or 2. Raises InputError naming ``where``, the
-    part that is not allowed, or the name that is not among ``known``.
+    part that is not allowed, or the name that is not among ``allowed``.
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
         raise InputError(
@@ -88,8 +88,8 @@ def parse_expression(text: str, where: str, known: Iterable[str] | None = None) 
         raise InputError(f"{where}: {text!r} is not an expression; give arithmetic on names and numbers") from None
     names: list[str] = []
     _check(tree, text, where, names)
-    if known is not None:
-        pool = set(known)
+    if allowed is not None:
+        pool = set(allowed)
         for name in names:
             if name not in pool:
                 raise InputError(f"{where}: {name!r} in {text!r} is not known here; {accepted(name, pool)}")

@@ -185,17 +185,17 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     around = Around(base, axes, links, target, folder, model)
     workloads, weights = read_workloads(_table(content, "workloads", where), where, around)
     refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
-    known = _known_names(workloads)
+    allowed = _allowed_names(workloads)
     space = Space(
         name=_name(content, where, name),
         question=_text(content, "question", where, ""),
         base=base,
         axes=axes,
         links=links,
-        constraints=_constraints(content.get("constraints", []), where, around, known),
+        constraints=_constraints(content.get("constraints", []), where, around, allowed),
         workloads=workloads,
         weights=weights,
-        objectives=_objectives(content.get("objectives"), where, around, known, _stack_columns(workloads)),
+        objectives=_objectives(content.get("objectives"), where, around, allowed, _stack_columns(workloads)),
         model=model,
         power=power_choice(content.get("power", "board"), f"{where}: power", folder),
         yield_model=_yield_model(content, where),
@@ -262,7 +262,7 @@ def _axes(table: dict, where: str) -> tuple[Axis, ...]:
 
 
 def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, Expression], ...]:
-    known = set(gpu_schema()) | {f"{OF_BASE}{key}" for key in gpu_schema()}
+    allowed = set(gpu_schema()) | {f"{OF_BASE}{key}" for key in gpu_schema()}
     swept = {axis.name for axis in axes}
     links: list[tuple[str, Expression]] = []
     for key, text in table.items():
@@ -270,7 +270,7 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
         attribute(key, f"{where}: [links]")
         if key in swept:
             raise InputError(f"{here}: the attribute is an axis already; sweep it or link it")
-        expression = parse_expression(text, here, known)
+        expression = parse_expression(text, here, allowed)
         if expression.condition:
             raise InputError(f"{here}: {text!r} is a condition; give a number")
         later = set(table) - {done for done, _ in links}
@@ -281,10 +281,10 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
     return tuple(links)
 
 
-def _known_names(workloads: tuple[Workload, ...]) -> set[str]:
-    known = set(gpu_schema()) | set(design_metrics()) | {"total.time_ms"}
-    known |= {f"{w.name}.{metric}" for w in workloads for metric in workload_metrics(w)}
-    return known | {f"{OF_BASE}{name}" for name in known}
+def _allowed_names(workloads: tuple[Workload, ...]) -> set[str]:
+    allowed = set(gpu_schema()) | set(design_metrics()) | {"total.time_ms"}
+    allowed |= {f"{w.name}.{metric}" for w in workloads for metric in workload_metrics(w)}
+    return allowed | {f"{OF_BASE}{name}" for name in allowed}
 
 
 def _stack_columns(workloads: tuple[Workload, ...]) -> set[str]:
@@ -292,13 +292,13 @@ def _stack_columns(workloads: tuple[Workload, ...]) -> set[str]:
     return {f"{w.name}.{cause}_ms" for w in workloads for cause in causes_of(w)}
 
 
-def _constraints(items: Any, where: str, around: Around, known: set[str]) -> tuple[Expression, ...]:
+def _constraints(items: Any, where: str, around: Around, allowed: set[str]) -> tuple[Expression, ...]:
     if not isinstance(items, list):
         raise InputError(f'{where}: constraints = {items!r} is not accepted; give a list, as ["die_mm2 <= 814"]')
     constraints = []
     for number, text in enumerate(items, start=1):
         here = f"{where}: constraints, entry {number}"
-        expression = parse_expression(text, here, known)
+        expression = parse_expression(text, here, allowed)
         if not expression.condition:
             raise InputError(f"{here}: {text!r} is not a condition; give a comparison, as 'die_mm2 <= 814'")
         refuse_expression(expression, around.base, around.axes, around.links, here)
@@ -312,7 +312,7 @@ RESERVED = ("feasible", "reason", "code")
 _DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
 
 
-def _objectives(items: Any, where: str, around: Around, known: set[str], columns: set[str]) -> tuple[Objective, ...]:
+def _objectives(items: Any, where: str, around: Around, allowed: set[str], columns: set[str]) -> tuple[Objective, ...]:
     form = 'give [[objectives]] tables with value = "decode.tbt_ms" and goal = "min"'
     if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
         raise InputError(f"{where}: objectives are missing; {form}")
@@ -329,7 +329,7 @@ def _objectives(items: Any, where: str, around: Around, known: set[str], columns
         if item.get("goal") not in _DIRECTIONS:
             said = f"goal = {item['goal']!r} is not accepted" if "goal" in item else "goal is missing"
             raise InputError(f'{here}: {said}; give "min" or "max"')
-        expression = parse_expression(item.get("value", ""), f"{here}: value", known)
+        expression = parse_expression(item.get("value", ""), f"{here}: value", allowed)
         if expression.condition:
             raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
         refuse_expression(expression, around.base, around.axes, around.links, f"{here}: value")
@@ -338,7 +338,7 @@ def _objectives(items: Any, where: str, around: Around, known: set[str], columns
         unit = _text(item, "unit", here, own)
         if own and unit != own:
             raise InputError(f"{here}: unit = {unit!r}, but {expression.text} is in {own}; leave unit out")
-        if name != expression.text and (name in known or name in columns or name in RESERVED):
+        if name != expression.text and (name in allowed or name in columns or name in RESERVED):
             raise InputError(f"{here}: name = {name!r} means something else already; give a name of its own")
         if any(o.name == name for o in objectives):
             raise InputError(f"{here}: {name!r} is an objective already; give each a name of its own")

@@ -14,7 +14,7 @@ from jax import Array
 from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.numerics import INFEASIBLE
 from dse.hardware.gpu import Gpu
-from dse.timing.discrepancy import Discrepancy, stretch_of, within_peaks
+from dse.timing.discrepancy import Discrepancy, limited_by_peaks, stretch_of
 from dse.timing.floor import floored
 from dse.timing.interval import (
     IntervalCycles,
@@ -107,7 +107,7 @@ class Amali(TimingModel):
         costs = fitted.costs(kernel, gpu, clock, mem, grid, uneven)
         cycles, timing = model.equation_16(terms, costs, gpu, mem, jnp.asarray(kernel.l2_bytes))
         stretch = stretch_of(model.discrepancy, kernel)
-        stretch = within_peaks(stretch, fitted.least_cycles(kernel, gpu, clock, mem) / cycles)
+        stretch = limited_by_peaks(stretch, fitted.least_cycles(kernel, gpu, clock, mem) / cycles)
         return cycles * stretch, timing.stretched(stretch)
 
     def equation_16(
@@ -135,7 +135,7 @@ class Amali(TimingModel):
             interconnect=terms.messages,
             clock_ghz=terms.clock,
             feasible=terms.feasible,
-            dram_bytes=mem.moved + costs.copied_bytes,
+            dram_bytes=mem.passed_bytes + costs.copied_bytes,
             hidden=sm.hidden,
             exposed=sm.exposed + costs.copies,
         )

@@ -21,7 +21,7 @@ from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
-from dse.hardware.own_gpus import known_as, preset_of, read_own
+from dse.hardware.own_gpus import matching_name, preset_of, read_own
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
 from dse.timing.amali import Amali
 from dse.timing.discrepancy import Points, read_points
@@ -83,7 +83,7 @@ class TimingCalibration:
 
     def fitted_on(self, sheet: GpuSheet) -> bool:
         """Whether a GPU is one that it was fitted on; SHARED stands for any."""
-        return self.name == SHARED or bool(known_as(sheet, self.gpus, self.own))
+        return self.name == SHARED or bool(matching_name(sheet, self.gpus, self.own))
 
     def not_fitted_on(self, *sheets: GpuSheet) -> str:
         """Return a sentence that names those of the GPUs that it was not fitted on, "" where it was on all."""
@@ -98,7 +98,7 @@ class TimingCalibration:
     def called(self, sheet: GpuSheet) -> str:
         """Return the name by which the errors of a GPU are kept: a preset's only where it is known as it."""
         changed = f"{sheet.name}, changed" if sheet.name in gpu_index() else sheet.name
-        return known_as(sheet, self.gpus, self.own) or preset_of(sheet) or changed
+        return matching_name(sheet, self.gpus, self.own) or preset_of(sheet) or changed
 
     def said_of(self, sheet: GpuSheet) -> "TimingCalibration":
         """Return the calibration without the errors that are not said of a GPU: those on GPUs that no fit has seen are
@@ -149,15 +149,15 @@ def calibration_for(gpu: str) -> str:
 
 def calibration_of(*sheets: GpuSheet) -> str:
     """Return the shipped calibration of a GPU: its own if its numbers are a measured preset's
-    (:func:`known_as`), else SHARED; of several GPUs, which are compared by one calibration, SHARED unless they have the
-    same."""
+    (:func:`matching_name`), else SHARED; of several GPUs, which are compared by one calibration, SHARED unless they
+    have the same."""
     names = {_own(sheet) for sheet in sheets}
     return names.pop() if len(names) == 1 else SHARED
 
 
 def _own(sheet: GpuSheet) -> str:
     """Return the calibration of the preset with a GPU's numbers, whatever it is called, else SHARED."""
-    return known_as(sheet, shipped_calibrations(), ()) or SHARED
+    return matching_name(sheet, shipped_calibrations(), ()) or SHARED
 
 
 def passed_over(*sheets: GpuSheet) -> str:

@@ -113,7 +113,7 @@ def stretch_of(discrepancy: Discrepancy | None, kernel: Kernel) -> Array:
     return factor if discrepancy is None else factor * discrepancy.factor(kernel)
 
 
-def within_peaks(factor: Array, least: Array) -> Array:
+def limited_by_peaks(factor: Array, least: Array) -> Array:
     """Return ``factor`` so that no time is less than the ``least`` that the data sheet's peaks allow, a share of it."""
     # A choice, so that nothing of it is left in a program that knows the factor to be 1
     # (dse/evaluate/partial_evaluation.py).
@@ -198,24 +198,24 @@ def read_points(path: Path, place: str, implementation: str, content: Any) -> Po
     refuse_keys(path, where, content, KEYS)
     rows = []
     for number, row in enumerate(content["points"], 1):
-        told = f"{where}.points, number {number}"
+        place = f"{where}.points, number {number}"
         if not isinstance(row, list) or len(row) != len(SIZES[kind]) + 1:
-            raise InputError(f"{path}: {told} is {row!r}; give {names}")
+            raise InputError(f"{path}: {place} is {row!r}; give {names}")
         if SIZES[kind] is VECTOR:
-            row = [_operator(path, told, row[0]), *row[1:]]
-        size = [coefficient(path, told, x, 0.0 if SIZES[kind] is VECTOR else 1.0, 1e9) for x in row[:-1]]
+            row = [_operator(path, place, row[0]), *row[1:]]
+        size = [coefficient(path, place, x, 0.0 if SIZES[kind] is VECTOR else 1.0, 1e9) for x in row[:-1]]
         rows.append(
-            (*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, told, row[-1], -LARGEST_WEIGHT, LARGEST_WEIGHT))
+            (*size, *(PROBLEM - len(size)) * [0.0], coefficient(path, place, row[-1], -LARGEST_WEIGHT, LARGEST_WEIGHT))
         )
     table = np.array(rows)
     sm_count = coefficient(path, f"{where}.sm_count", content.get("sm_count"), 1.0, 1e4)
     return Points(kind, table[:, :-1], table[:, -1], sm_count)
 
 
-def _operator(path: Path, told: str, name: Any) -> float:
+def _operator(path: Path, place: str, name: Any) -> float:
     """The number of a vector operator that a file names."""
     if not isinstance(name, str) or name not in vector_ops():
-        raise InputError(f"{path}: {told}: no vector operator is called {name!r}; {accepted(str(name), vector_ops())}")
+        raise InputError(f"{path}: {place}: no vector operator is called {name!r}; {accepted(str(name), vector_ops())}")
     return vector_ops()[name].number
 
 

@@ -128,5 +128,5 @@ def composed(cycles: IntervalCycles, clock: Array, mem: MemoryPath, links: Array
         interconnect=links,
         clock_ghz=clock,
         feasible=feasible,
-        dram_bytes=mem.moved,
+        dram_bytes=mem.passed_bytes,
     )

@@ -17,7 +17,7 @@ class MemoryPath(NamedTuple):
 
     ``amat`` [cycle] of an L1-missing load; ``l1``, ``l2`` and ``dram`` [cycle] add up along the path; ``dram_share`` of
     the loads that miss in the L2; ``dram_bytes`` [B] as they take time, ``dram_writes`` [B] of them written (0 where
-    not told apart), ``moved`` [B] as they pass; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
+    not told apart), ``passed_bytes`` [B] as they pass; ``l2_byte`` and ``dram_byte`` [cycle/B] service times.
     """
 
     amat: Array
@@ -28,7 +28,7 @@ class MemoryPath(NamedTuple):
     dram_bytes: Array
     l2_byte: Array
     dram_byte: Array
-    moved: Array
+    passed_bytes: Array
     dram_writes: Array | float = 0.0
 
 
@@ -56,7 +56,7 @@ def memory(
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)
     again = own_rereads(kernel, gpu.dram_bytes_per_ns * lone_ns(kernel, gpu, clock_ghz), gpu.l2_bytes, kept)
     terms = memory_terms(gpu, clock_ghz, footprint, dram_share, reads + writes + again, latency_is_total)
-    return terms._replace(dram_writes=writes, moved=writes + jnp.asarray(kernel.read_share) * (reads + again))
+    return terms._replace(dram_writes=writes, passed_bytes=writes + jnp.asarray(kernel.read_share) * (reads + again))
 
 
 def lone_ns(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
@@ -97,5 +97,5 @@ def memory_terms(
         dram_bytes=dram_bytes,
         l2_byte=clock_ghz / gpu.l2_bytes_per_ns,  # t_N / sigma
         dram_byte=clock_ghz / gpu.dram_bytes_per_ns,  # t_D / sigma
-        moved=dram_bytes,
+        passed_bytes=dram_bytes,
     )

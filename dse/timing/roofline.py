@@ -46,7 +46,7 @@ class Roofline(TimingModel):
         feasible: Array,
     ) -> Timing:
         """Return the stack of ``arithmetic`` [cycle] and of what the bytes of DRAM and L2 take beyond it."""
-        dram, l2 = mem.moved * mem.dram_byte, l2_bytes * mem.l2_byte
+        dram, l2 = mem.passed_bytes * mem.dram_byte, l2_bytes * mem.l2_byte
         missing = jnp.maximum(jnp.maximum(dram, l2) - arithmetic, 0.0)
         zero: Array = jnp.zeros_like(missing)
         return Timing(
@@ -65,5 +65,5 @@ class Roofline(TimingModel):
             interconnect=interconnect,
             clock_ghz=clock,
             feasible=feasible,
-            dram_bytes=mem.moved,
+            dram_bytes=mem.passed_bytes,
         )

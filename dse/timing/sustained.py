@@ -97,7 +97,7 @@ class Sustained(PerImplementation):
     def least_cycles(self, kernel: Kernel, gpu: Gpu, clock_ghz: Array, mem: MemoryPath) -> Array:
         """Return the cycles that the data sheet's peaks allow a kernel at least, on a derated GPU."""
         rate = tensor_rate(kernel, gpu) * gpu.subcores_per_sm * gpu.sm_count / self.tensor
-        return jnp.maximum(mem.moved / gpu.dram_bandwidth_gbs * clock_ghz, safe_div(kernel.fma, rate))
+        return jnp.maximum(mem.passed_bytes / gpu.dram_bandwidth_gbs * clock_ghz, safe_div(kernel.fma, rate))
 
     def overlap_loss(self, on_sm: Array, bytes_time: Array, writes: Array) -> Array:
         """Return what bytes add to SM time, or it to them, where the two overlap imperfectly [cycle].

@@ -107,7 +107,7 @@ def unseen(
     )
 
 
-def held_by_others(transfers: Sequence[pd.DataFrame]) -> dict[str, float]:
+def coverage_by_others(transfers: Sequence[pd.DataFrame]) -> dict[str, float]:
     """Return what share of each GPU's rows [%] lies within the interval that the other GPUs' errors give it: what an
     interval of :func:`unseen` is worth. ``transfers``: rows of one GPU each, of :func:`errors_of`."""
     shares = {}

@@ -57,22 +57,22 @@ def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.nd
     if used.calibration is None:
         return None
     gpu = used.calibration.called(used.sheet)
-    judged = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
+    with_errors = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
     if op in RUNS:  # an engine brings its own
-        low, high = judged[["low", "high"]].to_numpy().T
+        low, high = with_errors[["low", "high"]].to_numpy().T
     else:
-        low, high = interval_of(judged, used.calibration, gpu, op, dtype)
-    error = judged["error"].to_numpy()
+        low, high = interval_of(with_errors, used.calibration, gpu, op, dtype)
+    error = with_errors["error"].to_numpy()
     return None if np.isnan(low).any() else (error >= low) & (error <= high)
 
 
 def interval_of(
-    judged: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
+    with_errors: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
     is known: by implementation, protocol and regime of the predicted time."""
-    low, high = np.full((2, len(judged)), np.nan)
-    for (name, way, where), places in judged.groupby(["implementation", "way", "where"]).indices.items():
+    low, high = np.full((2, len(with_errors)), np.nan)
+    for (name, way, where), places in with_errors.groupby(["implementation", "way", "where"]).indices.items():
         asked = (dtype, str(where), gpu, str(way))
         known = calibration.quantiles(str(name), op, *asked)
         if known is None and op in PRODUCTS:

@@ -35,8 +35,8 @@ def validation_notes(
     """Return the notes beside the predicted rows of a table; ``harness`` and ``engine`` that were given (None: by the
     rows' sources, by their notes)."""
     notes = []
-    for found in predictors:
-        notes += _notes_of_device(rows[rows["device"] == found.device], models[found.device], found)
+    for predictor in predictors:
+        notes += _notes_of_device(rows[rows["device"] == predictor.device], models[predictor.device], predictor)
     whole = rows["op"].isin(RUNS)
     if whole.any() and engine is not None and engine.like:
         notes += _notes_of_own(rows[whole], models, engine, table_sha256)
@@ -58,11 +58,14 @@ def validation_notes(
     return tuple(notes)
 
 
-def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) -> list[str]:
+def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor) -> list[str]:
     """Whose calibration was taken, and what it was not fitted to."""
-    device = found.device
-    calibration = f"calibration {found.calibration}" if used.calibration else found.calibration
-    notes = [f"{device}: {found.gpu}, {found.model}, {calibration}", *_notes_of_boards(rows, device, used.sheet.name)]
+    device = predictor.device
+    calibration = f"calibration {predictor.calibration}" if used.calibration else predictor.calibration
+    notes = [
+        f"{device}: {predictor.gpu}, {predictor.model}, {calibration}",
+        *_notes_of_boards(rows, device, used.sheet.name),
+    ]
     if used.calibration is None:
         return notes
     part = rows[~rows["op"].isin(RUNS)]
@@ -74,7 +77,7 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, found: Predictor) ->
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
-    if found.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine
+    if predictor.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine
         notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     return notes
 
@@ -89,10 +92,10 @@ def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:
 
 def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
     """What was predicted with products whose activations are quantised in the same time."""
-    found = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
+    kinds_of_rows = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
     return [
         f"{row.dtype} products as {row.harness} times them: with {WAYS[str(row.quantises)].words}"
-        for row in found.itertuples(index=False)
+        for row in kinds_of_rows.itertuples(index=False)
         if row.quantises
     ]
 

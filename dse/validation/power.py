@@ -57,12 +57,12 @@ def validate_power(
         raise InputError(f"--time: no time is called {time!r}; {accepted(time, TIMES)}")
     measured = read_operators(table)
     shipped, model = model is None, model or BoardPower.from_table()
-    judged, skipped = compared(measured, time, model, gpu)
-    notes = [SEEN] if shipped and (judged["gpu"] == FITTED_ON).any() else []
+    predicted_rows, skipped = compared(measured, time, model, gpu)
+    notes = [SEEN] if shipped and (predicted_rows["gpu"] == FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
-    notes += _notes_of_runs(judged[judged["op"].isin(RUNS)])
-    notes += [f"{note}." for note in (*notes_of_masks(judged), *notes_of_gpus(measured))]
-    long = judged["latency_us"] >= SETTLED_US
+    notes += _notes_of_runs(predicted_rows[predicted_rows["op"].isin(RUNS)])
+    notes += [f"{note}." for note in (*notes_of_masks(predicted_rows), *notes_of_gpus(measured))]
+    long = predicted_rows["latency_us"] >= SETTLED_US
     return {
         "table": measured.path,
         "table_sha256": measured.sha256,
@@ -70,9 +70,9 @@ def validate_power(
         "calibration": model.calibration,
         "time": TIMES[time],
         "short_us": SETTLED_US,
-        "device": _answers(judged[long]),
-        "all": _scores(judged[long]),
-        "short": {"device": _answers(judged[~long]), "all": _scores(judged[~long])},
+        "device": _answers(predicted_rows[long]),
+        "all": _scores(predicted_rows[long]),
+        "short": {"device": _answers(predicted_rows[~long]), "all": _scores(predicted_rows[~long])},
         "note": " ".join(notes),
         "skipped": [{"reason": reason, "n": n} for reason, n in skipped.items()],
     }
@@ -98,8 +98,8 @@ def compared(
         parts.append(run_watts(covered[runs], models, model, time == "model", skipped))
     if not sum(map(len, parts)):
         raise InputError(f"{measured.path}: no row can be compared: {why_skipped(skipped)}")
-    judged = pd.concat(parts, ignore_index=True)
-    return judged.assign(gpu=[models[str(device)].sheet.name for device in judged["device"]]), skipped
+    predicted_rows = pd.concat(parts, ignore_index=True)
+    return predicted_rows.assign(gpu=[models[str(device)].sheet.name for device in predicted_rows["device"]]), skipped
 
 
 def without_power(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float]) -> pd.Series:
@@ -128,10 +128,10 @@ def _words(cell: Any) -> str:
     return cell if isinstance(cell, str) else ""
 
 
-def _answers(judged: pd.DataFrame) -> list[dict[str, Any]]:
+def _answers(predicted_rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {"device": device, "op": op} | _scores(group)
-        for (device, op), group in judged.groupby(["device", "op"], sort=True)
+        for (device, op), group in predicted_rows.groupby(["device", "op"], sort=True)
     ]  # pyright: ignore
 
 

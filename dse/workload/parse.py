@@ -14,7 +14,7 @@ from dse.hardware.data_types import COMPUTED, canonical
 from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
-from dse.workload.networks.names import beside, load_network, stated_quantisation
+from dse.workload.networks.names import load_network, relative_to, stated_quantisation
 from dse.workload.networks.network import networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
@@ -143,7 +143,7 @@ def _from_toml(path: Path, settings: dict[str, str], where: str, target: Target 
             f'{path}: network is missing; give network = "llama3_8b" (one of {", ".join(networks())}) '
             "or the path of a Hugging Face config.json"
         )
-    network = beside(network, path.parent)
+    network = relative_to(network, path.parent)
     if str(content.get("engine")).endswith(".toml"):
         content["engine"] = str(path.parent / content["engine"])
     for key, value in content.items():

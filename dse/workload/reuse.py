@@ -35,15 +35,15 @@ def wave_rereads(kernel: Kernel, resident_ctas: Array, l2_bytes: Array) -> Array
     return reread * miss_fraction(jnp.asarray(kernel.reread_distance), l2_bytes)
 
 
-def own_rereads(kernel: Kernel, held: Array, l2_bytes: Array, kept: Array | float | None) -> Array:
-    """Return the bytes of a CTA's further passes that come from DRAM [B]: all where what is ``held`` fills the L2.
+def own_rereads(kernel: Kernel, passing_bytes: Array, l2_bytes: Array, kept: Array | float | None) -> Array:
+    """Return the bytes of a CTA's further passes that come from DRAM [B]: all where ``passing_bytes`` fill the L2.
 
-    ``held`` [B] passes through the L2 between two passes of a CTA, and no more than all CTAs touch; ``kept`` as in
-    :func:`between_launches`. What misses grows with ``held``, not faster: twice the bandwidth, which brings twice the
-    bytes meanwhile, then never costs time.
+    ``passing_bytes`` [B] pass through the L2 between two passes of a CTA, and no more than all CTAs touch; ``kept`` as
+    in :func:`between_launches`. What misses grows with ``passing_bytes``, not faster: twice the bandwidth, which brings
+    twice the bytes meanwhile, then never costs time.
     """
     room = (RETAINED if kept is None else kept) * l2_bytes
-    touched = jnp.minimum(held, jnp.asarray(kernel.ctas) * kernel.again_distance)
+    touched = jnp.minimum(passing_bytes, jnp.asarray(kernel.ctas) * kernel.again_distance)
     return kernel.again_bytes * jnp.minimum(1.0, safe_div(touched, room))
 
 

@@ -42,17 +42,18 @@ TOLD = ("format", "engine", "title", "like", "date", "rows", "rows_left_out", "d
 
 @dataclass(frozen=True)
 class Host:
-    """What the host does in one run of a phase [us]: ``beside_us`` while the GPU works, ``waits_us`` while it waits.
+    """What the host does in one run of a phase [us]: ``overlapped_us`` while the GPU works, ``waits_us`` while it
+    waits.
 
     Numbers, or arrays of one shape.
     """
 
-    beside_us: Any = 0.0
+    overlapped_us: Any = 0.0
     waits_us: Any = 0.0
 
     def idle_us(self, gpu_us: Any) -> Any:
         """Return how long the GPU has nothing to do [us], in a phase whose kernels take ``gpu_us``."""
-        late = self.beside_us - gpu_us
+        late = self.overlapped_us - gpu_us
         return (late + abs(late)) / 2 + self.waits_us  # the positive part, of numbers and arrays alike
 
 
@@ -165,7 +166,7 @@ def interval_of(engine: Engine, op: str) -> tuple[float, float]:
     the fit of an engine's TOML.
     """
     own = (engine.low, engine.high)
-    if not _judged(engine, op):
+    if not _has_errors_of(engine, op):
         return unmeasured(*own)
     if engine.like:
         return own
@@ -181,7 +182,7 @@ def unmeasured(low: float, high: float) -> tuple[float, float]:
 
 def runs_of(engine: Engine, op: str) -> str:
     """Return of what runs the interval of a kind of run is (:func:`interval_of`)."""
-    if _judged(engine, op):
+    if _has_errors_of(engine, op):
         return f"runs of {engine.title}"
     if not engine.like:
         kinds = ", ".join(sorted(_measured(engine)))
@@ -196,7 +197,7 @@ def _measured(engine: Engine) -> set[str]:
     return {kind for name, kind in _intervals() if name == engine.name}
 
 
-def _judged(engine: Engine, op: str) -> bool:
+def _has_errors_of(engine: Engine, op: str) -> bool:
     """Whether runs of a kind judged the fit of an engine, or its file does not say."""
     if not engine.like:
         mine = _measured(engine)

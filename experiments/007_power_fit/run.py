@@ -14,7 +14,7 @@ import numpy as np
 
 from dse.calibration.bootstrap import PERCENTILES, benchmark_draws
 from dse.calibration.losses import BEND
-from dse.calibration.power.accelwattch_fit import CLASSES, STRENGTHS, UNFITTED, JudgedClass, fit_all, judge, multipliers
+from dse.calibration.power.accelwattch_fit import CLASSES, STRENGTHS, UNFITTED, ClassErrors, fit_all, judge, multipliers
 from dse.measured.table import KernelTable, read_kernels
 from dse.power.counters import constants
 from experiments import data
@@ -35,7 +35,7 @@ class Recovered(NamedTuple):
     high: float
 
 
-def models(variant: str) -> dict[str, JudgedClass]:
+def models(variant: str) -> dict[str, ClassErrors]:
     """Every class judged on the Volta kernels; printed as a table."""
     table = read_kernels(data.ACCELWATTCH / "volta_kernels.csv", variant)
     print(f"\n{variant}: {len(table.watts)} kernels, {len(set(table.groups))} benchmarks")

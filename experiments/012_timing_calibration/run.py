@@ -33,7 +33,7 @@ from dse.timing.calibration import (
     shipped_implementations,
 )
 from dse.timing.error_quantiles import ErrorQuantiles
-from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
 from experiments.data.errors import rows_with_errors
@@ -156,7 +156,7 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
         fitted = load_timing_calibration(preset).overheads
         rewrite(shipped_calibrations()[preset], seen(ours[ours["gpu"] == preset], fitted, (preset,), ("fp8",)))
     found = of_unseen(list(left.values()), "matrix", "gemm", "bf16")
-    print("products of a GPU never seen, within the others' interval [%]:", held_by_others(list(left.values())))
+    print("products of a GPU never seen, within the others' interval [%]:", coverage_by_others(list(left.values())))
     fp8 = [part for _, part in ours[ours["dtype"] == "fp8"].groupby("gpu")]
     found += of_unseen(fp8, "matrix", "gemm", "fp8", "aiconfigurator", fitted=False)
     rewrite(shipped_calibrations()["shared"], found)

@@ -25,7 +25,7 @@ from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, best
 from dse.timing.calibration import TimingCalibration, implementation_calibration, shipped_implementations
 from dse.timing.timing import TimingModel
-from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from experiments import data
@@ -170,7 +170,7 @@ def after_few(rows: TimedRows, start: TimingCalibration, name: str, count: int, 
     out = left_out(rows.table["family"])
     unused = np.ones(len(out), bool)
     unused[np.random.default_rng(seed).choice(np.flatnonzero(~out), count, replace=False)] = False
-    fit = staged_fit(rows, unused, kind=KINDS[name], start=start.values, held=start.discrepancy)
+    fit = staged_fit(rows, unused, kind=KINDS[name], start=start.values, discrepancy=start.discrepancy)
     return float(100 * np.abs(fit.predicted_us / rows.table["latency_us"].to_numpy() - 1)[out].mean())
 
 
@@ -246,7 +246,7 @@ def main() -> None:
     if arguments.intervals:
         between = {kind: transfers(tables, rows, kind) for kind in ("prefill", "decode")}
         for kind, found in between.items():
-            print(f"{kind} on a GPU never seen, within the others' interval [%]:", held_by_others(found))
+            print(f"{kind} on a GPU never seen, within the others' interval [%]:", coverage_by_others(found))
         write_intervals(rows_with_errors(INTERVALS), between)
         return
     chosen = arguments.implementation or list(rows)

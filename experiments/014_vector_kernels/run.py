@@ -26,7 +26,7 @@ from dse.measured.row_vector import VECTOR, vector_family
 from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, blocks, joined
 from dse.timing.calibration import implementation_calibration, shipped_implementations
-from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.operators import vector
 from experiments import data
@@ -237,7 +237,7 @@ def main() -> None:
         names = [table for source in SOURCES.values() for table in source]
         between = {name: transfers(name) for name in SOURCES if name != "vllm_0_19_vector"}
         eager = [part[part["dtype"] == "fp32"] for part in between["pytorch_vector"].values()]
-        held = held_by_others([part for part in eager if len(part)])
+        held = coverage_by_others([part for part in eager if len(part)])
         print("PyTorch's kernels on a GPU never seen, within the others' interval [%]:", held)
         write_intervals(rows_with_errors(names), between)
         return

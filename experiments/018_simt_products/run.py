@@ -24,7 +24,7 @@ from dse.measured.protocol_overheads import ANY
 from dse.measured.table import read_times
 from dse.measured.timed_rows import SEEN, TimedRows, best
 from dse.timing.calibration import implementation_calibration, shipped_implementations
-from dse.validation.error_quantiles import errors_of, held_by_others, rewrite, seen
+from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
 from experiments.data.errors import rows_with_errors
@@ -121,9 +121,9 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
     for op in ("bmm", "gemm_bias"):
         parts = {d: part[part["op"] == op] for d, part in left.items()}
         found += of_unseen(list(parts.values()), NAME, op, "fp32")
-        print(f"{op} on a GPU never seen, within the others' interval [%]:", held_by_others(list(parts.values())))
+        print(f"{op} on a GPU never seen, within the others' interval [%]:", coverage_by_others(list(parts.values())))
     cards = [part for _, part in rows[rows["table"] == "deepbench__gemm"].groupby("gpu")]
-    print("DeepBench's cards, within the others' interval [%]:", held_by_others(cards))
+    print("DeepBench's cards, within the others' interval [%]:", coverage_by_others(cards))
     found += of_unseen(cards, NAME, "gemm", "fp32", fitted=False)
     rewrite(shipped_implementations()[NAME], found)
 

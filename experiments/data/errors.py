@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dse.calibration.timing.implementations import told_apart
+from dse.calibration.timing.implementations import families_of
 from dse.calibration.timing.rows_fit import left_out
 from dse.validation.error_quantiles import errors_of
 from dse.validation.time import validate_time
@@ -43,5 +43,5 @@ def _with_errors(file: Path) -> pd.DataFrame:
     rows = validate_time(file).rows
     rows = errors_of(rows, rows["predicted_us"].to_numpy())
     for _, at in rows.groupby("implementation").groups.items():
-        rows.loc[at, "family"] = told_apart(rows.loc[at])  # as a fit tells them apart
+        rows.loc[at, "family"] = families_of(rows.loc[at])  # as a fit tells them apart
     return rows.assign(out=left_out(rows["family"]))

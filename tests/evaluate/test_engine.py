@@ -20,7 +20,7 @@ from dse.timing.timing import CAUSES, PHASE_CAUSES
 from dse.workload.serving_engine import Host, find_engine
 from tests.conftest import SMALL
 
-HOSTS = {"decode": Host(beside_us=100.0, waits_us=2000.0), "prefill": Host(beside_us=1e5)}
+HOSTS = {"decode": Host(overlapped_us=100.0, waits_us=2000.0), "prefill": Host(overlapped_us=1e5)}
 """One waits always, the other for launches that take longer than its kernels."""
 
 

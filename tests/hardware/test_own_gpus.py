@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 from dse.base.errors import InputError
-from dse.hardware.own_gpus import TABLE, known_as, own_gpus, own_lines, preset_of, read_own
+from dse.hardware.own_gpus import TABLE, matching_name, own_gpus, own_lines, preset_of, read_own
 from dse.hardware.presets import alike, gpu_from_mapping, preset_sheet
 
 H100 = preset_sheet("h100_sxm")
@@ -29,24 +29,25 @@ def test_a_gpu_is_known_by_its_numbers():
     copy = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40, "async_copy": False}, "here", "copy")
     other = gpu_from_mapping({"base": "h200", "l2_mib": 4}, "here", "mine.x")
     names, own = ("mine.x", "h200", "a100_sxm_80gb"), (MINE, FALSE_H200)
-    assert known_as(copy, names, own) == known_as(MINE, names, own) == "mine.x"
-    assert known_as(other, names, own) == ""
-    assert known_as(FALSE_H200, names, own) == "h200" and known_as(preset_sheet("h200"), names, own) == ""
-    assert known_as(preset_sheet("a100_sxm_80gb"), names, own) == "a100_sxm_80gb"
+    assert matching_name(copy, names, own) == matching_name(MINE, names, own) == "mine.x"
+    assert matching_name(other, names, own) == ""
+    assert matching_name(FALSE_H200, names, own) == "h200" and matching_name(preset_sheet("h200"), names, own) == ""
+    assert matching_name(preset_sheet("a100_sxm_80gb"), names, own) == "a100_sxm_80gb"
 
 
 def test_another_capacity_is_the_same_gpu_where_none_has_the_very_numbers():
     small, large = preset_sheet("v100_sxm2_16gb"), preset_sheet("v100_sxm2_32gb")
-    assert known_as(large, ("h200", small.name), ()) == small.name
-    assert known_as(large, (small.name, large.name), ()) == large.name
+    assert matching_name(large, ("h200", small.name), ()) == small.name
+    assert matching_name(large, (small.name, large.name), ()) == large.name
     assert (
-        known_as(gpu_from_mapping({"base": "h100_sxm", "dram_gb": 120}, "here", "more"), (H100.name,), ()) == H100.name
+        matching_name(gpu_from_mapping({"base": "h100_sxm", "dram_gb": 120}, "here", "more"), (H100.name,), ())
+        == H100.name
     )
     assert (preset_of(small), preset_of(large)) == (small.name, large.name)
 
 
 def test_a_file_without_numbers_knows_a_gpu_by_its_name():
-    assert known_as(MINE, ("mine.x",), ()) == "mine.x" and known_as(H100, ("mine.x",), ()) == ""
+    assert matching_name(MINE, ("mine.x",), ()) == "mine.x" and matching_name(H100, ("mine.x",), ()) == ""
 
 
 @pytest.mark.parametrize("wrong", ["mine", {"mine": 3}, {"mine": {"base": "h100_sxm", "sm_cuont": 4}}])

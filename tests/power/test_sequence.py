@@ -153,10 +153,10 @@ def test_a_gpu_that_waits_draws_what_it_draws_idle(limit: bool) -> None:
 
 def test_launches_beside_the_gpu_count_where_they_take_longer() -> None:
     alone = float(sequence([3.0, 3.0]).nanoseconds)
-    for beside_us, wait in ((0.5e-3 * alone, 0.0), (2e-3 * alone, alone)):
-        found = waited([3.0, 3.0], Host(beside_us=beside_us))
+    for overlapped_us, wait in ((0.5e-3 * alone, 0.0), (2e-3 * alone, alone)):
+        found = waited([3.0, 3.0], Host(overlapped_us=overlapped_us))
         assert float(found.stack["host"]) == pytest.approx(wait, rel=1e-5)
-        assert Host(beside_us=beside_us).idle_us(alone / 1e3) == pytest.approx(wait / 1e3, rel=1e-5)
+        assert Host(overlapped_us=overlapped_us).idle_us(alone / 1e3) == pytest.approx(wait / 1e3, rel=1e-5)
 
 
 def test_without_a_host_nothing_is_added() -> None:

@@ -8,8 +8,8 @@ from dse.base.errors import InputError
 from dse.timing.calibration import UNSEEN, load_timing_calibration, shipped_calibrations, shipped_implementations
 from dse.validation.error_quantiles import (
     LEAST_OF_REGIME,
+    coverage_by_others,
     errors_of,
-    held_by_others,
     quantiles,
     rewrite,
     seen,
@@ -116,7 +116,7 @@ def test_a_gpu_lies_within_the_interval_of_others_like_it_and_not_of_others_unli
         pd.DataFrame({"gpu": name, "where": "compute_above_50us", "error": rng.normal(middle, 0.1, 400)})
         for name, middle in zip(names, middles, strict=True)
     ]
-    held = held_by_others(parts[:3])
+    held = coverage_by_others(parts[:3])
     assert held.keys() == {"a", "b", "c"}
     assert all(70 < share < 90 for share in held.values())
-    assert held_by_others(parts)["d"] < 5
+    assert coverage_by_others(parts)["d"] < 5

@@ -25,7 +25,7 @@ from dse.workload.serving_engine import (
 
 
 def test_a_host_beside_the_gpu_shows_only_where_it_is_longer():
-    host = Host(beside_us=100.0, waits_us=7.0)
+    host = Host(overlapped_us=100.0, waits_us=7.0)
     assert host.idle_us(150.0) == 7.0
     assert host.idle_us(60.0) == 47.0
     assert Host().idle_us(0.0) == 0.0
@@ -48,7 +48,7 @@ def test_the_phases_of_a_network_carry_their_host():
     reductions = 2 * network.depth * engine.reduce_us
     assert decode.host.waits_us == pytest.approx(engine.step_us + 16 * engine.request_us + reductions)
     assert prefill.host.waits_us == pytest.approx(engine.step_us + 16 * engine.prompt_us + reductions)
-    assert decode.host.beside_us == 0.0  # launches are replayed as a graph
+    assert decode.host.overlapped_us == 0.0  # launches are replayed as a graph
     bare = llm_workload(network, Serving("decode", 16, 128, 192.0, 0, precision("x"), 2), "x")
     assert bare.phases[0].host == Host()
 

@@ -24,8 +24,8 @@ are at most a point worse than what they start from (:data:`dse.calibration.timi
 class EngineCost:
     """One cost of an engine: its ``value`` with the ends of its 95 % interval, or why the runs do not tell it.
 
-    ``held``: it is the other engine's; ``untold``: it was fitted, but other values fit as well, alone or with others of
-    a second cost. Either has no interval: both ends are the value.
+    ``not_fitted``: it is the other engine's; ``untold``: it was fitted, but other values fit as well, alone or with
+    others of a second cost. Either has no interval: both ends are the value.
     """
 
     name: str
@@ -33,13 +33,13 @@ class EngineCost:
     unit: str
     low: float
     high: float
-    held: str = ""
+    not_fitted: str = ""
     untold: str = ""
 
     @property
     def determined(self) -> bool:
         """Whether the runs tell it."""
-        return not self.held and not self.untold
+        return not self.not_fitted and not self.untold
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class EngineAnswer:
             "name": self.name, "like": self.like.name, "rows": self.rows, "rows_left_out": self.rows_left_out,
             "tables": [{"name": Path(t.path).name, "sha256": t.sha256} for t in self.tables],
             "costs": [{"name": c.name, "value": c.value, "unit": c.unit, "low": c.low, "high": c.high,
-                       "determined": c.determined, "note": c.held or c.untold} for c in self.costs],
+                       "determined": c.determined, "note": c.not_fitted or c.untold} for c in self.costs],
             "mape": vars(self.errors), "warnings": list(self.warnings), "notes": list(self.notes),
             "interval_80": [self.low, self.high], "interval_80_of": self.interval_of, "rows_skipped": self.skipped,
         }  # fmt: skip

@@ -87,13 +87,13 @@ def _answer(
     out = runs.table["out"].to_numpy()
     every = np.ones(len(out), bool)
     seen = ~out if 0 < out.sum() <= len(out) / 2 else every
-    costs = _costs(runs, seen, base, _held(runs, seen, eager))
+    costs = _costs(runs, seen, base, _not_fitted(runs, seen, eager))
     values, kernels = {c.name: c.value for c in costs}, {"turn": base.turn}
     whole = {name: getattr(base, name) for name in COSTS}
     _refuse_other_unit(runs.error(seen, values), runs.error(every, kernels))
     some = bool((~seen).any())
     judging = ~seen if some else every
-    low, high, kinds = judged_interval(runs.error(judging, values), runs.table[judging], some)
+    low, high, kinds = left_out_interval(runs.error(judging, values), runs.table[judging], some)
     off = [_percent(runs.error(judging, costs)) if some else None for costs in (values, kernels, whole)]
     errors = Errors(_percent(runs.error(every, kernels)), _percent(runs.error(seen, values)), *off)
     networks, devices, gpus, calibrations = (
@@ -134,7 +134,7 @@ def _different(table: pd.DataFrame) -> pd.DataFrame:
     return table[list(RUN)].drop_duplicates()
 
 
-def judged_interval(error: np.ndarray, table: pd.DataFrame, left_out: bool) -> tuple[float, float, tuple[str, ...]]:
+def left_out_interval(error: np.ndarray, table: pd.DataFrame, left_out: bool) -> tuple[float, float, tuple[str, ...]]:
     """Return the ends of the log errors (runs,) of a ``table`` of judging runs, and the kinds that they are said of.
 
     Runs that were fitted, or too few different ones, judge nothing by themselves: then it is the widest of theirs and
@@ -176,7 +176,7 @@ def _percent(error: np.ndarray) -> float:
     return float(100 * np.mean(np.abs(np.expm1(error))))
 
 
-def _held(runs: Runs, seen: np.ndarray, eager: bool) -> dict[str, str]:
+def _not_fitted(runs: Runs, seen: np.ndarray, eager: bool) -> dict[str, str]:
     """Costs that the fitted runs do not tell, and why."""
     passes, served = runs.passes(seen), set(runs.table["op"][seen])
 
@@ -193,10 +193,10 @@ def _held(runs: Runs, seen: np.ndarray, eager: bool) -> dict[str, str]:
     return {name: why for name, why in reasons.items() if why}
 
 
-def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> tuple[EngineCost, ...]:
+def _costs(runs: Runs, seen: np.ndarray, base: Engine, not_fitted: dict[str, str]) -> tuple[EngineCost, ...]:
     """The costs, with intervals by a bootstrap over shape families."""
-    free = [name for name in COSTS if name not in held]
-    kept = {name: 0.0 if name == "launch_us" else getattr(base, name) for name in held}
+    free = [name for name in COSTS if name not in not_fitted]
+    kept = {name: 0.0 if name == "launch_us" else getattr(base, name) for name in not_fitted}
     family, place = np.unique(runs.table["family"][seen].to_numpy(str), return_inverse=True)
     rng = np.random.default_rng(0)
     drawn = rng.multinomial(len(family), np.full(len(family), 1 / len(family)), DRAWS).astype(float)
@@ -210,5 +210,5 @@ def _costs(runs: Runs, seen: np.ndarray, base: Engine, held: dict[str, str]) -> 
         ends = np.quantile(found[name][1:], (0.025, 0.975))
         value, low, high = (float(x) if x > NOTHING else 0.0 for x in (found[name][0], *ends))
         low, high = (value, value) if name in why else (low, high)  # draws stay near one of many that fit as well
-        costs.append(EngineCost(name, value, units[name], low, high, held.get(name, ""), why.get(name, "")))
+        costs.append(EngineCost(name, value, units[name], low, high, not_fitted.get(name, ""), why.get(name, "")))
     return tuple(costs)

@@ -12,7 +12,7 @@ from jax import Array
 from dse.base.skipped_rows import Skipped, counted
 from dse.calibration.losses import robust, weighted_mean
 from dse.calibration.optimiser import quasi_newton
-from dse.calibration.timing.implementations import told_apart
+from dse.calibration.timing.implementations import families_of
 from dse.calibration.timing.rows_fit import left_out
 from dse.measured.columns import not_modelled
 from dse.measured.device_models import device_models, device_names, power_limits
@@ -50,7 +50,7 @@ class Runs:
         self.table["out"] = left_out(self.table["family"])
 
     def _families(self) -> pd.Series:
-        told = [told_apart(rows, FEW_NETWORKS) for _, rows in self.table.groupby("engine")]
+        told = [families_of(rows, FEW_NETWORKS) for _, rows in self.table.groupby("engine")]
         return pd.concat(told).reindex(self.table.index) if told else self.table["family"]
 
     def passes(self, rows: np.ndarray) -> Passes:
@@ -60,9 +60,9 @@ class Runs:
             **{name: (new[x[kept].astype(int)] if name == "row" else x[kept]) for name, x in self._passes.items()}
         )
 
-    def fit(self, rows: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None = None) -> dict[str, float]:
+    def fit(self, rows: np.ndarray, free: Sequence[str], fixed: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the costs that fit the rows of a mask best."""
-        return fit_costs(self.passes(rows), self.table["latency_us"][rows].to_numpy(), free, held)
+        return fit_costs(self.passes(rows), self.table["latency_us"][rows].to_numpy(), free, fixed)
 
     def error(self, rows: np.ndarray, costs: Mapping[str, float]) -> np.ndarray:
         """Return the logs of predicted over measured time of the rows of a mask; costs that are not given are 0."""
@@ -108,14 +108,14 @@ def _why_no_run(op: object) -> str:
 
 
 def fit_costs(
-    passes: Passes, measured_us: np.ndarray, free: Sequence[str], held: Mapping[str, float] | None = None
+    passes: Passes, measured_us: np.ndarray, free: Sequence[str], fixed: Mapping[str, float] | None = None
 ) -> dict[str, float]:
     """Return the costs of an engine (COSTS) that fit the logs of measured runs (rows,) best.
 
-    Those not ``free`` are ``held``, or 0. The loss is Huber's on log(predicted / measured): a run that went wrong has
+    Those not ``free`` are ``fixed``, or 0. The loss is Huber's on log(predicted / measured): a run that went wrong has
     little weight.
     """
-    found = fits(passes, measured_us, free, held, np.ones((1, len(measured_us))))
+    found = fits(passes, measured_us, free, fixed, np.ones((1, len(measured_us))))
     return {name: float(value[0]) for name, value in found.items()}
 
 
@@ -123,7 +123,7 @@ def fits(
     passes: Passes,
     measured_us: np.ndarray,
     free: Sequence[str],
-    held: Mapping[str, float] | None,
+    fixed: Mapping[str, float] | None,
     weights: np.ndarray,
     near: Mapping[str, float] | None = None,
 ) -> dict[str, np.ndarray]:
@@ -131,7 +131,7 @@ def fits(
 
     Where runs tell no cost from another, those as near to the costs ``near`` as they allow, not wherever a fit ends.
     """
-    known = dict.fromkeys(COSTS, 0.0) | dict(held or {})
+    known = dict.fromkeys(COSTS, 0.0) | dict(fixed or {})
     pull, about = (0.0, dict(SCALES)) if near is None else (NEAR, near)
     with jax.enable_x64(True):
         log = jnp.asarray(np.log(measured_us))

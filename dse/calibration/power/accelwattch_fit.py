@@ -82,7 +82,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class JudgedClass:
+class ClassErrors:
     """A model class judged; errors are mean |predicted / measured - 1| [%], watts of shape (kernels,).
 
     ``out_watts``: every kernel predicted by the fit that has not seen its benchmark; ``strength`` is that of the fit to
@@ -207,19 +207,19 @@ def ordered_energies(variant: str) -> dict[str, float]:
 # ---- the judgement
 
 
-def judge(name: str, table: KernelTable) -> JudgedClass:
+def judge(name: str, table: KernelTable) -> ClassErrors:
     """Fit one of CLASSES and judge it by nested leave-one-out; 64-bit, all folds in one compiled call."""
     with jax.enable_x64(True):
         folds = Folds.of(table.groups)
         if name == "published":
             watts = sum(table.parts.values(), np.zeros(len(table.watts)))
-            return _judged(name, table, watts, watts, watts)
+            return _with_errors(name, table, watts, watts, watts)
         if name == "mean":
-            return _judged(name, table, *_means(table, folds))
+            return _with_errors(name, table, *_means(table, folds))
         if name == "average":
             both = [judge(part, table) for part in ("multipliers", "four_parameters")]
             watts = [np.mean([getattr(j, k) for j in both], axis=0) for k in ("watts", "kernel_watts", "out_watts")]
-            return _judged(name, table, *watts)
+            return _with_errors(name, table, *watts)
         return _fitted(name, problem_of(name, table), table, folds, bend_of(name))
 
 
@@ -240,7 +240,7 @@ def problem_of(name: str, table: KernelTable) -> Problem:
     return makers[name](table)
 
 
-def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend: float | None) -> JudgedClass:
+def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend: float | None) -> ClassErrors:
     fits, levels = len(folds.weights), len(problem.strengths)
     # Fits of one strength stand together: they take about equally many steps.
     found = fit_all(problem, np.tile(folds.weights, (levels, 1)), np.repeat(problem.strengths, fits), bend)
@@ -253,7 +253,7 @@ def _fitted(name: str, problem: Problem, table: KernelTable, folds: Folds, bend:
     out, by_kernel = folds.left_out(errors, True), folds.left_out(errors, False)
     whole = fit_all(problem, folds.weights[folds.place[none]][None], np.array([strength]), bend)
     kept = np.asarray(whole.coefficients)[0]
-    return _judged(
+    return _with_errors(
         name,
         table,
         np.asarray(problem.linear.watts(jnp.asarray(kept))),
@@ -287,13 +287,13 @@ def _means(table: KernelTable, folds: Folds) -> tuple[np.ndarray, np.ndarray, np
     return tuple(np.asarray(w) for w in watts)  # pyright: ignore[reportReturnType]
 
 
-def _judged(
+def _with_errors(
     name: str, table: KernelTable, watts: np.ndarray, kernel_watts: np.ndarray, out_watts: np.ndarray, **rest
-) -> JudgedClass:
+) -> ClassErrors:
     errors = [100 * np.abs(w / table.watts - 1) for w in (watts, kernel_watts, out_watts)]
     published = 100 * np.abs(sum(table.parts.values(), np.zeros(len(table.watts))) / table.watts - 1)
     train, kernel_out, benchmark_out = (float(e.mean()) for e in errors)
-    return JudgedClass(
+    return ClassErrors(
         name,
         train,
         kernel_out,
@@ -328,15 +328,15 @@ class Coefficient:
         return self.share >= 0.5
 
 
-def coefficients(judged: JudgedClass, table: KernelTable, draws: int = 200) -> tuple[list[Coefficient], float]:
+def coefficients(fitted: ClassErrors, table: KernelTable, draws: int = 200) -> tuple[list[Coefficient], float]:
     """Return the coefficients of a judged class with intervals, and the condition number of the misfit's Hessian."""
-    assert judged.problem is not None and judged.coefficients is not None
-    bend = bend_of(judged.name)
+    assert fitted.problem is not None and fitted.coefficients is not None
+    bend = bend_of(fitted.name)
     with jax.enable_x64(True):
-        problem, at = judged.problem, jnp.asarray(judged.coefficients)
+        problem, at = fitted.problem, jnp.asarray(fitted.coefficients)
         weights = benchmark_draws(table.groups, draws)
-        drawn = fit_all(problem, weights, np.full(draws, judged.strength), bend).coefficients
+        drawn = fit_all(problem, weights, np.full(draws, fitted.strength), bend).coefficients
         low, high = np.percentile(np.asarray(drawn), PERCENTILES, axis=0)
-        known = identified(problem.linear, at, jnp.ones(len(table.watts)), judged.strength, bend)
+        known = identified(problem.linear, at, jnp.ones(len(table.watts)), fitted.strength, bend)
     columns = (problem.names, np.asarray(at).tolist(), problem.units, low.tolist(), high.tolist(), known.share.tolist())
     return [Coefficient(*row) for row in zip(*columns, strict=True)], known.condition

@@ -52,10 +52,10 @@ class _Fit(NamedTuple):
     values: np.ndarray
 
 
-def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: str | None = None) -> Answer:
+def calibrate_board(path: Path, progress: Callable[[int], None], parts: int, gpu: str | None = None) -> Answer:
     """Fit the board's coefficients to the long runs of one device; shape families are what is left out.
 
-    ``told`` is called with the number of ``parts`` done; ``gpu`` (a preset or TOML) stands for the device. Raises
+    ``progress`` is called with the number of ``parts`` done; ``gpu`` (a preset or TOML) stands for the device. Raises
     InputError for a table that cannot be used.
     """
     measured = read_operators(path)
@@ -74,9 +74,9 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
         raise InputError(_nothing_left(path, skipped))
     refuse_one_family(str(path), rows.table["family"])
     _refuse_above_the_limit(path, rows.table["power_w"], on.sheet)
-    told(1)
-    found, drawn = _fits(rows)
-    told(parts - 1)
+    progress(1)
+    result, drawn = _fits(rows)
+    progress(parts - 1)
     models = [
         {
             "name": name,
@@ -85,15 +85,15 @@ def calibrate_board(path: Path, told: Callable[[int], None], parts: int, gpu: st
             "interval": list(mean_interval(out, rows.table["family"].tolist())),
             "headline": name == "board",
         }
-        for name, (train, out) in ((n, _off(*pair)) for n, pair in found.ratios.items())
+        for name, (train, out) in ((n, _off(*pair)) for n, pair in result.ratios.items())
     ]
     notes = [f"families of shapes are left out in {FOLDS} folds; the time is the measured one, no sustained times", OF]
     below = (rows.table["power_w"] < BELOW_LIMIT * on.sheet.numbers()["tdp_w"]).to_numpy()
-    notes += [*_as_constant(found, below), *_no_better(models)]
-    left_out = _left_out(found, rows.table["family"], on.sheet)
+    notes += [*_as_constant(result, below), *_no_better(models)]
+    left_out = _left_out(result, rows.table["family"], on.sheet)
     name, by = f"board_refit_{measured.sha256[:8]}", f"{FOLDS} folds of shape families"
-    return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, found.strength, by, models,
-                  _coefficients(found, drawn, rows), None, notes, left_out)  # fmt: skip
+    return Answer("board", name, measured.path, measured.sha256, len(rows.table), skipped, result.strength, by, models,
+                  _coefficients(result, drawn, rows), None, notes, left_out)  # fmt: skip
 
 
 def _why_not(frame: pd.DataFrame, unknown: dict[str, str], limits: dict[str, float]) -> pd.Series:
@@ -123,11 +123,11 @@ def _off(*ratios: np.ndarray) -> list[np.ndarray]:
     return [100 * np.abs(ratio - 1) for ratio in ratios]
 
 
-def _as_constant(found: _Fit, below: np.ndarray) -> list[str]:
+def _as_constant(result: _Fit, below: np.ndarray) -> list[str]:
     """That a constant is as near to rows away from the power limit (``below`` (rows,)), where there are others, too."""
     if below.all() or not below.any():
         return []
-    fit, constant = (_off(found.ratios[name][1][below])[0].mean() for name in ("board", "mean"))
+    fit, constant = (_off(result.ratios[name][1][below])[0].mean() for name in ("board", "mean"))
     if fit < constant:
         return []
     return [
@@ -148,19 +148,19 @@ def _no_better(models: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _left_out(found: _Fit, families: pd.Series, gpu: GpuSheet) -> ErrorInterval:
+def _left_out(result: _Fit, families: pd.Series, gpu: GpuSheet) -> ErrorInterval:
     """Where eight of ten measured values lie from what a fit without their family predicts."""
-    low, _, high = quantiles(np.log(found.ratios["board"][1]), families)
+    low, _, high = quantiles(np.log(result.ratios["board"][1]), families)
     return ErrorInterval(float(np.exp(-high)), float(np.exp(-low)), LEFT_OUT, (gpu.name,), own=own_gpus([gpu]))
 
 
-def _coefficients(found: _Fit, drawn: np.ndarray, rows: MeasuredLaunches) -> list[Coefficient]:
+def _coefficients(result: _Fit, drawn: np.ndarray, rows: MeasuredLaunches) -> list[Coefficient]:
     """The fitted coefficients, each with the interval of its draws (draws, coefficients) and the data's share in it."""
     ends = np.percentile(drawn, PERCENTILES, axis=0).tolist()
-    shares = board_fit.data_share(rows, found.values, found.strength)
+    shares = board_fit.data_share(rows, result.values, result.strength)
     return [
         Coefficient(name, value, board_fit.units()[name], low, high, share)
-        for name, value, low, high, share in zip(FREE, found.values.tolist(), *ends, shares.tolist(), strict=True)
+        for name, value, low, high, share in zip(FREE, result.values.tolist(), *ends, shares.tolist(), strict=True)
     ]
 
 
@@ -177,8 +177,8 @@ def _fits(rows: MeasuredLaunches) -> tuple[_Fit, np.ndarray]:
     levels = len(STRENGTHS)
     weights, strengths = np.repeat(masks, levels, axis=0), np.tile(STRENGTHS, len(masks))
     fits = board_fit.fit_batch(rows, weights, strengths).reshape(len(masks), levels, -1)
-    found = _ratios(rows, fold, outs, fits)
-    return found, _drawn(rows, found.strength)
+    result = _ratios(rows, fold, outs, fits)
+    return result, _drawn(rows, result.strength)
 
 
 def _drawn(rows: MeasuredLaunches, strength: float) -> np.ndarray:

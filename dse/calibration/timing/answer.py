@@ -55,7 +55,7 @@ class TimingAnswer:
 
     def coefficients(self) -> list[dict[str, Any]]:
         """Return the parameters with unit, 95 % interval, share of the answer that is the rows', stage and words."""
-        known = self.fit.known
+        known = self.fit.determined
         units = {p.name: (p.unit, p.stage) for p in parameters(KINDS[self.implementation])}
         rows = zip(known.names, known.share, known.low, known.high, known.bound, strict=True)
         return [

@@ -105,12 +105,12 @@ def priors(kind: str = "matrix", values: dict[str, float] | None = None) -> Prio
     return priors_of(parameters(kind), values or {})
 
 
-def priors_of(known: Sequence[Parameter], values: Mapping[str, float]) -> Priors:
+def priors_of(candidates: Sequence[Parameter], values: Mapping[str, float]) -> Priors:
     """Return the priors of some parameters, centred on ``values`` where given."""
-    low, high = (np.log([getattr(p, k) for p in known]) for k in ("low", "high"))
-    at = np.log([max(values.get(p.name, p.prior), NOTHING) for p in known])
+    low, high = (np.log([getattr(p, k) for p in candidates]) for k in ("low", "high"))
+    at = np.log([max(values.get(p.name, p.prior), NOTHING) for p in candidates])
     share = np.clip((at - low) / (high - low), 1e-3, 1 - 1e-3)
-    slope = np.array([p.spread for p in known]) / ((high - low) * share * (1 - share))
+    slope = np.array([p.spread for p in candidates]) / ((high - low) * share * (1 - share))
     return Priors(*(jnp.asarray(x) for x in (low, high, np.log(share / (1 - share)), slope)))
 
 
@@ -208,7 +208,7 @@ def fit_stage(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> np
     return np.asarray(_stage(jnp.asarray(z, float), mask, prior, rows, jnp.asarray(prior_strength(rows))))
 
 
-class Known(NamedTuple):
+class Determined(NamedTuple):
     """What rows say of parameters at a fit, in the order of ``names``: ``share`` from the rows, 0 to 1; 95 % interval;
     and whether it is at a bound."""
 
@@ -228,7 +228,7 @@ def _slopes(z: Array, prior: Priors, rows: FitRows) -> tuple[Array, Array]:
     return error(z), jax.jacfwd(error)(z)
 
 
-def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
+def determined(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Determined:
     """Return the resolution (Gauss and Newton's curvature of the misfit against the prior's) and intervals.
 
     Intervals are the sandwich of the scores summed by shape family, and of the prior's own uncertainty.
@@ -259,4 +259,4 @@ def known(z: np.ndarray, free: set[str], prior: Priors, rows: FitRows) -> Known:
     low, values, high = ends
     at = np.asarray(jax.nn.sigmoid(prior.center + prior.slope * jnp.asarray(z, float)))[place]
     names = tuple(NAMES[i] for i in place)
-    return Known(names, values, share, low, high, (at < AT_BOUND) | (at > 1 - AT_BOUND))
+    return Determined(names, values, share, low, high, (at < AT_BOUND) | (at > 1 - AT_BOUND))

@@ -50,7 +50,7 @@ def by_implementation(rows: TimedRows) -> dict[str, TimedRows]:
     """Return rows by the implementation whose kernels ran them: the first where a protocol may have run one of several
     (:func:`that_ran`)."""
     first = np.minimum.reduceat(np.asarray(rows.kernels.implementation).astype(int), rows.starts)
-    return {IMPLEMENTATIONS[i]: _told_apart(rows.keep(first == i)) for i in np.unique(first)}
+    return {IMPLEMENTATIONS[i]: _with_families(rows.keep(first == i)) for i in np.unique(first)}
 
 
 def that_ran(rows: TimedRows) -> tuple[str, ...]:
@@ -58,11 +58,11 @@ def that_ran(rows: TimedRows) -> tuple[str, ...]:
     return tuple(IMPLEMENTATIONS[i] for i in np.unique(np.asarray(rows.kernels.implementation).astype(int)))
 
 
-def _told_apart(rows: TimedRows) -> TimedRows:
-    return replace(rows, table=rows.table.assign(family=told_apart(rows.table)))
+def _with_families(rows: TimedRows) -> TimedRows:
+    return replace(rows, table=rows.table.assign(family=families_of(rows.table)))
 
 
-def told_apart(table: pd.DataFrame, few: int = FEW_FAMILIES) -> pd.Series:
+def families_of(table: pd.DataFrame, few: int = FEW_FAMILIES) -> pd.Series:
     """Return the families of rows, enough of them to leave some out: where they are ``few`` or fewer, by requests and
     tokens too."""
     if table["family"].nunique() > few:

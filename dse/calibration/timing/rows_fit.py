@@ -66,7 +66,7 @@ def fit_timed(
     out = np.zeros(len(rows.table), bool) if few else out
     held = near.discrepancy if near is not None and too_few(rows, out) else None
     fit = staged_fit(
-        rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start, weight=weight, held=held
+        rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start, weight=weight, discrepancy=held
     )
     fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead)
     if report and fit.discrepancy is not held:

@@ -16,11 +16,11 @@ from dse.calibration.timing.fit import (
     DETERMINED,
     FIXED,
     NAMES,
-    Known,
+    Determined,
     Priors,
+    determined,
     fit_rows,
     fit_stage,
-    known,
     model_of,
     parameters,
     priors,
@@ -90,7 +90,7 @@ class StagedFit:
 
     values: dict[str, float]
     stages: tuple[StageResult, ...]
-    known: Known
+    determined: Determined
     predicted_us: np.ndarray
     chosen: Chosen
     discrepancy: Points | None = None
@@ -103,12 +103,14 @@ class StagedFit:
     @property
     def undetermined(self) -> tuple[str, ...]:
         """Parameters whose answer is mostly the prior's."""
-        return tuple(n for n, share in zip(self.known.names, self.known.share, strict=True) if share < DETERMINED)
+        return tuple(
+            n for n, share in zip(self.determined.names, self.determined.share, strict=True) if share < DETERMINED
+        )
 
     @property
     def at_bounds(self) -> tuple[str, ...]:
         """Parameters that ended at a bound."""
-        return tuple(n for n, at in zip(self.known.names, self.known.bound, strict=True) if at)
+        return tuple(n for n, at in zip(self.determined.names, self.determined.bound, strict=True) if at)
 
 
 def staged_fit(
@@ -119,13 +121,13 @@ def staged_fit(
     kind: str = "matrix",
     start: dict[str, float] | None = None,
     weight: np.ndarray | None = None,
-    held: Points | None = None,
+    discrepancy: Points | None = None,
 ) -> StagedFit:
     """Fit stage after stage; ``out`` (rows,) marks rows that no fit may see; ``kind`` of implementation.
 
     ``start``: values about which the priors stand, such as those of other GPUs; None: the published ones.
     ``fit_overhead``: the protocol's overhead is free in the first stage; else each row keeps its protocol's own.
-    ``weight`` (rows,): what each row counts; None: all alike. ``held``: a discrepancy that applies all along.
+    ``weight`` (rows,): what each row counts; None: all alike. ``discrepancy``: a discrepancy that applies all along.
     """
     weight = np.ones(len(out)) if weight is None else weight
     count, size = SHORTLISTS.get(kind, SHORTLIST), BATCH.get(kind, ATTENTION_BATCH)
@@ -134,10 +136,10 @@ def staged_fit(
     prior, z, results = priors(kind, start), np.zeros(len(NAMES)), []
 
     def model(z: np.ndarray, prior: Priors) -> Amali:
-        return with_points(_named(z, prior), held)
+        return with_points(_named(z, prior), discrepancy)
 
-    def told(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
-        predicted, _ = best(with_points(values, held), with_fitted_overhead(rows, values, fit_overhead))
+    def outcome(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
+        predicted, _ = best(with_points(values, discrepancy), with_fitted_overhead(rows, values, fit_overhead))
         return errors_after(name, rows, out, predicted, tuple(n for n in NAMES if n in free), fitted)
 
     def add(result: StageResult) -> None:
@@ -145,7 +147,7 @@ def staged_fit(
         if report:
             report(result)
 
-    add(told("starting values" if start else "published prior", set(), 0, _named(z, prior)))
+    add(outcome("starting values" if start else "published prior", set(), 0, _named(z, prior)))
     for stage, exposed in EXPOSED.items():
         free = {name for name in order if stage_of[name] == stage}
         weights = (exposed(rows.table, kind).to_numpy() & ~out) * weight
@@ -153,17 +155,17 @@ def staged_fit(
             continue
         chosen = rows.shortlist(model(z, prior), count)
         z = fit_stage(z, free, prior, fit_rows(chosen, weights, fit_overhead, size))
-        add(told(stage, free, int((weights > 0).sum()), _named(z, prior)))
+        add(outcome(stage, free, int((weights > 0).sum()), _named(z, prior)))
     for again in range(POLISHES if (~out).sum() >= MANY else 1):
         about, still = priors(kind, _named(z, prior)), np.zeros_like(z)
         chosen = rows.shortlist(model(still, about), count)
         moved = fit_stage(still, set(order), about, fit_rows(chosen, ~out * weight, fit_overhead, size))
-        result = told("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
+        result = outcome("polish", set(order), int((~out & (weight > 0)).sum()), _named(moved, about))
         if again and (result.fitted or 0.0) > (1 - GAIN) * (results[-1].fitted or 0.0):
             break
         prior, z = about, moved
         add(result)
-    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size, held)
+    return _finished(rows, ~out * weight, z, prior, tuple(order), fit_overhead, tuple(results), size, discrepancy)
 
 
 def with_points(values: dict[str, float], points: Points | None) -> Amali:
@@ -205,17 +207,17 @@ def _finished(
     fit_overhead: bool,
     results: tuple[StageResult, ...],
     size: int,
-    held: Points | None,
+    discrepancy: Points | None,
 ) -> StagedFit:
     values = _named(z, prior)
-    predicted, _ = best(with_points(values, held), with_fitted_overhead(rows, values, fit_overhead))
-    chosen = rows.shortlist(with_points(values, held), SHORTLIST)
-    told = known(z, set(order), prior, fit_rows(chosen, weights, fit_overhead, size))
+    predicted, _ = best(with_points(values, discrepancy), with_fitted_overhead(rows, values, fit_overhead))
+    chosen = rows.shortlist(with_points(values, discrepancy), SHORTLIST)
+    outcome = determined(z, set(order), prior, fit_rows(chosen, weights, fit_overhead, size))
     return StagedFit(
         values if fit_overhead else {n: v for n, v in values.items() if n != "overhead_us"},
         results,
-        told,
+        outcome,
         predicted,
         chosen,
-        held,
+        discrepancy,
     )

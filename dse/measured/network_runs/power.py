@@ -74,7 +74,7 @@ class _Board:
         used, repeats = np.pad(step.places, (0, fill)), np.pad(step.repeats, (0, fill))
         kernels = jax.tree.map(lambda x: x[self.places[used]], self.rows.operators.kernels)
         timing = timings_of_rows(self.timing, kernels, jax.tree.map(lambda x: x[used], self.rows.operators.gpus))
-        waits = (jnp.asarray(stretch * host.beside_us), jnp.asarray(stretch * host.waits_us))
+        waits = (jnp.asarray(stretch * host.overlapped_us), jnp.asarray(stretch * host.waits_us))
         found = _settled(
             self.power, kernels, timing, jnp.asarray(repeats, float), self.gpu, jnp.asarray(stretch), waits
         )

@@ -57,7 +57,7 @@ class Steps:
         numbers = sheet.numbers()
         self._capability, self._warpgroup = numbers["compute_capability"], numbers["warpgroup_mma"] > 0
         self._memory = MEMORY_SHARE * numbers["dram_gb"] * 1e9
-        self._known: dict[bytes, int] = {}
+        self._places: dict[bytes, int] = {}
         self._operators: list[Operator] = []
         self._sheet_us: list[tuple[float, float]] = []
 
@@ -129,11 +129,11 @@ class Steps:
         """Where an operator stands among the distinct ones: alike are those whose first kernels are."""
         first = operator.candidates[0].kernel
         key = np.asarray([len(operator.candidates), *jax.tree.leaves(first)], np.float64).tobytes()
-        if key not in self._known:
-            self._known[key] = len(self._operators)
+        if key not in self._places:
+            self._places[key] = len(self._operators)
             self._operators.append(operator)
             self._sheet_us.append(sheet_times(first, self._sheet))  # pyright: ignore[reportArgumentType]
-        return self._known[key]
+        return self._places[key]
 
     def sheet_us(self, steps: tuple[Step, ...]) -> dict[str, float]:
         """Arithmetic and memory of a run by the data sheet [us], and its roofline: of each launch the longer."""

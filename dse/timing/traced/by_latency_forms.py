@@ -15,7 +15,7 @@ from dse.traces.latency_forms import Forms, Pattern
 from dse.traces.segments import COMPUTE, GLOBAL, SHARED
 
 
-class Found(NamedTuple):
+class WarpByForms(NamedTuple):
     """A warp by its forms, arrays (*designs,): its time, and the pattern of each design, less than 0 where none holds.
 
     ``latency``: what it was found for, (rows, *designs).
@@ -31,7 +31,7 @@ class Found(NamedTuple):
         return self.pattern >= 0
 
 
-def by_forms(forms: Forms, latency: Array) -> Found:
+def by_forms(forms: Forms, latency: Array) -> WarpByForms:
     """Return a warp's time on designs whose rows have the given ``latency`` [cycle], shape (rows, *designs).
 
     Each design has the pattern whose least margin is the largest; where two meet, the first of them, which has no
@@ -42,7 +42,7 @@ def by_forms(forms: Forms, latency: Array) -> Found:
     stalled = _chosen(pattern, [_form(p.stalled, latency) for p in patterns])
     after = {c: _after(patterns, pattern, c, latency) for c in (COMPUTE, SHARED, GLOBAL)}
     intervals = _chosen(pattern, [jnp.full_like(stalled, p.intervals) for p in patterns])
-    return Found(lone(stalled, after, intervals, forms.instructions), pattern, latency)
+    return WarpByForms(lone(stalled, after, intervals, forms.instructions), pattern, latency)
 
 
 def _pattern(forms: Forms, latency: Array) -> Array:
@@ -57,10 +57,10 @@ def _pattern(forms: Forms, latency: Array) -> Array:
     return jnp.where(best >= -negligible, pattern, -1.0)
 
 
-def over_distinct(forms: Forms, found: Found, counts: Any, close: Callable[[Any, Array, Array], Any]) -> Any:
+def over_distinct(forms: Forms, by_form: WarpByForms, counts: Any, close: Callable[[Any, Array, Array], Any]) -> Any:
     """Return the sum of ``close(counts, stall, cause)`` over the intervals of every design: of each distinct one, as
     often as the design's pattern has it (:func:`dse.timing.traced.traced_intervals.over_intervals`)."""
-    designs, like = found.pattern.shape, found.lone.stalled
+    designs, like = by_form.pattern.shape, by_form.lone.stalled
     shaped = jax.tree.map(lambda x: jnp.reshape(x, (*x.shape, *(1 for _ in designs[x.ndim - 1 :]))), counts)
     one = jax.tree.map(lambda x: jnp.broadcast_to(x[0], designs).astype(like.dtype), shaped)
     none = jax.tree.map(jnp.zeros_like, jax.eval_shape(close, one, like, like))
@@ -68,8 +68,8 @@ def over_distinct(forms: Forms, found: Found, counts: Any, close: Callable[[Any,
     def step(total: Any, x: Any) -> tuple[Any, None]:
         stall, cause, repeats, here = x
         here = jax.tree.map(lambda h: jnp.broadcast_to(h, designs).astype(like.dtype), here)
-        length = jnp.maximum(jnp.tensordot(stall[:-1], found.latency, axes=1) + stall[-1], 0.0)
-        times = _chosen(found.pattern, list(repeats))
+        length = jnp.maximum(jnp.tensordot(stall[:-1], by_form.latency, axes=1) + stall[-1], 0.0)
+        times = _chosen(by_form.pattern, list(repeats))
         cycles = close(here, length, jnp.broadcast_to(cause, designs))
         return jax.tree.map(lambda t, c: t + times * c, total, cycles), None
 

@@ -52,7 +52,7 @@ def network_of(group: str) -> Network:
     raise InputError(f"no network is called {group!r} ('dse show networks'); {near}")
 
 
-def beside(name_or_path: str, folder: Path) -> str:
+def relative_to(name_or_path: str, folder: Path) -> str:
     """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
     path = folder / name_or_path
     is_path = path.suffix == ".json" or (_key(name_or_path) not in _by_alias() and path.is_dir())

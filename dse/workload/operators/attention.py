@@ -148,11 +148,11 @@ def attention_operator(
     return Operator(name, kind, tuple(candidates), repeats, phase, shape, operands)
 
 
-def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:
+def _on_any_gpu(runs: list["_Run"], candidates: list[Candidate]) -> list[Candidate]:
     """The candidates, each where no better one runs: kernels with warpgroup instructions, then warp-level ones, then
     small tiles where shared memory is short."""
-    newest = max((c.kernel.shared_kib for c in found if c.kernel.warpgroup), default=0.0)  # pyright: ignore
-    older = [c for c in found if not c.kernel.warpgroup]  # pyright: ignore[reportAttributeAccessIssue]
+    newest = max((c.kernel.shared_kib for c in candidates if c.kernel.warpgroup), default=0.0)  # pyright: ignore
+    older = [c for c in candidates if not c.kernel.warpgroup]  # pyright: ignore[reportAttributeAccessIssue]
     needs = max((c.kernel.shared_kib for c in older), default=0.0)  # pyright: ignore[reportAttributeAccessIssue]
     small = [c for run in runs if not run.instruction.warpgroup for c in run.candidates(small=True)]
     small = [
@@ -161,7 +161,7 @@ def _on_any_gpu(runs: list["_Run"], found: list[Candidate]) -> list[Candidate]:
         if c.kernel.shared_kib < needs  # pyright: ignore[reportAttributeAccessIssue]
     ]
     last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]  # pyright: ignore
-    return [c for c in found if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
+    return [c for c in candidates if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class Lengths(NamedTuple):
@@ -220,11 +220,11 @@ class _Run:
         a, group = self.attention, self.group if self.library.packs else 1.0
         visited = key_blocks(a, self.library, block, group)
         units = a.batch * a.heads / group * len(visited)
-        found = []
+        candidates = []
         for split in self._splits(units, visited.max()) if self.library.splits_prefill else (1,):
             lengths = Lengths(*(ceil(x / split) if split > 1 else x for x in (visited.mean(), visited.max())))
-            found.append(self._candidate("prefill", block, units, lengths, split))
-        return found
+            candidates.append(self._candidate("prefill", block, units, lengths, split))
+        return candidates
 
     def _decode(self, kernel: str, block: Block) -> list[Candidate]:
         """One token a request: the query heads that share keys fill one tile's rows, their keys are split over CTAs."""
@@ -240,13 +240,13 @@ class _Run:
 
     def _splits(self, units: float, blocks: float) -> list[int]:
         """Splits of the keys worth trying, each with another number of blocks a CTA."""
-        found = [1]
+        counts = [1]
         for split in self.splits[1:]:
             if blocks < self.library.least_blocks or split > blocks or units * split > MAX_DECODE_CTAS:
                 break
-            if ceil(blocks / split) < ceil(blocks / found[-1]):
-                found.append(split)
-        return found
+            if ceil(blocks / split) < ceil(blocks / counts[-1]):
+                counts.append(split)
+        return counts
 
     def _candidate(self, phase: str, block: Block, units: float, lengths: Lengths, split: int) -> Candidate:
         kernel = _kernel(self, block, units * split, lengths, split, f"{self.library.name}_{phase}")

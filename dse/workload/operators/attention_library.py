@@ -83,7 +83,7 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
 def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:
     """Return the library that a measured row ran, by the first row of ``attention/measured.csv`` whose words stand in
     its notes and whose source is its own; raises InputError where that is known to have no model."""
-    row = _told(notes, source, warpgroup)
+    row = _named_row(notes, source, warpgroup)
     if row is not None and not row["library"]:
         raise InputError(row["why_not"])
     return attention_libraries()[row["library"] if row else DEFAULTS[warpgroup]]
@@ -91,10 +91,10 @@ def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:
 
 def names_library(notes: str, source: str, warpgroup: bool) -> bool:
     """Whether anything tells the library of a measured row, so that :func:`library_of` need not assume one."""
-    return _told(notes, source, warpgroup) is not None
+    return _named_row(notes, source, warpgroup) is not None
 
 
-def _told(notes: str, source: str, warpgroup: bool) -> dict[str, str] | None:
+def _named_row(notes: str, source: str, warpgroup: bool) -> dict[str, str] | None:
     on = ("", "1" if warpgroup else "0")
     return next(
         (

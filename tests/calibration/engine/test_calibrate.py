@@ -12,7 +12,7 @@ from dse.base.skipped_rows import Skipped
 from dse.calibration.engine import calibrate as engine
 from dse.calibration.engine import fit as engine_fit
 from dse.calibration.engine.answer import Errors
-from dse.calibration.engine.calibrate import TWICE, calibrate_engine, judged_interval
+from dse.calibration.engine.calibrate import TWICE, calibrate_engine, left_out_interval
 from dse.calibration.engine.fit import Runs, measured_runs
 from dse.cli import run_command
 from dse.hardware.presets import load_sheet
@@ -132,7 +132,7 @@ def test_runs_count_once_and_a_file_says_what_was_fitted(table, tmp_path):
     answer = calibrate_engine("mine", [twice], "vllm_2023_h100_host")
     assert (answer.rows + answer.rows_left_out, answer.skipped) == (24, {TWICE: 24})
     assert any("as those of vllm_2023_h100_host are" in note for note in answer.notes)  # of its launches
-    assert "launches" not in {cost.name: cost.held for cost in answer.costs}["launch_us"]
+    assert "launches" not in {cost.name: cost.not_fitted for cost in answer.costs}["launch_us"]
     answer.write(own)
     fitted = find_engine(str(own)).fitted
     assert fitted == answer.fitted
@@ -146,16 +146,16 @@ def test_an_interval_rests_on_enough_different_runs_that_were_left_out():
     shapes = {"group": "x", "device": DEVICE, "dtype": "bf16", "seq_q": 128.0, "seq_kv": 8.0, "tp": 1.0}
     rows = pd.DataFrame({"batch": np.arange(24.0), "op": ["llm_e2e"] * 18 + ["llm_prefill"] * 6}).assign(**shapes)
     rows, error, shared = rows.assign(family=rows["batch"].astype(str)), np.linspace(-0.1, 0.1, 24), engines()[SHARED]
-    low, high, kinds = judged_interval(error, rows, True)
+    low, high, kinds = left_out_interval(error, rows, True)
     assert -0.1 < low < -0.07 and 0.07 < high < 0.1
     assert kinds == ("llm_e2e",)  # of prefills too few were left out
     widest = (shared.low, shared.high, ())
-    assert judged_interval(error, rows, False) == widest  # fitted ones judge nothing
-    assert judged_interval(error[:19], rows[:19], True) == widest
-    assert judged_interval(error, rows.assign(batch=1.0), True) == widest  # repeats of one run
-    assert judged_interval(9 * error[:8], rows[:8], True) == (pytest.approx(-0.9), shared.high, ())  # the wider end
+    assert left_out_interval(error, rows, False) == widest  # fitted ones judge nothing
+    assert left_out_interval(error[:19], rows[:19], True) == widest
+    assert left_out_interval(error, rows.assign(batch=1.0), True) == widest  # repeats of one run
+    assert left_out_interval(9 * error[:8], rows[:8], True) == (pytest.approx(-0.9), shared.high, ())  # the wider end
     with pytest.raises(InputError, match="more than 100 times off: is latency_us in microseconds"):
-        judged_interval(error + 6, rows, True)
+        left_out_interval(error + 6, rows, True)
 
 
 def test_a_name_of_a_shipped_engine_is_refused(table):

@@ -19,7 +19,7 @@ from dse.calibration.timing.discrepancy_fit import (
     weighed,
     with_discrepancy,
 )
-from dse.calibration.timing.fit import Known, model_of, prior_values
+from dse.calibration.timing.fit import Determined, model_of, prior_values
 from dse.calibration.timing.rows_fit import left_out
 from dse.calibration.timing.stages import StagedFit, staged_fit, with_points
 from dse.measured.table import OPERATOR_COLUMNS
@@ -108,7 +108,7 @@ def fitted(table: pd.DataFrame) -> tuple[TimedRows, StagedFit]:
     us, chosen = best(replace(model_of(values), discrepancy=habits().record()), rows)
     us = us * np.exp(NOISE * np.random.default_rng(1).standard_normal(len(us)))
     plain, _ = best(model_of(values), rows)
-    nothing = Known((), *(np.zeros(0),) * 5)
+    nothing = Determined((), *(np.zeros(0),) * 5)
     return replace(rows, table=rows.table.assign(latency_us=us)), StagedFit(values, (), nothing, plain, chosen)
 
 
@@ -177,6 +177,6 @@ def test_few_rows_with_the_discrepancy_of_before_say_what_changed():
     unused[np.random.default_rng(0).choice(len(us), 24, replace=False)] = False
     off = {}
     for held in (None, habits()):
-        fit = staged_fit(rows, unused, start=plain.values, held=held)
+        fit = staged_fit(rows, unused, start=plain.values, discrepancy=held)
         off[held is not None] = 100 * np.abs(fit.predicted_us / us - 1)[unused].mean()
     assert off[True] < 4.0 and 2.0 * off[True] < off[False], off

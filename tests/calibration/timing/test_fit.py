@@ -75,7 +75,7 @@ def test_known_parameters_are_recovered_within_their_intervals(measured):
     rows = timed(measured)
     fit = staged_fit(rows, np.zeros(len(measured), bool))
     truth = prior_values("matrix") | TRUTH
-    told = fit.known
+    told = fit.determined
     sure = [i for i, name in enumerate(told.names) if name not in fit.undetermined and name not in fit.at_bounds]
     assert {"dram", "l2", "kept"} <= {told.names[i] for i in sure}
     missed = [told.names[i] for i in sure if not told.low[i] <= truth[told.names[i]] <= told.high[i]]

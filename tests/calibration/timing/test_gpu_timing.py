@@ -12,7 +12,7 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.calibration.timing import gpu_timing
 from dse.calibration.timing.answer import GpuTimingAnswer, TimingAnswer
-from dse.calibration.timing.fit import Known, parameters
+from dse.calibration.timing.fit import Determined, parameters
 from dse.calibration.timing.gpu_timing import calibrate_timing
 from dse.calibration.timing.stages import StagedFit, StageResult, with_points
 from dse.cli import run_command
@@ -65,7 +65,7 @@ def a_fit(name: str, also: tuple[str, ...] = (), error_quantiles: tuple[ErrorQua
     free = tuple(ends)
     values = shipped | {n: float(np.clip(scale * shipped[n], *ends[n])) for n in free}
     at = np.array([values[n] for n in free])
-    known = Known(free, at, np.ones(len(free)), at / 2, at * 2, np.zeros(len(free), bool))
+    known = Determined(free, at, np.ones(len(free)), at / 2, at * 2, np.zeros(len(free), bool))
     stages = (StageResult("starting values", 0, (), 9.0, 10.0, None, None),)
     fit = StagedFit(values, stages, known, np.zeros(0), None)  # pyright: ignore[reportArgumentType]
     return TimingAnswer(GPU, (GPU,), (), 100, 40, {"unknown": 0.0}, fit, error_quantiles, name, also)

@@ -28,7 +28,7 @@ HOPPER, AMPERE, BOTH, ANY = (
 
 def test_the_host_launches_samples_and_waits_for_all_reduces():
     host = MADE_UP.host(launches=100, reductions=6, requests=8)
-    assert host == Host(beside_us=200.0, waits_us=300 + 80 + 30)
+    assert host == Host(overlapped_us=200.0, waits_us=300 + 80 + 30)
     assert host.idle_us(150.0) == 50 + 410
     assert host.idle_us(900.0) == 410
     assert MADE_UP.host(launches=0, reductions=0, prompts=2).waits_us == 300 + 80
