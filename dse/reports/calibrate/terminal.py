@@ -78,9 +78,8 @@ def print_engine(answer: EngineAnswer, console: Console) -> None:
     for cost in answer.costs:
         numbers = (f"{cost.value:.4g}", cost.unit, f"{cost.low:.4g}", f"{cost.high:.4g}")
         words = f"not determined, as {answer.like.name}: {cost.not_fitted}" if cost.not_fitted else ""
-        words = (
-            cost.not_fitted if cost.not_fitted and cost.name == "launch_us" else words
-        )  # none, whatever the other engine's
+        if cost.not_fitted and cost.name == "launch_us":  # none, whatever the other engine's
+            words = cost.not_fitted
         words = f"not determined: {cost.untold}" if cost.untold else words
         table.add_row(cost.name, *numbers, words, style=None if cost.determined else "dim")
     console.print(table)
