@@ -157,11 +157,11 @@ def test_a_fit_to_few_rows_keeps_the_discrepancy_that_it_starts_from(monkeypatch
 
         def fit(rows, out, *_, plain=plain, asked=asked, **options) -> StagedFit:
             asked.update(options)
-            return replace(plain, discrepancy=options["held"])
+            return replace(plain, discrepancy=options["discrepancy"])
 
         monkeypatch.setattr(timing, "staged_fit", fit)
         answer = timing.fit_timed("mine", [], ("h100_sxm",), rows, near=near)
-        assert asked["held"] is kept
+        assert asked["discrepancy"] is kept
         assert answer.fit.discrepancy is not None and (answer.fit.discrepancy is kept) == (kept is not None)
         assert "[discrepancy]" in "\n".join(answer.lines())
 
