@@ -99,7 +99,7 @@ def sweep(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.sweep.answer import caveats
-    from dse.reports.sweep.why import Programs
+    from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
@@ -178,8 +178,8 @@ def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = 
         (folder / PAGE).unlink(missing_ok=True)
         return
     from dse.reports.common.progress import doing
+    from dse.reports.sweep.design_explanations import explain_designs
     from dse.reports.sweep.page import write_page
-    from dse.reports.sweep.why import explain_designs
 
     try:
         with doing("looking into the designs of the page"):
@@ -232,23 +232,23 @@ def search(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.sweep.answer import caveats
-    from dse.reports.sweep.searched import searched
-    from dse.reports.sweep.why import Programs
+    from dse.reports.sweep.data_search import search_report
+    from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
     folder = out or Path(f"out-{_file_name(loaded.name)}-search")
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
-    answer = _searched(loaded, folder, programs if page else None, **asked, refine=refine)
-    _page(searched(answer), answer.result, folder, page, programs)
+    answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)
+    _page(search_report(answer), answer.result, folder, page, programs)
     if json_:
         print_json(answer.summary() | {"notes": caveats(answer.result)})
     else:
         _print_search(answer, folder)
 
 
-def _searched(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
+def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     """Search under a progress line, the page's programs beginning beside it."""
     from dse.base.compilation import cache_compilations
     from dse.pareto.search import search as run_search
@@ -281,9 +281,9 @@ def report(folder: Path, /) -> None:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
     from dse.base.compilation import cache_compilations
-    from dse.reports.sweep.searched import Searched, load_page
+    from dse.reports.sweep.data_search import SearchReport, load_page
 
     cache_compilations()
     answer = load_page(folder)
-    _page(answer, answer.result if isinstance(answer, Searched) else answer, folder, wanted=True)
+    _page(answer, answer.result if isinstance(answer, SearchReport) else answer, folder, wanted=True)
     print(f"Wrote {folder / PAGE}")

@@ -8,8 +8,8 @@ import pytest
 from dse import sweep
 from dse.grid.result import SweepResult
 from dse.pareto.search import SearchResult, search
-from dse.reports.sweep.searched import Searched, searched
-from dse.reports.sweep.why import Why, explain_designs
+from dse.reports.sweep.data_search import SearchReport, search_report
+from dse.reports.sweep.design_explanations import DesignExplanations, explain_designs
 from dse.space.space import space_from_mapping
 from tests.conftest import SMALL
 
@@ -81,15 +81,15 @@ def without_baseline() -> SweepResult:
 
 
 @pytest.fixture(scope="session")
-def looked_into(pair: SweepResult) -> Why:
+def explanations(pair: SweepResult) -> DesignExplanations:
     """The baseline and the chosen designs of ``pair``."""
-    why = explain_designs(pair)
-    assert why is not None
-    return why
+    explanations = explain_designs(pair)
+    assert explanations is not None
+    return explanations
 
 
 @pytest.fixture(scope="session")
-def found(tmp_path_factory: pytest.TempPathFactory) -> SearchResult:
+def searched(tmp_path_factory: pytest.TempPathFactory) -> SearchResult:
     """A search of a tenth of 12,544 designs, its files in its folder."""
     axes = {
         "tensor_fma_bf16": [128, 192, 256, 384, 512, 768, 1024],
@@ -104,6 +104,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> SearchResult:
 
 
 @pytest.fixture(scope="session")
-def evaluated(found: SearchResult) -> Searched:
+def evaluated(searched: SearchResult) -> SearchReport:
     """What the page of a search shows."""
-    return searched(found)
+    return search_report(searched)

@@ -1,4 +1,4 @@
-"""``dse calibrate`` in the terminal: errors beside baselines or by stage, coefficients, what is prior."""
+"""``dse calibrate`` in the terminal: errors with baselines or by stage, and coefficients."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ from dse.timing.discrepancy import SIZES, Points
 
 
 def print_power_fit(answer: Answer, console: Console) -> None:
-    """Print the models with their errors, the coefficients, and what the numbers do not say."""
+    """Print the models with their errors, the coefficients, and their notes."""
     say(console, f"{answer.table}: {answer.rows} rows, {answer.kind}", "bold")
     say(console, f"prior strength {answer.strength:g}, by {answer.strength_by}\n")
     console.print(_models(answer.models))
@@ -32,7 +32,7 @@ def print_power_fit(answer: Answer, console: Console) -> None:
 
 def print_timing_fit(answer: GpuTimingAnswer, console: Console) -> None:
     """Print of each implementation errors stage by stage, the parameters and what determines them, and errors on
-    left-out rows; then what every fit is worth."""
+    left-out rows; then the errors of all fits."""
     for fit in answer.fits:
         console.print(
             f"{answer.name}, {' and '.join((fit.implementation, *fit.also))}: {fit.rows} rows fitted, "
@@ -69,11 +69,11 @@ def _worth(fits: Sequence[TimingAnswer]) -> Table:
 
 
 def print_engine(answer: EngineAnswer, console: Console) -> None:
-    """Print an engine's costs with their intervals, what the runs do not tell, and errors."""
+    """Print an engine's costs with their intervals, what the runs leave undetermined, and errors."""
     for warning in answer.warnings:
         say(console, f"warning: {warning}", "bold red")
-    told = f"{answer.name}: {answer.rows} runs fitted, {answer.rows_left_out} left out"
-    table = plain_table(escape(told), ("cost",), ("value", "unit", "2.5 %", "97.5 %"))
+    heading = f"{answer.name}: {answer.rows} runs fitted, {answer.rows_left_out} left out"
+    table = plain_table(escape(heading), ("cost",), ("value", "unit", "2.5 %", "97.5 %"))
     table.add_column("")
     for cost in answer.costs:
         numbers = (f"{cost.value:.4g}", cost.unit, f"{cost.low:.4g}", f"{cost.high:.4g}")
@@ -146,8 +146,8 @@ def _stages(answer: TimingAnswer) -> Table:
 
 
 def _parameters(rows: list[dict[str, Any]]) -> Table:
-    told = "parameters (bound: at its bound; prior: the rows do not determine it)"
-    table = plain_table(told, ("name", "stage"), ("value", "unit", "2.5 %", "97.5 %", "data %"))
+    heading = "parameters (bound: at its bound; prior: the rows do not determine it)"
+    table = plain_table(heading, ("name", "stage"), ("value", "unit", "2.5 %", "97.5 %", "data %"))
     table.add_column("")
     for row in rows:
         words = "bound" if row["at_bound"] else "" if row["determined"] else "prior"
@@ -159,9 +159,9 @@ def _parameters(rows: list[dict[str, Any]]) -> Table:
 
 
 def _discrepancy(points: Points, fitted: bool) -> str:
-    kept = "" if fitted else ", as in the calibration that the fit started from"
+    suffix = "" if fitted else ", as in the calibration that the fit started from"
     over = ", ".join(SIZES[points.kind])
-    return f"discrepancy: {len(points.weights)} points over {over} say what the parameters leave{kept}"
+    return f"discrepancy: {len(points.weights)} points over {over} say what the parameters leave{suffix}"
 
 
 def _quantiles(answer: TimingAnswer) -> Table:

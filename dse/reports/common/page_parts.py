@@ -69,10 +69,10 @@ def figure_section(title: str, small: str, figure: figures.go.Figure, name: str)
 
 def table(head: str, rows: list[str], caption: str = "") -> str:
     """Return a table that scrolls by itself where it is too wide."""
-    said = f"<caption>{escape(caption)}</caption>" if caption else ""
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
     body = "\n".join(rows)
     header = f"<thead><tr>{head}</tr></thead>" if head else ""
-    return f'<div class="scroll"><table>{said}{header}<tbody>\n{body}\n</tbody></table></div>'
+    return f'<div class="scroll"><table>{title}{header}<tbody>\n{body}\n</tbody></table></div>'
 
 
 def row(cells: str, is_base: bool = False) -> str:

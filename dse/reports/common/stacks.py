@@ -14,17 +14,14 @@ from dse.reports.sweep.data import REST
 
 
 class Stacked(NamedTuple):
-    """What is stacked: the columns that name a part and hold its size, the unit, the axis's title, and the colours.
+    """A kind of stack, and how it is drawn."""
 
-    ``light``: parts whose colour takes dark text.
-    """
-
-    part: str
-    size: str
+    part: str  # column of a part's name
+    size: str  # column of its size
     unit: str
-    title: str
-    colours: dict[str, str]
-    light: set[str]
+    title: str  # of the axis
+    colours: dict[str, str]  # part -> colour
+    light: set[str]  # parts whose colour takes dark text
 
 
 TIME = Stacked("cause", "ms", "ms", "time of one run [ms]", CAUSE_COLOURS, LIGHT)

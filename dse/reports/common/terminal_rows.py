@@ -62,8 +62,8 @@ def _widths(narrowest: dict[str, int], rows: Rows, room: int) -> dict[str, int]:
     """Widths that fit: what is beyond the narrowest goes to those that need it, the first columns first."""
     spare, widths = room - _whole(narrowest), {}
     for name, least in narrowest.items():
-        wanted = max(len(name), *(len(cell(row[name])) for row in rows))
-        widths[name] = least + max(0, min(wanted - least, spare))
+        full = max(len(name), *(len(cell(row[name])) for row in rows))
+        widths[name] = least + max(0, min(full - least, spare))
         spare -= widths[name] - least
     return widths
 

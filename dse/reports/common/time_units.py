@@ -1,4 +1,4 @@
-"""In which unit times are told and drawn: microseconds for kernels, milliseconds or seconds for whole networks."""
+"""Units of printed and drawn times: microseconds for kernels, milliseconds or seconds for whole networks."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from dse.reports.common.words import number
 
 @dataclass(frozen=True)
 class TimeUnit:
-    """A unit of time: its ``name``, how many ``us`` it has, and ``least`` [us]: from which time on it is used."""
+    """A unit of time."""
 
     name: str
-    us: float
-    least: float
+    us: float  # length of the unit [us]
+    least: float  # time from which on it is used [us]
 
     def text(self, us: float) -> str:
         """Return a time given in microseconds in this unit, with its name."""
@@ -31,5 +31,5 @@ def fitting_unit(us: ArrayLike) -> TimeUnit:
 
 
 def row_unit(measured_us: float, predicted_us: float) -> TimeUnit:
-    """Return the unit in which a row's times are told, all of them: that of the longer one."""
+    """Return the unit of all times of a row: that of the longer one."""
     return fitting_unit(max(measured_us, predicted_us))

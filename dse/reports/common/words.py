@@ -1,4 +1,4 @@
-"""Numbers, units and names as a reader wants them, shared by the page and the terminal."""
+"""Numbers, units and names as words of pages and terminals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def axis_value(value: Any) -> str:
 
 
 def short_value(value: Any) -> str:
-    """Return the value of an axis as a reader wants it: as :func:`axis_value`, but four digits of what is not whole."""
+    """Return the value of an axis for a table: as :func:`axis_value`, but four digits of what is not whole."""
     if isinstance(value, str) or float(value).is_integer():
         return axis_value(value)
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
@@ -162,13 +162,13 @@ def timing_calibration(model: TimingModel) -> str:
 
 
 def power_calibration(choice: PowerChoice) -> str:
-    """Return where the power model was fitted and how far off it is, with what holds of the power limit."""
+    """Return the power model's calibration, its error, and whether the power limit applies."""
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
-    known, off = choice.model.left_out, left_out_errors()
+    left_out, off = choice.model.left_out, left_out_errors()
     errors = (
         f"{100 * off['q50']:.0f} % off in the median, within {100 * off['q90']:.0f} % for nine of ten"
-        if known is None
-        else f"eight of ten draw {signed(100 * (known.low - 1))} to {signed(100 * (known.high - 1))} %"
+        if left_out is None
+        else f"eight of ten draw {signed(100 * (left_out.low - 1))} to {signed(100 * (left_out.high - 1))} %"
     )
     return f"{choice.model.calibration}; on kernels left out of the fit {errors}; other GPUs are scaled; {limit}"
 
@@ -178,7 +178,7 @@ def gpu_name(space: Space) -> str:
     return space.base.title
 
 
-def moves(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+def changes_text(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
     """Return what a design changes against the baseline, as "sm_count 132 → 156"."""
     pairs = [(axis.name, *short_values([base[axis.name], row[axis.name]])) for axis in axes]
     changed = [f"{name} {before} → {after}" for name, before, after in pairs if before != after]

@@ -11,24 +11,24 @@ CURVE = np.linspace(0.0, 100.0, 201)
 """Thresholds of the inlier curve [%]."""
 
 
-def inlier_curves(found: Transfer) -> pd.DataFrame:
-    """Inlier ratio [%] on the target over all thresholds: a row a ``series`` and threshold; ``kind`` says what it is.
+def inlier_curves(transfer: Transfer) -> pd.DataFrame:
+    """Return the inlier ratio [%] on the target over all thresholds: a row a ``series`` and threshold.
 
-    The predictor chosen without the target, the one of least E_out, the best of each mode, and the baselines.
+    ``kind``: predictor, baseline or reference. Series: the predictor chosen without the target, the one of least E_out, the best of each mode, and the baselines.
     """
-    shown = {"chosen": found.chosen, "least E_out": found.least_e_out, "best in hindsight": found.hindsight}
+    shown = {"chosen": transfer.chosen, "least E_out": transfer.least_e_out, "best in hindsight": transfer.hindsight}
     by_predictor: dict[tuple[str, str], list[str]] = {}
-    for role, judged in shown.items():
-        by_predictor.setdefault((judged.name, judged.mode), []).append(role)
+    for role, predictor in shown.items():
+        by_predictor.setdefault((predictor.name, predictor.mode), []).append(role)
     series = [
         (
             f"{name}, {mode} ({', '.join(roles)})",
             "predictor",
-            next(j.errors for j in found.scored if (j.name, j.mode) == (name, mode)),
+            next(j.errors for j in transfer.scored if (j.name, j.mode) == (name, mode)),
         )
         for (name, mode), roles in by_predictor.items()
     ]
-    series += [(b.name, "baseline" if b.fair else "reference", b.errors) for b in found.baselines]
+    series += [(b.name, "baseline" if b.fair else "reference", b.errors) for b in transfer.baselines]
     rows = [
         {"series": name, "kind": kind, "threshold": t, "inliers": inlier_ratio(errors, t)}
         for name, kind, errors in series
@@ -37,8 +37,8 @@ def inlier_curves(found: Transfer) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def ranking(found: Transfer) -> pd.DataFrame:
-    """The predictors by E_out, a row each: errors [%] under folds and on the target, inliers, rank correlation."""
+def ranking(transfer: Transfer) -> pd.DataFrame:
+    """Return the predictors by E_out, a row each: errors [%], inliers on the target, rank correlation."""
     rows = [
         {
             "predictor": j.name,
@@ -53,13 +53,13 @@ def ranking(found: Transfer) -> pd.DataFrame:
             **{f"I({t})": ratio for t, ratio in j.target["inliers"].items()},
             "fit [s]": j.fit_seconds,
         }
-        for j in ranked(found)
+        for j in ranked(transfer)
     ]
     return pd.DataFrame(rows)
 
 
-def baseline_table(found: Transfer) -> pd.DataFrame:
-    """The baselines on the target, a row each."""
+def baseline_table(transfer: Transfer) -> pd.DataFrame:
+    """Return the baselines on the target, a row each."""
     rows = [
         {
             "baseline": b.name,
@@ -69,6 +69,6 @@ def baseline_table(found: Transfer) -> pd.DataFrame:
             "Kendall": b.target["kendall"],
             **{f"I({t})": r for t, r in b.target["inliers"].items()},
         }
-        for b in found.baselines
+        for b in transfer.baselines
     ]
     return pd.DataFrame(rows)

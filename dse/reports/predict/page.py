@@ -1,4 +1,4 @@
-"""One self-contained HTML page of ``dse predict``: what was found, inlier ratios, the ranking of the predictors."""
+"""One self-contained HTML page of ``dse predict``: the answer, inlier ratios, the ranking of the predictors."""
 
 from html import escape
 from pathlib import Path
@@ -9,8 +9,8 @@ from dse.base.skipped_rows import lines
 from dse.prediction.predict import PredictAnswer
 from dse.prediction.transfer import Transfer
 from dse.reports.common.page_parts import document, figure_section, note, row, section, table, write_document
-from dse.reports.predict import data as findings_predict
-from dse.reports.predict import figures as figures_predict
+from dse.reports.predict import data as predict_data
+from dse.reports.predict import figures as predict_figures
 
 
 def write_predict_page(answer: PredictAnswer, path: Path) -> None:
@@ -21,11 +21,11 @@ def write_predict_page(answer: PredictAnswer, path: Path) -> None:
 def predict_page_html(answer: PredictAnswer) -> str:
     """Return the page as one HTML document that loads nothing."""
     title = f"{answer.target} predicted from {Path(answer.table).name}"
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences())
+    sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in answer.sentences())
     notes = "".join(map(note, (*answer.notes, *lines(answer.skipped))))
-    parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{said}</section>', notes]
-    for number, ((op, dtype), found) in enumerate(answer.transfers.items()):
-        parts += _operator(f"{op} {dtype}", found, number)
+    parts = [f"<h1>{escape(title)}</h1>", f'<section class="answer">{sentences}</section>', notes]
+    for number, ((op, dtype), transfer) in enumerate(answer.transfers.items()):
+        parts += _operator(f"{op} {dtype}", transfer, number)
     for name, rows in answer.studies.items():
         if rows:
             parts.append(section("", STUDIES[name], _table(pd.json_normalize(rows))))
@@ -40,16 +40,15 @@ STUDIES = {
 }
 
 
-def _operator(name: str, found: Transfer, number: int) -> list[str]:
-    curves = figures_predict.inlier_figure(findings_predict.inlier_curves(found))
-    devices = ", ".join(found.train.devices)
-    learned = (
-        f"Learned on {len(found.train.y):,} rows of {devices}, judged on {len(found.test.y):,} rows of the target."
-    )
-    features = [{"mode": mode, **one} for mode, rows in found.ranking.items() for one in rows]
+def _operator(name: str, transfer: Transfer, number: int) -> list[str]:
+    curves = predict_figures.inlier_figure(predict_data.inlier_curves(transfer))
+    devices = ", ".join(transfer.train.devices)
+    counts = [f"{len(rows.y):,} rows" for rows in (transfer.train, transfer.test)]
+    learned = f"Learned on {counts[0]} of {devices}, judged on {counts[1]} of the target."
+    features = [{"mode": mode, **one} for mode, rows in transfer.ranking.items() for one in rows]
     return [
         figure_section(f"{name}: inlier ratio", learned, curves, f"figure-inliers-{number}"),
-        section("", f"{name}: baselines", _table(findings_predict.baseline_table(found))),
+        section("", f"{name}: baselines", _table(predict_data.baseline_table(transfer))),
         section(
             "",
             f"{name}: predictors by E_out",
@@ -57,7 +56,7 @@ def _operator(name: str, found: Transfer, number: int) -> list[str]:
                 "Errors in percent. E_out, families and devices (or blocks of sizes) left out: on the devices "
                 "that were learned from. I(t): rows of the target within t %."
             ),
-            _table(findings_predict.ranking(found)),
+            _table(predict_data.ranking(transfer)),
         ),
         section(
             "",

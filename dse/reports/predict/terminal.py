@@ -1,4 +1,4 @@
-"""``dse predict`` in the terminal: what was found, and the predictors beside the baselines."""
+"""``dse predict`` in the terminal: the answer in sentences, and the predictors with the baselines."""
 
 from rich.console import Console
 from rich.table import Table
@@ -26,28 +26,28 @@ def print_predict(answer: PredictAnswer, console: Console) -> None:
     """Print the findings, the ranking of each operator, and what was skipped."""
     for sentence in answer.sentences():
         say(console, sentence, "bold")
-    for (op, dtype), found in answer.transfers.items():
+    for (op, dtype), transfer in answer.transfers.items():
         console.print()
-        console.print(_ranking(f"{op} {dtype}", found))
+        console.print(_ranking(f"{op} {dtype}", transfer))
         say(console, HEADS, "dim italic")
     for row in answer.studies.get("host_to_target", [])[:5]:
-        told = (
+        line = (
             f"from {answer.host} as host, families out: {row['op']} {row['dtype']} {row['predictor']} ({row['mode']})"
         )
-        say(console, f"{told} {row['e_out_families']['error']:.1f} %")
+        say(console, f"{line} {row['e_out_families']['error']:.1f} %")
     print_notes(answer.skipped, answer.notes, console)
 
 
-def _ranking(title: str, found: Transfer) -> Table:
+def _ranking(title: str, transfer: Transfer) -> Table:
     table = plain_table(f"{title}: error, %")
     table.add_column("predictor", no_wrap=True)
     table.add_column("mode", no_wrap=True)
     for name in ("E_out", "out*", "target", "in 10", "rank"):
         table.add_column(name, justify="right", no_wrap=True)
-    for judged in ranked(found):
-        cells = [f"{judged.e_out['error']:.1f}", f"{judged.e_transfer:.1f}", *_target(judged.target)]
-        table.add_row(judged.name, judged.mode, *cells, style="bold" if judged is found.chosen else None)
-    for baseline in found.baselines:
+    for predictor in ranked(transfer):
+        cells = [f"{predictor.e_out['error']:.1f}", f"{predictor.e_transfer:.1f}", *_target(predictor.target)]
+        table.add_row(predictor.name, predictor.mode, *cells, style="bold" if predictor is transfer.chosen else None)
+    for baseline in transfer.baselines:
         table.add_row(
             BASELINES[baseline.name],
             "baseline" if baseline.fair else "reference",

@@ -1,4 +1,4 @@
-"""What the metrics of a run stand for and what they leave out, for the terminal, the page and JSON."""
+"""Notes on the metrics of a run: what their intervals cover and leave out."""
 
 from dse.base.error_interval import SHARE
 from dse.evaluate.metric_error import CALIBRATED
@@ -18,8 +18,8 @@ NO_ENGINE = (
 )
 """Of runs without an engine: experiments/019_whole_networks."""
 
-HELD_WELL = 0.9
-"""Share of the clock from which on a time depends on the watts by little: those of the fits were held so."""
+HARDLY_SLOWED = 0.9
+"""Share of the clock from which on a time hardly depends on the watts: rows of the fits were slowed as far."""
 
 ROUNDED = 1.001
 """Kernels' bandwidth over the DRAM's that is no more than rounding."""
@@ -33,7 +33,7 @@ def run_notes(result: RunResult) -> list[str]:
     if result.workload.engine is not None:
         lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
     numbers = result.gpu.numbers()
-    lines += filter(None, [_held(result), result.workload.caution, pins_note(numbers)])
+    lines += filter(None, [_slowed(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
@@ -47,10 +47,10 @@ def _beyond_dram(result: RunResult) -> str:
     return "this timing model has no roofline, which '--timing amali' holds to"
 
 
-def _held(result: RunResult) -> str:
-    """What the interval of a time does not hold where the board's limit holds the clock well below the asked one."""
+def _slowed(result: RunResult) -> str:
+    """Return what the interval of a time leaves out where the power limit lowers the clock much."""
     share = result.metrics["clock_share"][0]
-    if share > HELD_WELL or result.metric_error("time_ms").error_interval is None:
+    if share > HARDLY_SLOWED or result.metric_error("time_ms").error_interval is None:
         return ""
     return (
         f"the power limit leaves {share:.0%} of the clock".replace("%", " %")
@@ -60,8 +60,8 @@ def _held(result: RunResult) -> str:
 
 def extrapolation(result: RunResult) -> str:
     """Return what of a design lies beyond the GPUs that were measured, "" for nothing."""
-    said = "; ".join(result.extrapolated)
-    return f"beyond the GPUs that were measured, and so extrapolated: {said}" if said else ""
+    words = "; ".join(result.extrapolated)
+    return f"beyond the GPUs that were measured, and so extrapolated: {words}" if words else ""
 
 
 def _uncovered(result: RunResult) -> str:

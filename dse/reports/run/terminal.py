@@ -22,9 +22,9 @@ def print_run(result: RunResult, console: Console) -> None:
     console.print(f"power model: {power_calibration(result.power)}\n", markup=False, style="yellow")
     for name, (value, unit) in result.metrics.items():
         error = result.metric_error(name)
-        said = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
+        interval = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
-        console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{said}[/]".rstrip())
+        console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{interval}[/]".rstrip())
     for line in run_notes(result):
         say(console, line, "dim")
     for phase in result.workload.phases:

@@ -11,7 +11,7 @@ ERRORS = ("mean", "max", "n", "shared_mean", "shared_max", "shared_n")
 
 
 def curves(answer: SheetAnswer) -> pd.DataFrame:
-    """Performance against size: a row a benchmark, size and ``series`` ("table", or a method), with ipc, low, high."""
+    """Return performance against size: a row a benchmark, size and ``series`` ("table", or a method)."""
     rows = [
         {"benchmark": b.name, "series": "table", "size": size, "ipc": ipc}
         for b in answer.sheet.benchmarks
@@ -26,8 +26,10 @@ def curves(answer: SheetAnswer) -> pd.DataFrame:
 
 
 def error_table(answer: SheetAnswer) -> pd.DataFrame:
-    """Errors [%]: a row a method and size, with mean and max over the ``n`` benchmarks that it predicts, and over the
-    ``shared_n`` that every method predicts."""
+    """Return errors [%], a row a method and size.
+
+    Mean and max are over the ``n`` benchmarks that it predicts, and over the ``shared_n`` that every method predicts.
+    """
     rows = [
         {"method": method, "size": size} | error
         for method, sizes in answer.errors().items()
@@ -37,13 +39,13 @@ def error_table(answer: SheetAnswer) -> pd.DataFrame:
 
 
 def compared_text(answer: SheetAnswer) -> str:
-    """Return over which benchmarks methods are compared, size by size, and what some predict beside."""
+    """Return over how many benchmarks methods are compared at each size."""
     frame = error_table(answer)
     if frame.empty:
         return ""
-    told = frame.groupby("size").agg(shared=("shared_n", "first"), most=("n", "max"))
+    by_size = frame.groupby("size").agg(shared=("shared_n", "first"), most=("n", "max"))
     counts = [
-        f"{row.shared} of {row.most} at {size:g}" for size, row in zip(told.index, told.itertuples(), strict=True)
+        f"{row.shared} of {row.most} at {size:g}" for size, row in zip(by_size.index, by_size.itertuples(), strict=True)
     ]
     words = f"Over the benchmarks that every method predicts: {', '.join(counts)} {answer.sheet.unit}s."
     return words + (" In brackets: how many a method predicts." if unequal(frame) else "")
@@ -55,14 +57,16 @@ def unequal(frame: pd.DataFrame) -> bool:
 
 
 def speed_ups(answer: ScaleAnswer) -> pd.DataFrame:
-    """Simulation time of a target over that of its two scale models: a row a sheet, benchmark and size; the benchmark
-    "mean" is the mean of a sheet's."""
+    """Return the simulation time of a target over that of its two scale models, a row a sheet, benchmark and size.
+
+    The benchmark "mean" is the mean of a sheet's.
+    """
     rows = []
     for sheet in answer.sheets:
-        found = [{"sheet": sheet.sheet.name, "unit": sheet.sheet.unit} | s._asdict() for s in sheet.speed_ups]
+        rows_of_sheet = [{"sheet": sheet.sheet.name, "unit": sheet.sheet.unit} | s._asdict() for s in sheet.speed_ups]
         for size in sorted({s.size for s in sheet.speed_ups}):
             factor = mean(s.factor for s in sheet.speed_ups if s.size == size)
-            found.append(
+            rows_of_sheet.append(
                 {
                     "sheet": sheet.sheet.name,
                     "unit": sheet.sheet.unit,
@@ -71,15 +75,17 @@ def speed_ups(answer: ScaleAnswer) -> pd.DataFrame:
                     "factor": factor,
                 }
             )
-        rows += found
+        rows += rows_of_sheet
     return pd.DataFrame(rows, columns=["sheet", "unit", "benchmark", "size", "factor"])
 
 
 def coverage_text(answer: SheetAnswer) -> str:
-    """Return how often the recursion's interval held the truth, "" where there is none."""
-    held = [f"{inside} of {n} at {size:g}" for size, (inside, n) in answer.coverage().items()]
+    """Return how often the truth lay in the recursion's interval, "" where there is none."""
+    inside_by_size = [f"{inside} of {n} at {size:g}" for size, (inside, n) in answer.coverage().items()]
     return (
-        f"The recursion's interval holds the table's value for {', '.join(held)} {answer.sheet.unit}s." if held else ""
+        f"The recursion's interval holds the table's value for {', '.join(inside_by_size)} {answer.sheet.unit}s."
+        if inside_by_size
+        else ""
     )
 
 

@@ -13,7 +13,7 @@ from dse.scaling.scale_model import METHODS
 
 
 def print_scaling(answer: ScaleAnswer, console: Console) -> None:
-    """Print each sheet's predictions by the recursion beside the truth, every method's errors, and what was skipped."""
+    """Print each sheet's predictions by the recursion with the truth, every method's errors, and what was skipped."""
     for sheet in answer.sheets:
         if not sheet.points:
             continue
@@ -27,8 +27,8 @@ def print_scaling(answer: ScaleAnswer, console: Console) -> None:
         console.print()
     frame = speed_ups(answer)
     for _, row in frame[frame["benchmark"] == "mean"].iterrows():
-        told = f"{row['sheet']}: the scale models simulate {row['factor']:.1f} times faster than {row['size']:g}"
-        say(console, f"{told} {row['unit']}s, in the mean")
+        line = f"{row['sheet']}: the scale models simulate {row['factor']:.1f} times faster than {row['size']:g}"
+        say(console, f"{line} {row['unit']}s, in the mean")
     for note in scaling_notes(answer):
         say(console, note, "yellow")
 
@@ -58,10 +58,10 @@ def _errors(answer: SheetAnswer) -> Table:
     for size in sizes:
         table.add_column(f"{size:g} {answer.sheet.unit}s", justify="right", no_wrap=True)
     for method in METHODS:
-        known = [(method, size) in frame.index for size in sizes]
+        predicted = [(method, size) in frame.index for size in sizes]
         cells = [
-            _error(frame.loc[(method, size)], counted) if is_known else "–"
-            for size, is_known in zip(sizes, known, strict=True)
+            _error(frame.loc[(method, size)], counted) if is_predicted else "–"
+            for size, is_predicted in zip(sizes, predicted, strict=True)
         ]
         table.add_row(method, *cells)
     return table

@@ -1,4 +1,4 @@
-"""The answer of a sweep in three sentences, and what must be said beside it."""
+"""The answer of a sweep in three sentences, and its caveats."""
 
 import re
 
@@ -11,16 +11,16 @@ from dse.hardware.cost import DieCost
 from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.hardware.presets import gpu_index
-from dse.reports.common.words import change, gpu_name, joined, label, moves, number, power_calibration, quantity
+from dse.reports.common.words import change, changes_text, gpu_name, joined, label, number, power_calibration, quantity
 from dse.reports.sweep.data import (
-    best_within,
+    best_no_worse,
     chosen_designs,
     costs,
     gains,
     measured_baseline,
+    no_worse_than_baseline,
     stack,
     varied_axes,
-    within_baseline,
 )
 from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
@@ -35,26 +35,26 @@ _POWER = re.compile(r"power|energy|joule")
 
 
 def question(result: SweepResult) -> str:
-    """Return what was asked: the space's question, or one made from its axes and objectives."""
+    """Return the question of a sweep: the space's own, or one made from its axes and objectives."""
     if result.space.question:
         return result.space.question
     axes = joined([axis.name for axis in varied_axes(result)]) or "one design"
     goals = list(dict.fromkeys(o.direction for o in result.space.objectives))
     of_goal = [[label(o) for o in result.space.objectives if o.direction == goal] for goal in goals]
-    wanted = joined([f"{goal} {joined(names)}" for goal, names in zip(goals, of_goal, strict=True)])
-    return f"Which {axes} on {gpu_name(result.space)} {wanted}?"
+    aims = joined([f"{goal} {joined(names)}" for goal, names in zip(goals, of_goal, strict=True)])
+    return f"Which {axes} on {gpu_name(result.space)} {aims}?"
 
 
 def answer(result: SweepResult) -> list[str]:
-    """Return the answer in three sentences: the front against the baseline, what can be had at no loss, and why."""
+    """Return the answer in three sentences: the front against the baseline, the gains at no loss, and why."""
     if result.front.empty:
         nothing = f"None of the {_designs(result)} can be had; the reasons are counted below."
-        return [nothing, *(f"{told[0].upper()}{told[1:]}." for told in without_designs(result.space))]
+        return [nothing, *(f"{sentence[0].upper()}{sentence[1:]}." for sentence in without_designs(result.space))]
     return [sentence for sentence in (_reach(result), _at_no_loss(result), _why(result)) if sentence]
 
 
 def caveats(result: SweepResult) -> list[str]:
-    """Return what a reader must know first: calibration, power, axes without effect, a baseline that cannot be had."""
+    """Return what a reader must know first: calibration, power, axes without effect, an infeasible baseline."""
     notes = [_of_the_timing(result), f"Power: {power_calibration(result.space.power)}.", *error_notes(result)]
     if not covers_power(result):
         charged = "only through the power limit" if result.space.power.limit else "not at all"
@@ -125,12 +125,12 @@ def _experts(result: SweepResult) -> str:
 
 def _rates_elsewhere(space: Space, varied: set[str]) -> list[str]:
     """Workloads whose products run in a type whose tensor rate stays, while that of another type moves."""
-    moved = sorted(name for name in varied if name.startswith(TENSOR_RATE))
+    rates = sorted(name for name in varied if name.startswith(TENSOR_RATE))
     kinds = {workload.name: _type_of_products(workload) for workload in space.workloads}
     return [
-        f"{moved[0]} moves, but the products of {name} run in {kind}: link {TENSOR_RATE}{kind} to it, or it stays."
+        f"{rates[0]} moves, but the products of {name} run in {kind}: link {TENSOR_RATE}{kind} to it, or it stays."
         for name, kind in kinds.items()
-        if moved and kind and f"{TENSOR_RATE}{kind}" not in moved
+        if rates and kind and f"{TENSOR_RATE}{kind}" not in rates
     ]
 
 
@@ -166,12 +166,12 @@ def _several_dies(result: SweepResult) -> list[str]:
 
 def _unpublished_die(space: Space) -> list[str]:
     """That the area of a base was never held against its die, where a space asks for areas or their costs."""
-    asked = {n for e in (*(o.expression for o in space.objectives), *space.constraints) for n in e.names}
-    known = gpu_index().get(space.base.base or space.base.name, {})
-    if not asked & {"die_mm2", "die_usd"} or known.get("die_mm2", "unknown"):
+    names = {n for e in (*(o.expression for o in space.objectives), *space.constraints) for n in e.names}
+    entry = gpu_index().get(space.base.base or space.base.name, {})
+    if not names & {"die_mm2", "die_usd"} or entry.get("die_mm2", "unknown"):
         return []
     return [
-        f"Area: the die of {known['name']} is not published, so that its area here was never checked; the model is "
+        f"Area: the die of {entry['name']} is not published, so that its area here was never checked; the model is "
         "within 7 % of nine published dies (experiments/005_die_area)."
     ]
 
@@ -203,7 +203,7 @@ def _reach(result: SweepResult) -> str:
     among = " among them" if result.n < result.space.size else ""
     between = f" ({result.n_off_grid:,} of them refined between the grid's values)" if result.n_off_grid else ""
     sentence = f"Of {_designs(result)}{feasible}, {count:,} {verb} Pareto-optimal{among}{between}: {joined(parts)}"
-    better = int(within_baseline(result).sum())
+    better = int(no_worse_than_baseline(result).sum())
     no_worse = f"; {better:,} of these {'is' if better == 1 else 'are'} no worse than the {name} in any objective"
     return sentence + (no_worse if len(base) and len(result.space.objectives) > 1 else "") + "."
 
@@ -235,15 +235,15 @@ def _at_no_loss(result: SweepResult) -> str:
 
 def _gain(result: SweepResult, objective: Objective, base: pd.Series, chosen: pd.DataFrame, in_full: bool) -> list[str]:
     """What an objective gains while the others are held, and by which design; nothing where none gains."""
-    if not within_baseline(result, objective).any() or not gains(result, objective):
+    if not no_worse_than_baseline(result, objective).any() or not gains(result, objective):
         return []
-    position = best_within(result, objective)
+    position = best_no_worse(result, objective)
     row = result.front.iloc[position]
     value, before = float(row[objective.name]), float(base[objective.name])
     percent = f", {text}" if (text := change(value, before)) else ""
     letter = chosen.loc[chosen["position"] == position, "letter"]
     design = [f"design {letter.iloc[0]}"] if len(letter) else []
-    details = [*design, moves(varied_axes(result), row, base)] if in_full or not design else design
+    details = [*design, changes_text(varied_axes(result), row, base)] if in_full or not design else design
     return [f"{label(objective)} is {quantity(value, objective.unit)}{percent} ({': '.join(details)})"]
 
 

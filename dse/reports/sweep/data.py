@@ -1,4 +1,4 @@
-"""What a sweep found, as the data of every figure and table of a page; nothing here draws."""
+"""The data of the figures and tables of a sweep's page."""
 
 from dataclasses import fields
 from itertools import pairwise
@@ -15,7 +15,7 @@ from dse.space.space import Objective
 from dse.timing.timing import PHASE_CAUSES, causes_of
 from dse.workload.workload import Workload
 
-MOST_CHOSEN = 6
+MOST_IN_FULL = 6
 """Designs shown in full, the baseline among them."""
 
 SMALL_SHARE = 0.02
@@ -66,13 +66,15 @@ def chosen_designs(result: SweepResult) -> pd.DataFrame:
     names: dict[int, list[str]] = {}
     for position, name in _picks(result):
         names.setdefault(position, []).append(name)
-    kept = list(names)[: MOST_CHOSEN - 1]
-    rows = pd.concat([measured_baseline(result), result.front.iloc[kept]], ignore_index=True)
-    has_baseline = len(rows) - len(kept)
-    rows.insert(0, "position", [-1] * has_baseline + kept)
+    positions = list(names)[: MOST_IN_FULL - 1]
+    rows = pd.concat([measured_baseline(result), result.front.iloc[positions]], ignore_index=True)
+    has_baseline = len(rows) - len(positions)
+    rows.insert(0, "position", [-1] * has_baseline + positions)
     lacking = " (infeasible)" if (measured_baseline(result)["reason"] != "").any() else ""
-    rows.insert(0, "design", [gpu_name(result.space) + lacking] * has_baseline + [", ".join(names[p]) for p in kept])
-    rows.insert(0, "letter", [""] * has_baseline + [chr(ord("A") + i) for i in range(len(kept))])
+    rows.insert(
+        0, "design", [gpu_name(result.space) + lacking] * has_baseline + [", ".join(names[p]) for p in positions]
+    )
+    rows.insert(0, "letter", [""] * has_baseline + [chr(ord("A") + i) for i in range(len(positions))])
     return rows
 
 
@@ -82,7 +84,7 @@ def _picks(result: SweepResult) -> list[tuple[int, str]]:
     values = costs(result.front, objectives)
     if len(values) == 0:
         return []
-    picks = [(best_within(result, o), superlative(o)) for o in objectives if gains(result, o)][: MOST_CHOSEN - 2]
+    picks = [(best_no_worse(result, o), superlative(o)) for o in objectives if gains(result, o)][: MOST_IN_FULL - 2]
     if len(objectives) > 1:
         picks.append((_compromise(values), "best compromise"))
     base = measured_baseline(result)
@@ -91,15 +93,15 @@ def _picks(result: SweepResult) -> list[tuple[int, str]]:
 
 
 def gains(result: SweepResult, objective: Objective) -> bool:
-    """Whether the design of :func:`best_within` betters the baseline in an objective; true where none is within."""
-    if not within_baseline(result, objective).any():
+    """Whether the design of :func:`best_no_worse` betters the baseline in an objective; true where none is within."""
+    if not no_worse_than_baseline(result, objective).any():
         return True
-    best = costs(result.front.iloc[[best_within(result, objective)]], [objective])[0, 0]
+    best = costs(result.front.iloc[[best_no_worse(result, objective)]], [objective])[0, 0]
     base = costs(result.baseline, [objective])[0, 0]
     return bool(best < base - 1e-6 * abs(base))
 
 
-def within_baseline(result: SweepResult, free: Objective | None = None) -> np.ndarray:
+def no_worse_than_baseline(result: SweepResult, free: Objective | None = None) -> np.ndarray:
     """Return which front designs are no worse than the baseline in every objective but ``free``, shape (front,)."""
     base = measured_baseline(result)
     others = [o for o in result.space.objectives if free is None or o.name != free.name]
@@ -109,9 +111,9 @@ def within_baseline(result: SweepResult, free: Objective | None = None) -> np.nd
     return np.all(costs(result.front, others) <= limit + 1e-6 * np.abs(limit), axis=1)
 
 
-def best_within(result: SweepResult, objective: Objective) -> int:
+def best_no_worse(result: SweepResult, objective: Objective) -> int:
     """Return the front's row that is best in an objective and within the baseline's other values (else best of all)."""
-    allowed = within_baseline(result, objective)
+    allowed = no_worse_than_baseline(result, objective)
     if not allowed.any():
         allowed[:] = True
     first = costs(result.front, [objective])[:, 0]
@@ -162,9 +164,11 @@ def spread_front(result: SweepResult, rows: int, always: list[int] | None = None
     if result.front.empty:
         return result.front
     values = costs(result.front, result.space.objectives)
-    held = set(always or [])
-    sets = (held | set(spread(values, count).tolist()) for count in range(rows, max(rows - len(held), 1) - 1, -1))
-    picked = sorted(next((found for found in sets if len(found) <= rows), held))
+    required = set(always or [])
+    sets = (
+        required | set(spread(values, count).tolist()) for count in range(rows, max(rows - len(required), 1) - 1, -1)
+    )
+    picked = sorted(next((places for places in sets if len(places) <= rows), required))
     order = np.lexsort(values[picked].T[::-1])
     return result.front.iloc[np.asarray(picked)[order]]
 

@@ -1,4 +1,4 @@
-"""What a sweep found about its axes: what each does, and where on each the Pareto set sits."""
+"""The data of a sweep's axes: the effect of each, and where on each the Pareto set lies."""
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from dse.reports.sweep.data import varied_axes
 from dse.space.axis import Axis
 
 FIGURES = ("at_baseline", "paired", "best", "median")
-"""What is told of an objective at a value of an axis."""
+"""Columns of an objective at a value of an axis."""
 
 PILED = 0.5
 """A Pareto set with more than this share on an end of an axis may go on beyond it."""
@@ -19,13 +19,13 @@ def axis_effect(result: SweepResult) -> pd.DataFrame:
     """Return the effect of each varied axis, a row an axis value and objective, by ascending value.
 
     ``at_baseline``: only that axis moved from the base GPU; ``best`` and ``median`` over all feasible designs with that
-    value; ``paired``: see :func:`dse.reports.sweep.searched.evaluated_effects`; each in the objective's unit, empty
+    value; ``paired``: see :func:`dse.reports.sweep.data_search.evaluated_effects`; each in the objective's unit, empty
     where there is none. ``at``: the axis value as text.
     """
     frame = result.axis_effects[result.axis_effects["axis"].isin([a.name for a in varied_axes(result)])].copy()
     for column in FIGURES:
-        given = frame[column] if column in frame else pd.Series(np.nan, frame.index)
-        frame[column] = pd.to_numeric(given, errors="coerce")
+        column_values = frame[column] if column in frame else pd.Series(np.nan, frame.index)
+        frame[column] = pd.to_numeric(column_values, errors="coerce")
     frame["at"] = [axis_value(value) for value in frame["value"]]
     order = {axis.name: i for i, axis in enumerate(result.space.axes)}
     return frame.sort_values(["axis", "number"], key=lambda c: c.map(order) if c.name == "axis" else c, kind="stable")
@@ -56,7 +56,7 @@ def _nearest(axis: Axis, value: object) -> str:
 
 def piled_up(result: SweepResult) -> list[str]:
     """Return a sentence for every axis of numbers at whose end more than PILED of the Pareto set sits."""
-    places, said = front_places(result), []
+    places, notes = front_places(result), []
     for axis in varied_axes(result):
         if is_words(axis) or result.front.empty:
             continue
@@ -64,8 +64,8 @@ def piled_up(result: SweepResult) -> list[str]:
         for end, word in ((part.iloc[0], "lowest"), (part.iloc[-1], "highest")):
             if end["share"] > PILED:
                 value = f"{end['at']} {unit_text(axis.unit)}".rstrip()
-                said.append(f"{100 * end['share']:.0f} % of the Pareto set has the {word} {axis.name} ({value})")
-    return said
+                notes.append(f"{100 * end['share']:.0f} % of the Pareto set has the {word} {axis.name} ({value})")
+    return notes
 
 
 def ascending(axis: Axis) -> np.ndarray:

@@ -23,11 +23,11 @@ SHARED_ERRORS = (
     "an engine's host) cancels between them, so that their order may hold where intervals cannot tell them apart."
 )
 
-HELD = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
+WATTS_LIMITED = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
 
 
 def metric_errors(space: Space) -> list[MetricError]:
-    """Return how far each objective can be trusted."""
+    """Return the error of each objective."""
     return [objective_error(space, objective) for objective in space.objectives]
 
 
@@ -52,15 +52,15 @@ def error_notes(result: SweepResult) -> list[str]:
     alike where the interval of their ratio, of independent errors, holds 1.
     """
     notes = []
-    known = with_interval(result.space)
-    for objective, error in known:
+    with_errors = with_interval(result.space)
+    for objective, error in with_errors:
         assert error.error_interval is not None
         notes.append(
             f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {error.word} from the predicted "
             f"({'; '.join(filter(None, (error.error_interval.source, error.scope)))}){_like(result, objective, error)}."
         )
-    if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in known):
-        notes.append(HELD)
+    if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in with_errors):
+        notes.append(WATTS_LIMITED)
     if any("cannot be told" in note for note in notes):
         notes.append(SHARED_ERRORS)
     without = [
@@ -89,10 +89,10 @@ def _like(result: SweepResult, objective: Objective, error: MetricError) -> str:
 def _beyond(space: Space) -> list[str]:
     """What the axes ask beyond the GPUs that the models were held against."""
     notes = []
-    for what, known in (("Times", time_error_interval(space)), ("Watts", power_error_interval(space))):
-        outside = beyond(space, known) if known else []
-        if known and outside:
-            gpus = joined(sorted(set(known.gpus)))
+    for what, interval in (("Times", time_error_interval(space)), ("Watts", power_error_interval(space))):
+        outside = beyond(space, interval) if interval else []
+        if interval and outside:
+            gpus = joined(sorted(set(interval.gpus)))
             notes.append(f"{what} were measured on {gpus}; beyond them, and so extrapolated: {joined(outside)}.")
     return notes
 

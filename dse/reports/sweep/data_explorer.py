@@ -85,11 +85,11 @@ def others(result: SweepResult) -> pd.DataFrame:
 
 def shown_front(result: SweepResult, always: list[int]) -> list[int]:
     """Return the front's positions that are drawn: the edge of every pair of objectives, ``always``, and a thinning."""
-    kept = set(evenly(len(result.front), FRONT_DOTS)) | set(always)
-    kept |= set(chosen_designs(result).query("position >= 0")["position"].tolist())
+    positions = set(evenly(len(result.front), FRONT_DOTS)) | set(always)
+    positions |= set(chosen_designs(result).query("position >= 0")["position"].tolist())
     for pair in combinations(result.space.objectives, 2):
-        kept |= set(np.flatnonzero(edge(result.front, *pair)).tolist())
-    return sorted(kept)
+        positions |= set(np.flatnonzero(edge(result.front, *pair)).tolist())
+    return sorted(positions)
 
 
 def edge(front: pd.DataFrame, x: Objective, y: Objective) -> np.ndarray:

@@ -136,8 +136,8 @@ def _few_ticks(axis: Axis, baseline: pd.DataFrame) -> dict[str, Any]:
     for value in baseline[axis.name].astype(float):
         if all(abs(place(value) - place(tick)) > 0.22 * (high - low) for tick in ticks):
             ticks.append(float(value))
-    kept = {key: value for key, value in settings.items() if key != "nticks"}
-    return kept | {"tickvals": ticks, "ticktext": short_values(ticks), "tickangle": 0}
+    others = {key: value for key, value in settings.items() if key != "nticks"}
+    return others | {"tickvals": ticks, "ticktext": short_values(ticks), "tickangle": 0}
 
 
 # --- Where the front sits --------------------------------------------------------------------------------------------

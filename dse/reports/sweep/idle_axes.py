@@ -1,4 +1,4 @@
-"""Axes on which no objective depends: told only where every pair of designs shows it."""
+"""Axes on which no objective depends, where every pair of designs shows it."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ MOST = 4_000_000
 
 
 def idle_note(result: SweepResult) -> list[str]:
-    """Return what must be said of axes without effect: what is known of all designs, or what their statistics show.
+    """Return the note on axes without effect: by comparing all designs, or by their statistics.
 
     Nothing where a part of the designs was evaluated: a few say nothing of the others.
     """
@@ -33,22 +33,22 @@ def idle_note(result: SweepResult) -> list[str]:
 
 
 def _by_statistics(result: SweepResult, still: list[str]) -> list[str]:
-    """What can be said where designs are not compared one with another."""
-    known = result.axis_effects[["median", "best"]].notna().all(axis=1).groupby(result.axis_effects["axis"]).all()
-    seen = [axis for axis in still if known[axis]]
-    if not seen:
+    """Return the note by the statistics of the axes."""
+    complete = result.axis_effects[["median", "best"]].notna().all(axis=1).groupby(result.axis_effects["axis"]).all()
+    idle = [axis for axis in still if complete[axis]]
+    if not idle:
         return []
     return [
-        f"Neither the median nor the best of any objective moves with {joined(seen)}: the model, the workload or a "
+        f"Neither the median nor the best of any objective moves with {joined(idle)}: the model, the workload or a "
         "link may leave it out."
     ]
 
 
 def still_axes(result: SweepResult) -> list[str]:
-    """Return the varied axes of which no statistic tells a movement (which none does where there are none)."""
+    """Return the varied axes along which no statistic changes (as none does where there is none)."""
     figures = result.axis_effects.groupby(["axis", "objective"], sort=False)[["at_baseline", "median", "best"]]
-    moved = ((figures.max() - figures.min()) > SAME * figures.max().abs()).any(axis=1)
-    still = {axis for axis, any_moved in moved.groupby(level="axis", sort=False).any().items() if not any_moved}
+    varies = ((figures.max() - figures.min()) > SAME * figures.max().abs()).any(axis=1)
+    still = {axis for axis, any_varies in varies.groupby(level="axis", sort=False).any().items() if not any_varies}
     return [axis.name for axis in varied_axes(result) if axis.name in still]
 
 
@@ -63,14 +63,16 @@ def idle_axes(result: SweepResult) -> list[str]:
         return []
     order = np.argsort(_numbers(result, points))
     shape = [len(axis) for axis in result.space.axes]
-    told = points[[o.name for o in result.space.objectives]].where(points["feasible"])  # others may have no result
-    values = [told[o.name].to_numpy(dtype=float)[order].reshape(shape) for o in result.space.objectives]
+    objectives = points[[o.name for o in result.space.objectives]].where(
+        points["feasible"]
+    )  # others may have no result
+    values = [objectives[o.name].to_numpy(dtype=float)[order].reshape(shape) for o in result.space.objectives]
     places = [i for i, name in enumerate(names) if name in still_axes(result)]
     return [names[i] for i in places if all(_constant(one, i) for one in values)]
 
 
 def _numbers(result: SweepResult, points: pd.DataFrame) -> np.ndarray:
-    """The number of each design in the grid, whose last axis varies fastest."""
+    """Return the number of each design in the grid, whose last axis varies fastest."""
     number = np.zeros(len(points), np.int64)
     for axis in result.space.axes:
         number = number * len(axis) + codes(axis, points[axis.name])
@@ -80,8 +82,8 @@ def _numbers(result: SweepResult, points: pd.DataFrame) -> np.ndarray:
 def codes(axis: Axis, column: pd.Series) -> np.ndarray:
     """Return which of an axis's values each design has."""
     place = {axis_value(value): i for i, value in enumerate(axis.values)}
-    found, values = pd.factorize(column)
-    return np.array([place[axis_value(value)] for value in values], np.int64)[found]
+    places, values = pd.factorize(column)
+    return np.array([place[axis_value(value)] for value in values], np.int64)[places]
 
 
 def _constant(values: np.ndarray, axis: int) -> bool:

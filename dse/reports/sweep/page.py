@@ -12,34 +12,36 @@ from dse.reports.common.page_parts import document, drawn, note, row, section, s
 from dse.reports.common.words import gpu_name, joined
 from dse.reports.sweep import data as findings
 from dse.reports.sweep import data_axes as findings_axes
-from dse.reports.sweep import data_why as findings_why
-from dse.reports.sweep import figures_axes, figures_pareto, figures_why
+from dse.reports.sweep import data_explanations as findings_explanations
+from dse.reports.sweep import figures_axes, figures_explanations, figures_pareto
 from dse.reports.sweep.answer import answer, caveats, question
+from dse.reports.sweep.data_search import SearchReport
+from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page_explorer import explorer_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
-from dse.reports.sweep.searched import Searched
-from dse.reports.sweep.why import Why
 from dse.timing.timing import PHASE_CAUSES
 
 
-def write_page(found: SweepResult | Searched, path: str | Path, why: Why | None = None) -> None:
+def write_page(
+    shown: SweepResult | SearchReport, path: str | Path, explanations: DesignExplanations | None = None
+) -> None:
     """Write the page of a sweep or a search; it gets its name only when it is whole. Same result, same bytes.
 
-    ``why`` (:func:`dse.reports.sweep.why.explain_designs`) adds power, rooflines and elasticities.
+    ``explanations`` (:func:`dse.reports.sweep.design_explanations.explain_designs`) add power, rooflines, elasticities.
     """
-    write_document(Path(path), page_html(found, why))
+    write_document(Path(path), page_html(shown, explanations))
 
 
-def page_html(found: SweepResult | Searched, why: Why | None = None) -> str:
+def page_html(shown: SweepResult | SearchReport, explanations: DesignExplanations | None = None) -> str:
     """Return the page of a sweep or a search as one HTML document that loads nothing."""
-    search = found if isinstance(found, Searched) else None
-    result = found.result if isinstance(found, Searched) else found
+    search = shown if isinstance(shown, SearchReport) else None
+    result = shown.result if isinstance(shown, SearchReport) else shown
     sections = [
         _head(result, search),
         chosen_section(result),
         _pareto(result),
         _stacks(result),
-        *_why(why),
+        *_why(explanations),
         _places(result),
         _axes(result),
         front_section(result),
@@ -50,23 +52,23 @@ def page_html(found: SweepResult | Searched, why: Why | None = None) -> str:
     return document(f"{result.space.name}: design-space exploration", "\n".join(filter(None, sections)))
 
 
-def _head(result: SweepResult, search: Searched | None) -> str:
+def _head(result: SweepResult, search: SearchReport | None) -> str:
     words = result.calibration if result.calibration == "uncalibrated" else f"calibration {result.calibration}"
     badge = f'<span class="badge">{escape(words)}</span>'
     lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
     if search is not None:
         lead += f", {result.n:,} of them evaluated by a search"
     sentences = [sentence.replace(" %", "\u00a0%").replace(" → ", "\u00a0→\u00a0") for sentence in answer(result)]
-    said = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    paragraphs = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     notes = caveats(result) + ([_how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
     return (
         f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
-        f'<section id="answer" class="answer">\n{said}\n</section>\n<aside class="caveats">\n{beware}\n</aside>'
+        f'<section id="answer" class="answer">\n{paragraphs}\n</section>\n<aside class="caveats">\n{beware}\n</aside>'
     )
 
 
-def _how_far(search: Searched) -> str:
+def _how_far(search: SearchReport) -> str:
     """What a reader must know of a search: designs that were not evaluated, and whether it had settled."""
     result = search.result
     if result.n == result.space.size:
@@ -98,50 +100,55 @@ def _stacks(result: SweepResult) -> str:
     meanings = PHASE_CAUSES | {findings.REST: rest}
     colours = figures_stacks.TIME.colours
     legend = {cause: (colours[cause], text) for cause, text in meanings.items() if cause in set(frame["cause"])}
-    said = note("; ".join(f"{w.name}: {w.description}" for w in result.space.workloads) + ".")
+    small_print = note("; ".join(f"{w.name}: {w.description}" for w in result.space.workloads) + ".")
     figure = drawn(figures_stacks.stacks_figure(frame), "figure-stacks")
-    return section("stacks", "Where the time goes", said, figure, swatches(legend))
+    return section("stacks", "Where the time goes", small_print, figure, swatches(legend))
 
 
-def _why(why: Why | None) -> list[str]:
-    return [] if why is None else [_power(why), _rooflines(why), _tornado(why)]
+def _why(explanations: DesignExplanations | None) -> list[str]:
+    return [] if explanations is None else [_power(explanations), _rooflines(explanations), _tornado(explanations)]
 
 
-def _power(why: Why) -> str:
-    frame = findings_why.power_stacks(why)
+def _power(explanations: DesignExplanations) -> str:
+    frame = findings_explanations.power_stacks(explanations)
     rest = f"components below {100 * findings.SMALL_SHARE:.0f} % in every design shown, together"
     meanings = COMPONENTS | {findings.REST: rest}
     colours = figures_stacks.POWER.colours
     legend = {part: (colours[part], text) for part, text in meanings.items() if part in set(frame["component"])}
-    said = note("Mean board power of each phase by component, the power limit held. Uncertain as said at the top.")
+    small_print = note(
+        "Mean board power of each phase by component, the power limit held. Uncertain as said at the top."
+    )
     figure = drawn(figures_stacks.stacks_figure(frame, figures_stacks.POWER), "figure-power")
-    return section("power", "Where the power goes", said, figure, swatches(legend))
+    return section("power", "Where the power goes", small_print, figure, swatches(legend))
 
 
-def _rooflines(why: Why) -> str:
-    if why.roofline.empty:
+def _rooflines(explanations: DesignExplanations) -> str:
+    if explanations.roofline.empty:
         return ""
-    said = note(
+    small_print = note(
         "A dot a kernel, its area by its share of the time, under the roofs of its own design (peaks at the sheet's "
         "clocks, DRAM bandwidth as sustained; dotted: vector units). Kernels without multiply-adds have no place here. "
         "Click a design in the legend to show or hide it."
     )
-    figure = figures_why.rooflines_figure(why.roofline, why.roofs)
-    return section("roofline", "Roofline", said, drawn(figure, "figure-roofline"))
+    figure = figures_explanations.rooflines_figure(explanations.roofline, explanations.roofs)
+    return section("roofline", "Roofline", small_print, drawn(figure, "figure-roofline"))
 
 
-def _tornado(why: Why) -> str:
-    frame = findings_why.slope_bars(why)
+def _tornado(explanations: DesignExplanations) -> str:
+    frame = findings_explanations.slope_bars(explanations)
     if frame.empty:
         return ""
-    said = note(
+    small_print = note(
         "What 1 % more of each attribute changes. Bars: a step of about 10 %, re-evaluated with the fastest kernels "
         "chosen anew, told for each 1 %. Lines: the elasticity, a derivative at the design; thick where the step says "
         "otherwise, because the result bends within it (the hover says why). "
         f"{ALONE} Click a design in the legend to show or hide it."
     )
     return section(
-        "elasticities", "What would change it", said, drawn(figures_why.slopes_figure(frame), "figure-tornado")
+        "elasticities",
+        "What would change it",
+        small_print,
+        drawn(figures_explanations.slopes_figure(frame), "figure-tornado"),
     )
 
 
@@ -150,12 +157,12 @@ def _places(result: SweepResult) -> str:
     if not axes or result.front.empty:
         return ""
     frame, piled = findings_axes.front_places(result), findings_axes.piled_up(result)
-    said = "Of the Pareto designs, how many have each value of each axis."
+    small_print = "Of the Pareto designs, how many have each value of each axis."
     if piled:
-        said += f" {joined(piled)}: where an objective would still gain, better designs may lie beyond that end."
+        small_print += f" {joined(piled)}: where an objective would still gain, better designs may lie beyond that end."
     base = findings.measured_baseline(result)
     parts = [drawn(f, f"figure-places-{i}") for i, f in enumerate(figures_axes.front_figures(frame, axes, base))]
-    return section("places", "Where the Pareto set sits in the space", note(said), *parts)
+    return section("places", "Where the Pareto set sits in the space", note(small_print), *parts)
 
 
 def _axes(result: SweepResult) -> str:
@@ -163,39 +170,39 @@ def _axes(result: SweepResult) -> str:
     frame = findings_axes.axis_effect(result)
     if not axes or frame[list(findings_axes.FIGURES)].isna().all(axis=None):
         return ""
-    said = "A panel's y axis is shared by its row. " + (
+    small_print = "A panel's y axis is shared by its row. " + (
         "A search evaluates most where it is good, so only pairs of evaluated designs that differ in one axis alone "
         "tell what it does; a line ends where they are too few."
         if frame["paired"].notna().any()
         else "Best and median are taken over the feasible designs with that value."
     )
     links = ", ".join(name for name, _ in result.space.links)
-    said += f" Linked attributes move with their axes (formulas at the end): {links}." if links else ""
+    small_print += f" Linked attributes move with their axes (formulas at the end): {links}." if links else ""
     figures = figures_axes.axis_figures(frame, list(result.space.objectives), axes, findings.measured_baseline(result))
     parts = [drawn(figure, f"figure-axes-{i}") for i, figure in enumerate(figures)]
-    return section("axes", "Effect of each axis", note(said), *parts)
+    return section("axes", "Effect of each axis", note(small_print), *parts)
 
 
-def _search(search: Searched | None) -> str:
+def _search(search: SearchReport | None) -> str:
     """How the front grew with the evaluations."""
     if search is None or len(search.history) < 2:
         return ""
-    said = note(
+    small_print = note(
         "Hypervolume: what the Pareto set dominates up to a tenth beyond the worst corner of the first batch's front, "
         "on logarithms, in units of that front's box; it levels off as a search settles."
     )
     figure = figures_pareto.history_figure(search.history)
-    return section("search", "How the search went", said, drawn(figure, "figure-search"))
+    return section("search", "How the search went", small_print, drawn(figure, "figure-search"))
 
 
-def _provenance(result: SweepResult, search: Searched | None) -> str:
-    told = findings.provenance(result)
+def _provenance(result: SweepResult, search: SearchReport | None) -> str:
+    rows_of_inputs = findings.provenance(result)
     if search is not None:
         how = (
             f"{search.sampler}, seed {search.seed}: {search.evaluations:,} evaluations, {result.n:,} different designs"
         )
-        told.insert(1, ("Search", how))
-    rows = [row(f'<th scope="row">{escape(k)}</th><td>{escape(v)}</td>') for k, v in told]
+        rows_of_inputs.insert(1, ("Search", how))
+    rows = [row(f'<th scope="row">{escape(k)}</th><td>{escape(v)}</td>') for k, v in rows_of_inputs]
     content = escape(json.dumps(result.space.content, indent=1, ensure_ascii=False))
     source = f"<details><summary>The space file's content</summary><pre>{content}</pre></details>"
     return section("provenance", "Where this comes from", table("", rows), source)

@@ -31,9 +31,9 @@ def explorer_section(result: SweepResult) -> str:
     """Return the section that lets a reader look at the Pareto set from every side."""
     table = [p for p in findings.front_table(result, TABLE_ROWS)["position"] if p >= 0]
     data = explorer(result, table)
-    wanted = ", ".join(f"{label(o)} {'lower' if o.sign > 0 else 'higher'}" for o in result.space.objectives)
-    said = note(
-        f"Better is: {wanted}. Hover a point for its design, click it for its GPU file; drag to zoom, double-click to "
+    better = ", ".join(f"{label(o)} {'lower' if o.sign > 0 else 'higher'}" for o in result.space.objectives)
+    small_print = note(
+        f"Better is: {better}. Hover a point for its design, click it for its GPU file; drag to zoom, double-click to "
         "go back. Boxes and lassos (top right of a plot) and ranges dragged on the axes below pick designs everywhere."
     )
     several = len(data["plots"]) > 1
@@ -42,7 +42,7 @@ def explorer_section(result: SweepResult) -> str:
     return section(
         "pareto",
         "Pareto set",
-        said,
+        small_print,
         _controls(),
         _keys(result, data),
         f'<div class="plots{"" if several else " single"}">{plots}</div>',
@@ -93,7 +93,7 @@ def _keys(result: SweepResult, data: dict) -> str:
 
 
 def _parallel(result: SweepResult, data: dict) -> str:
-    said = note(
+    small_print = note(
         "A line a Pareto design. Drag along an axis to keep a range, click the axis to let it go; several ranges hold "
         "at once."
     )
@@ -106,7 +106,7 @@ def _parallel(result: SweepResult, data: dict) -> str:
     key = "" if data["baseline"] is None else f'<span class="keys"><span>{mark}</span></span>'
     count = f'<div class="choose">{key}<span id="kept" aria-live="polite"></span>'
     clear = '<button type="button" id="clear" hidden>keep all again</button></div>'
-    return f"{said}{count}{clear}{lines}"
+    return f"{small_print}{count}{clear}{lines}"
 
 
 def _file() -> str:

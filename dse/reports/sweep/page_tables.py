@@ -8,7 +8,7 @@ import pandas as pd
 from dse.evaluate.metric_error import objective_error
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import row, section, table
-from dse.reports.common.words import MISSING, label, moves, number, short_values, signed_percent, unit_text
+from dse.reports.common.words import MISSING, changes_text, label, number, short_values, signed_percent, unit_text
 from dse.reports.sweep import data as findings
 from dse.space.axis import Axis
 from dse.space.space import Objective, Space
@@ -27,7 +27,7 @@ def chosen_section(result: SweepResult) -> str:
     rows = []
     for _, design in chosen.iterrows():
         is_base = design["position"] < 0
-        changed = "baseline" if is_base else moves(axes, design, base).replace(" → ", "\u00a0→\u00a0")
+        changed = "baseline" if is_base else changes_text(axes, design, base).replace(" → ", "\u00a0→\u00a0")
         wrap = "" if "," in design["design"] else "w"
         cells = f'<th scope="row">{design["letter"]}</th><td class="{wrap}">{escape(design["design"])}</td>'
         cells += f'<td class="changes">{escape(changed)}</td>'

@@ -20,7 +20,7 @@ GAP = 2
 """Blank columns between two columns of a table."""
 
 MOST_REASONS = 5
-"""Reasons told before the rest is summed."""
+"""Reasons printed before the rest is summed."""
 
 
 @dataclass
@@ -165,8 +165,8 @@ def _print_reasons(result: SweepResult, console: Console) -> None:
     if not result.infeasible:
         return
     items = list(result.infeasible.items())
-    told = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
+    lines = [f"{count:,} {reason}" for reason, count in items[:MOST_REASONS]]
     if rest := sum(count for _, count in items[MOST_REASONS:]):
-        told.append(f"{rest:,} for other reasons")
-    told = [f"infeasible: {'; '.join(told)}", *(without_designs(result.space) if result.front.empty else [])]
-    say(console, "\n".join(told), "yellow")
+        lines.append(f"{rest:,} for other reasons")
+    lines = [f"infeasible: {'; '.join(lines)}", *(without_designs(result.space) if result.front.empty else [])]
+    say(console, "\n".join(lines), "yellow")

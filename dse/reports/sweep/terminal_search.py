@@ -47,23 +47,23 @@ def searching(
         yield show
 
 
-def print_search(found: SearchResult, console: Console, rows: int = 12) -> None:
+def print_search(search: SearchResult, console: Console, rows: int = 12) -> None:
     """Print what was evaluated and how, and the front."""
-    size = f"{found.result.space.size:,}" if found.result.space.size < 1e9 else f"{found.result.space.size:.3g}"
-    restored = f", {found.restored:,} of them from the storage" if found.restored else ""
+    size = f"{search.result.space.size:,}" if search.result.space.size < 1e9 else f"{search.result.space.size:.3g}"
+    restored = f", {search.restored:,} of them from the storage" if search.restored else ""
     console.print(
-        f"{size} designs, {found.evaluations:,} evaluations{restored} by {found.sampler} (seed {found.seed}), "
-        f"{found.rate:,.0f}/s; hypervolume {found.hypervolume:.4f} ({HYPERVOLUME_OF})",
+        f"{size} designs, {search.evaluations:,} evaluations{restored} by {search.sampler} (seed {search.seed}), "
+        f"{search.rate:,.0f}/s; hypervolume {search.hypervolume:.4f} ({HYPERVOLUME_OF})",
         markup=False,
         highlight=False,
     )
-    if found.repeated:
+    if search.repeated:
         console.print(
-            f"{found.repeated:,} designs evaluated again for the table: the storage keeps no results",
+            f"{search.repeated:,} designs evaluated again for the table: the storage keeps no results",
             markup=False,
             highlight=False,
             style="dim",
         )
-    if found.refinement:
-        say(console, found.refinement.sentence())
-    print_front(found.result, console, rows)
+    if search.refinement:
+        say(console, search.refinement.sentence())
+    print_front(search.result, console, rows)

@@ -38,63 +38,67 @@ FAMILIES = {
 VECTOR_KERNELS = "Vector kernels"
 
 
-def points(found: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
-    """Measured and predicted times: columns device, kind (operator and data type), measured_us, predicted_us, ratio,
-    shape (words); at most about ``most`` rows, evenly over measured time in each device and kind."""
-    rows = _rows(found)
+def points(validation: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
+    """Return at most about ``most`` measured and predicted times, evenly over measured time in each device and kind.
+
+    Columns: device, kind (operator and data type), measured_us, predicted_us, ratio, shape (words).
+    """
+    rows = _rows(validation)
     share = min(1.0, most / len(rows))
     parts = []
     for _, part in rows.groupby(["device", "kind"], sort=True):
         part = part.sort_values("measured_us", kind="stable")
         count = max(1, round(share * len(part)))
         parts.append(part.iloc[np.unique(np.linspace(0, len(part) - 1, count).round().astype(int))])
-    kept = pd.concat(parts, ignore_index=True)
-    shapes = [shape_text(row, str(row["op"])) for row in kept.to_dict("records")]
-    return kept[["device", "kind", "measured_us", "predicted_us", "ratio"]].assign(shape=shapes)
+    drawn_rows = pd.concat(parts, ignore_index=True)
+    shapes = [shape_text(row, str(row["op"])) for row in drawn_rows.to_dict("records")]
+    return drawn_rows[["device", "kind", "measured_us", "predicted_us", "ratio"]].assign(shape=shapes)
 
 
-def shape_errors(found: TimeValidation) -> dict[str, pd.DataFrame]:
-    """Errors over each number of a shape, by family of operators: a row a ``series`` (device and data type), column and
-    bin, with ``value`` (the bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``,
-    ``middle``, ``high``); of a series with less than FEWEST_BINNED rows a row a measured row."""
-    rows, tables = _rows(found), {}
+def shape_errors(validation: TimeValidation) -> dict[str, pd.DataFrame]:
+    """Return errors over each number of a shape, by family of operators.
+
+    A row is a ``series`` (device and data type), column and bin, with ``value`` (the bin's median), ``n``, and the 10, 50 and 90 % quantiles of predicted / measured (``low``,
+    ``middle``, ``high``); of a series with less than FEWEST_BINNED rows a row a measured row.
+    """
+    rows, tables = _rows(validation), {}
     for family, part in rows.groupby(rows["op"].map(_family), sort=False):
         columns = SHAPES[str(part["op"].iloc[0])]
         bins = [
             {"series": str(name), "column": column} | one
             for column in columns
             if part[column].nunique() > 1
-            for name, mine in part.groupby(part["device"].astype(str) + " " + part["dtype"].astype(str), sort=True)
-            for one in _bins(mine[column].to_numpy(float), mine["ratio"].to_numpy())
+            for name, of_series in part.groupby(part["device"].astype(str) + " " + part["dtype"].astype(str), sort=True)
+            for one in _bins(of_series[column].to_numpy(float), of_series["ratio"].to_numpy())
         ]
         if bins:
             tables[str(family)] = pd.DataFrame(bins)
     return {name: tables[name] for name in (*FAMILIES, VECTOR_KERNELS) if name in tables}
 
 
-def worst_stacks(found: TimeValidation) -> pd.DataFrame:
-    """The stacks of the rows that are farthest off: a row a part of a stack, with ``place`` (0 is the farthest),
+def worst_stacks(validation: TimeValidation) -> pd.DataFrame:
+    """Return the stacks of the rows that are farthest off: a row a part of a stack, with ``place`` (0 is the farthest),
     ``name``, ``part``, ``us``, ``share`` (of the longer of predicted and measured time), measured_us, predicted_us and
     ratio."""
     cells = []
-    for place, row in enumerate(found.document["worst"]):
+    for place, row in enumerate(validation.document["worst"]):
         longer = max(row["measured_us"], row["predicted_us"])
         name = f"{row['device']}, {row['op']} {row['dtype']}"
-        told = {"place": place, "name": name, "shape": worst_shape(row), "kernel": row["kernel"]}
-        told |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
-        cells += [told | {"part": p, "us": us, "share": us / longer} for p, us in row["stack_us"].items() if us > 0]
+        labels = {"place": place, "name": name, "shape": worst_shape(row), "kernel": row["kernel"]}
+        labels |= {key: row[key] for key in ("measured_us", "predicted_us", "ratio")}
+        cells += [labels | {"part": p, "us": us, "share": us / longer} for p, us in row["stack_us"].items() if us > 0]
     return pd.DataFrame(cells)
 
 
-def whole_groups(found: TimeValidation) -> pd.DataFrame:
-    """The groups over all regimes: what the head of the page says."""
-    groups = pd.DataFrame(found.document["groups"])
+def whole_groups(validation: TimeValidation) -> pd.DataFrame:
+    """Return the groups over all regimes, for the head of the page."""
+    groups = pd.DataFrame(validation.document["groups"])
     return groups[groups["regime"] == "all"].reset_index(drop=True)
 
 
-def overall(found: TimeValidation) -> dict[str, float]:
-    """Errors over all rows [%]: mean, median, of both rooflines (``three``: NaN without any); ``bias`` is geometric."""
-    rows = found.rows
+def overall(validation: TimeValidation) -> dict[str, float]:
+    """Return the errors over all rows [%], of both rooflines too (``three``: NaN without any); ``bias`` is geometric."""
+    rows = validation.rows
     measured = rows["latency_us"].to_numpy()
     off = {c: 100 * np.abs(rows[c].to_numpy() / measured - 1) for c in ("predicted_us", "sheet_us", "three_us")}
     bias = float(np.exp(np.log(rows["predicted_us"].to_numpy() / measured).mean()))
@@ -108,8 +112,8 @@ def overall(found: TimeValidation) -> dict[str, float]:
 
 
 def _mean(values: np.ndarray) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
+    finite = values[~np.isnan(values)]
+    return float(finite.mean()) if len(finite) else float("nan")
 
 
 def shape_text(row: dict, op: str) -> str:
@@ -140,8 +144,8 @@ def worst_shape(row: dict) -> str:
     return named + shape_text(row, row["op"])
 
 
-def _rows(found: TimeValidation) -> pd.DataFrame:
-    rows = found.rows.rename(columns={"latency_us": "measured_us"})
+def _rows(validation: TimeValidation) -> pd.DataFrame:
+    rows = validation.rows.rename(columns={"latency_us": "measured_us"})
     kind = rows["op"].astype(str) + " " + rows["dtype"].astype(str)
     return rows.assign(ratio=rows["predicted_us"] / rows["measured_us"], kind=kind)
 
@@ -151,7 +155,7 @@ def _family(op: str) -> str:
 
 
 def _bins(values: np.ndarray, ratio: np.ndarray) -> list[dict[str, float]]:
-    """Quantiles of the ratio in bins of equally many rows, equal values never apart; few rows are bins of their own."""
+    """Return the quantiles of the ratio in bins of equally many rows; equal values share a bin, few rows have their own."""
     order = np.argsort(values, kind="stable")
     values, ratio = values[order], ratio[order]
     if len(values) < FEWEST_BINNED:

@@ -89,14 +89,14 @@ def shape_figure(frame: pd.DataFrame) -> go.Figure:
     figure = make_subplots(
         rows=high, cols=wide, shared_yaxes=True, horizontal_spacing=0.03, vertical_spacing=0.24 / high
     )
-    seen: set[str] = set()
+    named: set[str] = set()
     for i, column in enumerate(columns):
         place = {"row": i // wide + 1, "col": i % wide + 1}
         figure.add_hline(y=1.0, line={"color": GREY, "width": 1}, exclude_empty_subplots=False, **place)
         part = frame[frame["column"] == column]
         for j, name in enumerate(names):
-            _band(figure, part[part["series"] == name], COLOURS[j % len(COLOURS)], name not in seen, place)
-        seen |= set(part["series"])
+            _band(figure, part[part["series"] == name], COLOURS[j % len(COLOURS)], name not in named, place)
+        named |= set(part["series"])
         figure.update_xaxes(title_text=escape(column), tickangle=0, **axis_range(part["value"].to_numpy(), 6), **place)
     figure.update_yaxes(**_ratio_axis(np.r_[frame["low"], frame["high"]]))
     figure.update_yaxes(title_text="predicted / measured", col=1)
@@ -220,11 +220,11 @@ def _panels(frame: pd.DataFrame) -> tuple[go.Figure, dict[str, dict[str, int]]]:
 
 
 def _dots(figure: go.Figure, frame: pd.DataFrame, places: dict[str, dict[str, int]], y: str) -> None:
-    seen: set[str] = set()
+    named: set[str] = set()
     kinds = sorted(set(frame["kind"]))
     for (device, kind), part in frame.groupby(["device", "kind"], sort=True):
         units = [row_unit(*pair) for pair in zip(part["measured_us"], part["predicted_us"], strict=True)]
-        told = [
+        texts = [
             [unit.text(m), unit.text(p), r]
             for unit, m, p, r in zip(units, part["measured_us"], part["predicted_us"], part["ratio"], strict=True)
         ]
@@ -234,15 +234,15 @@ def _dots(figure: go.Figure, frame: pd.DataFrame, places: dict[str, dict[str, in
             mode="markers",
             name=escape(str(kind)),
             legendgroup=str(kind),
-            showlegend=kind not in seen,
-            customdata=told,
+            showlegend=kind not in named,
+            customdata=texts,
             text=[escape(s) for s in part["shape"]],
             marker={"size": 4.5, "color": COLOURS[kinds.index(kind) % len(COLOURS)], "opacity": 0.55},
             hovertemplate=f"{escape(str(kind))}, %{{text}}<br>measured %{{customdata[0]}}, predicted "
             "%{customdata[1]} (× %{customdata[2]:.3f})<extra></extra>",
             **places[str(device)],
         )
-        seen.add(str(kind))
+        named.add(str(kind))
 
 
 def _titled(figure: go.Figure, places: dict[str, dict[str, int]], x: str, y: str) -> go.Figure:

@@ -8,8 +8,8 @@ import numpy as np
 
 from dse.reports.common.page_parts import document, drawn, note, row, section, swatches, table, write_document
 from dse.reports.common.words import MISSING, REGIMES
-from dse.reports.validate import data as findings_validate
-from dse.reports.validate import figures as figures_validate
+from dse.reports.validate import data as validate_data
+from dse.reports.validate import figures as validate_figures
 from dse.validation.baselines import FITTED_ROOFLINE
 from dse.validation.time import TimeValidation
 
@@ -34,48 +34,58 @@ BEWARE = ("uncalibrated", "training error", "was fitted on")
 """Words of the notes that stand beside the answer."""
 
 
-def write_validation_page(found: TimeValidation, path: Path) -> None:
+def write_validation_page(validation: TimeValidation, path: Path) -> None:
     """Write the page; it gets its name only when it is whole. Same validation, same bytes."""
-    write_document(path, validation_page_html(found))
+    write_document(path, validation_page_html(validation))
 
 
-def validation_page_html(found: TimeValidation) -> str:
+def validation_page_html(validation: TimeValidation) -> str:
     """Return the page as one HTML document that loads nothing."""
-    title = f"{Path(found.table).name}: predicted against measured time"
-    parts = [_head(found, title), _scatter(found), _groups(found), _shapes(found), _worst(found), _predicted(found)]
-    return document(title, "\n".join(filter(None, [*parts, _skipped(found)])))
+    title = f"{Path(validation.table).name}: predicted against measured time"
+    parts = [
+        _head(validation, title),
+        _scatter(validation),
+        _groups(validation),
+        _shapes(validation),
+        _worst(validation),
+        _predicted(validation),
+    ]
+    return document(title, "\n".join(filter(None, [*parts, _skipped(validation)])))
 
 
-def _head(found: TimeValidation, title: str) -> str:
-    told, groups = findings_validate.overall(found), findings_validate.whole_groups(found)
+def _head(validation: TimeValidation, title: str) -> str:
+    figures, groups = validate_data.overall(validation), validate_data.whole_groups(validation)
     devices = groups["device"].nunique()
     on = f"{devices} devices" if devices > 1 else str(groups["device"].iloc[0])
-    fitted = f", one of three numbers fitted to the same device's other shapes {told['three']:.1f} %"
-    off = f"{told['mean']:.1f} % off on average, {told['median']:.1f} % at the median"
-    if len(found.rows) == 1:
-        off = f"{told['mean']:.1f} % off"
-    said = [
-        f"{rows_text(len(found.rows))} of {on} {'is' if len(found.rows) == 1 else 'are'} predicted {off}; geometric "
-        f"bias {told['bias']:.2f}.",
-        f"The roofline of the data sheet is {told['sheet']:.0f} % off{'' if np.isnan(told['three']) else fitted}.",
+    fitted = f", one of three numbers fitted to the same device's other shapes {figures['three']:.1f} %"
+    off = f"{figures['mean']:.1f} % off on average, {figures['median']:.1f} % at the median"
+    if len(validation.rows) == 1:
+        off = f"{figures['mean']:.1f} % off"
+    verb = "is" if len(validation.rows) == 1 else "are"
+    fitted = "" if np.isnan(figures["three"]) else fitted
+    sentences = [
+        f"{rows_text(len(validation.rows))} of {on} {verb} predicted {off}; geometric bias {figures['bias']:.2f}.",
+        f"The roofline of the data sheet is {figures['sheet']:.0f} % off{fitted}.",
     ]
     covered = groups[groups["interval_80_coverage"].notna()]
     if 0 < len(covered) < len(groups):
         mean = (covered["mape"] * covered["n"]).sum() / covered["n"].sum()
-        said.append(f"Of what the calibrations have been judged on, {rows_text(covered['n'].sum())}: {mean:.1f} %.")
+        sentences.append(
+            f"Of what the calibrations have been judged on, {rows_text(covered['n'].sum())}: {mean:.1f} %."
+        )
     large = groups[groups["n"] >= FEW]
     if len(large) > 1:
         best, least = large.loc[large["mape"].idxmin()], large.loc[large["mape"].idxmax()]
-        said.append(
+        sentences.append(
             f"Nearest: {_named(best)} with {best['mape']:.1f} %; farthest: {_named(least)} with {least['mape']:.1f} %."
         )
     beware = [
         n
-        for n in found.notes
+        for n in validation.notes
         if not n.startswith(FITTED_ROOFLINE) and (any(word in n for word in BEWARE) or n.startswith("whole networks"))
     ]
     aside = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in beware)
-    answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in said)
+    answer = "\n".join(f"<p>{escape(_spaced(text))}</p>" for text in sentences)
     caveats = f'\n<aside class="caveats">\n{aside}\n</aside>' if beware else ""
     heading = f"<header><h1>{escape(title)}</h1></header>"
     return f'{heading}\n<section id="answer" class="answer">\n{answer}\n</section>{caveats}'
@@ -94,24 +104,24 @@ def _spaced(text: str) -> str:
     return text.replace(" %", "\u00a0%")
 
 
-def _scatter(found: TimeValidation) -> str:
-    points = findings_validate.points(found)
-    few = len(points) < len(found.rows)
-    shown = f"{len(points):,} of {len(found.rows):,} rows, evenly over measured time" if few else "Every row"
-    said = note(
+def _scatter(validation: TimeValidation) -> str:
+    points = validate_data.points(validation)
+    few = len(points) < len(validation.rows)
+    shown = f"{len(points):,} of {len(validation.rows):,} rows, evenly over measured time" if few else "Every row"
+    small_print = note(
         f"{shown}. Dotted: a fifth too long, a fifth too short. Click an operator in the legend to show or hide it."
     )
     return section(
         "points",
         "Predicted against measured",
-        said,
-        drawn(figures_validate.scatter_figure(points), "figure-points"),
-        drawn(figures_validate.ratio_figure(points), "figure-ratio"),
+        small_print,
+        drawn(validate_figures.scatter_figure(points), "figure-points"),
+        drawn(validate_figures.ratio_figure(points), "figure-ratio"),
     )
 
 
-def _groups(found: TimeValidation) -> str:
-    said = note(
+def _groups(validation: TimeValidation) -> str:
+    small_print = note(
         "Error: mean |predicted / measured - 1|; bias: geometric mean of predicted / measured. Fitted roofline: "
         "overhead and two efficiencies of the device, fitted to its other shape families. Noise "
         "floor: mean deviation of one repeat from the row's time, from the range of the table's own repeats (taken as "
@@ -122,14 +132,14 @@ def _groups(found: TimeValidation) -> str:
     head = "".join(f'<th scope="col">{name}</th>' for name in names)
     head += "".join(f'<th scope="col" class="n">{escape(_spaced(title))}</th>' for title, _, _ in COLUMNS)
     rows, last = [], ("", "")
-    for g in found.document["groups"]:
+    for g in validation.document["groups"]:
         this = (g["device"], f"{g['op']} {g['dtype']}")
         cells = [f'<td class="w">{escape(a if this != last else "")}</td>' for a in this]
         cells.append(f'<td class="w">{escape(REGIMES[g["regime"]])}</td>')
         rows.append(row("".join(cells) + "".join(_cell(g, *column[1:]) for column in COLUMNS), g["regime"] == "all"))
         last = this
-    fitted = [note(n + ".") for n in found.notes if n.startswith(FITTED_ROOFLINE)]
-    return section("groups", "Errors by device, operator and regime", said, *fitted, table(head, rows))
+    fitted = [note(n + ".") for n in validation.notes if n.startswith(FITTED_ROOFLINE)]
+    return section("groups", "Errors by device, operator and regime", small_print, *fitted, table(head, rows))
 
 
 def _cell(group: dict[str, Any], key: str, form: str) -> str:
@@ -142,52 +152,52 @@ def _cell(group: dict[str, Any], key: str, form: str) -> str:
     return f'<td class="n{mark}">{form.format(group[key])}</td>'
 
 
-def _shapes(found: TimeValidation) -> str:
+def _shapes(validation: TimeValidation) -> str:
     parts = []
-    for i, (family, frame) in enumerate(findings_validate.shape_errors(found).items()):
-        parts += [f"<h3>{escape(family)}</h3>", drawn(figures_validate.shape_figure(frame), f"figure-shape-{i}")]
+    for i, (family, frame) in enumerate(validate_data.shape_errors(validation).items()):
+        parts += [f"<h3>{escape(family)}</h3>", drawn(validate_figures.shape_figure(frame), f"figure-shape-{i}")]
     if not parts:
         return ""
-    said = note(
+    small_print = note(
         "Lines: medians of bins of equally many rows; bands: 80 % of the rows. A bin has rows of many other sizes. "
-        f"Of fewer than {findings_validate.FEWEST_BINNED} rows each is a dot."
+        f"Of fewer than {validate_data.FEWEST_BINNED} rows each is a dot."
     )
-    return section("shapes", "Error over shape", said, *parts)
+    return section("shapes", "Error over shape", small_print, *parts)
 
 
-def _worst(found: TimeValidation) -> str:
-    frame = findings_validate.worst_stacks(found)
+def _worst(validation: TimeValidation) -> str:
+    frame = validate_data.worst_stacks(validation)
     count = frame["place"].nunique()
-    said = note(
+    small_print = note(
         "What each predicted time is made of, in the unit at its right, as a share of the longer of predicted and "
         "measured time; the black mark is the measured time. A bar beyond the mark is predicted too long, one that "
         "ends before it too short. Of a kernel that runs while the host still works, what outlasts the host is drawn."
     )
     legend = {
-        part: (colour, findings_validate.MEANINGS[part])
-        for part, colour in figures_validate.PART_COLOURS.items()
+        part: (colour, validate_data.MEANINGS[part])
+        for part, colour in validate_figures.PART_COLOURS.items()
         if part in set(frame["part"])
     }
-    figure = drawn(figures_validate.worst_stacks_figure(frame), "figure-worst")
+    figure = drawn(validate_figures.worst_stacks_figure(frame), "figure-worst")
     title = "The row that is farthest off" if count == 1 else f"The {count} rows that are farthest off"
-    return section("worst", title, said, figure, swatches(legend))
+    return section("worst", title, small_print, figure, swatches(legend))
 
 
-def _predicted(found: TimeValidation) -> str:
+def _predicted(validation: TimeValidation) -> str:
     head = "".join(f'<th scope="col">{h}</th>' for h in ("device", "rows", "GPU", "model", "calibration", "fitted on"))
     rows = []
-    for p in found.predictors:
+    for p in validation.predictors:
         fitted = (
             ", ".join(p.fitted_on) + (" (this GPU among them)" if p.fitted_on_it else "") if p.fitted_on else MISSING
         )
         cells = (p.device, f"{p.rows:,}", p.gpu, p.model, p.calibration, fitted)
         rows.append(row("".join(f"<td>{escape(cell)}</td>" for cell in cells)))
-    said = [note(n + ".") for n in found.notes if n.startswith(("ways of measuring", "--harness"))]
-    return section("predictors", "What predicted them", table(head, rows), *said)
+    small_print = [note(n + ".") for n in validation.notes if n.startswith(("ways of measuring", "--harness"))]
+    return section("predictors", "What predicted them", table(head, rows), *small_print)
 
 
-def _skipped(found: TimeValidation) -> str:
-    skipped = found.document["rows_skipped"]
+def _skipped(validation: TimeValidation) -> str:
+    skipped = validation.document["rows_skipped"]
     if not skipped:
         return section("skipped", "Skipped", note("No row: all are predicted."))
     head = '<th scope="col" class="n">rows</th><th scope="col">why</th>'

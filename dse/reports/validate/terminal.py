@@ -1,4 +1,4 @@
-"""``dse validate`` in the terminal: errors beside baselines, and the rows that are farthest off."""
+"""``dse validate`` in the terminal: errors with baselines, and the rows that are farthest off."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from dse.validation.time import TimeValidation
 WORST = 10
 
 
-def print_time_validation(found: TimeValidation, console: Console) -> None:
+def print_time_validation(validation: TimeValidation, console: Console) -> None:
     """Print doubts, errors by device, operator, data type and regime, the worst rows, and what was skipped."""
-    for doubt in found.doubts:
+    for doubt in validation.doubts:
         say(console, f"warning: {doubt}", "bold red")
     console.print("error of time, %, of rooflines (sheet, fitted), and noise of one repeat", style="italic")
     console.print(
@@ -25,15 +25,15 @@ def print_time_validation(found: TimeValidation, console: Console) -> None:
         style="dim",
         highlight=False,
     )
-    for device in dict.fromkeys(g["device"] for g in found.document["groups"]):
-        console.print(_groups(device, [g for g in found.document["groups"] if g["device"] == device]))
+    for device in dict.fromkeys(g["device"] for g in validation.document["groups"]):
+        console.print(_groups(device, [g for g in validation.document["groups"] if g["device"] == device]))
         console.print()
     console.print("farthest off", style="italic")
-    for row in found.document["worst"][:WORST]:
+    for row in validation.document["worst"][:WORST]:
         say(console, _worst(row))
     console.print()
-    notes = [note for note in found.notes if note not in found.doubts]
-    print_notes(found.document["rows_skipped"], notes, console)
+    notes = [note for note in validation.notes if note not in validation.doubts]
+    print_notes(validation.document["rows_skipped"], notes, console)
 
 
 def print_validation(document: dict[str, Any], console: Console) -> None:

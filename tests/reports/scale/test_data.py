@@ -34,9 +34,9 @@ def test_curves_hold_the_table_and_every_prediction(sheet: SheetAnswer) -> None:
 
 def test_only_the_recursion_has_an_interval_and_it_holds_its_value(sheet: SheetAnswer) -> None:
     frame = curves(sheet)
-    known = frame[frame["low"].notna()]
-    assert set(known["series"]) == {"recursion"}
-    assert (known["low"] < known["ipc"]).all() and (known["ipc"] < known["high"]).all()
+    with_interval = frame[frame["low"].notna()]
+    assert set(with_interval["series"]) == {"recursion"}
+    assert (with_interval["low"] < with_interval["ipc"]).all() and (with_interval["ipc"] < with_interval["high"]).all()
 
 
 def test_errors_are_those_of_sizes_that_the_table_knows(sheet: SheetAnswer) -> None:
@@ -63,7 +63,9 @@ def test_a_speed_up_is_the_target_s_time_over_that_of_both_scale_models(answer: 
     assert frame[frame["benchmark"] == "mean"]["factor"].tolist() == [pytest.approx(300 / 190)]
 
 
-def test_what_was_skipped_and_how_often_the_interval_held_is_stated(answer: ScaleAnswer, sheet: SheetAnswer) -> None:
+def test_what_was_skipped_and_how_often_the_truth_lay_in_the_interval_is_stated(
+    answer: ScaleAnswer, sheet: SheetAnswer
+) -> None:
     notes = scaling_notes(answer)
     assert any(note.startswith("skipped: ") and note.endswith(")") for note in notes)
     assert coverage_text(sheet) == "The recursion's interval holds the table's value for 1 of 1 at 32 SMs."

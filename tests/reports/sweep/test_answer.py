@@ -12,12 +12,12 @@ from tests.reports.conftest import HOSTILE
 
 
 def test_answer_is_three_sentences_with_the_results_numbers(result: SweepResult) -> None:
-    reach, gain, why = answer(result)
+    reach, gain, explanations = answer(result)
     assert reach.startswith(f"Of 45 designs, {len(result.front)} are Pareto-optimal: prefill time to first token from")
-    best = result.front.iloc[findings.best_within(result, result.space.objectives[0])]
+    best = result.front.iloc[findings.best_no_worse(result, result.space.objectives[0])]
     assert number(best["prefill.ttft_ms"]) in gain
     assert "no worse than on the H100 SXM5 80GB" in gain
-    assert "Prefill on the H100 SXM5 80GB is held back by" in why
+    assert "Prefill on the H100 SXM5 80GB is held back by" in explanations
     assert question(result) == "Which mix is best?"
 
 
@@ -25,8 +25,8 @@ def test_rates_of_another_type_and_dies_beyond_a_scanner_s_field_are_reported(re
     fp8 = load_workload("gpt2_xl:phase=decode,batch=8,context=512,dtype=fp8", name="decode")
     bf16 = [name for name in result.space.links if name[0] != "tensor_fma_fp8"]
     elsewhere = replace(result, space=replace(result.space, workloads=(fp8,), links=tuple(bf16)))
-    told = [note for note in caveats(elsewhere) if "moves, but the products" in note]
-    assert len(told) == 1 and "the products of decode run in fp8: link tensor_fma_fp8 to it" in told[0]
+    notes = [note for note in caveats(elsewhere) if "moves, but the products" in note]
+    assert len(notes) == 1 and "the products of decode run in fp8: link tensor_fma_fp8 to it" in notes[0]
     assert not [note for note in caveats(result) if "moves, but the products" in note]
     large, small = (replace(result, front=result.front.assign(die_mm2=size)) for size in (859.0, 858.0))
     assert f"{len(result.front)} designs of the front have more than 858 mm2" in " ".join(caveats(large))
@@ -49,8 +49,8 @@ def test_bandwidth_that_no_pin_gives_is_reported(result: SweepResult, single: Sw
 
 def test_tokens_beyond_a_network_s_positions_are_reported(result: SweepResult) -> None:
     long = load_workload("gpt2_xl:phase=decode,batch=8,context=2048", name="decode")
-    asked = " ".join(caveats(replace(result, space=replace(result.space, workloads=(long,)))))
-    assert "decode: 2,048 tokens are beyond the 1,024 positions that GPT-2 XL was made for" in asked
+    notes = " ".join(caveats(replace(result, space=replace(result.space, workloads=(long,)))))
+    assert "decode: 2,048 tokens are beyond the 1,024 positions that GPT-2 XL was made for" in notes
     assert "positions" not in " ".join(caveats(result))
 
 

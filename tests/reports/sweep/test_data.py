@@ -14,18 +14,18 @@ from dse.reports.sweep.answer import answer
 from dse.reports.sweep.page import page_html
 
 
-def test_chosen_designs_are_best_within_the_baselines_limits(result: SweepResult) -> None:
+def test_chosen_designs_are_best_under_the_baselines_limits(result: SweepResult) -> None:
     chosen, base = findings.chosen_designs(result), result.baseline.iloc[0]
     assert chosen["position"].iloc[0] == -1
     assert chosen["design"].iloc[0] == "H100 SXM5 80GB"
-    assert 2 <= len(chosen) <= findings.MOST_CHOSEN
+    assert 2 <= len(chosen) <= findings.MOST_IN_FULL
     points = result.points()
     for objective in result.space.objectives:
         allowed = points[points["feasible"]]
         for other in result.space.objectives:
             if other is not objective:
                 allowed = allowed[allowed[other.name] <= base[other.name] * (1 + 1e-6)]
-        best = result.front.iloc[findings.best_within(result, objective)][objective.name]
+        best = result.front.iloc[findings.best_no_worse(result, objective)][objective.name]
         assert best == pytest.approx(allowed[objective.name].min(), rel=1e-6)
 
 
@@ -61,9 +61,9 @@ def test_front_table_holds_the_chosen_designs(result: SweepResult) -> None:
 
 
 def test_nothing_feasible(impossible: SweepResult) -> None:
-    nothing, why = answer(impossible)
+    nothing, explanations = answer(impossible)
     assert nothing == "None of the 2 designs can be had; the reasons are counted below."
-    assert why.startswith("No design is within die_mm2 <= 5: die_mm2 is ")
+    assert explanations.startswith("No design is within die_mm2 <= 5: die_mm2 is ")
     assert findings.infeasible(impossible)[["reason", "designs"]].to_numpy().tolist() == [
         ["constraint: die_mm2 <= 5", 2]
     ]
@@ -75,12 +75,12 @@ def test_a_base_without_a_result(result: SweepResult) -> None:
     """The base GPU has no kernel that runs: its row is empty, and nothing is compared with it."""
     empty = dict.fromkeys(result.baseline.select_dtypes("float32").columns, np.nan)
     baseline = result.baseline.assign(**empty, feasible=False, reason="kernel: prefill has no kernel")
-    found = replace(result, baseline=baseline)
-    assert findings.measured_baseline(found).empty
-    assert (findings.chosen_designs(found)["position"] >= 0).all()
-    assert not findings.stacks(found).empty
-    assert answer(found)[1] == "The base GPU has no result to compare with: kernel: prefill has no kernel."
-    body = page_html(found).split("</head>")[1]
+    without_result = replace(result, baseline=baseline)
+    assert findings.measured_baseline(without_result).empty
+    assert (findings.chosen_designs(without_result)["position"] >= 0).all()
+    assert not findings.stacks(without_result).empty
+    assert answer(without_result)[1] == "The base GPU has no result to compare with: kernel: prefill has no kernel."
+    body = page_html(without_result).split("</head>")[1]
     arrays = re.findall(r'"dtype":"(f[48])","bdata":"([^"]*)"', body)
     assert all(np.isfinite(np.frombuffer(b64decode(json.loads(f'"{data}"')), dtype)).all() for dtype, data in arrays)
     assert "NaN" not in re.sub(r'"bdata":"[^"]*"', "", body)  # in base 64 the letters may come by chance

@@ -18,10 +18,10 @@ def test_axis_effect_meets_the_baseline(result: SweepResult) -> None:
 
 
 def test_places_count_the_front(result: SweepResult, maximised: SweepResult) -> None:
-    for found in (result, maximised):
-        frame = front_places(found)
+    for one in (result, maximised):
+        frame = front_places(one)
         sums = frame.groupby("axis")["designs"].sum()
-        assert (sums == len(found.front)).all()
+        assert (sums == len(one.front)).all()
         assert frame.groupby("axis")["share"].sum().to_numpy() == pytest.approx(1.0)
     part = front_places(result).query("axis == 'sm_count'")
     assert part["number"].tolist() == [96, 108, 120, 132, 144]
@@ -31,7 +31,7 @@ def test_places_count_the_front(result: SweepResult, maximised: SweepResult) -> 
 def test_a_front_at_an_end_is_reported(result: SweepResult) -> None:
     lowest = result.front[result.front["sm_count"] == 96]
     other = result.front[result.front["sm_count"] == 120].iloc[:1]
-    found = replace(result, front=lowest)
-    assert "100 % of the Pareto set has the lowest sm_count (96 SM)" in piled_up(found)
+    one = replace(result, front=lowest)
+    assert "100 % of the Pareto set has the lowest sm_count (96 SM)" in piled_up(one)
     assert not [text for text in piled_up(replace(result, front=other)) if "sm_count" in text]
     assert piled_up(replace(result, front=result.front.iloc[:0])) == []

@@ -61,9 +61,9 @@ def test_without_a_baseline(without_baseline: SweepResult) -> None:
 
 
 def test_an_edge_only_gets_better(result: SweepResult, maximised: SweepResult) -> None:
-    for found in (result, maximised):
-        for x, y in combinations(found.space.objectives, 2):
-            values = costs(found.front[edge(found.front, x, y)], [x, y])
+    for explored in (result, maximised):
+        for x, y in combinations(explored.space.objectives, 2):
+            values = costs(explored.front[edge(explored.front, x, y)], [x, y])
             values = values[np.argsort(values[:, 0])]
             assert (np.diff(values[:, 0]) > 0).all()
             assert (np.diff(values[:, 1]) < 0).all()
@@ -72,20 +72,20 @@ def test_an_edge_only_gets_better(result: SweepResult, maximised: SweepResult) -
 def test_thinning_keeps_edges_and_what_the_table_shows(result: SweepResult, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings_explorer, "FRONT_DOTS", 2)
     monkeypatch.setattr(findings_explorer, "CLOUD", 10)
-    kept = shown_front(result, [3])
-    assert 3 in kept
+    positions = shown_front(result, [3])
+    assert 3 in positions
     for pair in combinations(result.space.objectives, 2):
-        assert set(np.flatnonzero(edge(result.front, *pair))) <= set(kept)
+        assert set(np.flatnonzero(edge(result.front, *pair))) <= set(positions)
     data = explorer(result, [3])
     assert data["cloud_text"] == f"5 of {45 - len(result.front)} shown"
     assert len(column(data["objectives"][0]["cloud"], "<f4")) == 5
 
 
 def test_the_cloud_leaves_the_front_and_the_baseline_out(result: SweepResult, maximised: SweepResult) -> None:
-    for found in (result, maximised):
-        rest, names = others(found), [axis.name for axis in found.space.axes]
-        marked = pd.concat([found.front[names], found.baseline[names]]).astype(object).drop_duplicates()
-        assert len(rest) == found.n_feasible - len(marked)
+    for explored in (result, maximised):
+        rest, names = others(explored), [axis.name for axis in explored.space.axes]
+        marked = pd.concat([explored.front[names], explored.baseline[names]]).astype(object).drop_duplicates()
+        assert len(rest) == explored.n_feasible - len(marked)
         assert rest.astype(object).merge(marked, on=names).empty
 
 

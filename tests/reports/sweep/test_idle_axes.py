@@ -10,8 +10,8 @@ from dse import sweep
 from dse.grid.result import SweepResult
 from dse.pareto.search import search
 from dse.reports.sweep.answer import caveats
+from dse.reports.sweep.data_search import search_report
 from dse.reports.sweep.idle_axes import idle_axes, idle_note
-from dse.reports.sweep.searched import searched
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
 from tests.reports.conftest import QUICK, swept
@@ -37,9 +37,9 @@ def whole() -> SweepResult:
 def test_a_search_of_every_design_tells_the_idle_axis_alone(whole: SweepResult) -> None:
     """The terminal's result has statistics of the front alone, the page's of pairs alone: neither shows any other."""
     assert whole.n == whole.space.size == 8
-    found = search(few())
-    assert idle_note(found.result) == idle_note(searched(found).result) == [IDLE]
-    assert [note for note in caveats(found.result) if "No objective moves" in note] == [IDLE]
+    searched = search(few())
+    assert idle_note(searched.result) == idle_note(search_report(searched).result) == [IDLE]
+    assert [note for note in caveats(searched.result) if "No objective moves" in note] == [IDLE]
 
 
 def test_a_search_of_some_designs_tells_nothing(whole: SweepResult) -> None:
@@ -82,16 +82,16 @@ def test_of_designs_that_cannot_be_had_nothing_is_stated() -> None:
         constraints=["sm_count < 100"],
         **QUICK | {"objectives": [{"value": "peak_bf16_tflops", "goal": "max"}]},
     )
-    (said,) = idle_note(some)
-    assert said.startswith("No objective of a feasible design moves with nvlink_gbs:")
+    (sentence,) = idle_note(some)
+    assert sentence.startswith("No objective of a feasible design moves with nvlink_gbs:")
 
 
 def test_where_designs_were_not_kept_the_statistics_are_reported_as_such(whole: SweepResult) -> None:
     effects = whole.axis_effects.copy()
     effects["median"] = effects["best"] = np.arange(len(effects), dtype=float)
     effects.loc[effects["axis"] == "nvlink_gbs", ["median", "best"]] = 1.0
-    (said,) = idle_note(replace(whole, keep="front", axis_effects=effects))
-    assert said.startswith("Neither the median nor the best of any objective moves with nvlink_gbs:")
+    (sentence,) = idle_note(replace(whole, keep="front", axis_effects=effects))
+    assert sentence.startswith("Neither the median nor the best of any objective moves with nvlink_gbs:")
     assert idle_note(replace(whole, keep="front")) == []  # the front's best alone says nothing of all designs
 
 

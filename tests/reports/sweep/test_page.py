@@ -9,9 +9,9 @@ from dse import sweep
 from dse.base.errors import InputError
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import write_document
+from dse.reports.sweep.data_search import SearchReport
+from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page import page_html, write_page
-from dse.reports.sweep.searched import Searched
-from dse.reports.sweep.why import Why
 
 
 def _without_plotly(page: str) -> str:
@@ -46,14 +46,14 @@ def test_sections_stand_in_order(result: SweepResult) -> None:
     assert sections == ["answer", "designs", "pareto", "stacks", "places", "axes", "front", "provenance"]
 
 
-def test_what_was_looked_into_has_its_sections(pair: SweepResult, looked_into: Why) -> None:
-    page = page_html(pair, looked_into)
+def test_what_was_looked_into_has_its_sections(pair: SweepResult, explanations: DesignExplanations) -> None:
+    page = page_html(pair, explanations)
     sections = re.findall(r'<section id="(\w+)"', page)
     assert sections[3:7] == ["stacks", "power", "roofline", "elasticities"]
-    assert page == page_html(pair, looked_into)
+    assert page == page_html(pair, explanations)
 
 
-def test_a_search_has_its_section(evaluated: Searched) -> None:
+def test_a_search_has_its_section(evaluated: SearchReport) -> None:
     sections = re.findall(r'<section id="(\w+)"', page_html(evaluated))
     assert sections[-2:] == ["search", "provenance"]
 

@@ -12,9 +12,9 @@ import pytest
 from dse.grid.result import SweepResult
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
+from dse.reports.sweep.design_explanations import DesignExplanations, design_numbers
 from dse.reports.sweep.design_toml import design_files
 from dse.reports.sweep.page import write_page
-from dse.reports.sweep.why import Why, design_numbers
 
 FLAGS = (
     "--headless=new",
@@ -77,9 +77,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open the page of a result at a width; afterwards the console must hold nothing severe."""
 
-    def show(found: Any, width: int, why: Why | None = None) -> Any:
+    def show(result_or_search: Any, width: int, explanations: DesignExplanations | None = None) -> Any:
         path = tmp_path / "page.html"
-        write_page(found, path, why)
+        write_page(result_or_search, path, explanations)
         browser.set_window_size(width, 1000)
         browser.get(path.as_uri())
         return browser
@@ -115,8 +115,8 @@ def selected(browser: Any) -> list[int] | None:
 @pytest.mark.parametrize("name", ["result", "single", "maximised", "pair", "without_baseline", "evaluated"])
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_everything_is_drawn_and_fits(name: str, width: int, shown: Any, request: pytest.FixtureRequest) -> None:
-    why = request.getfixturevalue("looked_into") if name == "pair" else None
-    browser = shown(request.getfixturevalue(name), width, why)
+    explanations = request.getfixturevalue("looked_into") if name == "pair" else None
+    browser = shown(request.getfixturevalue(name), width, explanations)
     counts = (
         "return ['.plotly-graph-div', '.plotly-graph-div .main-svg'].map((s) => document.querySelectorAll(s).length)"
     )
@@ -151,8 +151,8 @@ def test_hovering_a_point_tells_its_design(shown: Any, result: SweepResult, desi
     """
     x, y = browser.execute_script(place, design)
     size = plot.size
-    left, top = round(x - size["width"] / 2), round(y - size["height"] / 2)
-    ActionChains(browser).move_to_element_with_offset(plot, left, top).perform()
+    remaining, top = round(x - size["width"] / 2), round(y - size["height"] / 2)
+    ActionChains(browser).move_to_element_with_offset(plot, remaining, top).perform()
     text = plot.find_element("css selector", ".hoverlayer").text
     row = result.front.iloc[design]
     assert f"Pareto design {design + 1}" in text
@@ -168,13 +168,13 @@ def test_brushing_keeps_a_range_everywhere(shown: Any, result: SweepResult) -> N
     names = [e.text for e in browser.find_elements("css selector", "#parallel-names b")]
     assert names[:3] == ["tensor_fma_bf16", "sm_count", "dram_bandwidth_gbs"]
     brushed(browser, 1, 0.45, 1.05)  # 120, 132 and 144 of 96 to 144 SMs
-    wanted = np.flatnonzero(result.front["sm_count"] >= 120)
-    assert selected(browser) == wanted.tolist()
-    said = f"{len(wanted)} of {len(result.front)} Pareto designs drawn are kept"
-    assert browser.find_element("id", "kept").text == said
+    expected = np.flatnonzero(result.front["sm_count"] >= 120)
+    assert selected(browser) == expected.tolist()
+    message = f"{len(expected)} of {len(result.front)} Pareto designs drawn are kept"
+    assert browser.find_element("id", "kept").text == message
     brushed(browser, 0, 0.75, 1.05)  # and the highest tensor rate
     both = np.flatnonzero((result.front["sm_count"] >= 120) & (result.front["tensor_fma_bf16"] == 1024))
-    assert 0 < len(both) < len(wanted)
+    assert 0 < len(both) < len(expected)
     assert selected(browser) == both.tolist()
     browser.find_element("id", "clear").click()
     assert selected(browser) is None
@@ -218,8 +218,8 @@ def test_a_box_in_a_plot_picks_designs_everywhere(shown: Any, result: SweepResul
     Plotly.relayout(plot, {dragmode: "select"});
     return [layout.xaxis._offset, layout.yaxis._offset, layout.xaxis._length, layout.yaxis._length];
     """
-    left, top, across, down = browser.execute_script(box)
-    start = round(left + 1 - plot.size["width"] / 2), round(top + 1 - plot.size["height"] / 2)
+    remaining, top, across, down = browser.execute_script(box)
+    start = round(remaining + 1 - plot.size["width"] / 2), round(top + 1 - plot.size["height"] / 2)
     actions = ActionChains(browser, duration=50).move_to_element_with_offset(plot, *start).click_and_hold()
     actions.move_by_offset(round(across / 4), round(down / 2)).move_by_offset(round(across / 4), round(down / 2) - 2)
     actions.release().perform()

@@ -33,8 +33,8 @@ def test_head_and_rows(result: SweepResult) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140])
 def test_fits_the_window_and_cuts_nothing(result: SweepResult, maximised: SweepResult, width: int) -> None:
-    for found in (result, maximised):
-        text = printed(found, width)
+    for one in (result, maximised):
+        text = printed(one, width)
         assert max(len(line) for line in text.splitlines()) <= width
         assert "…" not in text
 

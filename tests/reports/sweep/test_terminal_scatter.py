@@ -20,12 +20,12 @@ def printed(result: SweepResult, width: int = 90, terminal: bool = True) -> str:
 @pytest.mark.parametrize("width", [50, 80, 140])
 @pytest.mark.parametrize("name", ["pair", "result", "maximised"])
 def test_fits_and_names_its_axes(name: str, width: int, request: pytest.FixtureRequest) -> None:
-    found = request.getfixturevalue(name)
-    lines = printed(found, width).splitlines()
+    one = request.getfixturevalue(name)
+    lines = printed(one, width).splitlines()
     assert max(len(line) for line in lines) <= width
     assert lines[1] == "prefill time to first token [ms]"
     assert sum("◆" in line for line in lines) == 2  # in the plot and in the legend
-    assert f"Pareto set ({len(found.front):,})" in lines[-1]
+    assert f"Pareto set ({len(one.front):,})" in lines[-1]
 
 
 def test_designs_lie_where_they_should(result: SweepResult) -> None:
@@ -40,8 +40,8 @@ def test_designs_lie_where_they_should(result: SweepResult) -> None:
     values = np.append(result.front[y.name], result.baseline[y.name]).astype(float)
     row = int((1 - Span.of(values).place(np.asarray(float(smallest[y.name])))) * HEIGHT)
     inside = [line.replace("┤", "│").partition("│")[2] for line in plot]
-    left = [len(line) - len(line.lstrip()) if line.strip() else 999 for line in inside]
-    assert left[row] == min(left)
+    indents = [len(line) - len(line.lstrip()) if line.strip() else 999 for line in inside]
+    assert indents[row] == min(indents)
 
 
 def test_without_a_baseline(without_baseline: SweepResult) -> None:

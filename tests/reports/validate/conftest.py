@@ -53,6 +53,6 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="package")
-def found(table: Path) -> TimeValidation:
+def validation(table: Path) -> TimeValidation:
     """The validation of its times."""
     return validate_time(table)

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from dse.reports.validate import data as findings_validate
+from dse.reports.validate import data as validate_data
 from dse.reports.validate.figures import shape_figure
 
 
-def test_points_are_thinned_evenly_and_keep_the_ends(found):
-    every = findings_validate.points(found)
-    assert len(every) == len(found.rows) == 33
-    some = findings_validate.points(found, most=12)
+def test_points_are_thinned_evenly_and_keep_the_ends(validation):
+    every = validate_data.points(validation)
+    assert len(every) == len(validation.rows) == 33
+    some = validate_data.points(validation, most=12)
     assert len(some) < 18
     for _, part in every.groupby(["device", "kind"]):
-        mine = some[(some["device"] == part["device"].iloc[0]) & (some["kind"] == part["kind"].iloc[0])]
-        assert len(mine) >= 1
-        assert mine["measured_us"].min() == part["measured_us"].min()
+        own = some[(some["device"] == part["device"].iloc[0]) & (some["kind"] == part["kind"].iloc[0])]
+        assert len(own) >= 1
+        assert own["measured_us"].min() == part["measured_us"].min()
     np.testing.assert_allclose(every["ratio"], every["predicted_us"] / every["measured_us"])
 
 
-def test_bins_hold_every_row_of_a_varied_shape(found):
-    tables = findings_validate.shape_errors(found)
+def test_bins_hold_every_row_of_a_varied_shape(validation):
+    tables = validate_data.shape_errors(validation)
     products = tables["Matrix products"]
     assert set(products["column"]) == {"m"}  # n and k do not vary
     assert products["n"].sum() <= 30
@@ -28,17 +28,17 @@ def test_bins_hold_every_row_of_a_varied_shape(found):
     assert "Vector kernels" not in tables  # one row
 
 
-def test_stacks_add_up_to_what_is_predicted(found):
-    stacks = findings_validate.worst_stacks(found)
+def test_stacks_add_up_to_what_is_predicted(validation):
+    stacks = validate_data.worst_stacks(validation)
     whole = stacks.groupby("place").agg({"us": "sum", "predicted_us": "first"})
     assert len(whole) == 20
     np.testing.assert_allclose(whole["us"], whole["predicted_us"], rtol=1e-3)
     assert stacks.groupby("place")["share"].sum().max() < 1.001
-    assert set(stacks["part"]) <= set(findings_validate.MEANINGS)
+    assert set(stacks["part"]) <= set(validate_data.MEANINGS)
 
 
-def test_few_rows_of_a_series_are_dots(found):
-    bins = findings_validate.shape_errors(found)["Matrix products"]
+def test_few_rows_of_a_series_are_dots(validation):
+    bins = validate_data.shape_errors(validation)["Matrix products"]
     assert (bins["n"] == 1).all() and len(bins) == 30  # fifteen rows of each device
     figure = shape_figure(bins)
     assert {trace.mode for trace in figure.data} == {"markers"}

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from dse.cli import run_command
-from dse.reports.validate import data as findings_validate
+from dse.reports.validate import data as validate_data
 from dse.reports.validate.figures import ratio_figure, scatter_figure, worst_stacks_figure
 from dse.reports.validate.page import validation_page_html, write_validation_page
 from dse.validation.time import validate_time
@@ -20,13 +20,13 @@ def test_times_of_runs_are_in_seconds(tmp_path):
     rows = [ROW | {"seq_kv": n, "latency_us": 1e4 * n} for n in (32.0, 128.0, 512.0)]
     pd.DataFrame(rows).to_csv(path, index=False)
     runs = validate_time(path)
-    figure = scatter_figure(findings_validate.points(runs))
+    figure = scatter_figure(validate_data.points(runs))
     assert figure.layout.xaxis.title.text == "measured [s]"  # pyright: ignore
     assert sorted(figure.data[-1].x) == pytest.approx([0.32, 1.28, 5.12])
-    assert ratio_figure(findings_validate.points(runs)).layout.xaxis.title.text == "measured [s]"  # pyright: ignore
-    for one in (figure, worst_stacks_figure(findings_validate.worst_stacks(runs))):
+    assert ratio_figure(validate_data.points(runs)).layout.xaxis.title.text == "measured [s]"  # pyright: ignore
+    for one in (figure, worst_stacks_figure(validate_data.worst_stacks(runs))):
         assert " us" not in str(one.to_json())
-    assert "host" in set(findings_validate.worst_stacks(runs)["part"])
+    assert "host" in set(validate_data.worst_stacks(runs)["part"])
 
 
 def test_one_row_is_reported_as_one(table, tmp_path):
@@ -37,15 +37,15 @@ def test_one_row_is_reported_as_one(table, tmp_path):
     assert "1 rows" not in page
 
 
-def test_the_page_is_whole_and_the_same_twice(found, table, tmp_path):
-    page = validation_page_html(found)
+def test_the_page_is_whole_and_the_same_twice(validation, table, tmp_path):
+    page = validation_page_html(validation)
     head, rest = page.split("<script>", 1)
     bare = head + rest.split("</head>", 1)[1]
     assert not re.findall(r"\b(?:src|href)\s*=\s*[\"'](?:https?:)?//", bare)
     sections = re.findall(r'<section id="(\w+)"', bare)
     assert sections == ["answer", "points", "groups", "shapes", "worst", "predictors", "skipped"]
     assert HOSTILE not in bare
-    write_validation_page(found, tmp_path / "a.html")
+    write_validation_page(validation, tmp_path / "a.html")
     assert (tmp_path / "a.html").read_text(encoding="utf-8") == page
     assert run_command(["validate", str(table), "--quantity", "time", "-o", str(tmp_path / "b.html")]) == 0
     assert (tmp_path / "b.html").read_bytes() == (tmp_path / "a.html").read_bytes()

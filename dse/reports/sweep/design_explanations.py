@@ -1,6 +1,6 @@
-"""Why the baseline and the chosen designs take what they take: watts, place on the roofline, elasticities, moves.
+"""What explains the time and power of the baseline and the chosen designs: watts, rooflines, elasticities, steps.
 
-The models are run again for these few designs, by the programs of ``dse explain``.
+The models run again for these few designs, by the programs of ``dse explain``.
 """
 
 import os
@@ -29,27 +29,23 @@ from dse.workload.workload import Workload
 
 
 @dataclass(frozen=True)
-class Why:
-    """The baseline and the chosen designs, looked into; every table has the columns ``letter``, ``name`` (the design).
+class DesignExplanations:
+    """The baseline and the chosen designs, explained; every table has columns ``letter`` and ``name`` of a design."""
 
-    ``watts``: a row a phase and component (workload, component, watts [W]), mean of the phase, the power limit held.
-    ``roofline``: a row a kernel (workload, phase, kernel, share of its phase's kernels [1], and the columns of
-    :func:`~dse.explanation.roofline_points.roofline_points`), those without a place on it left out. ``roofs``: a row a
-    design, workload and unit (peak_tflops, slope_gbs). ``slopes``: a row a metric and attribute (workload, metric,
-    attribute, text, ``elasticity`` = d ln result / d ln attribute by autodiff [1], ``step`` = the same over a move of
-    about 10 %, re-evaluated with the fastest kernels chosen anew [1], ``agrees``, ``why``).
-    """
-
-    watts: pd.DataFrame
+    watts: pd.DataFrame  # a row a phase and component: workload, component, mean watts under the power limit [W]
+    # A row a kernel with a place on the roofline: workload, phase, kernel, share of its phase's time [1], and the
+    # columns of :func:`~dse.explanation.roofline_points.roofline_points`.
     roofline: pd.DataFrame
-    roofs: pd.DataFrame
+    roofs: pd.DataFrame  # a row a design, workload and unit: peak_tflops, slope_gbs
+    # A row a metric and attribute: workload, metric, attribute, text, elasticity = d ln(result) / d ln(attribute) [1],
+    # step = the same over a step of about 10 %, evaluated with its own fastest kernels [1], agrees, why.
     slopes: pd.DataFrame
 
 
 class Programs:
-    """What looks into the designs of a space, compiled in a thread of its own from :meth:`begin` on.
+    """The programs that explain designs of a space, compiled in a thread of their own from :meth:`begin` on.
 
-    XLA compiles without Python's lock: begun beside a sweep, the programs are there when its designs are.
+    XLA compiles without Python's lock: begun during a sweep, they are ready when its designs are.
     """
 
     def __init__(self, space: Space) -> None:
@@ -75,8 +71,8 @@ class Programs:
         return evaluations
 
 
-def explain_designs(result: SweepResult, programs: Programs | None = None) -> Why | None:
-    """Return why the baseline and the chosen designs take what they take; None where there is no design at all.
+def explain_designs(result: SweepResult, programs: Programs | None = None) -> DesignExplanations | None:
+    """Return the explanation of the baseline and the chosen designs; None where there is no design at all.
 
     ``programs``: those of the result's space, if they were begun before.
     """
@@ -87,12 +83,12 @@ def explain_designs(result: SweepResult, programs: Programs | None = None) -> Wh
     evaluations = (programs or Programs(result.space)).evaluations()
     with threads(os.cpu_count() or 1) as pool:
         parts = list(pool.map(lambda each: _Workload(result.space, each, sheets).look(), evaluations))
-    named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(Why)}
-    return Why(**named)
+    named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(DesignExplanations)}
+    return DesignExplanations(**named)
 
 
 def _named(chosen: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
-    """Tables of all workloads as one, the number of the design replaced by its letter and name."""
+    """Return the tables of all workloads as one, the number of the design replaced by its letter and name."""
     table = pd.concat(parts, ignore_index=True)
     place = table.pop("design").to_numpy(dtype=int)
     table.insert(0, "name", [design_name(chosen.iloc[p]) for p in place])
@@ -132,7 +128,7 @@ class _Workload:
     def workload(self) -> Workload:
         return self.evaluation.workload
 
-    def look(self) -> Why:
+    def look(self) -> DesignExplanations:
         """Return the tables of this workload, designs by number in ``design``."""
         tried = [covered(self.workload, sheet, steps(sheet.numbers()))[0] for sheet in self.sheets]
         results = [self.evaluation.on_designs(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
@@ -140,7 +136,7 @@ class _Workload:
             (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
             for i, j in enumerate(results)
         ]
-        return Why(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
+        return DesignExplanations(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
 
     def _roofline(self, design: int, result: WorkloadResult) -> pd.DataFrame:
         points = roofline_points(self.sheets[design], result)
@@ -196,4 +192,4 @@ class _Workload:
 
 def _neighbours(sheet: GpuSheet, tried: Sequence[Step]) -> list[dict[str, float]]:
     numbers = sheet.numbers()
-    return [numbers, *(numbers | {move.attribute.name: move.after} for move in tried)]
+    return [numbers, *(numbers | {step.attribute.name: step.after} for step in tried)]

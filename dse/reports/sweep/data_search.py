@@ -1,4 +1,4 @@
-"""What a search evaluated, as a page needs it: a sample of all, and what each axis does among them."""
+"""The data of a search's page: a sample of the evaluated designs, and the effect of each axis among them."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -19,23 +19,19 @@ from dse.space.designs import SAMPLE, encoded
 from dse.space.space import Objective
 
 LEAST = 10
-"""Pairs of feasible designs that differ in one axis alone, from which the effect of a step of that axis is told."""
+"""Pairs of feasible designs that differ in one axis alone, from which the effect of a step of that axis is shown."""
 
 
 @dataclass(frozen=True)
-class Searched:
-    """How a space was searched.
+class SearchReport:
+    """A search as its page shows it."""
 
-    ``result``: as a sweep's, with a sample and effects of the designs that were evaluated. ``history``: a row a batch
-    (evaluations, members of the front, hypervolume).
-    """
-
-    result: SweepResult
+    result: SweepResult  # as a sweep's, with a sample and axis effects of the evaluated designs
     sampler: str
     seed: int
     evaluations: int
     hypervolume: float
-    history: pd.DataFrame
+    history: pd.DataFrame  # a row a batch: evaluations, members, hypervolume
 
     @property
     def late_gain(self) -> float | None:
@@ -46,24 +42,24 @@ class Searched:
         return float(1 - before["hypervolume"].iloc[-1] / self.hypervolume)
 
 
-def searched(found: SearchResult) -> Searched:
-    """Return what the page of a search shows."""
-    return _searched(found.result, found.record(), found.history)
+def search_report(search: SearchResult) -> SearchReport:
+    """Return a search as its page shows it."""
+    return _search_report(search.result, search.record(), search.history)
 
 
-def load_page(folder: Path) -> SweepResult | Searched:
-    """Return what a page of a folder shows, of a sweep or of a search; raises InputError naming what is missing."""
+def load_page(folder: Path) -> SweepResult | SearchReport:
+    """Return the sweep or the search of a folder as its page shows it; raises InputError naming what is missing."""
     result = load_result(folder)
     document = read_record(folder)
-    return _searched(result, document["search"], document["timing"]["history"]) if "search" in document else result
+    return _search_report(result, document["search"], document["timing"]["history"]) if "search" in document else result
 
 
-def _searched(result: SweepResult, record: dict[str, Any], history: list[Any]) -> Searched:
+def _search_report(result: SweepResult, record: dict[str, Any], history: list[Any]) -> SearchReport:
     evaluated = result.points()
     feasible = evaluated[evaluated["feasible"]]
     shown = replace(result, sample=thinned(feasible, SAMPLE), axis_effects=evaluated_effects(result, feasible))
     rows = [(evaluations, members, volume) for evaluations, _, members, volume in history]
-    return Searched(
+    return SearchReport(
         shown,
         record["sampler"],
         record["seed"],
@@ -98,7 +94,7 @@ def evaluated_effects(result: SweepResult, feasible: pd.DataFrame) -> pd.DataFra
 
 
 def _others(axes: tuple[Axis, ...], codes: dict[str, np.ndarray], left_out: Axis) -> np.ndarray:
-    """A number for each design that is the same where designs differ at most in one axis."""
+    """Return a number for each design, equal where designs differ at most in one axis."""
     key = np.zeros(len(codes[left_out.name]), np.int64)
     for axis in axes:
         if axis is not left_out:
@@ -118,19 +114,19 @@ def _start(result: SweepResult, axis: Axis, objective: Objective, order: np.ndar
 def _chained(
     code: np.ndarray, keys: np.ndarray, values: np.ndarray, order: np.ndarray, start: int, value: float
 ) -> np.ndarray:
-    """An objective at each value along ``order``, from ``value`` at ``start`` on, by the ratios of pairs."""
+    """Return an objective at each value along ``order``, from ``value`` at ``start`` on, by the ratios of pairs."""
     steps = [_ratio(code, keys, values, int(a), int(b)) for a, b in pairwise(order)]
-    found = np.full(len(order), np.nan)
-    found[start] = value
+    values = np.full(len(order), np.nan)
+    values[start] = value
     for i in range(start, len(steps)):
-        found[i + 1] = found[i] * steps[i]
+        values[i + 1] = values[i] * steps[i]
     for i in range(start, 0, -1):
-        found[i - 1] = found[i] / steps[i - 1]
-    return found
+        values[i - 1] = values[i] / steps[i - 1]
+    return values
 
 
 def _ratio(code: np.ndarray, keys: np.ndarray, values: np.ndarray, first: int, second: int) -> float:
-    """Median ratio of an objective from one value of an axis to another, all else the same; NaN for too few pairs."""
+    """Return the median ratio of an objective between two values of an axis, all else the same; NaN for too few pairs."""
     here, there = np.flatnonzero(code == first), np.flatnonzero(code == second)
     _, i, j = np.intersect1d(keys[here], keys[there], assume_unique=True, return_indices=True)
     before, after = values[here[i]], values[there[j]]

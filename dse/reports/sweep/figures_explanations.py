@@ -10,7 +10,7 @@ from plotly.subplots import make_subplots
 
 from dse.reports.common.figures import BASELINE, GREY, INK, layout
 from dse.reports.common.ticks import log_axis
-from dse.reports.sweep.data_why import SHOWN_AT_FIRST, roof_line
+from dse.reports.sweep.data_explanations import SHOWN_AT_FIRST, roof_line
 
 DESIGN_COLOURS = ("#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#8C6D00")
 """Colours of the chosen designs, one after another; the baseline has its own."""
@@ -54,8 +54,8 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
     for number, workload in enumerate(workloads):
         place = {"row": number // columns + 1, "col": number % columns + 1}
         for name, _, colour, shown in _designs(points):
-            mine = [f[(f["workload"] == workload) & (f["name"] == name)] for f in (points, roofs)]
-            for trace in (*_roofs(mine[1], colour, x), _kernels(mine[0], colour, number == 0)):
+            parts = [f[(f["workload"] == workload) & (f["name"] == name)] for f in (points, roofs)]
+            for trace in (*_roofs(parts[1], colour, x), _kernels(parts[0], colour, number == 0)):
                 trace.legendgroup, trace.visible = name, shown
                 figure.add_trace(trace, **place)
         figure.update_xaxes(title_text="arithmetic intensity [FLOP per byte of DRAM]", **log_axis(*x), **place)

@@ -1,10 +1,10 @@
-"""What looking into the chosen designs found, as the data of its figures: watts, rooflines, tornado."""
+"""The data of the figures that explain the chosen designs: watts, rooflines, tornado."""
 
 import pandas as pd
 
 from dse.power.power import COMPONENTS
 from dse.reports.sweep.data import REST, SMALL_SHARE
-from dse.reports.sweep.why import Why
+from dse.reports.sweep.design_explanations import DesignExplanations
 
 MOST_BARS = 12
 """Attributes in a tornado."""
@@ -16,13 +16,13 @@ SMALLEST = 0.01
 """A slope below this in every metric is not drawn: 1 % more of the attribute changes less than 0.01 %."""
 
 
-def power_stacks(why: Why) -> pd.DataFrame:
+def power_stacks(explanations: DesignExplanations) -> pd.DataFrame:
     """Return the mean watts of each phase by component, a row a workload, design and component.
 
     ``watts`` [W], ``share`` of the design's total (0 to 1). Components below SMALL_SHARE in every design of a workload
     are summed as REST.
     """
-    frame = why.watts[why.watts["watts"] > 0].copy()
+    frame = explanations.watts[explanations.watts["watts"] > 0].copy()
     frame["share"] = frame["watts"] / frame.groupby(["workload", "name"])["watts"].transform("sum")
     largest = frame.groupby(["workload", "component"])["share"].transform("max")
     frame.loc[largest < SMALL_SHARE, "component"] = REST
@@ -32,12 +32,12 @@ def power_stacks(why: Why) -> pd.DataFrame:
     return summed.sort_values("component", key=lambda c: c.map(rank), kind="stable").reset_index(drop=True)
 
 
-def slope_bars(why: Why) -> pd.DataFrame:
+def slope_bars(explanations: DesignExplanations) -> pd.DataFrame:
     """Return the slopes of the steepest attributes, steepest on the designs that are drawn at first on top.
 
-    Columns as ``Why.slopes``, and ``panel``, the workload with its metric.
+    Columns as ``DesignExplanations.slopes``, and ``panel``, the workload with its metric.
     """
-    frame = why.slopes
+    frame = explanations.slopes
     first = frame[frame["letter"].isin(sorted(set(frame["letter"]))[:SHOWN_AT_FIRST])]
     steep = first.groupby("attribute", sort=False)["step"].agg(lambda step: step.abs().max())
     steep = steep[steep >= SMALLEST].sort_values(ascending=False, kind="stable").index[:MOST_BARS]
