@@ -14,7 +14,8 @@ CURVE = np.linspace(0.0, 100.0, 201)
 def inlier_curves(transfer: Transfer) -> pd.DataFrame:
     """Return the inlier ratio [%] on the target over all thresholds: a row a ``series`` and threshold.
 
-    ``kind``: predictor, baseline or reference. Series: the predictor chosen without the target, the one of least E_out, the best of each mode, and the baselines.
+    ``kind``: predictor, baseline or reference. Series: the predictor chosen without the target, the one of least E_out,
+    the best of each mode, and the baselines.
     """
     shown = {"chosen": transfer.chosen, "least E_out": transfer.least_e_out, "best in hindsight": transfer.hindsight}
     by_predictor: dict[tuple[str, str], list[str]] = {}

@@ -126,7 +126,7 @@ def _chained(
 
 
 def _ratio(code: np.ndarray, keys: np.ndarray, values: np.ndarray, first: int, second: int) -> float:
-    """Return the median ratio of an objective between two values of an axis, all else the same; NaN for too few pairs."""
+    """Return the median ratio of an objective between two values of an axis alone; NaN for too few pairs."""
     here, there = np.flatnonzero(code == first), np.flatnonzero(code == second)
     _, i, j = np.intersect1d(keys[here], keys[there], assume_unique=True, return_indices=True)
     before, after = values[here[i]], values[there[j]]

@@ -14,16 +14,14 @@ from dse.timing.timing import PHASE_CAUSES
 
 def test_only_figures_import_plotly():
     package = Path(dse.__file__).parent
-    importers = {
+    users = {
         p.relative_to(package)
         for p in package.rglob("*.py")
         if re.search(r"^\s*(import|from) plotly", p.read_text(), re.M)
     }
-    assert len(importers) > 1
-    drawings = [
-        p for p in importers if p.parts[0] == "reports" and (p.name.startswith("figures") or p.stem == "stacks")
-    ]
-    assert set(drawings) == importers
+    assert len(users) > 1
+    drawings = [p for p in users if p.parts[0] == "reports" and (p.name.startswith("figures") or p.stem == "stacks")]
+    assert set(drawings) == users
 
 
 def test_every_cause_has_a_colour_of_its_own_and_light_ones_are_light():

@@ -63,9 +63,7 @@ def test_a_speed_up_is_the_target_s_time_over_that_of_both_scale_models(answer: 
     assert frame[frame["benchmark"] == "mean"]["factor"].tolist() == [pytest.approx(300 / 190)]
 
 
-def test_what_was_skipped_and_how_often_the_truth_lay_in_the_interval_is_stated(
-    answer: ScaleAnswer, sheet: SheetAnswer
-) -> None:
+def test_what_was_skipped_and_the_coverage_are_stated(answer: ScaleAnswer, sheet: SheetAnswer) -> None:
     notes = scaling_notes(answer)
     assert any(note.startswith("skipped: ") and note.endswith(")") for note in notes)
     assert coverage_text(sheet) == "The recursion's interval holds the table's value for 1 of 1 at 32 SMs."

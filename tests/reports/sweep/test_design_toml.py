@@ -27,12 +27,10 @@ def loaded(result: SweepResult, design: int, folder: Path):
     "name", ["result", *(pytest.param(n, marks=pytest.mark.slow) for n in ("maximised", "without_baseline"))]
 )
 def test_a_file_loads_as_the_design(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
-    swept_result = request.getfixturevalue(name)
-    for design in (0, len(swept_result.front) - 1):
-        sheet = loaded(swept_result, design, tmp_path)
-        expected = swept_result.space.base.numbers() | design_numbers(
-            swept_result.space, swept_result.front.iloc[design]
-        )
+    of_space = request.getfixturevalue(name)
+    for design in (0, len(of_space.front) - 1):
+        sheet = loaded(of_space, design, tmp_path)
+        expected = of_space.space.base.numbers() | design_numbers(of_space.space, of_space.front.iloc[design])
         assert sheet.numbers() == expected
         assert sheet.title == f"small: Pareto design {design + 1}"
 
@@ -47,26 +45,26 @@ def test_a_loaded_design_gives_its_results(result: SweepResult, tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_changed_base_is_written(tmp_path: Path) -> None:
-    swept_result = swept(
+    of_space = swept(
         gpu={"l2_mib": 40, "process": "tsmc_n5"},
         axes={"sm_count": [96, 120]},
         links={},
         objectives=SMALL["objectives"][::2],
         **QUICK,
     )
-    text = design_files(swept_result.space, swept_result.front).text(0, 1)
+    text = design_files(of_space.space, of_space.front).text(0, 1)
     assert 'process = "tsmc_n5"' in text
-    assert loaded(swept_result, 0, tmp_path).numbers()["l2_mib"] == 40
+    assert loaded(of_space, 0, tmp_path).numbers()["l2_mib"] == 40
 
 
 def test_a_base_of_ones_own_is_written_whole(result: SweepResult, tmp_path: Path) -> None:
     entries = result.space.base.entries
     cache = Entry(entries["l2_mib"].attribute, 44.0, "", "user")
     own = replace(result.space.base, name="my own", entries=entries | {"l2_mib": cache})
-    swept_result = replace(result, space=replace(result.space, base=own, name='a "quoted" \\ name'))
-    sheet = loaded(swept_result, 0, tmp_path)
+    of_space = replace(result, space=replace(result.space, base=own, name='a "quoted" \\ name'))
+    sheet = loaded(of_space, 0, tmp_path)
     assert "base = " not in (tmp_path / "design.toml").read_text(encoding="utf-8").splitlines()[1]
-    assert sheet.numbers() == own.numbers() | design_numbers(swept_result.space, swept_result.front.iloc[0])
+    assert sheet.numbers() == own.numbers() | design_numbers(of_space.space, of_space.front.iloc[0])
     assert sheet.title.startswith('a "quoted" \\ name')
 
 
