@@ -58,9 +58,9 @@ def points(validation: TimeValidation, most: int = MOST_POINTS) -> pd.DataFrame:
 def shape_errors(validation: TimeValidation) -> dict[str, pd.DataFrame]:
     """Return errors over each number of a shape, by family of operators.
 
-    A row is a ``series`` (device and data type), column and bin: ``value`` (the bin's median), ``n``, and the 10, 50 and
-    90 % quantiles of predicted / measured (``low``, ``middle``, ``high``). Of a series with less than FEWEST_BINNED rows
-    it is a measured row.
+    A row is a ``series`` (device and data type), column and bin: ``value`` (the bin's median), ``n``, and the 10, 50
+    and 90 % quantiles of predicted / measured (``low``, ``middle``, ``high``). Of a series with less than
+    FEWEST_BINNED rows it is a measured row.
     """
     rows, tables = _rows(validation), {}
     for family, part in rows.groupby(rows["op"].map(_family), sort=False):
@@ -98,7 +98,7 @@ def whole_groups(validation: TimeValidation) -> pd.DataFrame:
 
 
 def overall(validation: TimeValidation) -> dict[str, float]:
-    """Return the errors over all rows [%], those of both rooflines too (``three`` may be NaN), and the geometric bias."""
+    """Return the errors over all rows [%], those of both rooflines (``three`` may be NaN), and the geometric bias."""
     rows = validation.rows
     measured = rows["latency_us"].to_numpy()
     off = {c: 100 * np.abs(rows[c].to_numpy() / measured - 1) for c in ("predicted_us", "sheet_us", "three_us")}
