@@ -3,7 +3,7 @@
 import errno
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -160,6 +160,17 @@ def discard_record(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def design_schema(space: Space, results: Iterable[str]) -> pa.Schema:
+    """Return the typed columns of a sweep's designs.
+
+    Axes have their attribute's type, results are 32-bit numbers that may be empty, then come ``feasible`` (a truth) and
+    ``reason`` (a text). An axis that is an objective too keeps its own type.
+    """
+    types = {axis.name: _axis_type(axis.attribute) for axis in space.axes}
+    types |= {name: pa.float32() for name in results if name not in types}
+    return pa.schema(types | {"feasible": pa.bool_(), "reason": pa.dictionary(pa.int32(), pa.string())})
+
+
 def design_table(
     space: Space,
     columns: Mapping[str, np.ndarray],
@@ -168,25 +179,26 @@ def design_table(
     empty: Mapping[str, np.ndarray],
 ) -> pa.Table:
     """Return designs as a table: axes, results (none where ``empty``), ``feasible`` and ``reason``, a row a design."""
-    arrays: dict[str, pa.Array] = {}
-    for axis in space.axes:
-        arrays[axis.name] = _axis_array(axis.attribute, columns[axis.name])
+    schema = design_schema(space, results)
+    arrays = {axis.name: _axis_array(axis.attribute, columns[axis.name]) for axis in space.axes}
     for name, values in results.items():
-        if name in arrays:  # an axis that is an objective too keeps its own type
-            continue
-        arrays[name] = pa.array(values.astype(np.float32), mask=empty[name] if empty[name].any() else None)
+        if name not in arrays:
+            arrays[name] = pa.array(values.astype(np.float32), mask=empty[name] if empty[name].any() else None)
     arrays["feasible"] = pa.array(reasons == "")
     arrays["reason"] = pa.array(reasons.tolist(), type=pa.string()).dictionary_encode()
-    return pa.table(arrays)
+    return pa.table(arrays, schema=schema)
+
+
+def _axis_type(attribute: Any) -> pa.DataType:
+    if attribute.choices:
+        return pa.dictionary(pa.int32(), pa.string())
+    return {"bool": pa.bool_(), "int": pa.int64()}.get(attribute.type, pa.float64())
 
 
 def _axis_array(attribute: Any, numbers: np.ndarray) -> pa.Array:
     if attribute.choices:
-        names = pa.array(list(attribute.choices))
-        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), names)
-    if attribute.type == "bool":
-        return pa.array(numbers.astype(bool))
-    return pa.array(numbers.astype(np.int64) if attribute.type == "int" else numbers.astype(np.float64))
+        return pa.DictionaryArray.from_arrays(pa.array(numbers.astype(np.int32)), pa.array(list(attribute.choices)))
+    return pa.array(numbers.astype(_axis_type(attribute).to_pandas_dtype()))
 
 
 class TableWriter:

@@ -65,6 +65,15 @@ def measured_columns() -> dict[str, Column]:
     return {row["column"]: Column(row["column"], *(row[field] for field in fields)) for row in rows}
 
 
+def evaluated(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return predicted rows with the columns of ``data/schema/evaluated.csv`` in their types: texts, 64-bit numbers.
+
+    Raises KeyError where a column is missing, ValueError where a cell is of another type.
+    """
+    types = {"text": str, "number": np.float64}
+    return rows.astype({row["column"]: types[row["type"]] for row in read_table("schema/evaluated.csv")})
+
+
 def checked(path: Path, frame: pd.DataFrame) -> pd.DataFrame:
     """Return a user's table of measured rows with its numbers as numbers, columns without a name left out.
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
+from dse.measured.columns import evaluated
 from dse.measured.coverage import uncovered
 from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, power_limits, predictors
 from dse.measured.layer_rows import NVLINK, as_operators
@@ -86,7 +87,7 @@ def validate_time(
         why = "; ".join((why_skipped(skipped), *notes_of_gpus(measured)))
         raise InputError(f"{table}: no row can be predicted: {why}")
     worst = worst_rows(rows, runs, parts)
-    rows = with_rooflines(rows[runs].reset_index(drop=True))
+    rows = evaluated(with_rooflines(rows[runs].reset_index(drop=True)))
     found = predictors(rows, models)
     doubts = notes_of_units(rows)
     notes = [*doubts, *validation_notes(rows, models, found, harness, served, measured.sha256)]

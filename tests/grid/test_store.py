@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.grid.store import alone_in, writing
+from dse.grid.store import alone_in, design_schema, writing
 from dse.grid.sweep import sweep
+from dse.space.space import space_from_mapping
+from tests.conftest import SMALL
 from tests.grid.trivial import trivial
 
 SIZE = 10_000
@@ -52,3 +54,14 @@ def test_a_file_that_is_gone_is_no_full_disk(tmp_path: Path) -> None:
     ):
         raise gone
     assert "make room" not in str(refusal.value)
+
+
+def test_the_columns_of_designs_are_typed_by_their_attributes() -> None:
+    axes = {"process": ["tsmc_4n", "tsmc_n5"], "async_copy": [False, True], "sm_count": [96, 132], "l2_mib": [40, 50.5]}
+    space = space_from_mapping(SMALL | {"axes": axes, "links": {}}, "typed", "typed")
+    result = sweep(space)
+    kinds = {name: str(kind) for name, kind in result.points().dtypes.items() if name in axes}
+    assert kinds == {"process": "category", "async_copy": "bool", "sm_count": "int64", "l2_mib": "float64"}
+    schema = design_schema(space, ["die_mm2", "l2_mib"])
+    assert schema.names == [*axes, "die_mm2", "feasible", "reason"]
+    assert [str(schema.field(name).type) for name in ("die_mm2", "feasible")] == ["float", "bool"]

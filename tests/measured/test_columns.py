@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
-from dse.measured.columns import checked, measured_columns, not_modelled
+from dse.base.package_tables import read_table
+from dse.measured.columns import checked, evaluated, measured_columns, not_modelled
 from dse.measured.coverage import SHAPES
 from dse.measured.row_shape import KERNEL_NAMES, NAMES
 from dse.measurement.table import COLUMNS
@@ -91,3 +92,15 @@ def test_words_in_a_column_of_numbers_are_refused(tmp_path):
 def test_a_column_without_a_name_is_no_column(tmp_path):
     frame = pd.DataFrame({"Unnamed: 0": [0], "op": ["gemm"]})  # the index, as pandas writes it
     assert list(checked(tmp_path / "t.csv", frame)) == ["op"]
+
+
+def test_evaluated_rows_have_the_columns_and_types_of_their_schema():
+    names = [row["column"] for row in read_table("schema/evaluated.csv")]
+    texts = ("family", "harness", "kernel", "implementation")
+    rows = pd.DataFrame({name: ["a"] if name in texts else [3] for name in names})
+    typed = evaluated(rows)
+    assert {name for name in names if pd.api.types.is_float_dtype(typed[name])} == set(names) - set(texts)
+    with pytest.raises(KeyError, match="predicted_us"):
+        evaluated(rows.drop(columns="predicted_us"))
+    with pytest.raises(ValueError, match="could not convert"):
+        evaluated(rows.assign(predicted_us="soon"))
