@@ -40,7 +40,7 @@ def test_most_modules_have_a_test_of_their_name(project: Project) -> None:
 
 
 def of(**files: str) -> Project:
-    """Return a project of a few modules, ``timing__amali="import dse.power.cap"`` for dse/timing/amali.py."""
+    """Return a project of a few modules, ``timing__amali="import dse.power.power_limit"`` for dse/timing/amali.py."""
     return Project({f"dse/{name.replace('__', '/', 1)}.py": text for name, text in files.items()})
 
 
@@ -66,9 +66,9 @@ def test_relative_imports_and_those_for_type_checkers() -> None:
 
 
 def test_an_import_of_a_later_folder_runs_back() -> None:
-    project = of(power__cap="from dse.timing import amali", timing__amali="def f():\n    import dse.power.cap")
+    project = of(power__cap="from dse.timing import amali", timing__amali="def f():\n    import dse.power.power_limit")
     project.texts["tests/test_import_direction.py"] = 'ORDER = ("timing", "power")'
-    assert running_back(project) == ["dse.timing.amali imports dse.power.cap"]
+    assert running_back(project) == ["dse.timing.amali imports dse.power.power_limit"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from jax import Array
 
 from dse.base.units import GIGA
 from dse.hardware.schema import gpu_schema, overfull
-from dse.power.cap import NO_LOWER, SLOWEST
+from dse.power.power_limit import NO_LOWER, SLOWEST
 from dse.space.space import Space
 
 Masks = dict[str, np.ndarray]

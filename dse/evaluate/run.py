@@ -15,8 +15,8 @@ from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.power.cap import NO_LOWER, SLOWEST
 from dse.power.models import PowerChoice, power_of
+from dse.power.power_limit import NO_LOWER, SLOWEST
 from dse.power.sequence import LaunchSequence
 from dse.space.metrics import WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS, default_model, timing_model

@@ -16,9 +16,9 @@ from dse.evaluate.batching import float_type, over_arrays, with_kernel_axis
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity, activity, recorded_activity
 from dse.power.board import BoardPower
-from dse.power.cap import OperatingPoint, at_clock, at_paces, shadow_between
 from dse.power.models import PowerChoice
 from dse.power.power import Power
+from dse.power.power_limit import OperatingPoint, at_clock, at_paces, shadow_between
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.space.metrics import energy_metrics, time_metrics
 from dse.timing.timing import Timing, TimingModel

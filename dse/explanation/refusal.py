@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dse.base.units import GIGA
 from dse.evaluate.evaluation import WorkloadResult
 from dse.hardware.schema import overfull
-from dse.power.cap import NO_LOWER
+from dse.power.power_limit import NO_LOWER
 
 
 def why_refused(gpu: Mapping[str, float], result: WorkloadResult, design: int) -> str:

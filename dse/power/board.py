@@ -1,8 +1,8 @@
 """Power of a GPU board: what it draws at rest, what clocked SMs draw, and an energy for every operation and byte.
 
 P = constant + static + clocked SMs + sum of energies / time, on-chip terms scaled by node and voltage, and held to the
-power limit by :mod:`dse.power.cap`. In the form of AccelWattch (constant, static, idle SMs, dynamic energies), with far
-fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every coefficient, its
+power limit by :mod:`dse.power.power_limit`. In the form of AccelWattch (constant, static, idle SMs, dynamic energies),
+with far fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every coefficient, its
 unit, range and source stand in ``data/power/board.csv``.
 """
 
@@ -24,8 +24,8 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
 from dse.hardware.process import node_index, node_names, value_at
 from dse.power.activity import Activity, activity
-from dse.power.cap import OperatingPoint, VoltageLine, sustain
 from dse.power.power import Power, PowerModel
+from dse.power.power_limit import OperatingPoint, VoltageLine, sustain
 from dse.timing.timing import Timing
 from dse.workload.kernel import Kernel
 

@@ -14,9 +14,9 @@ from jax import Array
 from dse.base.numerics import sums
 from dse.base.units import KILO, NANO
 from dse.hardware.gpu import Gpu
-from dse.power.cap import PACES, at_paces, shadow_between, sustain
 from dse.power.models import PowerChoice
 from dse.power.power import Power
+from dse.power.power_limit import PACES, at_paces, shadow_between, sustain
 from dse.timing.timing import HOST, Timing
 from dse.workload.serving_engine import Host
 

@@ -12,7 +12,7 @@ from dse.hardware.gpu import Gpu
 from dse.timing.tensor_core import busy_cycles, class_rate
 from dse.timing.timing import Timing, kernel_clock
 from dse.workload.kernel import Kernel
-from dse.workload.reuse import miss_fraction
+from dse.workload.l2_hit_rate import miss_fraction
 
 DEMANDS = {
     "arithmetic": "multiply-adds at the peak rate of their type",

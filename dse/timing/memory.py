@@ -9,7 +9,7 @@ from dse.base.numerics import safe_div
 from dse.hardware.gpu import Gpu
 from dse.timing.occupancy import ctas_per_sm
 from dse.workload.kernel import Kernel
-from dse.workload.reuse import dram_bytes, own_rereads
+from dse.workload.l2_hit_rate import dram_bytes, own_rereads
 
 
 class MemoryPath(NamedTuple):
@@ -45,7 +45,7 @@ def memory(
     Every load of a generated kernel misses the L1 (mu1 = 1: it streams), and mu2 is the conditional share of its bytes
     that misses the L2 (docs/model/timing_amali.md 12.11); a CTA's further passes find their row in the L2, or wait for
     bytes. ``kept`` and ``streams``: what survives in the L2
-    between launches (:func:`dse.workload.reuse.between_launches`).
+    between launches (:func:`dse.workload.l2_hit_rate.between_launches`).
     """
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.

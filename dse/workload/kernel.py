@@ -70,8 +70,8 @@ class Kernel:
     Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
     loop's loads are issued ahead of their use, so that everything an iteration does covers their latency).
 
-    DRAM traffic by reuse class (:mod:`dse.workload.reuse`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes`` [B],
-    each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
+    DRAM traffic by reuse class (:mod:`dse.workload.l2_hit_rate`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes``
+    [B], each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
     and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
     after ``reread_distance`` [B] touched in between. ``read_share`` [1] of what is so counted as read really passes:
     where an access is slower than a stream, its bytes count for the time they take. ``result_bytes`` [B] of those

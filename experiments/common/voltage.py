@@ -2,7 +2,7 @@
 
 AccelWattch's, a published reference called from Python: the fit of Eq. (3) by experiments/004_accelwattch and 008_dvfs,
 the scaling by whoever moves a breakdown of :mod:`dse.power.accelwattch` to another clock (PAPERS.md, DVFS). What a
-clock does to a design's watts stands in :mod:`dse.power.cap`.
+clock does to a design's watts stands in :mod:`dse.power.power_limit`.
 """
 
 from typing import Literal, NamedTuple

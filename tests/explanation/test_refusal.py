@@ -8,7 +8,7 @@ import pytest
 
 from dse.explanation.refusal import why_refused
 from dse.hardware.presets import preset_sheet
-from dse.power.cap import SLOWEST
+from dse.power.power_limit import SLOWEST
 
 GPU = preset_sheet("h100_sxm").numbers()
 

@@ -13,9 +13,9 @@ from dse.base.errors import InputError
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.power.activity import activity, recorded_activity
-from dse.power.cap import at_clock, at_paces, shadow_between, shadow_of
 from dse.power.models import PowerChoice, power_choice
 from dse.power.power import Power
+from dse.power.power_limit import at_clock, at_paces, shadow_between, shadow_of
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.timing.amali import Amali
 from dse.timing.timing import Timing

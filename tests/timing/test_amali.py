@@ -217,7 +217,7 @@ STREAM = {"cold_bytes": 1e8, "cold_distance": 1e15}
 
 
 def test_what_runs_beside_bytes_of_dram_is_a_part_of_their_time():
-    """Elsewhere it is nothing: all that the clock paces is in the stack (dse/power/cap.py)."""
+    """Elsewhere it is nothing: all that the clock paces is in the stack (dse/power/power_limit.py)."""
     half, work = Sustained(overlap=0.5), cycles(kernel=made(**STREAM), roofline_floor=False)
     bytes_, shorter = Amali(sustained=half)(made(**STREAM), load_gpu(A100)), work["total"] - work["launch"]
     longer = float(bytes_.dram_bandwidth + bytes_.selected - bytes_.exposed)

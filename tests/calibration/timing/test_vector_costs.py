@@ -13,8 +13,8 @@ from dse.timing.calibration import load_timing_calibration, shipped_implementati
 from dse.timing.sustained import Sustained
 from dse.timing.timing import CAUSES
 from dse.workload.kernel import Kernel
+from dse.workload.l2_hit_rate import between_launches
 from dse.workload.operators.vector import vector_counts, vector_operator, vector_ops
-from dse.workload.reuse import between_launches
 from tests.programs import quick_jit
 
 SHAPES = ((1, 28672), (64, 4096), (4096, 5120), (32768, 512))

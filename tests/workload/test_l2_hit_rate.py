@@ -3,11 +3,11 @@
 import jax.numpy as jnp
 import pytest
 
+from dse.workload.l2_hit_rate import RETAINED, dram_bytes, miss_fraction, own_rereads, wave_rereads
 from dse.workload.operator import FOREVER
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
-from dse.workload.reuse import RETAINED, dram_bytes, miss_fraction, own_rereads, wave_rereads
 
 MB = 1e6
 

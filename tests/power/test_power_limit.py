@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dse.hardware.presets import preset_sheet
-from dse.power.cap import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, VoltageLine, at_clock, shadow_of, sustain
 from dse.power.power import COMPONENTS, Power
+from dse.power.power_limit import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, VoltageLine, at_clock, shadow_of, sustain
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.timing import CAUSES, Timing
 from dse.workload.kernel import Kernel
