@@ -24,40 +24,26 @@ BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 
 @dataclass(frozen=True)
 class Protocol:
-    """How rows were measured. ``sources``: values of a table's column ``source`` that it stands for.
-
-    ``overhead_us`` [us] is added to every launch; ``weight_copies`` [1] buffers of the weights rotate (inf: other
-    weights always pass between two uses); ``warm_activations``: inputs and results stay where the launch before left
-    them; ``clock`` that is asked for: "boost", at which short runs stand, or "sheet", the sheet's for long ones;
-    ``launches`` [1] follow each other in a reading (inf: until the board has settled), for ``run_us`` [us] at least, of
-    products ``product_launches`` where those differ; ``layers`` [1] of the row's network run up to a product's reading,
-    in place of its launches where the network is known, each launched by the host in ``layer_host_us`` [us];
-    ``powered_loop``: a row with watts was timed in the long loop that they were read in; ``library`` whose kernels were
-    measured; ``source``: where the facts come from; ``fitted``: the overhead is fitted; ``vector``: implementations of
-    the vector kernels that were measured (of several, where nobody knows which, the fastest); ``quantises``: how the
-    activations of products in 8 bits are quantised in the time of the product, "" where they are not
-    (:data:`dse.measured.quantisation_passes.WAYS`); ``large_tile_age`` [1] by which results seem to be older where a
-    product of large tiles wrote them.
-    """
+    """How rows were measured: the launch path, the state of the caches, the clock and the length of a reading."""
 
     name: str
-    sources: tuple[str, ...]
-    overhead_us: float
-    weight_copies: float
-    warm_activations: bool
-    clock: str
-    launches: float
-    library: Library
-    source: str
-    run_us: float = 0.0
-    fitted: bool = False
-    vector: tuple[str, ...] = ("vllm_vector",)
-    quantises: str = ""
-    product_launches: float | None = None
-    layers: float = 0.0
-    layer_host_us: float = 0.0
-    powered_loop: bool = False
-    large_tile_age: float = 1.0
+    sources: tuple[str, ...]  # values of a table's column ``source`` that it stands for
+    overhead_us: float  # [us] added to every launch
+    weight_copies: float  # [1] buffers of the weights that rotate; inf: other weights always pass between two uses
+    warm_activations: bool  # inputs and results stay where the launch before left them
+    clock: str  # that is asked for: "boost", at which short runs stand, or "sheet", of long ones
+    launches: float  # [1] that follow each other in a reading; inf: until the board has settled
+    library: Library  # whose kernels were measured
+    source: str  # where the facts come from
+    run_us: float = 0.0  # [us] that a reading takes at least
+    fitted: bool = False  # the overhead is fitted
+    vector: tuple[str, ...] = ("vllm_vector",)  # implementations of the vector kernels; of several the fastest
+    quantises: str = ""  # how a product's activations are quantised within its time (quantisation_passes.WAYS)
+    product_launches: float | None = None  # [1] of products, where they differ
+    layers: float = 0.0  # [1] layers of the row's network that run up to a product's reading, in place of its launches
+    layer_host_us: float = 0.0  # [us] in which the host launches each
+    powered_loop: bool = False  # a row with watts was timed in the long loop that they were read in
+    large_tile_age: float = 1.0  # [1] by which results of large tiles seem to be older
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has

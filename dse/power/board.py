@@ -2,8 +2,8 @@
 
 P = constant + static + clocked SMs + sum of energies / time, on-chip terms scaled by node and voltage, and held to the
 power limit by :mod:`dse.power.power_limit`. In the form of AccelWattch (constant, static, idle SMs, dynamic energies),
-with far fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every coefficient, its
-unit, range and source stand in ``data/power/board.csv``.
+with far fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every
+coefficient, its unit, range and source stand in ``data/power/board.csv``.
 """
 
 from collections.abc import Mapping

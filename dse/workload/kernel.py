@@ -24,29 +24,25 @@ PROBLEM = 5
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Interval:
-    """A stretch of the representative warp's instructions that ends in at most one stall, and how often it runs.
+    """A stretch of the representative warp's instructions that ends in at most one stall; counts a warp and a repeat.
 
-    Counts are per warp and per repeat: ``instructions`` [warp instruction] issued in all, of which ``fp32``, ``int32``
-    and ``sfu`` go to the CUDA cores; ``tensor_fma`` [FMA] done by tensor instructions; ``shared_bytes`` [B] moved
-    between registers, L1 and shared memory; ``load_bytes`` and ``store_bytes`` [B] exchanged with the L2.
-    ``*_waits`` count the latencies that the warp waits for: global memory, shared memory, dependent ALU, SFU and tensor
-    instructions. In a loop whose loads are issued d iterations ahead, ``global_waits`` is 1/d.
+    In a loop whose loads are issued d iterations ahead, ``global_waits`` is 1/d.
     """
 
-    repeats: Number = 0.0
-    instructions: Number = 0.0
-    fp32: Number = 0.0
-    int32: Number = 0.0
-    sfu: Number = 0.0
-    tensor_fma: Number = 0.0
-    shared_bytes: Number = 0.0
-    load_bytes: Number = 0.0
-    store_bytes: Number = 0.0
-    global_waits: Number = 0.0
-    shared_waits: Number = 0.0
-    alu_waits: Number = 0.0
-    sfu_waits: Number = 0.0
-    tensor_waits: Number = 0.0
+    repeats: Number = 0.0  # [1] how often it runs
+    instructions: Number = 0.0  # [warp instruction] issued in all
+    fp32: Number = 0.0  # [warp instruction] of these, on FP32 lanes
+    int32: Number = 0.0  # [warp instruction] on INT32 lanes
+    sfu: Number = 0.0  # [warp instruction] on special-function units
+    tensor_fma: Number = 0.0  # [FMA] by tensor instructions
+    shared_bytes: Number = 0.0  # [B] between registers, L1 and shared memory
+    load_bytes: Number = 0.0  # [B] loaded from the L2
+    store_bytes: Number = 0.0  # [B] stored to the L2
+    global_waits: Number = 0.0  # [1] latencies of global memory waited for
+    shared_waits: Number = 0.0  # [1] of shared memory
+    alu_waits: Number = 0.0  # [1] of dependent ALU instructions
+    sfu_waits: Number = 0.0  # [1] of special functions
+    tensor_waits: Number = 0.0  # [1] of tensor instructions
 
 
 SHOWN = ("ctas", "warps", "registers", "shared_kib", "fma", "cold_bytes", "warm_bytes", "write_bytes", "l2_bytes")
@@ -58,100 +54,66 @@ SHOWN = ("ctas", "warps", "registers", "shared_kib", "fma", "cold_bytes", "warm_
 class Kernel:
     """What one kernel launch demands; every field a scalar, or an array of shape (kernels,) in a batch.
 
-    Grid and resources: ``ctas``; ``warps`` [warp/CTA]; ``registers`` [register/thread]; ``shared_kib`` [KiB/CTA];
-    ``cluster`` [CTA] sharing multicast loads; ``launches`` of kernels (2 where a reduction kernel follows).
+    DRAM traffic stands by reuse class, each with its reuse distance: the bytes touched between two uses
+    (:mod:`dse.workload.l2_hit_rate`). CTAs of unequal length are handed out one by one (:mod:`dse.timing.schedule`).
 
-    Requirements: ``compute_capability`` (at least, and below ``capability_end``); ``warpgroup`` (1: needs
-    warpgroup-level tensor instructions); ``unless_warpgroup_kib`` and ``unless_kib`` [KiB]: does not run where
-    a kernel of its library that needs so much shared memory does, one with such instructions or any (0: none does);
-    ``tensor_dtype`` (index into TENSOR_DTYPES); ``uses_tensor``;
-    ``tensor_instruction_fma`` [FMA/warp instruction].
-
-    Work of a warp: ``start`` (once, fills the pipeline), ``loop``, ``end`` (once, the epilogue); ``pipelined`` (1: the
-    loop's loads are issued ahead of their use, so that everything an iteration does covers their latency).
-
-    DRAM traffic by reuse class (:mod:`dse.workload.l2_hit_rate`): ``cold_bytes``, ``warm_bytes`` and ``write_bytes``
-    [B], each with the bytes touched between two uses (``*_distance`` [B]); tiles of a wave re-read the operands ``a_bytes``
-    and ``b_bytes`` [B] of a grid of ``m_tiles`` x ``n_tiles`` tiles whose aspect is ``tile_aspect`` = tile_n / tile_m,
-    after ``reread_distance`` [B] touched in between. ``read_share`` [1] of what is so counted as read really passes:
-    where an access is slower than a stream, its bytes count for the time they take. ``result_bytes`` [B] of those
-    written are the result, the rest partial sums (0: all of them are), which is read after ``result_distance`` [B]
-    (0: after ``write_distance``).
-    ``l2_bytes`` [B] pass between the L2 and the SMs. ``again_bytes`` [B] are read again by the CTA that read them,
-    after ``again_distance`` [B] of its own; ``serial_waits`` counts latencies of global memory that pass once in a
-    launch, whatever its waves.
-
-    CTAs of unequal length that the GPU hands out one by one (:mod:`dse.timing.schedule`): ``longest`` [1], the longest
-    CTA's time over the mean CTA's (0: all alike, in waves); ``longest_first`` (1: handed out in that order, else as
-    they stand in the grid, the longest of each tile last). ``copies`` of operands in kernels of their own, before or
-    after this one, which move ``copied_bytes`` [B] in
-    ``copied_rows``, a CTA each (of a full size).
-
-    Between ``link_gpus`` GPUs: ``link_bytes`` [B] a GPU sends, in ``link_messages`` one after the other, to all
-    others at once or (``link_ring`` 1) to its neighbour. For rooflines and reports: ``fma`` [FMA], useful
-    multiply-adds, and ``fma_lanes``: 1 where they run on CUDA cores instead of tensor cores.
-
-    ``problem``: the size of what is asked for, by which a library's own ways are known
+    ``problem`` is the size of what is asked for, by which a library's own ways are known
     (:mod:`dse.timing.discrepancy`): of a plain product in 16 bits m, n, k; of attention in 16 bits the heads of all
     requests, queries, keys, head dimension, and query heads that share keys; of a vector kernel the number of its
     operator, rows, columns and bytes of an element. Zeros of anything else.
-
-    ``implementation``: index into :data:`dse.workload.implementation.IMPLEMENTATIONS`, whose fitted costs apply.
-    ``stretch``: how many times as long as a model's equations say a kernel takes, by what measurements of its problem
-    left of them (:meth:`dse.timing.timing.TimingModel.told`).
     """
 
-    start: Interval
-    loop: Interval
-    end: Interval
-    ctas: Number = 1.0
-    warps: Number = 4.0
-    registers: Number = 32.0
-    shared_kib: Number = 0.0
-    cluster: Number = 1.0
-    launches: Number = 1.0
-    compute_capability: Number = 0.0
-    capability_end: Number = ANY_NEWER
-    warpgroup: Number = 0.0
-    tensor_dtype: Number = 0.0
-    uses_tensor: Number = 0.0
-    tensor_instruction_fma: Number = 1.0
-    pipelined: Number = 0.0
-    cold_bytes: Number = 0.0
-    cold_distance: Number = 1.0
-    warm_bytes: Number = 0.0
-    warm_distance: Number = 1.0
-    write_bytes: Number = 0.0
-    result_bytes: Number = 0.0
-    result_distance: Number = 0.0
-    write_distance: Number = 1.0
-    a_bytes: Number = 0.0
-    b_bytes: Number = 0.0
-    m_tiles: Number = 1.0
-    n_tiles: Number = 1.0
-    tile_aspect: Number = 1.0
-    reread_distance: Number = 1.0
-    l2_bytes: Number = 0.0
-    link_bytes: Number = 0.0
-    link_messages: Number = 0.0
-    link_gpus: Number = 1.0
-    link_ring: Number = 0.0
-    fma: Number = 0.0
-    fma_lanes: Number = 0.0
-    problem: tuple[Number, ...] = (0.0,) * PROBLEM
-    implementation: Number = 0.0
-    again_bytes: Number = 0.0
-    again_distance: Number = 1.0
-    serial_waits: Number = 0.0
-    longest: Number = 0.0
-    longest_first: Number = 0.0
-    copies: Number = 0.0
-    copied_bytes: Number = 0.0
-    copied_rows: Number = 0.0
-    unless_warpgroup_kib: Number = 0.0
-    unless_kib: Number = 0.0
-    read_share: Number = 1.0
-    stretch: Number = 1.0
+    start: Interval  # once: fills the pipeline
+    loop: Interval  # the main loop
+    end: Interval  # once: the epilogue
+    ctas: Number = 1.0  # [CTA] of the grid
+    warps: Number = 4.0  # [warp/CTA]
+    registers: Number = 32.0  # [register/thread]
+    shared_kib: Number = 0.0  # [KiB/CTA] of shared memory
+    cluster: Number = 1.0  # [CTA] that share multicast loads
+    launches: Number = 1.0  # [1] kernels: 2 where a reduction kernel follows
+    compute_capability: Number = 0.0  # [1] at least
+    capability_end: Number = ANY_NEWER  # [1] below this compute capability
+    warpgroup: Number = 0.0  # 1: needs warpgroup-level tensor instructions
+    tensor_dtype: Number = 0.0  # index into TENSOR_DTYPES
+    uses_tensor: Number = 0.0  # 1: uses tensor cores
+    tensor_instruction_fma: Number = 1.0  # [FMA/warp instruction]
+    pipelined: Number = 0.0  # 1: loads are issued ahead of their use, so an iteration covers their latency
+    cold_bytes: Number = 0.0  # [B] read whose last use lies far back (weights, caches)
+    cold_distance: Number = 1.0  # [B] touched since that use
+    warm_bytes: Number = 0.0  # [B] read whose last use is recent (activations)
+    warm_distance: Number = 1.0  # [B] touched since that use
+    write_bytes: Number = 0.0  # [B] written
+    result_bytes: Number = 0.0  # [B] of those written that are the result; the rest are partial sums (0: all are)
+    result_distance: Number = 0.0  # [B] until the result is read (0: write_distance)
+    write_distance: Number = 1.0  # [B] until what is written is used again
+    a_bytes: Number = 0.0  # [B] of operand A, which the tiles of a wave read again
+    b_bytes: Number = 0.0  # [B] of operand B
+    m_tiles: Number = 1.0  # [1] tiles of the grid along m
+    n_tiles: Number = 1.0  # [1] along n
+    tile_aspect: Number = 1.0  # [1] tile_n / tile_m
+    reread_distance: Number = 1.0  # [B] touched between two readings by tiles
+    l2_bytes: Number = 0.0  # [B] between the L2 and the SMs
+    link_bytes: Number = 0.0  # [B] that a GPU sends to others
+    link_messages: Number = 0.0  # [1] messages one after the other
+    link_gpus: Number = 1.0  # [GPU] that take part
+    link_ring: Number = 0.0  # 1: to its neighbour, 0: to all others at once
+    fma: Number = 0.0  # [FMA] useful multiply-adds, for rooflines and reports
+    fma_lanes: Number = 0.0  # 1: these run on CUDA cores
+    problem: tuple[Number, ...] = (0.0,) * PROBLEM  # size of what is asked for
+    implementation: Number = 0.0  # index into IMPLEMENTATIONS, whose fitted costs apply
+    again_bytes: Number = 0.0  # [B] read again by the CTA that read them
+    again_distance: Number = 1.0  # [B] of the CTA's own between the two
+    serial_waits: Number = 0.0  # [1] latencies of global memory that pass once in a launch
+    longest: Number = 0.0  # [1] the longest CTA's time over the mean's (0: all alike, in waves)
+    longest_first: Number = 0.0  # 1: handed out in that order; 0: the longest of each tile last
+    copies: Number = 0.0  # [1] copies of operands in kernels of their own
+    copied_bytes: Number = 0.0  # [B] that they move
+    copied_rows: Number = 0.0  # [1] their rows, a CTA each
+    unless_warpgroup_kib: Number = 0.0  # [KiB] runs only where no warpgroup kernel that needs so much does
+    unless_kib: Number = 0.0  # [KiB] the same of any kernel of its library
+    read_share: Number = 1.0  # [1] of what counts as read that really passes: a slow access counts for its time
+    stretch: Number = 1.0  # [1] measured time over the equations', of its problem
 
     def __repr__(self) -> str:
         return brief(self, {name: getattr(self, name) for name in SHOWN})
