@@ -66,7 +66,8 @@ def test_relative_imports_and_those_for_type_checkers() -> None:
 
 
 def test_an_import_of_a_later_folder_runs_back() -> None:
-    project = of(power__power_limit="from dse.timing import amali", timing__amali="def f():\n    import dse.power.power_limit")
+    amali = "def f():\n    import dse.power.power_limit"
+    project = of(power__power_limit="from dse.timing import amali", timing__amali=amali)
     project.texts["tests/test_import_direction.py"] = 'ORDER = ("timing", "power")'
     assert running_back(project) == ["dse.timing.amali imports dse.power.power_limit"]
 

@@ -72,4 +72,4 @@ def test_traces_part_from_generated_kernels_in_one_file_of_the_evaluator() -> No
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute) and node.attr == "recorded"
     }
-    assert asking == {"by_workload.py", "metric_error.py"}  # the second asks which intervals hold
+    assert asking == {"by_workload.py"}
