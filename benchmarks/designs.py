@@ -196,7 +196,8 @@ def models(folder: Path, kernel: Any) -> dict[str, dict[str, float]]:
     forms: dict[str, float] = {}
     for name, model in {"amali": Amali(), "mdm": Mdm()}.items():
         start = time.process_time()
-        compiled = with_its_forms(trace, sheet, model)  # pyright: ignore
+        assert isinstance(trace, TracedKernel)
+        compiled = with_its_forms(trace, sheet, model)
         found[f"{name}: find its forms [s]"] = time.process_time() - start
         forms = forms or compiled_forms(compiled, sheet, model)
         times = []

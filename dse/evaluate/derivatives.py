@@ -95,9 +95,9 @@ def phase_along(
 
 def elasticities(workload: Workload, phases: Mapping[str, tuple[PhaseTimes, PhaseTimes]]) -> Elasticities:
     """Return the elasticities of a workload from its phases with their derivatives, by name; attributes as NUMERIC."""
-    each = [phases[operator.phase] for operator in workload.operators]
+    each: list[tuple[Any, Any]] = [phases[operator.phase] for operator in workload.operators]
     of_launches = (
-        np.stack([slopes[part][:, k] / values[part][k] for k, (values, slopes) in enumerate(each)], axis=1)  # pyright: ignore
+        np.stack([slopes[part][:, k] / values[part][k] for k, (values, slopes) in enumerate(each)], axis=1)
         for part in (1, 2)
     )
 

@@ -135,11 +135,11 @@ class Evaluation(ABC):
         timing, power, can_run = self._launches_in_program(gpus, count, simplified)
         return self._phases(steps.settle_phase, timing, power, gpus), can_run
 
-    def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], Array]:
+    def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], np.ndarray]:
         """Return the same of DESIGNS designs, by shared programs."""
         _, (timing, power) = self._launches_on_designs(gpus, launches_of_many_calls)
         phases = self._phases(settle_of_many_calls, timing, power, gpus)
-        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]  # pyright: ignore
+        return phases, np.asarray(timing.feasible)[:, : len(self.workload.operators)]
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""

@@ -105,7 +105,7 @@ def settle_phase(
     ``limit``: whether the power limit holds; fields of ``gpus`` are of shape (...) or scalars.
     """
     repeats, host = run
-    return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))  # pyright: ignore
+    return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
 
 
 def settle_launches(

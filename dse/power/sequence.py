@@ -9,6 +9,7 @@ it looks back.
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from dse.base.numerics import sums
@@ -46,7 +47,12 @@ class LaunchSequence(NamedTuple):
 
 
 def in_sequence(
-    choice: PowerChoice, timing: Timing, power: Power, repeats: Array, gpu: Gpu, host: Host | None = None
+    choice: PowerChoice,
+    timing: Timing,
+    power: Power,
+    repeats: Array | np.ndarray,
+    gpu: Gpu,
+    host: Host | None = None,
 ) -> LaunchSequence:
     """Return what launches do together that each draw ``power`` if nothing limits them.
 

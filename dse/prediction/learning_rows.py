@@ -102,7 +102,7 @@ def joined(parts: list[LearningRows]) -> LearningRows:
 def groups_of(rows: LearningRows) -> Mapping[tuple[str, str], LearningRows]:
     """Return the rows by operator and data type."""
     keys = rows.frame.groupby(["op", "dtype"], sort=True).indices
-    return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}  # pyright: ignore
+    return {(str(op), str(dtype)): rows.take(places) for (op, dtype), places in keys.items()}
 
 
 def same_shape(rows: pd.DataFrame, others: pd.DataFrame) -> list[np.ndarray]:

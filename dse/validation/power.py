@@ -132,7 +132,7 @@ def _answers(predicted_rows: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {"device": device, "op": op} | _scores(group)
         for (device, op), group in predicted_rows.groupby(["device", "op"], sort=True)
-    ]  # pyright: ignore
+    ]
 
 
 def _scores(rows: pd.DataFrame) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def measured_figure(stacks: pd.DataFrame) -> go.Figure:
         for column, (kind, phase) in enumerate(PANELS, 1):
             part = _rows(stacks, device=device, kind=kind, phase=phase)
             _bars(figure, part, used, row, column, (row, column) == (1, 1))
-            figure.add_hline(1.0, line={"color": INK, "dash": "dot", "width": 1}, row=row, col=column)  # pyright: ignore
+            figure.add_hline(1.0, line={"color": INK, "dash": "dot", "width": 1}, row=row, col=column)
     return _styled(
         figure, 380 * len(devices), "Predicted CPI over measured CPI by cause, mean of the kernels (1: right)"
     )

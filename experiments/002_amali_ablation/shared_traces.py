@@ -41,7 +41,8 @@ def study(names: list[str] | None = None, done: Callable[[int], None] = lambda _
             continue
         kernel = traced_workload(path, [sheet.numbers()]).recorded[0]
         exact = gcom_trace(read_directory(path), config)[0].stack
-        timings = _timings(kernel, sheet.record())  # pyright: ignore
+        assert isinstance(kernel, TracedKernel)
+        timings = _timings(kernel, sheet.record())
         stacks = {EXACT: _named(exact)} | {
             name: {cause: float(cycles) for cause, cycles in timings[name].stack().items()} for name in VARIANTS
         }
@@ -52,7 +53,7 @@ def study(names: list[str] | None = None, done: Callable[[int], None] = lambda _
                     "case": path.name,
                     "variant": model,
                     "cycles": sum(whole.values()),
-                    "instructions": kernel.segments.instructions,  # pyright: ignore
+                    "instructions": kernel.segments.instructions,
                     **whole,
                 }
             )

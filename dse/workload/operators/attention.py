@@ -151,17 +151,22 @@ def attention_operator(
 def _on_any_gpu(runs: list["_Run"], candidates: list[Candidate]) -> list[Candidate]:
     """The candidates, each where no better one runs: kernels with warpgroup instructions, then warp-level ones, then
     small tiles where shared memory is short."""
-    newest = max((c.kernel.shared_kib for c in candidates if c.kernel.warpgroup), default=0.0)  # pyright: ignore
-    older = [c for c in candidates if not c.kernel.warpgroup]  # pyright: ignore[reportAttributeAccessIssue]
-    needs = max((c.kernel.shared_kib for c in older), default=0.0)  # pyright: ignore[reportAttributeAccessIssue]
+    newest = max((_generated(c).shared_kib for c in candidates if _generated(c).warpgroup), default=0.0)
+    older = [c for c in candidates if not _generated(c).warpgroup]
+    needs = max((_generated(c).shared_kib for c in older), default=0.0)
     small = [c for run in runs if not run.instruction.warpgroup for c in run.candidates(small=True)]
-    small = [
-        replace(c, kernel=replace(c.kernel, unless_kib=needs))  # pyright: ignore[reportArgumentType]
-        for c in small
-        if c.kernel.shared_kib < needs  # pyright: ignore[reportAttributeAccessIssue]
-    ]
-    last = [replace(c, kernel=replace(c.kernel, unless_warpgroup_kib=newest)) for c in older + small]  # pyright: ignore
-    return [c for c in candidates if c.kernel.warpgroup] + last  # pyright: ignore[reportAttributeAccessIssue]
+    small = [_with(c, unless_kib=needs) for c in small if _generated(c).shared_kib < needs]
+    last = [_with(c, unless_warpgroup_kib=newest) for c in older + small]
+    return [c for c in candidates if _generated(c).warpgroup] + last
+
+
+def _generated(candidate: Candidate) -> Kernel:
+    assert isinstance(candidate.kernel, Kernel)  # attention is generated, never recorded
+    return candidate.kernel
+
+
+def _with(candidate: Candidate, **changes: float) -> Candidate:
+    return replace(candidate, kernel=replace(_generated(candidate), **changes))
 
 
 class Lengths(NamedTuple):
