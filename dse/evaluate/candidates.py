@@ -37,22 +37,30 @@ def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, count: in
     they share is folded away. No derivative passes: a choice has none.
     """
     every = kinds(workload.kernels)
-    programs = [_program(model.nanoseconds, _taken(workload.kernels, kind), gpus, len(kind), True) for kind in every]
+    time = _of_scalars(model.nanoseconds, workload.kernels, gpus)  # one function: it is traced once for all kinds
+    programs = [_program(time, _taken(workload.kernels, kind), gpus, len(kind), True) for kind in every]
     columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
     times = in_parts(lambda designs: [program(designs, len(designs[0])) for program in programs], columns)
     return [_rows(every, times, range(p.start, p.stop)) for p in workload.slices]
 
 
-def _program(
-    function: Callable[[Kernel, Gpu], Any], kernels: Kernel, gpus: Gpu, count: int, designs_minor: bool
-) -> Program:
-    """Return a program of ``count`` kernels on designs, called with the arrays of pairs and of designs among both."""
-    leaves, tree = jax.tree.flatten((kernels, gpus))
+def _of_scalars(function: Callable[[Kernel, Gpu], Any], kernels: Kernel, gpus: Gpu) -> Callable[..., Any]:
+    """Return a function of two records as one of their scalars, in the order of their leaves."""
+    tree = jax.tree.structure((kernels, gpus))
+    return lambda *scalars: function(*jax.tree.unflatten(tree, scalars))
+
+
+def _program(function: Callable[..., Any], kernels: Kernel, gpus: Gpu, count: int, designs_minor: bool) -> Program:
+    """Return a program of ``count`` kernels on designs, called with the arrays of pairs and of designs among both.
+
+    ``function``: of the scalars of both records (:func:`_of_scalars`).
+    """
+    leaves = jax.tree.leaves((kernels, gpus))
     first = len(jax.tree.leaves(kernels))
     varied = [Side.PAIR] * first + [Side.DESIGN] * (len(leaves) - first)
     arrays = [2] * first + [1] * (len(leaves) - first)
     given = [side if np.ndim(x) == axes else x for x, side, axes in zip(leaves, varied, arrays, strict=True)]
-    return Program(lambda *scalars: function(*jax.tree.unflatten(tree, scalars)), given, count, designs_minor)
+    return Program(function, given, count, designs_minor)
 
 
 def _taken(kernels: Kernel, places: np.ndarray) -> Kernel:
@@ -99,7 +107,8 @@ def chosen_launches(
     if not simplified:
         return over_arrays(evaluate, lax.optimization_barrier(kernels), with_kernel_axis(gpus))
     given = [x for x in jax.tree.leaves(kernels) if np.ndim(x) == 2] + [x for x in jax.tree.leaves(gpus) if np.ndim(x)]
-    return _program(evaluate, kernels, gpus, chosen.shape[1], False)(given, chosen.shape[0])
+    program = _program(_of_scalars(evaluate, kernels, gpus), kernels, gpus, chosen.shape[1], False)
+    return program(given, chosen.shape[0])
 
 
 def _picked(workload: Workload, chosen: Array) -> Kernel:
