@@ -4,6 +4,7 @@ import copy
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,10 +29,18 @@ def pytest_configure(config: pytest.Config) -> None:
     is collected seldom: each collection walks all programs that were ever traced.
     """
     config.pluginmanager.register(not_run)
+    _hear_signals()
     gc.set_threshold(100_000, 50, 100)
     if not hasattr(config, "workerinput"):
         _keep_programs(config)
     install_import_hook(SHAPES_CHECKED, "beartype.beartype")
+
+
+def _hear_signals() -> None:
+    """Let interruptions through where the run was started with them ignored: in the background, or under nohup."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def _keep_programs(config: pytest.Config) -> None:
