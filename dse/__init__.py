@@ -31,6 +31,8 @@ _HOME = {
     "Explanation": "dse.explanation.explain",
     "compare": "dse.explanation.compare",
     "Comparison": "dse.explanation.compare",
+    "assumed_numbers": "dse.reports.sweep.assumed",
+    "AssumedEffects": "dse.explanation.assumed_effects",
     "pareto_mask": "dse.base.pareto_filter",
 }
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from dse.base.pareto_filter import pareto_mask as pareto_mask
     from dse.evaluate.run import RunResult as RunResult
     from dse.evaluate.run import run as run
+    from dse.explanation.assumed_effects import AssumedEffects as AssumedEffects
     from dse.explanation.compare import Comparison as Comparison
     from dse.explanation.compare import compare as compare
     from dse.explanation.explain import Explanation as Explanation
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from dse.hardware.presets import load_gpu as load_gpu
     from dse.pareto.search import SearchResult as SearchResult
     from dse.pareto.search import search as search
+    from dse.reports.sweep.assumed import assumed_numbers as assumed_numbers
     from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space
     from dse.timing.amali import Amali as Amali

@@ -45,9 +45,9 @@ def test_a_name_loads_on_first_use():
 
 
 PUBLIC = {
-    "Amali", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel", "Roofline", "RunResult",
-    "SearchResult", "Space", "SweepResult", "Timing", "Workload", "__version__", "compare", "explain", "load_gpu",
-    "load_space", "load_workload", "pareto_mask", "run", "search", "sweep",
+    "Amali", "AssumedEffects", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel", "Roofline",
+    "RunResult", "SearchResult", "Space", "SweepResult", "Timing", "Workload", "__version__", "assumed_numbers",
+    "compare", "explain", "load_gpu", "load_space", "load_workload", "pareto_mask", "run", "search", "sweep",
 }  # fmt: skip
 
 

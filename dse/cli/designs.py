@@ -99,6 +99,7 @@ def sweep(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.assumed import document
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -106,14 +107,14 @@ def sweep(
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
-    _page(result, result, folder, page, programs)
+    assumed = _page(result, result, folder, page, programs, look=page or json_)
     for text in result.notes:
         print(f"dse: {text}", file=sys.stderr)
     if json_:
-        notes = {"notes": [*result.notes, *caveats(result)]}
+        notes = {"notes": [*result.notes, *caveats(result)], "assumed_numbers": document(result, assumed)}
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
-    _print_sweep(result, refinement, folder)
+    _print_sweep(result, refinement, folder, assumed)
 
 
 def _swept(
@@ -151,13 +152,13 @@ def _compiling_alongside(programs: Any, progress: Callable[..., None]) -> Callab
     return both
 
 
-def _print_sweep(result: Any, refinement: Any, folder: Path) -> None:
+def _print_sweep(result: Any, refinement: Any, folder: Path, assumed: Any) -> None:
     from dse.reports.sweep.terminal import print_front
     from dse.reports.sweep.terminal_scatter import print_scatter
 
     if refinement:
         print(refinement.sentence())
-    print_front(result, Console())
+    print_front(result, Console(), assumed=assumed)
     print_scatter(result, Console())
     _say_page(folder)
 
@@ -172,18 +173,27 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None) -> None:
-    """Look into the designs of a page and write it; where none is wanted, an older sweep's does not stay."""
+def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None, look: bool = True) -> Any:
+    """Look into the designs of an answer and write its page, and return what assumed numbers decide of them.
+
+    Where no page is wanted, an older sweep's does not stay; without ``look`` nothing is looked into.
+    """
     if not wanted:
         (folder / PAGE).unlink(missing_ok=True)
-        return
+    if not look:
+        return None
     from dse.reports.common.progress import doing
+    from dse.reports.sweep.assumed import assumed_numbers
     from dse.reports.sweep.design_explanations import explain_designs
     from dse.reports.sweep.page import write_page
 
     try:
-        with doing("looking into the designs of the page"):
-            write_page(answer, folder / PAGE, explain_designs(result, programs))
+        with doing("looking into the designs of the answer"):
+            explanations = explain_designs(result, programs) if wanted else None
+            assumed = assumed_numbers(result, programs)
+            if wanted:
+                write_page(answer, folder / PAGE, explanations, assumed)
+            return assumed
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
@@ -232,6 +242,7 @@ def search(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.sweep.answer import caveats
+    from dse.reports.sweep.assumed import document
     from dse.reports.sweep.data_search import search_report
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
@@ -241,11 +252,12 @@ def search(
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
     answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)
-    _page(search_report(answer), answer.result, folder, page, programs)
+    assumed = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
     if json_:
-        print_json(answer.summary() | {"notes": caveats(answer.result)})
+        more = {"notes": caveats(answer.result), "assumed_numbers": document(answer.result, assumed)}
+        print_json(answer.summary() | more)
     else:
-        _print_search(answer, folder)
+        _print_search(answer, folder, assumed)
 
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
@@ -262,11 +274,11 @@ def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
-def _print_search(answer: Any, folder: Path) -> None:
+def _print_search(answer: Any, folder: Path, assumed: Any) -> None:
     from dse.reports.sweep.terminal_scatter import print_scatter
     from dse.reports.sweep.terminal_search import print_search
 
-    print_search(answer, Console())
+    print_search(answer, Console(), assumed=assumed)
     print_scatter(answer.result, Console())
     _say_page(folder)
 

@@ -11,6 +11,7 @@ from jax import Array
 
 from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.evaluate import steps
+from dse.evaluate.batching import with_kernel_axis
 from dse.evaluate.candidates import chosen_launches, time_candidates
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
@@ -21,13 +22,16 @@ from dse.evaluate.shared_programs import (
     DESIGNS,
     OPERATORS,
     Launches,
+    activities_of_few_calls,
     launches_of_few_calls,
     times_of_designs,
 )
 from dse.hardware.gpu import Gpu
+from dse.power.activity import Activity, recorded_activity
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.timing.timing import Timing, TimingModel
+from dse.timing.traced.operation_counts import operation_counts
 from dse.workload.kernel import Kernel, RecordedKernel
 from dse.workload.workload import Workload
 
@@ -69,6 +73,9 @@ class KernelEvaluation(Evaluation):
     def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> Slopes:
         return launches_along(self._anonymous, self.power.model, self._kernels(chosen), gpu)
 
+    def _activities(self, chosen: np.ndarray, timing: Timing, gpus: Gpu) -> Activity:
+        return activities_of_few_calls(self._kernels(chosen), timing, with_kernel_axis(gpus))
+
     def _kernels(self, chosen: np.ndarray) -> Kernel:
         """The kernels of candidates (..., operators), filled up to OPERATORS."""
         places = filled_up(chosen.T, OPERATORS).T
@@ -106,6 +113,9 @@ class RecordedEvaluation(Evaluation):
     def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> Slopes:
         return self._along(gpu)
 
+    def _activities(self, chosen: np.ndarray, timing: Timing, gpus: Gpu) -> Activity:
+        return self._counts(timing, gpus)
+
     @cached_property
     def _every(self) -> np.ndarray:
         return np.arange(len(self.workload.operators))
@@ -118,6 +128,19 @@ class RecordedEvaluation(Evaluation):
     def _along(self) -> Any:
         one = partial(along, lambda gpu: self._launches(gpu, ()))
         return jax.jit(one, compiler_options=derivatives_quick_to_compile())
+
+    @cached_property
+    def _counts(self) -> Any:
+        def counts(timing: Timing, gpus: Gpu) -> Activity:
+            each = [jax.tree.map(lambda x, k=k: x[:, k], timing) for k in range(timing.cycles.shape[1])]
+            kernels = filled_up(self._every, OPERATORS)
+            parts = [
+                recorded_activity(operation_counts(self.workload.recorded[k], gpus), one, gpus)
+                for k, one in zip(kernels, each, strict=True)
+            ]
+            return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, (DESIGNS,)) for v in x], axis=-1), *parts)
+
+        return jax.jit(counts, compiler_options=quick_to_compile())
 
     def _of(self, kernel: RecordedKernel) -> Callable[[Gpu], steps.Launch]:
         return partial(steps.evaluate_recorded, self.model, self.power.model, kernel)

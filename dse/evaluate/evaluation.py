@@ -14,20 +14,24 @@ import jax
 import numpy as np
 from jax import Array
 
-from dse.base.compilation import threads
+from dse.base.compilation import filled_up, threads
 from dse.base.units import KILO, NANO
 from dse.evaluate import steps
-from dse.evaluate.batching import float_type, in_blocks
+from dse.evaluate.batching import float_type, in_blocks, with_kernel_axis
 from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
 from dse.evaluate.shared_programs import (
     DESIGNS,
+    OPERATORS,
     Launches,
     launches_of_few_calls,
     launches_of_many_calls,
     settle_of_few_calls,
     settle_of_many_calls,
+    watts_of_few_calls,
 )
 from dse.hardware.gpu import Gpu
+from dse.power.activity import Activity
+from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power
 from dse.power.sequence import LaunchSequence
@@ -126,6 +130,10 @@ class Evaluation(ABC):
     def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> tuple[tuple[Timing, Power], tuple[Timing, Power]]:
         """Return timing and power of the ``chosen`` candidates on one GPU, and their derivatives along NUMERIC."""
 
+    @abstractmethod
+    def _activities(self, chosen: np.ndarray, timing: Timing, gpus: Gpu) -> Activity:
+        """Return what the ``chosen`` candidates make DESIGNS designs do; all (designs, operators), filled up."""
+
     def in_program(self, gpus: Gpu, count: int, *, simplified: bool) -> tuple[dict[str, LaunchSequence], Array]:
         """Return the phases on ``count`` designs, and 1 where an operator has a kernel that runs, (designs, operators).
 
@@ -143,8 +151,32 @@ class Evaluation(ABC):
 
     def on_designs(self, gpus: Sequence[Mapping[str, float]]) -> WorkloadResult:
         """Return what the workload does on designs, mappings attribute -> number, by shared programs."""
-        record = gpu_record({name: np.array([gpu[name] for gpu in gpus]) for name in gpus[0]})
-        return WorkloadResult(self.workload, *in_blocks(self._on_block, DESIGNS, record))
+        return self.on_columns({name: np.array([gpu[name] for gpu in gpus]) for name in gpus[0]})
+
+    def on_columns(self, gpus: Mapping[str, np.ndarray]) -> WorkloadResult:
+        """Return the same of designs given by columns, attribute -> numbers (designs,)."""
+        return WorkloadResult(self.workload, *in_blocks(self._on_block, DESIGNS, gpu_record(gpus)))
+
+    def boards(self, result: WorkloadResult) -> Callable[[BoardPower], dict[str, LaunchSequence]]:
+        """Return what gives the phases of a result's launches under another power model, by shared programs.
+
+        Of at most DESIGNS designs. No power model decides how long a launch takes if nothing limits it, so that
+        timing and choice stay.
+        """
+        count, designs = len(result.chosen), -len(result.chosen) % DESIGNS
+        operators = len(filled_up(result.chosen[0], OPERATORS)) - result.chosen.shape[1]
+        chosen, timing = jax.tree.map(
+            lambda x: np.pad(x, ((0, designs), (0, operators)), mode="edge"), (result.chosen, result.timing)
+        )
+        gpus = jax.tree.map(lambda x: np.pad(x, (0, designs), mode="edge"), result.gpus)
+        counts = jax.tree.map(np.asarray, self._activities(chosen, timing, gpus))
+
+        def phases(power: BoardPower) -> dict[str, LaunchSequence]:
+            watts = watts_of_few_calls(power, counts, with_kernel_axis(gpus))
+            settled = self._phases(settle_of_few_calls, timing, watts, gpus, power)
+            return jax.tree.map(lambda x: np.asarray(x)[:count], {name: phase for name, (phase, _) in settled.items()})
+
+        return phases
 
     def on_gpu(self, gpu: Gpu) -> WorkloadResult:
         """Return what the workload does on one GPU, by shared programs: one design."""
@@ -164,9 +196,12 @@ class Evaluation(ABC):
         at_clock = jax.tree.map(lambda *x: np.stack(x, axis=1), *each)
         return {name: phase for name, (phase, _) in settled.items()}, chosen, *asked, at_clock, gpus
 
-    def _phases(self, settle: Callable[..., T], timing: Timing, power: Power, gpus: Gpu) -> dict[str, T]:
-        """Return what settles each phase of launches (designs, operators or more)."""
-        board, runs = (self.power.model, self.power.limit), self._runs(timing.feasible.shape[1])
+    def _phases(
+        self, settle: Callable[..., T], timing: Timing, power: Power, gpus: Gpu, board_power: BoardPower | None = None
+    ) -> dict[str, T]:
+        """Return what settles each phase of launches (designs, operators or more), on boards of this power model or
+        of another."""
+        board, runs = (board_power or self.power.model, self.power.limit), self._runs(timing.feasible.shape[1])
         return {name: settle(*board, timing, power, run, gpus) for name, run in runs.items()}
 
     def _phase_runs(self, count: int) -> dict[str, steps.PhaseRun]:
@@ -187,10 +222,10 @@ class Evaluation(ABC):
         return jax.tree.map(lambda x: np.asarray(x, float)[places], elasticities(self.workload, phases))
 
     def prepare(self, gpu: Mapping[str, float]) -> None:
-        """Compile what :meth:`on_designs` and :meth:`elasticities` need, side by side."""
+        """Compile what :meth:`on_designs`, :meth:`boards` and :meth:`elasticities` need, side by side."""
         with threads(2) as pool:
             parts = [
-                pool.submit(self.on_designs, [gpu]),
+                pool.submit(lambda: self.boards(self.on_designs([gpu]))(self.power.model)),
                 pool.submit(self.elasticities, gpu, NUMERIC[:1], self.workload.starts),
             ]
             for part in parts:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -44,7 +45,7 @@ class Reasons:
         self._room = bool(room)
         self._axes = {axis.name for axis in space.axes}
 
-    def codes(self, results: Mapping[str, Array], runs: Sequence[Array]) -> Array:
+    def codes(self, results: Mapping[str, Any], runs: Sequence[Array | np.ndarray]) -> Array:
         """Return the number of each design's first reason, shape (designs,).
 
         ``results``: attributes and metrics by name; ``runs``: for each workload, 1 where an operator has a kernel that

@@ -41,6 +41,8 @@ settle_of_many_calls = shared_filter_jit(steps.settle_phase)
 launches_of_few_calls: Launches = quick_filter_jit(steps.launches)
 settle_of_few_calls = quick_filter_jit(steps.settle_launches)
 times_of_designs = shared_filter_jit(steps.times)
+activities_of_few_calls = quick_filter_jit(steps.activities)
+watts_of_few_calls = quick_filter_jit(steps.unlimited_power)
 _timings = quick_filter_jit(steps.timings)
 
 

@@ -28,6 +28,7 @@ def test_sweep_answers_in_json_and_writes_everything(
         "calibration",
         "intervals",
         "notes",
+        "assumed_numbers",
     ]
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"

@@ -4,6 +4,7 @@ import json
 from html import escape
 from pathlib import Path
 
+from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.explain import ALONE
 from dse.grid.result import SweepResult
 from dse.power.power import COMPONENTS
@@ -15,31 +16,42 @@ from dse.reports.sweep import data_axes as findings_axes
 from dse.reports.sweep import data_explanations as findings_explanations
 from dse.reports.sweep import figures_axes, figures_explanations, figures_pareto
 from dse.reports.sweep.answer import answer, caveats, question
+from dse.reports.sweep.assumed import sentences as decided_by
 from dse.reports.sweep.data_search import SearchReport
 from dse.reports.sweep.design_explanations import DesignExplanations
+from dse.reports.sweep.page_assumed import assumed_section
 from dse.reports.sweep.page_explorer import explorer_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
 from dse.timing.timing import PHASE_CAUSES
 
 
 def write_page(
-    shown: SweepResult | SearchReport, path: str | Path, explanations: DesignExplanations | None = None
+    shown: SweepResult | SearchReport,
+    path: str | Path,
+    explanations: DesignExplanations | None = None,
+    assumed: AssumedEffects | None = None,
 ) -> None:
     """Write the page of a sweep or a search; it gets its name only when it is whole. Same result, same bytes.
 
-    ``explanations`` (:func:`dse.reports.sweep.design_explanations.explain_designs`) add power, rooflines, elasticities.
+    ``explanations`` (:func:`dse.reports.sweep.design_explanations.explain_designs`) add power, rooflines, elasticities;
+    ``assumed`` (:func:`dse.reports.sweep.assumed.assumed_numbers`) the assumed numbers that decide the answer.
     """
-    write_document(Path(path), page_html(shown, explanations))
+    write_document(Path(path), page_html(shown, explanations, assumed))
 
 
-def page_html(shown: SweepResult | SearchReport, explanations: DesignExplanations | None = None) -> str:
+def page_html(
+    shown: SweepResult | SearchReport,
+    explanations: DesignExplanations | None = None,
+    assumed: AssumedEffects | None = None,
+) -> str:
     """Return the page of a sweep or a search as one HTML document that loads nothing."""
     search = shown if isinstance(shown, SearchReport) else None
     result = shown.result if isinstance(shown, SearchReport) else shown
     sections = [
-        _head(result, search),
+        _head(result, search, assumed),
         chosen_section(result),
         _pareto(result),
+        assumed_section(result, assumed),
         _stacks(result),
         *_why(explanations),
         _places(result),
@@ -52,13 +64,14 @@ def page_html(shown: SweepResult | SearchReport, explanations: DesignExplanation
     return document(f"{result.space.name}: design-space exploration", "\n".join(filter(None, sections)))
 
 
-def _head(result: SweepResult, search: SearchReport | None) -> str:
+def _head(result: SweepResult, search: SearchReport | None, assumed: AssumedEffects | None) -> str:
     words = result.calibration if result.calibration == "uncalibrated" else f"calibration {result.calibration}"
     badge = f'<span class="badge">{escape(words)}</span>'
     lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
     if search is not None:
         lead += f", {result.n:,} of them evaluated by a search"
-    sentences = [sentence.replace(" %", "\u00a0%").replace(" → ", "\u00a0→\u00a0") for sentence in answer(result)]
+    every = answer(result) + decided_by(result, assumed)
+    sentences = [sentence.replace(" %", "\u00a0%").replace(" → ", "\u00a0→\u00a0") for sentence in every]
     paragraphs = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     notes = caveats(result) + ([_how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)

@@ -9,11 +9,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.words import gpu_name, number, short_values, signed_percent
 from dse.reports.sweep.answer import caveats
+from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 
 GAP = 2
@@ -45,8 +47,11 @@ class _Column:
         )
 
 
-def print_front(result: SweepResult, console: Console, rows: int = 12) -> None:
-    """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width."""
+def print_front(result: SweepResult, console: Console, rows: int = 12, assumed: AssumedEffects | None = None) -> None:
+    """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width.
+
+    ``assumed``: the assumed numbers that decide the answer, where they were looked for.
+    """
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} feasible"
     between = f", {result.n_off_grid:,} between the grid's values" if result.n_off_grid else ""
     console.print(
@@ -67,8 +72,18 @@ def print_front(result: SweepResult, console: Console, rows: int = 12) -> None:
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
         )
     _print_reasons(result, console)
+    _print_assumed(result, assumed, console)
     for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
         say(console, note, "dim")
+
+
+def _print_assumed(result: SweepResult, assumed: AssumedEffects | None, console: Console) -> None:
+    for sentence in sentences(result, assumed):
+        say(console, sentence, "yellow")
+    if assumed and (texts := list(lines(result, assumed))):
+        say(console, f"Of {len(assumed.numbers)} assumed numbers, these move the answer most:")
+        for text in texts:
+            say(console, f"  {text}")
 
 
 def _legend(result: SweepResult) -> str:
