@@ -227,6 +227,7 @@ def validate(
     harness: str | None = None,
     calibration: str | None = None,
     engine: str | None = None,
+    rows: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"])] = None,
     json_: Json = False,
 ) -> None:
@@ -255,6 +256,9 @@ def validate(
     engine:
         Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
         engine'; without it by the column notes, else shared.
+    rows:
+        CSV or Parquet file, by its name, for every row of --quantity time: its columns, the predicted time and its 80 %
+        interval, the library, the way of measuring, and the cause that takes most of it.
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
@@ -268,9 +272,9 @@ def validate(
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
         if time != "measured":
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
-        _validate_time(table, timing, gpu, harness, calibration, engine, out, json_)
+        _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
         return
-    given = {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "-o": out}
+    given = {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
@@ -297,6 +301,7 @@ def _validate_time(
     harness: str | None,
     calibration: str | None,
     engine: str | None,
+    rows: Path | None,
     out: Path | None,
     as_json: bool,
 ) -> None:
@@ -304,11 +309,16 @@ def _validate_time(
     from dse.reports.common.page_parts import check_writable
     from dse.reports.common.progress import doing
     from dse.reports.validate.terminal import print_time_validation
+    from dse.validation.row_file import check_rows_file, write_rows
     from dse.validation.time import validate_time
 
-    check_writable(out, *files_of(table), gpu, calibration, engine)
+    check_rows_file(rows)
+    for file in (rows, out):
+        check_writable(file, *files_of(table), gpu, calibration, engine)
     with doing(f"predicting the rows of {table.name}"):
-        found = validate_time(table, timing, gpu, harness, calibration, engine)
+        found = validate_time(table, timing, gpu, harness, calibration, engine, bindings=rows is not None)
+    if rows:
+        write_rows(found.rows, rows)
     if out:
         from dse.reports.validate.page import write_validation_page
 

@@ -15,12 +15,12 @@ from dse.validation.error_quantiles import errors_of
 from dse.validation.noise_floor import group_noise
 
 
-def group_errors(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> list[dict[str, Any]]:
+def group_errors(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the errors of every group and regime of the measured time, in percent; what each is says
-    :func:`dse.validation.time.validate_time`."""
+    :func:`dse.validation.time.validate_time`. ``rows``: of :func:`with_intervals`."""
     found = []
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
-        inside = _inside(part, models[str(device)], str(op), str(dtype))
+        inside = _inside(part)
         for name, mask in by_regime(regime(part["latency_us"].to_numpy(), compute_bound(part))):
             covered = None if inside is None else 100 * float(inside[mask].mean())
             found.append(
@@ -52,18 +52,31 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _inside(rows: pd.DataFrame, used: DeviceModel, op: str, dtype: str) -> np.ndarray | None:
-    """Whether each measured time lies within its 80 % interval; None where any has none."""
-    if used.calibration is None:
-        return None
-    gpu = used.calibration.called(used.sheet)
-    with_errors = errors_of(rows, rows["predicted_us"].to_numpy(), gpu)
-    if op in RUNS:  # an engine brings its own
-        low, high = with_errors[["low", "high"]].to_numpy().T
-    else:
-        low, high = interval_of(with_errors, used.calibration, gpu, op, dtype)
-    error = with_errors["error"].to_numpy()
-    return None if np.isnan(low).any() else (error >= low) & (error <= high)
+def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.DataFrame:
+    """Return predicted rows with ``low_us`` and ``high_us`` [us], between which 80 % of measured times are to lie.
+
+    NaN where no calibration says so. An engine brings the ends of whole runs, ``low`` and ``high``, itself.
+    """
+    rows = rows.assign(low_us=np.nan, high_us=np.nan)
+    for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
+        used = models[str(device)]
+        if used.calibration is None:
+            continue
+        gpu = used.calibration.called(used.sheet)
+        with_errors = errors_of(part, part["predicted_us"].to_numpy(), gpu)
+        if op in RUNS:
+            low, high = with_errors[["low", "high"]].to_numpy().T
+        else:
+            low, high = interval_of(with_errors, used.calibration, gpu, str(op), str(dtype))
+        ends = np.exp(-np.stack([high, low], 1)) * part[["predicted_us"]].to_numpy()
+        rows.loc[part.index, ["low_us", "high_us"]] = ends
+    return rows
+
+
+def _inside(rows: pd.DataFrame) -> np.ndarray | None:
+    """Whether each measured time lies within its interval; None where any has none."""
+    low, high, measured = (rows[name].to_numpy() for name in ("low_us", "high_us", "latency_us"))
+    return None if np.isnan(low).any() else (measured >= low) & (measured <= high)
 
 
 def interval_of(

@@ -24,10 +24,10 @@ from dse.measured.row_shape import ALL_REDUCE, notes_of_masks
 from dse.measured.table import notes_of_gpus, read_times, tensor_parallel
 from dse.measured.timed_rows import TimedRows, best, blocks, can_run
 from dse.validation.baselines import with_rooflines
-from dse.validation.group_errors import group_errors
+from dse.validation.group_errors import group_errors, with_intervals
 from dse.validation.noise_floor import noise_percent
 from dse.validation.notes import notes_of_units, validation_notes
-from dse.validation.worst_rows import QUANTISING, PredictedRows, row_stacks, with_limit, worst_rows
+from dse.validation.worst_rows import QUANTISING, PredictedRows, binding_causes, row_stacks, with_limit, worst_rows
 from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.serving_engine import Engine, find_engine
 from dse.workload.serving_engine import interval_of as interval_of_run
@@ -37,8 +37,8 @@ from dse.workload.serving_engine import interval_of as interval_of_run
 class TimeValidation:
     """Answer of a validation: ``document`` as JSON has it, what should be said beside it, and what a page shows.
 
-    ``rows``: the predicted rows with the table's columns, ``predicted_us``, both rooflines (``sheet_us``,
-    ``three_us``) and ``noise`` [%]. ``doubts``: those of the notes, their first, without which no error can be read.
+    ``rows``: the predicted rows with the table's columns and those of ``data/schema/evaluated.csv``. ``doubts``: those
+    of the notes, their first, without which no error can be read.
     """
 
     document: dict[str, Any]
@@ -56,6 +56,7 @@ def validate_time(
     harness: str | None = None,
     calibration: str | None = None,
     engine: str | None = None,
+    bindings: bool = False,
 ) -> TimeValidation:
     """Return the errors of a timing model on a measured table; raises InputError when no row can be predicted.
 
@@ -66,7 +67,8 @@ def validate_time(
     overhead and two efficiencies fitted to the device's other families
     (:func:`dse.validation.baselines.with_rooflines`); both and ``mape`` in percent, ``log_ratio`` mean
     |log(predicted/measured)|, ``noise_floor`` the mean deviation of one repeat in percent, None where the table holds
-    no repeats (and ``roofline3_mape`` where three of its rows or fewer are predicted).
+    no repeats (and ``roofline3_mape`` where three of its rows or fewer are predicted). ``bindings``: whether each row
+    is to tell the cause that takes most of it (``binding``), which takes a second for some hundred rows.
     """
     measured = read_times(Path(table))
     noise, left_out = noise_percent(measured.frame, measured.path)
@@ -87,7 +89,8 @@ def validate_time(
         why = "; ".join((why_skipped(skipped), *notes_of_gpus(measured)))
         raise InputError(f"{table}: no row can be predicted: {why}")
     worst = worst_rows(rows, runs, parts)
-    rows = evaluated(with_rooflines(rows[runs].reset_index(drop=True)))
+    rows = rows.assign(binding=binding_causes(parts) if bindings else "")
+    rows = evaluated(with_intervals(with_rooflines(rows[runs].reset_index(drop=True)), models))
     found = predictors(rows, models)
     doubts = notes_of_units(rows)
     notes = [*doubts, *validation_notes(rows, models, found, harness, served, measured.sha256)]
@@ -100,7 +103,7 @@ def validate_time(
         "calibrations": {one.device: one.calibration for one in found},
         "notes": notes,
         "doubts": doubts,
-        "groups": group_errors(rows, models),
+        "groups": group_errors(rows),
         "worst": worst,
         "rows_skipped": skipped,
     }

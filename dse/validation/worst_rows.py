@@ -79,13 +79,23 @@ def _worst_row(row: pd.Series, stack: dict[str, float]) -> dict[str, Any]:
     }
 
 
+def binding_causes(parts: Sequence[PredictedRows]) -> list[str]:
+    """Return the part of its predicted time that takes most of each row of all parts, one part after another."""
+    stacks = (stack for part in parts for stack in part.stacks(np.arange(len(part.rows))))
+    return [max(stack, key=lambda cause: stack[cause], default="") for stack in stacks]
+
+
 def row_stacks(model: TimingModel, kernels: Any, gpus: Any) -> list[dict[str, float]]:
     """Return the stacks of chosen kernels [us], causes that cost nothing left out; fields of shape (rows,)."""
-    count = len(kernels.ctas)
-    kernels, gpus = jax.tree.map(lambda x: np.pad(x, (0, WORST - count), mode="edge"), (kernels, gpus))
-    timing = timings_of_rows(model, kernels, gpus)  # always WORST rows, for one compiled program
-    us = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
-    return [{cause: float(x[i]) for cause, x in us.items() if x[i] > 0} for i in range(count)]
+    stacks: list[dict[str, float]] = []
+    for start in range(0, len(kernels.ctas), WORST):
+        some = jax.tree.map(lambda x, first=start: x[first : first + WORST], (kernels, gpus))
+        count = len(some[0].ctas)
+        some = jax.tree.map(lambda x, missing=WORST - count: np.pad(x, (0, missing), mode="edge"), some)
+        timing = timings_of_rows(model, *some)  # always WORST rows, for one compiled program
+        us = {cause: np.asarray(cycles / timing.clock_ghz) / 1e3 for cause, cycles in timing.stack().items()}
+        stacks += [{cause: float(x[i]) for cause, x in us.items() if x[i] > 0} for i in range(count)]
+    return stacks
 
 
 def with_limit(stack: dict[str, float], slower: float) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import json
 import tomllib
 
+import pandas as pd
 import pytest
 
 from dse.cli import run_command
@@ -18,6 +19,28 @@ def test_validate_command(tmp_path, capsys):
     assert "no quantity is called 'area'; accepted are: power, time" in capsys.readouterr().err
     assert run_command(["validate", str(path), "--quantity", "power"]) == 0
     assert "H200-SXM-141GB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "read"), [("rows.csv", pd.read_csv), ("rows.parquet", pd.read_parquet)])
+def test_validate_writes_every_row_with_its_interval_and_cause(tmp_path, capsys, name, read):
+    path = operator_table(tmp_path / "t.csv")
+    assert run_command(["validate", str(path), "--quantity", "time", "--rows", str(tmp_path / name), "--json"]) == 0
+    groups = [g for g in json.loads(capsys.readouterr().out)["groups"] if g["regime"] == "all"]
+    rows = read(tmp_path / name)
+    assert len(rows) == sum(g["n"] for g in groups)
+    off = 100 * (rows["predicted_us"] / rows["latency_us"] - 1).abs()
+    assert sum(g["n"] * g["mape"] for g in groups) == pytest.approx(off.sum())
+    assert (rows["low_us"] < rows["high_us"]).all()
+    assert rows["binding"].str.len().min() > 0 and {"implementation", "harness", "kernel"} <= set(rows)
+
+
+def test_validate_refuses_rows_of_another_kind_before_it_begins(tmp_path, capsys):
+    path = operator_table(tmp_path / "t.csv")
+    assert run_command(["validate", str(path), "--quantity", "time", "--rows", str(tmp_path / "rows.xlsx")]) == 2
+    assert "its name ends in '.xlsx'; accepted are .csv and .parquet" in capsys.readouterr().err
+    assert run_command(["validate", str(path), "--quantity", "power", "--rows", str(tmp_path / "rows.csv")]) == 2
+    assert "--rows: belongs to --quantity time" in capsys.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """Errors of groups of rows by hand: by device, operator, data type and regime."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,20 +8,19 @@ import pytest
 
 from dse.validation.group_errors import group_errors
 
-UNCALIBRATED: Any = {"h100": SimpleNamespace(calibration=None)}
-
 
 def rows(measured: list[float], predicted: list[float], **changes: Any) -> pd.DataFrame:
     """Return products with these times [us], bound by memory, their rooflines at half the measured time."""
     frame = pd.DataFrame({"latency_us": measured, "predicted_us": predicted})
     half = frame["latency_us"] / 2
     fixed = {"device": "h100", "op": "gemm", "dtype": "bf16", "compute_us": 1.0, "memory_us": 2.0, "noise": np.nan}
+    fixed |= {"low_us": np.nan, "high_us": np.nan}
     return frame.assign(**fixed, sheet_us=half, three_us=half).assign(**changes)
 
 
 def errors(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
     """Return the errors of the one group of a table by regime."""
-    return {row["regime"]: row for row in group_errors(frame, UNCALIBRATED)}
+    return {row["regime"]: row for row in group_errors(frame)}
 
 
 def test_a_regime_holds_its_rows_and_all_of_them_come_first() -> None:
@@ -55,9 +53,7 @@ def test_without_a_calibration_no_interval_is_held() -> None:
 
 def test_devices_operators_and_types_stand_apart() -> None:
     frame = pd.concat([rows([100.0], [90.0]), rows([100.0], [80.0], dtype="fp16"), rows([100.0], [70.0], op="bmm")])
-    found = {
-        (row["op"], row["dtype"]): row["mape"] for row in group_errors(frame, UNCALIBRATED) if row["regime"] == "all"
-    }
+    found = {(row["op"], row["dtype"]): row["mape"] for row in group_errors(frame) if row["regime"] == "all"}
     assert found == {
         ("bmm", "bf16"): pytest.approx(30),
         ("gemm", "bf16"): pytest.approx(10),
