@@ -97,7 +97,7 @@ def design_columns(space: Space, axes: Columns, numbers: Numbers) -> Columns:
     """Return every attribute of the base GPU, as design 0, and of the designs of ``axes``, each (designs,)."""
     rules = [(name, _Scaled(e, numbers.linked[name]) if name in numbers.linked else e) for name, e in space.links]
     moved = links.with_links(numbers.base, rules, axes)  # pyright: ignore[reportArgumentType]
-    count = len(next(iter(axes.values())))
+    count = len(next(iter(axes.values()))) if axes else 0
     designs = {name: np.broadcast_to(moved.get(name, numbers.base[name]), count) for name in gpu_schema()}
     return {name: np.concatenate([[numbers.base[name]], values]) for name, values in designs.items()}
 

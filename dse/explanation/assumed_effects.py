@@ -18,6 +18,7 @@ from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.infeasibility import Reasons
 from dse.explanation.assumed_numbers import AssumedNumber, assumed_attributes
 from dse.explanation.assumed_tables import assumed_of_tables
+from dse.grid.result import records
 from dse.space.space import Space
 from dse.timing.traced.reading import why_not_simulated
 
@@ -63,6 +64,32 @@ class AssumedEffects:
         order = self.changes[self.changes["kind"] == "order"]["number"].unique()
         first = [place for place in largest.index if place in order]
         return [*first, *(p for p in largest.index if p not in first and largest[p] > 0)][: max(most, len(first))]
+
+    def document(self, most: int) -> dict[str, Any]:
+        """Return for JSON the numbers that decide, ``most`` in all, with every effect; and the elasticities of all."""
+        largest = self.largest()
+        keys = ["objective", "design", "nominal", "at_low", "at_high", "elasticity"]
+        deciding = []
+        for place in self.deciding(most):
+            rows = self.effects[self.effects["number"] == place]
+            about = records(rows.drop(columns=["number", "objective_unit", *keys]).head(1))[0]
+            deciding.append(about | {"largest_change": _short(largest[place]), "effects": records(rows[keys])})
+        varied = [self._varied(place, change) for place, change in largest.items()]
+        return {"deciding": deciding, "varied": varied, "left_out": self.left_out}
+
+    def _varied(self, place: Any, change: float) -> dict[str, Any]:
+        """A number with its elasticities by objective and design; a ratio of two designs has their difference."""
+        one = self.numbers[place]
+        rows = self.effects[self.effects["number"] == place]
+        slopes: dict[str, dict[str, float | None]] = {}
+        for name, design, slope in rows[["objective", "design", "elasticity"]].itertuples(index=False):
+            slopes.setdefault(name, {})[design] = None if np.isnan(slope) else _short(slope)
+        about = {"name": one.name, "table": one.table, "value": one.value, "low": one.low, "high": one.high}
+        return about | {"largest_change": _short(change), "elasticities": slopes}
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def assumed_effects(

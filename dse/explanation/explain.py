@@ -19,6 +19,8 @@ from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.derivatives import Elasticities
 from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.run import RunResult, model_of, run
+from dse.explanation.assumed_effects import AssumedEffects
+from dse.explanation.assumed_of_design import assumed_of_design
 from dse.explanation.attribute_words import explained_metrics, words
 from dse.explanation.roofline_points import roofline_points
 from dse.explanation.sensitivity_steps import Step, quantities, steps
@@ -43,6 +45,9 @@ METHOD = (
     "in part."
 )
 
+MOST_ASSUMED = 5
+"""Assumed numbers that are told with all that they change; of the others the elasticities."""
+
 NOTHING = 1e-6
 """An elasticity below this is the rounding of 32 bits."""
 
@@ -61,6 +66,7 @@ class Explanation:
     steps: pd.DataFrame
     roofline: pd.DataFrame  # as of :func:`~dse.explanation.roofline_points.roofline_points`
     left_out: dict[str, str]  # attribute -> why it has no step
+    assumed: AssumedEffects  # what assumed numbers make of the metrics, the design being ``base``
 
     def __repr__(self) -> str:
         what = f"{self.run.workload.description} on {self.run.gpu.title}"
@@ -90,6 +96,7 @@ class Explanation:
             "kernel_elasticities": records(self.kernel_elasticities),
             "roofline": records(self.roofline),
             "left_out": self.left_out,
+            "assumed_numbers": self.assumed.document(MOST_ASSUMED),
             "method": METHOD,
         }
 
@@ -154,6 +161,7 @@ def explained(
         steps=table,
         roofline=roofline_points(sheet, result),
         left_out=left_out | refused | refused_by_run,
+        assumed=assumed_of_design(sheet, workload, model, power, evaluation),
     )
 
 

@@ -26,8 +26,8 @@ def shortened(document: dict[str, Any], most: int) -> dict[str, Any]:
     """Return the JSON document of ``dse explain`` with the ``most`` entries of each list that matter most.
 
     Attributes by what they change, in the order of the document (elasticities: of each metric, in that of a kernel);
-    kernels of a phase by their time; causes of a phase by their time, the others summed as ``rest``. ``cut`` says how
-    many entries each list lost.
+    kernels of a phase by their time; causes of a phase by their time, the others summed as ``rest``; assumed numbers by
+    what they change. ``cut`` says how many entries each list lost.
     """
     if "first" in document:
         return _shortened_pair(document, most)
@@ -42,8 +42,12 @@ def shortened(document: dict[str, Any], most: int) -> dict[str, Any]:
         "kernel_elasticities": _first(slopes, most, lambda row: row["operator"]),
         "roofline": [row for row in document["roofline"] if row["operator"] in operators or row["operator"] < 0],
     }
+    assumed = document["assumed_numbers"]
+    few = {name: assumed[name][:most] for name in ("deciding", "varied")}
+    lost = {"assumed_numbers": n} if (n := len(assumed["varied"]) - len(few["varied"])) else {}
     stacks = {phase: _causes(stack, most) for phase, stack in document["stack_ms"].items()}
-    return document | lists | {"stack_ms": stacks, "cut": _lost(document, lists)}
+    cut = {"cut": _lost(document, lists) | lost}
+    return document | lists | {"assumed_numbers": assumed | few, "stack_ms": stacks} | cut
 
 
 def _shortened_pair(document: dict[str, Any], most: int) -> dict[str, Any]:

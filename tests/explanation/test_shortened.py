@@ -23,6 +23,7 @@ DOCUMENT: dict[str, Any] = {
     "kernel_elasticities": [{"operator": k, "attribute": a} for k in range(4) for a in ("sm_count", "l2_mib")],
     "roofline": [{"operator": k} for k in (0, 1, -1, 2, 3, -1)],
     "stack_ms": {"prefill": {"wait": 1.0, "selected": 2.0, "launch": 0.5}},
+    "assumed_numbers": {"deciding": ["leak", "l2_slices"], "varied": ["leak", "l2_slices", "l1_banks"], "left_out": {}},
 }
 
 
@@ -40,7 +41,9 @@ def test_each_list_keeps_what_matters_most_and_says_what_it_lost() -> None:
         "elasticities": 1,
         "kernel_elasticities": 6,
         "roofline": 2,
+        "assumed_numbers": 2,
     }
+    assert short["assumed_numbers"] == {"deciding": ["leak"], "varied": ["leak"], "left_out": {}}
     assert short["gpu"] == "h100_sxm"
 
 

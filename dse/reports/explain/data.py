@@ -7,15 +7,22 @@ import pandas as pd
 
 from dse.evaluate.run import RunResult
 from dse.explanation.attribute_words import METRIC_WORDS, explained_metrics
-from dse.explanation.explain import Explanation
+from dse.explanation.explain import MOST_ASSUMED, Explanation
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.sensitivity_table import SMALLEST
 from dse.explanation.shortened import heaviest
+from dse.reports.common.words import METRIC_LABELS
+from dse.reports.sweep.assumed import lines
 from dse.reports.sweep.data import REST, SMALL_SHARE
 from dse.timing.timing import CAUSES
 
 MOST_BARS = 20
 """Attributes in a tornado."""
+
+
+def assumed_lines(explanation: Explanation, most: int | None = None) -> list[str]:
+    """Return a line for each of the ``most`` assumed numbers that move the metrics of a design most."""
+    return list(lines(explanation.assumed, METRIC_LABELS | METRIC_WORDS, most or MOST_ASSUMED))
 
 
 def kernel_stacks(run: RunResult, most: int | None = None) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from dse.reports.common.words import (
 from dse.reports.explain import data as explain_data
 from dse.reports.explain import figures as explain_figures
 from dse.reports.run.notes import extrapolation, interval_notes
+from dse.reports.sweep.assumed import METHOD as ASSUMED_METHOD
 from dse.timing.timing import causes_of
 
 
@@ -70,6 +71,8 @@ def _explanation(explanation: Explanation, most: int | None) -> list[str]:
             "figure-stack",
         )
     )
+    if texts := explain_data.assumed_lines(explanation, most):
+        parts.insert(-1, _sentences("Assumed numbers that decide it", texts, ASSUMED_METHOD))
     points, peaks, slope = explain_data.roofline(explanation, most)
     if not points.empty:
         drawn = explain_figures.roofline_figure(points, peaks, slope)

@@ -22,6 +22,7 @@ from dse.reports.common.words import (
     span_text,
     timing_calibration,
 )
+from dse.reports.explain.data import assumed_lines
 from dse.reports.run.notes import extrapolation, interval_notes
 from dse.timing.timing import CAUSES, PHASE_CAUSES
 
@@ -56,6 +57,7 @@ def print_explanation(explanation: Explanation, console: Console, most: int | No
     if explanation.left_out:
         say(console, f"Not moved: {', '.join(explanation.left_out)} (--json says why)", "dim")
     say(console, METHOD, "dim")
+    _assumed(explanation, console, most)
     for phase in run.workload.phases:
         console.print()
         console.print(_kernels(explanation, phase.name, console.width, most))
@@ -63,6 +65,15 @@ def print_explanation(explanation: Explanation, console: Console, most: int | No
     for cause in PHASE_CAUSES:
         if any(run.stack(phase.name).get(cause, 0) for phase in run.workload.phases):
             say(console, f"{cause}: {PHASE_CAUSES[cause]}", "dim")
+
+
+def _assumed(explanation: Explanation, console: Console, most: int | None) -> None:
+    """Print what the assumed numbers that matter most would make of the metrics."""
+    texts = assumed_lines(explanation, most)
+    if texts:
+        say(console, f"\nOf {len(explanation.assumed.numbers)} assumed numbers, these move the metrics most:")
+    for text in texts:
+        say(console, f"  {text}")
 
 
 def _metric_text(explanation: Explanation, name: str) -> str:

@@ -1,6 +1,6 @@
 """Which assumed numbers decide the answer of a sweep or a search: as a table, as sentences, as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -112,18 +112,22 @@ def ranges_of(effects: AssumedEffects, place: int) -> pd.DataFrame:
     return rows.loc[most[size[most].to_numpy() >= SMALLEST]]
 
 
-def lines(result: SweepResult, effects: AssumedEffects) -> Iterator[str]:
-    """Yield a line for each of the numbers that move the answer most."""
-    names = {o.name: label(o) for o in result.space.objectives}
-    for place in effects.deciding(MOST):
+def lines(effects: AssumedEffects, names: Mapping[str, str], most: int = MOST) -> Iterator[str]:
+    """Yield a line for each of the numbers that move the answer most; ``names``: objective -> its word."""
+    several = effects.effects["design"].nunique() > 1
+    for place in effects.deciding(most):
         one = effects.numbers[place]
         moved = [
-            f"{names[r['objective']]} of {r['design']} {signed_percent(1 + r['change_low'], 1.0)} to "
-            f"{signed_percent(1 + r['change_high'], 1.0)}"
+            f"{names[r['objective']]}{of} {_span(r['change_low'], r['change_high'])}"
             for _, r in ranges_of(effects, place).iterrows()
+            for of in [f" of {r['design']}" if several else ""]
         ]
         if moved:
             yield f"{capital(number_text(one))}, {value_text(one, one.value)} ({span_text(one)}): {'; '.join(moved)}"
+
+
+def _span(low: float, high: float) -> str:
+    return f"{signed_percent(1 + low, 1.0)} to {signed_percent(1 + high, 1.0)}"
 
 
 def span_text(one: AssumedNumber) -> str:
@@ -137,36 +141,13 @@ def document(result: SweepResult, effects: AssumedEffects | None) -> dict[str, A
     changes an order; None where nothing is recommended."""
     if effects is None:
         return None
-    largest = effects.largest()
-    keys = ["objective", "design", "nominal", "at_low", "at_high", "elasticity"]
-    numbers = []
-    for place in effects.deciding(MOST):
-        rows = effects.effects[effects.effects["number"] == place]
-        about = records(rows.drop(columns=["number", "objective_unit", *keys]).head(1))[0]
-        numbers.append(about | {"largest_change": float(f"{largest[place]:.4g}"), "effects": records(rows[keys])})
     changes = effects.changes.assign(
         sentence=[change_text(result, effects, row) for _, row in effects.changes.iterrows()],
         number=[effects.numbers[int(place)].name for place in effects.changes["number"]],
     )
-    every = [_varied(effects, place, float(change)) for place, change in largest.items()]
     return {
         "sentences": sentences(result, effects),
-        "deciding": numbers,
         "order_changes": records(changes),
-        "varied": every,
-        "left_out": effects.left_out,
+        **effects.document(MOST),
         "method": METHOD,
     }
-
-
-def _varied(effects: AssumedEffects, place: int, change: float) -> dict[str, Any]:
-    """A number with its elasticities by objective and design; those of a ratio of two designs are their difference."""
-    one = effects.numbers[place]
-    rows = effects.effects[effects.effects["number"] == place]
-    slopes = {
-        name: {r["design"]: None if np.isnan(r["elasticity"]) else float(f"{r['elasticity']:.4g}") for r in part}
-        for name, group in rows.groupby("objective", sort=False)
-        if (part := group.to_dict("records"))
-    }
-    about = {"name": one.name, "table": one.table, "value": one.value, "low": one.low, "high": one.high}
-    return about | {"largest_change": float(f"{change:.4g}"), "elasticities": slopes}

@@ -98,7 +98,7 @@ def _bars(
                     name=escape(titles[design]),
                     legendgroup=design,
                     offsetgroup=design,
-                    marker={"color": colour, "opacity": PALE if end == "low" else 1.0},
+                    marker={"color": colour, "opacity": PALE if end == "low" else 1.0, "line": {"width": 0}},
                     showlegend=legend and end == "high",
                     customdata=np.stack([*about, mine[end].map(lambda v: f"{v:.4g}")], axis=1),
                     hovertemplate="at %{customdata[3]}: %{customdata[0]} %{customdata[2]} and not %{customdata[1]} "

@@ -13,7 +13,7 @@ from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
-from dse.reports.common.words import gpu_name, number, short_values, signed_percent
+from dse.reports.common.words import gpu_name, label, number, short_values, signed_percent
 from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
@@ -80,7 +80,7 @@ def print_front(result: SweepResult, console: Console, rows: int = 12, assumed: 
 def _print_assumed(result: SweepResult, assumed: AssumedEffects | None, console: Console) -> None:
     for sentence in sentences(result, assumed):
         say(console, sentence, "yellow")
-    if assumed and (texts := list(lines(result, assumed))):
+    if assumed and (texts := list(lines(assumed, {o.name: label(o) for o in result.space.objectives}))):
         say(console, f"Of {len(assumed.numbers)} assumed numbers, these move the answer most:")
         for text in texts:
             say(console, f"  {text}")
