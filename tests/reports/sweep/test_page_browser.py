@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.result import SweepResult
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
+from dse.reports.sweep.assumed import assumed_numbers
 from dse.reports.sweep.design_explanations import DesignExplanations, design_numbers
 from dse.reports.sweep.design_toml import design_files
 from dse.reports.sweep.page import write_page
@@ -77,9 +79,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open the page of a result at a width; afterwards the console must hold nothing severe."""
 
-    def show(result_or_search: Any, width: int, explanations: DesignExplanations | None = None) -> Any:
+    def show(
+        result_or_search: Any,
+        width: int,
+        explanations: DesignExplanations | None = None,
+        assumed: AssumedEffects | None = None,
+    ) -> Any:
         path = tmp_path / "page.html"
-        write_page(result_or_search, path, explanations)
+        write_page(result_or_search, path, explanations, assumed)
         browser.set_window_size(width, 1000)
         browser.get(path.as_uri())
         return browser
@@ -115,8 +122,10 @@ def selected(browser: Any) -> list[int] | None:
 @pytest.mark.parametrize("name", ["result", "single", "maximised", "pair", "without_baseline", "evaluated"])
 @pytest.mark.parametrize("width", [1280, 1920])
 def test_everything_is_drawn_and_fits(name: str, width: int, shown: Any, request: pytest.FixtureRequest) -> None:
-    explanations = request.getfixturevalue("looked_into") if name == "pair" else None
-    browser = shown(request.getfixturevalue(name), width, explanations)
+    explanations = request.getfixturevalue("explanations") if name == "pair" else None
+    answer = request.getfixturevalue(name)
+    assumed = assumed_numbers(answer) if name in ("pair", "maximised") else None
+    browser = shown(answer, width, explanations, assumed)
     counts = (
         "return ['.plotly-graph-div', '.plotly-graph-div .main-svg'].map((s) => document.querySelectorAll(s).length)"
     )
