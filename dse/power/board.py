@@ -1,9 +1,9 @@
 """Power of a GPU board: what it draws at rest, what clocked SMs draw, and an energy for every operation and byte.
 
-P = constant + static + clocked SMs + sum of energies / time, on-chip terms scaled by node and voltage, and held to the
-power limit by :mod:`dse.power.power_limit`. In the form of AccelWattch (constant, static, idle SMs, dynamic energies),
-with far fewer free numbers: measured board power does not identify more (experiments/006_board_power). Every
-coefficient, its unit, range and source stand in ``data/power/board.csv``.
+P = constant + static + clocked SMs + gated units + sum of energies / time, on-chip terms scaled by node and voltage,
+and held to the power limit by :mod:`dse.power.power_limit`. In the form of AccelWattch (constant, static, idle SMs,
+dynamic energies), with far fewer free numbers: measured board power does not identify more
+(experiments/006_board_power). Every coefficient, its unit, range and source stand in ``data/power/board.csv``.
 """
 
 from collections.abc import Mapping
@@ -39,8 +39,11 @@ MEASURED_GPUS = ("h200", "h100_sxm", "a100_sxm_80gb", "a100_sxm_40gb")
 FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap_width")
 """Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
 
-SM_PARTS = ("sm_control", "register_file", "l1_shared", "fp32_int32", "fp64", "tensor_core")
-"""Parts of the die that the clock of the SMs drives."""
+CLOCKED_PARTS = ("sm_control", "register_file", "l1_shared")
+"""Parts of the die that the clock drives wherever an SM has work."""
+
+GATED_PARTS = ("fp32_int32", "fp64", "tensor_core")
+"""Parts of the die whose clock stands still while they have nothing to compute: at work they pay by the operation."""
 
 REFERENCE_DIE_MM2 = constant("reference_die_mm2")
 REFERENCE_TDP_W = constant("reference_tdp_w")
@@ -78,6 +81,7 @@ class BoardPower(PowerModel):
     temperature: Array
     pipeline: Array
     idle_sm: Array
+    idle_units: Array
     instruction: Array
     register_file: Array
     int32: Array
@@ -174,13 +178,14 @@ class BoardPower(PowerModel):
             "interconnect": self.link * counts.link_bytes,
         }
         watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
-        clocked = self._clocked(gpu) * on_chip * counts.clock_ghz * MILLI
+        clocked, gated = (energy * on_chip * counts.clock_ghz * MILLI for energy in self._cycle(gpu))
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
             # Regulators and fans are sized for the watts that they serve: a card of 70 W has no 50 W of them.
             constant=zero + self.board * gpu.tdp_w / REFERENCE_TDP_W + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
-            static=zero + self._static(die, gpu) * voltage,
-            idle_sm=clocked * self.idle_sm * (1 - counts.busy),
+            static=zero + self._static(die, gpu) * voltage**2,
+            idle_sm=(clocked + gated) * self.idle_sm * (1 - counts.busy),
+            idle_units=gated * counts.busy,
             pipeline=clocked * counts.busy,
             fp64=zero,
             texture=zero,
@@ -218,11 +223,15 @@ class BoardPower(PowerModel):
         """Energy of an access to an array, relative to that of the reference's size: word and bit lines lengthen."""
         return (size / reference) ** self.capacity_exponent
 
-    def _clocked(self, gpu: Gpu) -> Array:
-        """Energy of a cycle of all SMs [pJ], before node and voltage: by the area they would take at tsmc_n7."""
+    def _cycle(self, gpu: Gpu) -> tuple[Array, Array]:
+        """Energies of a cycle of all SMs [pJ], of clocked parts and of gated ones, before node and voltage: by the area
+        they would take at tsmc_n7."""
         parts = self.area(replace(gpu, process=jnp.full_like(gpu.process, node_index("tsmc_n7"))))
-        at_n7 = sum((parts[name] for name in SM_PARTS), jnp.zeros(()))
-        return self.pipeline * at_n7 * gpu.sm_enabled_fraction
+        clocked, gated = (
+            self.pipeline * gpu.sm_enabled_fraction * sum((parts[name] for name in names), jnp.zeros(()))
+            for names in (CLOCKED_PARTS, GATED_PARTS)
+        )
+        return clocked, self.idle_units * gated
 
     def _static(self, die: Array, gpu: Gpu) -> Array:
         """Leakage of the die at nominal voltage [W]."""

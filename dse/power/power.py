@@ -15,8 +15,9 @@ COMPONENTS = {
     "constant": "what the board draws whatever runs: regulators, fans, memory and links at rest",
     "static": "leakage of the die that is powered",
     "idle_sm": "SMs without work",
+    "idle_units": "lanes and tensor cores of clocked SMs, their clock gated: what is left of it",
     "instruction": "instruction fetch, instruction cache, buffer, decode and scheduling",
-    "pipeline": "clocked pipeline of the SMs",
+    "pipeline": "clocked pipeline of the SMs: control, registers and L1, not lanes and tensor cores",
     "register_file": "register reads and writes",
     "int32": "integer arithmetic",
     "fp32": "FP32 and packed FP16 arithmetic on CUDA cores",
@@ -41,6 +42,7 @@ class Power(eqx.Module):
     constant: OnBatch
     static: OnBatch
     idle_sm: OnBatch
+    idle_units: OnBatch
     instruction: OnBatch
     pipeline: OnBatch
     register_file: OnBatch

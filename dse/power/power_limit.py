@@ -1,6 +1,7 @@
 """Operation at the power limit: the clock falls, voltage with it, until the board draws what it may.
 
-No paper of ours prices this; the form is that of DVFS (P_dynamic ~ f V^2, V linear in f above a floor). Bytes from
+No paper of ours prices this; the form is that of DVFS (P_dynamic ~ f V^2, V linear in f above a floor), and leakage
+follows V^2, since its current grows with the voltage too. Bytes from
 DRAM and messages keep their pace. What the SMs do takes longer at a lower clock: in the shadow of DRAM it costs nothing
 until it has grown as long as the bytes, and from there on every cycle shows:
 
@@ -43,7 +44,7 @@ ON_RAIL = ("register_file", "instruction", "int32", "fp32", "fp64", "sfu", "tens
            "constant_cache", "l2", "noc")  # fmt: skip
 """Components that pay by the operation, at the core's voltage."""
 
-CLOCKED = ("pipeline", "idle_sm")
+CLOCKED = ("pipeline", "idle_sm", "idle_units")
 """Components that pay by the cycle, at the core's voltage."""
 
 OFF_RAIL = ("dram", "interconnect")
@@ -135,7 +136,8 @@ def _watts(draw: VoltageLine, parts: tuple[Array, ...], clock: Array, pace: Pace
     """Watts at ``clock`` of what :func:`_sums` returns."""
     fixed, static, clocked, on_rail, off_rail = parts
     volts = draw.voltage(clock) / draw.voltage(1.0)
-    return fixed + static * volts + clocked * clock * volts**2 + (on_rail * volts**2 + off_rail) * pace.rate(clock)
+    rate = pace.rate(clock)
+    return fixed + off_rail * rate + (static + clocked * clock + on_rail * rate) * volts**2
 
 
 def shadow_of(timing: Timing) -> Shadow:
@@ -210,7 +212,7 @@ def _clock(watts: Callable[[Array], Array], target: Array, start: Array) -> Arra
 
 
 def _sums(power: Power) -> tuple[Array, Array, Array, Array, Array]:
-    """Watts that do not scale, that follow voltage, cycles, operations on the rail, operations off it."""
+    """Watts that do not scale, that leak, that follow cycles, operations on the rail, operations off it."""
     groups = [sum((getattr(power, name) for name in names), jnp.zeros(())) for names in (CLOCKED, ON_RAIL, OFF_RAIL)]
     return power.constant, power.static, groups[0], groups[1], groups[2]
 
@@ -219,7 +221,7 @@ def _scaled(power: Power, draw: VoltageLine, clock: Array, pace: Pace) -> Power:
     """The components at ``clock`` relative to the requested one."""
     volts = draw.voltage(clock) / draw.voltage(1.0)
     rate = pace.rate(clock)
-    factors = {"static": volts}
+    factors = {"static": volts**2}
     factors |= dict.fromkeys(CLOCKED, clock * volts**2)
     factors |= dict.fromkeys(ON_RAIL, rate * volts**2) | dict.fromkeys(OFF_RAIL, rate)
     return Power(**{name: watts * factors.get(name, 1.0) for name, watts in power.breakdown().items()})

@@ -11,7 +11,7 @@ from dse.hardware.gpu import Gpu
 from dse.hardware.presets import load_sheet
 from dse.hardware.process import memory_names, node_names
 from dse.power.activity import Activity, activity
-from dse.power.board import BoardPower, left_out_errors
+from dse.power.board import GATED_PARTS, BoardPower, left_out_errors
 from dse.power.power import COMPONENTS
 from dse.timing.amali import Amali
 from dse.workload.operators.attention import Attention, attention_operator
@@ -63,8 +63,8 @@ def test_the_breakdown_adds_up_to_the_board():
 def test_clocked_sms_are_charged_by_their_area_at_one_node():
     """Registers and L1 shrink less than logic: their area at a node says nothing of what they switch."""
     nodes = [gpu(process=float(number)) for number in range(len(node_names()))]
-    clocked = [float(MODEL._clocked(node)) for node in nodes]
-    assert clocked == pytest.approx([clocked[0]] * len(clocked), rel=1e-6)
+    for energies in zip(*(map(float, MODEL._cycle(node)) for node in nodes), strict=True):
+        assert energies == pytest.approx([energies[0]] * len(energies), rel=1e-6)
 
 
 def test_what_a_component_costs_by_hand():
@@ -135,9 +135,12 @@ def test_a_product_with_probabilities_costs_its_share_of_a_product():
 
 def test_sms_without_work_draw_their_share_of_the_clock_and_a_die_at_rest_leaks():
     busy, half, idle = (drawn(busy=share) for share in (1.0, 0.5, 0.0))
-    assert (busy["idle_sm"], idle["pipeline"]) == (0, 0)
-    assert idle["idle_sm"] == pytest.approx(VALUE["idle_sm"] * busy["pipeline"], rel=1e-6)
-    assert half["pipeline"] + half["idle_sm"] == pytest.approx((busy["pipeline"] + idle["idle_sm"]) / 2, rel=1e-6)
+    assert (busy["idle_sm"], idle["pipeline"], idle["idle_units"]) == (0, 0, 0)
+    clocked = busy["pipeline"] + busy["idle_units"]
+    assert idle["idle_sm"] == pytest.approx(VALUE["idle_sm"] * clocked, rel=1e-6)
+    assert half["pipeline"] + half["idle_units"] + half["idle_sm"] == pytest.approx(
+        (clocked + idle["idle_sm"]) / 2, rel=1e-6
+    )
     rest = {name: float(value) for name, value in MODEL.idle(jnp.asarray(1.98), gpu()).breakdown().items()}
     assert {name for name, value in rest.items() if value > 0} == {"constant", "static", "idle_sm"}
     assert rest["idle_sm"] == pytest.approx(idle["idle_sm"], rel=1e-6)
@@ -145,6 +148,29 @@ def test_sms_without_work_draw_their_share_of_the_clock_and_a_die_at_rest_leaks(
     assert rest["static"] == pytest.approx(VALUE["leak"] * die, rel=1e-5)
     warm = MODEL.with_values({"temperature": jnp.asarray(65.0 + np.log(2) / VALUE["leak_per_kelvin"])})
     assert float(warm.idle(jnp.asarray(1.98), gpu()).static) == pytest.approx(2 * rest["static"], rel=1e-5)
+
+
+@pytest.mark.parametrize("preset", ["h200", "a100_sxm_80gb", "b200"])
+def test_idle_tensor_cores_cost_their_leakage_and_at_most_a_fiftieth_beside_it(preset):
+    """A decode that DRAM binds, the tensor rate doubled: the same work in the same time."""
+    plain = gpu(preset)
+    doubled = gpu(preset, **{f"tensor_fma_{dtype}": 2 * float(rate) for dtype, rate in plain.tensor_fma.items()})
+    timing = Amali()(kernel("decode"), plain)
+    before, after = (MODEL(kernel("decode"), timing, design).breakdown() for design in (plain, doubled))
+    added = {name: float(after[name] - before[name]) for name in before}
+    silicon = float(MODEL.area.total(doubled) - MODEL.area.total(plain))
+    voltage = float(MODEL.draw(timing.clock_ghz, plain).voltage(1.0))
+    leakage = VALUE["leak"] * float(MODEL.nodes.leakage(plain.process)) * silicon * voltage**2
+    assert added["static"] == pytest.approx(leakage, rel=0.01)
+    assert leakage > 0
+    assert 0 <= sum(added.values()) - added["static"] < 0.02 * sum(map(float, before.values()))
+
+
+def test_what_gated_units_draw_is_shown_apart():
+    area = MODEL.area(gpu(process=float(node_names().index("tsmc_n7"))))
+    units = sum(float(area[name]) for name in GATED_PARTS) * float(gpu().sm_enabled_fraction)
+    expected = VALUE["pipeline"] * VALUE["idle_units"] * units * 1.98e-3
+    assert drawn(busy=1.0)["idle_units"] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", [*WORK, "busy"])

@@ -30,6 +30,7 @@ COMPONENT_COLOURS = {
     "constant": "#8C8C8C",
     "static": "#BBBBBB",
     "idle_sm": "#DDDDDD",
+    "idle_units": "#CFC8E0",
     "instruction": "#88CCEE",
     "pipeline": "#44AA99",
     "register_file": "#117733",
@@ -56,7 +57,7 @@ POWER = Stacked(
     "W",
     "mean board power [W]",
     COMPONENT_COLOURS,
-    {"static", "idle_sm", "instruction", "int32", "sfu", "texture", "constant_cache", REST},
+    {"static", "idle_sm", "idle_units", "instruction", "int32", "sfu", "texture", "constant_cache", REST},
 )
 
 

@@ -1,4 +1,4 @@
-"""A forward pass as PyTorch runs it: a kernel an operator, attention unfused, fp32 on CUDA cores."""
+"""A forward pass as PyTorch runs it: a kernel an operator, attention unfused, fp32 on CUDA cores or a narrower type."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -6,12 +6,15 @@ from functools import cache
 
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
+from dse.hardware.data_types import element_bytes
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
-from dse.workload.operators.gemm_library import TUNED
+from dse.workload.operators.gemm_library import REPRESENTATIVE, TUNED
 from dse.workload.operators.vector import vector_operator
 
-DTYPE, BYTES = "fp32", 4.0
+CUDA_CORES = "fp32"
+"""The type whose products run on CUDA cores: PyTorch leaves TF32 off."""
+
 PHASE = "forward"
 
 COPY = "mul_scalar"
@@ -52,13 +55,15 @@ def find_forward(name: str) -> Forward:
     return forwards()[name]
 
 
-def forward_operators(network: Forward, batch: int, tokens: int, capability: float, fused: bool) -> list[Operator]:
+def forward_operators(
+    network: Forward, batch: int, tokens: int, capability: float, fused: bool, dtype: str = CUDA_CORES
+) -> list[Operator]:
     """Return the kernels of a forward pass over ``batch`` sequences of ``tokens``, on GPUs of a compute capability.
 
     In the order they run, those of a kind of layer with the number of its layers. ``fused``: a compiler has made one
     kernel of what stands between two products (scale, mask and softmax; the activation), as ``torch.compile`` does.
     """
-    step = EagerStep(batch, tokens, network.hidden, capability, fused)
+    step = EagerStep(batch, tokens, network.hidden, capability, fused, dtype)
     operators = [operator.times(count) for layer, count in network.layers for operator in layer.operators(step)]
     if network.head:
         operators.append(step.vector("final_norm", "layernorm", step.tokens, network.hidden))
@@ -75,6 +80,7 @@ class EagerStep:
     hidden: int  # [element] of the residual stream
     capability: float  # compute capability of the GPU
     fused: bool  # whether a compiler has made one kernel of what stands between two products
+    dtype: str = CUDA_CORES  # of weights and activations
 
     @property
     def tokens(self) -> float:
@@ -83,27 +89,31 @@ class EagerStep:
 
     def linear(self, name: str, columns: float, depth: float) -> Operator:
         """Return the product of all tokens with weights."""
-        return self._product(name, _gemm(self.tokens, columns, depth, 1.0), FOREVER)
+        return self._product(name, self._gemm(self.tokens, columns, depth, 1.0), FOREVER)
 
     def batched(self, name: str, rows: float, columns: float, depth: float, heads: int) -> Operator:
         """Return a product of two activations for each of the heads."""
-        product = _gemm(rows, columns, depth, float(self.batch * heads))
+        product = self._gemm(rows, columns, depth, float(self.batch * heads))
         return self._product(name, product, 2.0 * product.b_bytes)
 
     def _product(self, name: str, gemm: Gemm, weights: float) -> Operator:
         """A product whose inputs the kernel before has just written; ``weights``: bytes since B was touched."""
         placed = replace(gemm, a_distance=2.0 * gemm.a_bytes, b_distance=weights, out_distance=2.0 * gemm.out_bytes)
-        return gemm_operator(name, placed, (self.capability, self.capability), False, PHASE, library=TUNED)
+        library = TUNED if self.dtype == CUDA_CORES else REPRESENTATIVE
+        return gemm_operator(name, placed, (self.capability, self.capability), False, PHASE, library=library)
+
+    def _gemm(self, m: float, n: float, k: float, batch: float) -> Gemm:
+        return Gemm(m, n, k, batch, a=self.dtype, b=self.dtype, compute=self.dtype, out=self.dtype)
 
     def vector(self, name: str, kernel: str, rows: float, columns: float) -> Operator:
         """Return a vector kernel over what the kernel before has just written."""
-        touched = 2.0 * rows * columns * BYTES
+        touched = 2.0 * rows * columns * element_bytes(self.dtype)
         return vector_operator(
             name,
             kernel,
             rows,
             columns,
-            DTYPE,
+            self.dtype,
             "pytorch_vector",
             input_distance=touched,
             out_distance=touched,
@@ -148,7 +158,3 @@ class EagerLayer:
         yield step.vector("softmax", "softmax", rows, length)
         yield step.batched("values", length, head, length, self.heads)
         yield step.vector("merge", COPY, step.tokens, step.hidden)
-
-
-def _gemm(m: float, n: float, k: float, batch: float) -> Gemm:
-    return Gemm(m, n, k, batch, a=DTYPE, b=DTYPE, compute=DTYPE, out=DTYPE)
