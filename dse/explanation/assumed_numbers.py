@@ -111,7 +111,7 @@ def range_in(row: Mapping[str, str], value: float, stem: str = "") -> Range | No
     low, high = (row.get(f"{stem}{end}") for end in ("low", "high"))
     if not (low and high and value):
         return None
-    source = row.get(f"{stem}source") or row.get("note") or row["source"]
+    source = row.get(f"{stem}range_source") or row.get(f"{stem}source") or row.get("note") or row["source"]
     return Range(float(low) / value, float(high) / value, source)
 
 

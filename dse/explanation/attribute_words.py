@@ -24,6 +24,7 @@ ATTRIBUTE_WORDS = {
     "l1_kib": "L1 capacity",
     "shared_memory_kib": "shared memory an SM",
     "shared_reserved_kib": "reserved shared memory",
+    "tensor_memory_kib": "tensor memory an SM",
     "fp32_lanes": "FP32 lanes",
     "int32_lanes": "INT32 lanes",
     "fp64_lanes": "FP64 lanes",

@@ -13,6 +13,9 @@ from dse.base.package_tables import read_table
 TENSOR_RATE = "tensor_fma_"
 """Begins the names of the tensor rates among a GPU's attributes, which end in a data type."""
 
+SHARED_ARRAY, FP64_ARRAY = "shared", "fp64"
+"""The multipliers that data types of tensor cores share, and those of FP64, which serve its lanes too."""
+
 
 @dataclass(frozen=True)
 class DataType:
@@ -28,6 +31,7 @@ class DataType:
     result: str  # type in which a library returns a product
     instructions: Mapping[str, float]  # class of matrix instructions -> [FMA/warp instruction], see MatrixInstruction
     opcodes: tuple[str, ...]  # SASS opcodes that compute in it; with a dot in front: modifiers of any
+    tensor_array: str  # multipliers of a tensor core that compute in it: SHARED_ARRAY or FP64_ARRAY
     tensor_area: float  # area of an FMA in tensor cores [FP16 FMA of the same area]
     tensor_energy: float  # energy of an FMA in tensor cores; only ratios between types count
 
@@ -61,6 +65,7 @@ def _data_type(row: dict[str, str]) -> DataType:
         result=row["result"],
         instructions={name: float(fma) for name, fma in pairs},
         opcodes=_listed(row["opcodes"]),
+        tensor_array=row["tensor_array"],
         tensor_area=float(row["tensor_area"] or 0.0),
         tensor_energy=float(row["tensor_energy"] or 0.0),
     )

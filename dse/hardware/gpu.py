@@ -44,6 +44,7 @@ class Gpu(eqx.Module):
     l1_kib: OnBatch
     shared_memory_kib: OnBatch
     shared_reserved_kib: OnBatch
+    tensor_memory_kib: OnBatch
     fp32_lanes: OnBatch
     int32_lanes: OnBatch
     fp64_lanes: OnBatch
