@@ -303,7 +303,7 @@ def _cells(column: str, value: float, span: tuple[float, float]) -> dict[str, st
 
 def _rewrite(name: str, key: str, changes: Mapping[str, Mapping[str, str]]) -> None:
     """Change cells of a table's rows."""
-    _write(name, [row | changes.get(row[key], {}) for row in read_table(f"process/{name}")])
+    _write(name, [row | dict(changes.get(row[key], {})) for row in read_table(f"process/{name}")])
 
 
 def _write(name: str, rows: Iterable[Mapping[str, Any]]) -> None:
