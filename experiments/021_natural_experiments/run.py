@@ -1,0 +1,184 @@
+"""Natural experiments: real GPUs that differ in few attributes, predicted ratios of times against measured ones.
+
+Run with ``python experiments/021_natural_experiments/run.py [--quick] [-o FOLDER]`` (twenty minutes on two cores).
+Each pair is predicted by fits that have seen neither member. Writes its table into the README beside this file, and the
+rows behind it into FOLDER where asked; ``--quick`` takes fewer rows and pairs and writes nothing.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+import predictions as of_pairs  # noqa: E402
+from matched import LEAST_ROWS, Pair, matched, pairs, preset, short  # noqa: E402
+from scores import score, tau_b  # noqa: E402
+
+from dse.measured.timed_rows import best  # noqa: E402
+
+PREDICTORS = {"ours": "ours", "sheet": "data sheet", "pooled": "roofline of three numbers", "peak": "ratio of peaks"}
+"""Column -> who predicts."""
+
+SET = ("A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB", "L40S")
+"""GPUs whose order is predicted, each by a fit without it."""
+
+SET_TABLES = ("aiconfigurator__gemm", "aiconfigurator__gemm_released")
+
+QUICK = ("products", 120, 120)
+"""Kind of pairs, matched rows and fitted rows of a device of a quick run."""
+
+BEGIN, END = "<!-- written by run.py -->", "<!-- end -->"
+
+
+def ratios(fits: of_pairs.Fits, pair: Pair, most: int) -> pd.DataFrame:
+    """Return a pair's measured ratio and that of each predictor, a row a shape, with the times behind them [us]."""
+    frames = matched(pair, most)
+    sides = (of_pairs.timed(frames[0]), of_pairs.timed(frames[1]))
+    if pair.kind == "products":
+        told = of_pairs.products(fits, pair.presets, sides)
+    elif pair.kind == "data types":
+        told = of_pairs.data_types(sides)
+    elif pair.kind == "attention":
+        told = of_pairs.attention(fits, pair.presets, sides)
+    else:
+        told = of_pairs.vector_kernels(pair.tables, pair.presets, sides)
+    columns = []
+    for side, frame, word in zip(told, frames, ("one", "other"), strict=True):
+        measured = frame["latency_us"].to_numpy()[side.place]
+        times = {"measured": measured} | {name: getattr(side, name) for name in PREDICTORS}
+        columns.append(pd.DataFrame(times, index=side.place).add_prefix(f"{word}_"))
+    table = pd.concat(columns, axis=1, join="inner").dropna()
+    for name in ("measured", *PREDICTORS):
+        table[name] = table[f"one_{name}"] / table[f"other_{name}"]
+    shape = frames[0].loc[table.index, [c for c in ("op", "m", "n", "k", "batch", "rows", "cols") if c in frames[0]]]
+    if len(table) < len(frames[0]):
+        print(f"{pair.name}: {len(frames[0]) - len(table)} of {len(frames[0])} rows without a prediction left out")
+    return pd.concat([shape, table], axis=1).assign(pair=pair.name, kind=pair.kind)
+
+
+def line(pair: Pair, table: pd.DataFrame) -> dict[str, object]:
+    """Return a pair's scores."""
+    measured = table["measured"].to_numpy()
+    found = {name: score(table[name].to_numpy(), measured) for name in PREDICTORS}
+    long = ((table["one_measured"] >= 50) & (table["other_measured"] >= 50)).to_numpy()
+    longer = (
+        {name: score(table[name].to_numpy()[long], measured[long]) for name in ("ours", "sheet")} if long.any() else {}
+    )
+    return {
+        "kind": pair.kind,
+        "pair": pair.name,
+        "differs": pair.differs,
+        "rows": len(table),
+        "ours": found["ours"].log_error,
+        "right": found["ours"].right_side,
+        **{name: found[name].log_error for name in PREDICTORS if name != "ours"},
+        "long": longer["ours"].log_error if longer else float("nan"),
+        "long_sheet": longer["sheet"].log_error if longer else float("nan"),
+    }
+
+
+def order(fits: of_pairs.Fits, most: int) -> dict[str, float]:
+    """Return the mean of Kendall's tau over shapes that every GPU of SET ran, ours and the data sheet's."""
+    ran = [Pair("products", device, SET[0], "bf16", "", SET_TABLES, "") for device in SET]
+    frames = [matched(pair, 10**6)[0].set_index(["m", "n", "k"]) for pair in ran]
+    shapes = frames[0].index
+    for frame in frames[1:]:
+        shapes = shapes.intersection(frame.index)
+    shapes = shapes[np.sort(np.random.default_rng(0).permutation(len(shapes))[:most])]
+    times = {name: [] for name in ("measured", "ours", "sheet")}
+    for device, frame in zip(SET, frames, strict=True):
+        rows = of_pairs.timed(frame.loc[shapes].reset_index())
+        assert len(rows.table) == len(shapes)
+        model = fits.product_model(frozenset((preset(device),)))
+        times["measured"].append(rows.table["latency_us"].to_numpy())
+        times["ours"].append(best(model, rows)[0])
+        times["sheet"].append(np.maximum(rows.table["compute_us"], rows.table["memory_us"]).to_numpy())
+    arrays = {name: np.stack(columns, 1) for name, columns in times.items()}
+    found = {name: float(np.nanmean(tau_b(arrays[name], arrays["measured"]))) for name in ("ours", "sheet")}
+    return found | {"shapes": float(len(shapes))}
+
+
+def markdown(lines: pd.DataFrame, tau: dict[str, float]) -> str:
+    """Return the tables of the README."""
+    head = (
+        "pair",
+        "differs",
+        "rows",
+        "**ours**",
+        "right side, %",
+        "data sheet",
+        "three numbers",
+        "peaks",
+        "from 50 us",
+        "sheet from 50 us",
+    )
+    text = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for kind, part in lines.groupby("kind", sort=False):
+        for row in part.to_dict("records"):
+            side = "" if np.isnan(row["right"]) else f"{100 * row['right']:.0f}"
+            cells = [row["pair"], row["differs"], f"{row['rows']}", f"**{row['ours']:.3f}**", side]
+            cells += [
+                "" if np.isnan(x) else f"{x:.3f}"
+                for x in (row["sheet"], row["pooled"], row["peak"], row["long"], row["long_sheet"])
+            ]
+            text.append("| " + " | ".join(cells) + " |")
+        mean = part[["ours", "right", "sheet", "pooled", "peak"]].mean()
+        cells = [
+            f"*{kind}, mean of pairs*",
+            "",
+            str(part["rows"].sum()),
+            f"**{mean['ours']:.3f}**",
+            f"{100 * mean['right']:.0f}",
+        ]
+        cells += [f"{mean[name]:.3f}" for name in ("sheet", "pooled", "peak")] + ["", ""]
+        text.append("| " + " | ".join(cells) + " |")
+    better = (lines["ours"] <= lines[["sheet", "pooled"]].min(axis=1)).sum()
+    text += [
+        "",
+        f"Better than both rooflines on {better} of {len(lines)} pairs; mean of all pairs {lines['ours'].mean():.3f}.",
+    ]
+    members = ", ".join(map(short, SET))
+    text.append(
+        f"Order of {members} on {tau['shapes']:.0f} shapes, each predicted by a fit without it: Kendall's tau-b "
+        f"{tau['ours']:.2f}, the data sheet's roofline {tau['sheet']:.2f}."
+    )
+    return "\n".join(text)
+
+
+def main() -> None:
+    """Predict, score, print, and write."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--quick", action="store_true", help="few rows, products only; nothing is written")
+    parser.add_argument("-o", "--out", type=Path, help="folder for the rows behind the table")
+    arguments = parser.parse_args()
+    kind, most, fitted = QUICK if arguments.quick else ("", 500, 700)
+    fits, lines, tables = of_pairs.Fits(fitted), [], []
+    for pair in pairs():
+        if kind not in ("", pair.kind):
+            continue
+        table = ratios(fits, pair, most)
+        if len(table) < LEAST_ROWS:
+            print(f"left out: {pair.name}: {len(table)} rows of the same shape, fewer than {LEAST_ROWS}", flush=True)
+            continue
+        lines.append(line(pair, table))
+        tables.append(table)
+        print({k: round(v, 3) if isinstance(v, float) else v for k, v in lines[-1].items()}, flush=True)
+    text = markdown(pd.DataFrame(lines), order(fits, most))
+    print(text)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        pd.concat(tables, ignore_index=True).to_parquet(arguments.out / "ratios.parquet", index=False)
+    if not arguments.quick:
+        pd.DataFrame(lines).round(4).to_csv(HERE / "scores.csv", index=False)
+        readme = (HERE / "README.md").read_text(encoding="utf-8")
+        before, after = readme.split(BEGIN)[0], readme.split(END)[1]
+        (HERE / "README.md").write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Pairs of real GPUs: rows of the same shape, scores by hand, and a quick run of the experiment."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import kendalltau
+
+from tests.experiments.loading import EXPERIMENTS, experiment
+
+FOLDER = "021_natural_experiments"
+scores = experiment(FOLDER, "scores.py")
+matched = experiment(FOLDER, "matched.py")
+
+
+def test_a_ratio_scores_by_its_log_error_and_its_side_of_one() -> None:
+    found = scores.score(np.array([2.0, 0.5, 1.2, 1.0]), np.array([1.0, 0.8, 1.2, 1.05]))
+    assert found.log_error == pytest.approx((np.log(2) + np.log(1.6) + 0 + np.log(1.05)) / 4)
+    assert found.right_side == 1.0  # two rows have a side: 0.8 and 1.2
+    assert scores.score(np.array([1.2, 0.7]), np.array([0.5, 0.5])).right_side == 0.5
+
+
+def test_tau_is_scipys_where_nothing_is_tied() -> None:
+    times = np.exp(np.random.default_rng(1).normal(size=(2, 40, 5)))
+    ours = scores.tau_b(*times)
+    compared = 0
+    for i in range(40):
+        logs = np.log(times[:, i])
+        if all(np.abs(np.subtract.outer(x, x))[np.triu_indices(5, 1)].min() > scores.TIED for x in logs):
+            assert ours[i] == pytest.approx(kendalltau(logs[0], logs[1]).statistic)
+            compared += 1
+    assert compared > 5
+
+
+def test_members_within_five_percent_are_tied() -> None:
+    tied, ordered = np.array([[1.0, 1.04, 2.0]]), np.array([[1.0, 1.5, 2.0]])
+    assert scores.tau_b(tied, tied) == pytest.approx(1.0)
+    assert scores.tau_b(tied, ordered) == pytest.approx(2 / np.sqrt(2 * 3))
+    assert np.isnan(scores.tau_b(ordered, np.ones((1, 3))))
+
+
+@pytest.mark.parametrize("pair", matched.pairs(), ids=lambda pair: f"{pair.kind} {pair.name}")
+def test_rows_of_a_pair_have_the_same_shape_and_stand_on_their_own_gpus(pair) -> None:
+    one, other = matched.matched(pair, 60)
+    shape = [
+        c for c in ("op", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "seq_q", "seq_kv") if c in one
+    ]
+    pd.testing.assert_frame_equal(one[shape], other[shape], check_dtype=False)
+    assert set(one["device"]) == {pair.one} and set(other["device"]) == {pair.other}
+    assert set(one["dtype"]) == {pair.dtype} and set(other["dtype"]) == {pair.of or pair.dtype}
+    assert min(one["latency_us"].min(), other["latency_us"].min()) >= matched.LEAST_US
+    assert 20 <= len(one) <= 60
+
+
+@pytest.mark.slow
+def test_a_quick_run_prints_every_kind_of_score() -> None:
+    command = [sys.executable, str(EXPERIMENTS / FOLDER / "run.py"), "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
+    assert "Kendall's tau-b" in done.stdout and "A100 / H100" in done.stdout and "mean of pairs" in done.stdout
