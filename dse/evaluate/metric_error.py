@@ -21,11 +21,11 @@ from dse.workload.workload import Workload
 
 ON_TIME = ("time_ms", "ttft_ms", "tbt_ms")
 ON_POWER = ("power_w",)
-"""Metrics that one model alone predicts; ``_PER_TIME`` and ``_ENERGY`` follow from them."""
+"""Metrics that one model alone predicts; ``PER_TIME`` and ``ENERGY`` follow from them."""
 
-_PER_TIME = ("tokens_per_s",)
-_ENERGY = ("energy_j", "joules_per_token")
-_PER_ENERGY = ("tokens_per_joule",)
+PER_TIME = ("tokens_per_s",)
+ENERGY = ("energy_j", "joules_per_token")
+PER_ENERGY = ("tokens_per_joule",)
 
 _RUN = {"ttft_ms": "llm_prefill", "tbt_ms": "llm_decode_step_avg"}
 """Metric -> the measured runs of an engine that it stands for; all others follow from a workload's whole time."""
@@ -157,10 +157,10 @@ def _by_metric(
     energy = time.times(power) if time and power else None
     return {
         **{metric: time_of(metric) for metric in ON_TIME},
-        **dict.fromkeys(_PER_TIME, time.of_inverse() if time else None),
+        **dict.fromkeys(PER_TIME, time.of_inverse() if time else None),
         **dict.fromkeys(ON_POWER, power),
-        **dict.fromkeys(_ENERGY, energy),
-        **dict.fromkeys(_PER_ENERGY, energy.of_inverse() if energy else None),
+        **dict.fromkeys(ENERGY, energy),
+        **dict.fromkeys(PER_ENERGY, energy.of_inverse() if energy else None),
     }
 
 

@@ -12,6 +12,7 @@ from dse.base.error_interval import SHARE
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.run import model_of, run
+from dse.evaluate.run_ratios import run_ratio_errors
 from dse.explanation.attribute_words import METRIC_WORDS, after_number, explained_metrics, percent, words
 from dse.explanation.explain import Explanation, explained, load_for, records
 from dse.explanation.refusal import why_refused
@@ -25,8 +26,8 @@ from dse.workload.workload import Workload
 SWAPS = "One attribute of the other GPU at a time, re-evaluated; effects do not add up: some show only together."
 
 RATIO = (
-    f"{100 * SHARE:.0f} % of measured differences lie there if the errors of the two designs are independent. What "
-    "both share (calibration, kernels, an engine's host) cancels in part; by how much, no measurement here tells."
+    f"{100 * SHARE:.0f} % of measured differences lie there: learnt from pairs of real GPUs, both left out of a fit, "
+    "by the attributes in which they differ (docs/what_numbers_mean.md)."
 )
 """What the interval of a difference stands for."""
 
@@ -37,8 +38,9 @@ class Comparison:
 
     first: Explanation
     second: Explanation
-    # A row a metric: metric, unit, first, second, ratio = second / first [1], and ratio_80, where 80 % of
-    # measured ratios would lie if the errors of the two were independent (None where no calibration says so).
+    # A row a metric: metric, unit, first, second, ratio = second / first [1]; ratio_80, where 80 % of measured ratios
+    # lie (None of what is exact, and where no calibration says so), ratio_interval_80, the same with what is exact;
+    # probability_better, that the second one is better; unknown, why there is no interval ("" where there is).
     metrics: pd.DataFrame
     # A row a phase and cause: phase, cause, first_ms, second_ms, difference_ms [ms], which add up to the phase's time.
     stack: pd.DataFrame
@@ -132,12 +134,17 @@ def _metrics(first: Explanation, second: Explanation) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["metric", "unit", "first", "second"])
     frame = frame.assign(ratio=frame["second"] / frame["first"])
-    intervals = [first.run.metric_error(name).of_ratio(second.run.metric_error(name)) for name in names]
-    spans = [
-        None if u is None else (ratio * u.low, ratio * u.high)
-        for u, ratio in zip(intervals, frame["ratio"], strict=True)
-    ]
-    return frame.assign(ratio_80=pd.Series(spans, dtype=object))
+    errors = [run_ratio_errors(name, first.run, second.run) for name in names]
+    exact = [first.run.metric_error(name).exact for name in names]
+    spans = [one.ratio_interval(0, 1) for one in errors]
+    probabilities = [one.probability_better(0, 1) for one in errors]
+    columns = {
+        "ratio_80": [None if known else span for known, span in zip(exact, spans, strict=True)],
+        "ratio_interval_80": spans,
+        "probability_better": [None if p is None else float(p) for p in probabilities],
+        "unknown": [one.reason for one in errors],
+    }
+    return frame.assign(**{name: pd.Series(values, dtype=object) for name, values in columns.items()})
 
 
 def _stack(first: Explanation, second: Explanation) -> pd.DataFrame:

@@ -42,6 +42,9 @@ WORKLOAD_METRICS = {
 }
 """Metric -> unit and meaning, of one workload on a design."""
 
+MORE_IS_BETTER = ("tokens_per_s", "clock_share", "tokens_per_joule")
+"""Metrics of a workload of which more is better; of all others less is."""
+
 PHASE_OF = {"ttft_ms": "prefill", "tbt_ms": "decode"}
 """Metric of one phase's time -> the phase."""
 

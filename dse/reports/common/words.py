@@ -143,6 +143,14 @@ def signed_percent(value: float, base: float) -> str:
     return f"{signed(percent, 0 if abs(percent) >= 9.95 else 1)} %"
 
 
+def probability_text(probability: float | None) -> str:
+    """Return a probability as a table says it, "" where none is known."""
+    if probability is None or probability != probability:
+        return ""
+    percent = 100 * probability
+    return "< 1 %" if percent < 1 else "> 99 %" if percent > 99 else f"{percent:.0f} %"
+
+
 def span_text(ratios: tuple[float, float] | None) -> str:
     """Return where a ratio lies as percentages, "−10 to +20 %"; nothing where there is none."""
     return "" if ratios is None else " to ".join(signed_percent(end, 1.0) for end in ratios).replace(" % to", " to")

@@ -14,6 +14,7 @@ from dse.reports.common.words import (
     RUN_LABELS,
     bracketed,
     power_calibration,
+    probability_text,
     quantity,
     signed_percent,
     span_text,
@@ -113,6 +114,7 @@ def _metrics(comparison: Comparison) -> str:
     head = '<th scope="col"></th>'
     head += "".join(f'<th scope="col" class="n" colspan="2">{escape(run.gpu.title)}</th>' for run in runs)
     head += '<th scope="col" class="n" colspan="2">difference<small>80 % of differences</small></th>'
+    head += f'<th scope="col" class="n">better<small>{escape(runs[1].gpu.title)}, how probably</small></th>'
     rows = []
     for _, one in comparison.metrics.iterrows():
         name = bracketed(RUN_LABELS.get(one["metric"], str(one["metric"])), one["unit"])
@@ -120,7 +122,9 @@ def _metrics(comparison: Comparison) -> str:
         for run, side in zip(runs, ("first", "second"), strict=True):
             cells += f'<td class="n">{one[side]:,.4g}</td><td class="n d">{run.metric_error(one["metric"]).word}</td>'
         cells += f'<td class="n">{signed_percent(one["second"], one["first"])}</td>'
-        rows.append(row(f'{cells}<td class="n d">{span_text(one["ratio_80"])}</td>'))
+        better = probability_text(one["probability_better"]) if one["ratio_80"] else ""
+        cells += f'<td class="n d">{span_text(one["ratio_80"])}</td><td class="n">{escape(better)}</td>'
+        rows.append(row(cells))
     stated = comparison.metrics["ratio_80"].notna().any()
     small = [note(text) for text in ([RATIO] if stated else []) + comparison.host_notes()]
     return section("metrics", "Side by side", table(head, rows), *small)

@@ -18,6 +18,7 @@ from dse.reports.common.words import (
     bracketed,
     number,
     power_calibration,
+    probability_text,
     signed_percent,
     span_text,
     timing_calibration,
@@ -96,7 +97,7 @@ def print_comparison(comparison: Comparison, console: Console, most: int | None 
     names = [run.gpu.name if first.gpu.name != second.gpu.name else run.gpu.title for run in (first, second)]
     console.print(_metrics(comparison, names))
     if comparison.metrics["ratio_80"].notna().any():
-        say(console, RATIO, "dim")
+        say(console, f"better: how probably {names[1]} is. {RATIO}", "dim")
     for side in (first, second):
         if beyond := extrapolation(side):
             say(console, f"{side.gpu.title}: {beyond}", "dim")
@@ -115,11 +116,12 @@ def print_comparison(comparison: Comparison, console: Console, most: int | None 
 def _metrics(comparison: Comparison, names: list[str]) -> Table:
     """Each metric of two designs with its unit, and how far apart they are."""
     title = "metrics" + (", and where 80 % of differences lie" if comparison.metrics["ratio_80"].notna().any() else "")
-    table = _empty(title, [*names, "difference", ""])
+    table = _empty(title, [*names, "difference", "", "better"])
     for _, row in comparison.metrics.iterrows():
         cells = (f"{row[side]:,.4g}" for side in ("first", "second"))
         name = bracketed(RUN_LABELS.get(row["metric"], str(row["metric"])), row["unit"])
-        table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]), span_text(row["ratio_80"]))
+        sure = (span_text(row["ratio_80"]), probability_text(row["probability_better"]) if row["ratio_80"] else "")
+        table.add_row(Text(name), *cells, signed_percent(row["second"], row["first"]), *sure)
     return table
 
 

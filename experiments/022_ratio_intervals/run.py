@@ -1,0 +1,171 @@
+"""Intervals of ratios: what two predictions of one model, both on GPUs that it has not seen, are off by together.
+
+Run with ``python experiments/022_ratio_intervals/run.py [--pairs] [--write]`` (half a minute on two cores). Prints the
+README's tables; ``--pairs`` makes the errors of pairs anew from the measured rows first (twenty minutes), ``--write``
+writes the table of terms that the package ships, and the README's result.
+"""
+
+import argparse
+import contextlib
+import csv
+import importlib.util
+import io
+import sys
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pandas as pd
+from paired_fit import Held, Pair, fit, held_out, intervals, other_devices, other_pair, weights, widening
+
+import dse
+from dse.evaluate.area_elasticities import coefficients, is_exact
+from dse.evaluate.ratio_terms import distances
+from dse.hardware.area import DieArea
+from dse.hardware.presets import load_sheet
+
+HERE = Path(__file__).parent
+ERRORS = HERE / "pair_errors.parquet"
+SHIPPED = Path(dse.__file__).parent / "data" / "calibration" / "ratio_errors.csv"
+
+SIDES = ("dram_bandwidth", "l2", "sms_and_clock", "sm_parts", "memory_type", "generation")
+TERMS = {
+    ("time", "arithmetic"): ("tensor_rate", *SIDES),
+    ("time", "memory"): (*SIDES, "latency"),
+    ("power", "all"): ("tensor_rate", *SIDES, "node"),
+}
+"""Metric and class of kernels -> the terms that may count: a kernel bound by bytes does not follow the tensor rate."""
+
+RESULT = "## Result\n"
+"""Where the README's result begins, which ``--write`` writes."""
+
+LEAST_ROWS = 25
+LEAST_RUNS = 8
+"""Rows of a pair that tells anything; of whole networks fewer tell as much."""
+
+
+def pairs_of(rows: pd.DataFrame, metric: str, kernels: str) -> list[Pair]:
+    """Return the pairs of a metric and a class of kernels."""
+    rows, found = rows[(rows["metric"] == metric) & (rows["kernels"] == kernels)], []
+    for (table, one, two, kind), part in rows.groupby(["table", "first", "second", "kind"]):
+        if len(part) >= (LEAST_RUNS if kind == "runs" else LEAST_ROWS):
+            far = _far(str(one), str(two), TERMS[metric, kernels])
+            found.append(Pair(str(table), str(one), str(two), str(kind), far, part["error"].to_numpy()))
+    return found
+
+
+def _far(one: str, two: str, terms: tuple[str, ...]) -> np.ndarray:
+    """How far two GPUs lie apart in each term."""
+    sheets = [load_sheet(name).numbers() for name in (one, two)]
+    numbers = {name: np.array([sheet[name] for sheet in sheets]) for name in sheets[0]}
+    types = ("bf16",) if (numbers["tensor_fma_bf16"] > 0).all() else ("fp16",)
+    far = distances(numbers, types)
+    return np.array([np.sqrt(np.sum(far[term][1] ** 2)) for term in terms])
+
+
+def areas() -> tuple[list[Pair], list[str]]:
+    """Return the pairs of dies by coefficients of the area model and of the nodes, each die left out of the fit."""
+    experiment = _die_area()
+    model, dies = DieArea.from_table(), experiment.dies()
+    kept = [not is_exact(name) for name in coefficients()]
+    of_node = np.array([name.startswith("nodes.") for name in coefficients()])[kept]
+    slopes = {}
+    for name, die in dies.items():
+        slope = eqx.filter_grad(lambda m, die=die: jnp.log(m.total(die.record)))(model)
+        both = zip(jax.tree.leaves(slope), jax.tree.leaves(model), strict=True)
+        slopes[name] = np.concatenate([np.ravel(np.asarray(s) * np.asarray(v)) for s, v in both])[kept]
+    off = {name: np.log1p(error) for name, error in experiment.leave_one_out(model).items()}
+    found = []
+    for one, two in combinations(dies, 2):
+        apart = slopes[one] - slopes[two]
+        far = np.array([np.linalg.norm(apart[~of_node]), np.linalg.norm(apart[of_node])])
+        found.append(Pair("dies", one, two, "areas", far, np.array([off[one] - off[two]])))
+    return found, ["coefficient", "node"]
+
+
+def _die_area():
+    spec = importlib.util.spec_from_file_location("die_area", HERE.parent / "005_die_area" / "run.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]:
+    """Print a fit with its coverage, and yield the rows of the shipped table."""
+    found, ends = fit(pairs), intervals(pairs)
+    held = held_out(pairs, other_pair)
+    wider = widening([(one.pair, one.spread) for one in held]) if held else 1.0
+    print(f"\n### {title}: {len(pairs)} pairs of {len(set().union(*(p.devices for p in pairs)))}, widened {wider:.2f}")
+    print("| term | log error for one unit | over resampled pairs |\n|---|---|---|")
+    values = wider * np.array([*found.terms, found.floor])
+    names = [*terms, "floor"] if title != "area, all" else terms
+    for name, value, low, high in zip(names, values, *(wider * ends), strict=False):
+        print(f"| {name} | {value:.3f} | {low:.3f} to {high:.3f} |")
+        yield [name, *(f"{x:.4f}" for x in (value, low, high)), str(len({p.devices for p in pairs}))]
+    show(held, held_out(pairs, other_devices))
+
+
+def show(*ways: list[Held]) -> None:
+    """Print the coverage and the width of pairs that the fit has not seen, in each way of leaving them out."""
+    for words, held in zip(("the pair left out", "both devices left out"), ways, strict=True):
+        if not held:
+            print(f"{words}: too few pairs")
+            continue
+        weight = weights([one.pair for one in held])
+        share = 100 * np.average([one.coverage for one in held], weights=weight)
+        half = np.median([np.exp(one.half) - 1 for one in held])
+        print(
+            f"{words}: {share:.0f} % of {len(held)} pairs' rows within, median interval of a ratio ±{100 * half:.0f} %"
+        )
+    print("| pair | of | rows | 80 % of errors below | interval | within |\n|---|---|---|---|---|---|")
+    for one in ways[0] if len(ways[0]) < 36 else ():
+        pair, half = one.pair, np.exp(one.half) - 1
+        below = np.exp(np.quantile(np.abs(pair.errors), 0.8)) - 1
+        print(
+            f"| {pair.first} / {pair.second} | {pair.kind}, {pair.table} | {len(pair.errors)} | {100 * below:.0f} % | "
+            f"±{100 * half:.0f} % | {100 * one.coverage:.0f} % |"
+        )
+
+
+def main() -> None:
+    """Fit and print; write the table where asked."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pairs", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.pairs:
+        from pairs import pair_errors
+
+        pair_errors().to_parquet(ERRORS, index=False)
+    rows, lines, printed = pd.read_parquet(ERRORS), [], io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        for (metric, kernels), terms in TERMS.items():
+            found = told(f"{metric}, {kernels}", pairs_of(rows, metric, kernels), list(terms))
+            lines += [[metric, kernels, *line] for line in found]
+        lines += [["area", "all", *line] for line in told("area, all", *areas())]
+    print(printed.getvalue())
+    if arguments.write:
+        write(lines)
+        readme = HERE / "README.md"
+        readme.write_text(readme.read_text().partition(RESULT)[0] + RESULT + printed.getvalue())
+
+
+def write(lines: list[list[str]]) -> None:
+    """Write the table of terms."""
+    with SHIPPED.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["metric", "kernels", "term", "value", "low", "high", "pairs", "unit", "source", "status"])
+        for line in lines:
+            prior = line[0] == "power"  # two pairs of boards tell a scale, and no term
+            source = f"experiments/022_ratio_intervals: {'two pairs of boards' if prior else 'pairs, both left out'}"
+            writer.writerow([*line, "1", source, "prior" if prior else "fitted"])
+
+
+if __name__ == "__main__":
+    main()
