@@ -145,7 +145,7 @@ COLUMNS = (
     ),
 )
 
-RANGED = ("process/area.csv",)
+RANGED = ("process/area.csv", "process/memory.csv")
 """Tables of which every number counts beside which a range stands, fitted ones too: few dies decide them."""
 
 

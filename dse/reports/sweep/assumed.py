@@ -8,7 +8,7 @@ import pandas as pd
 
 from dse.evaluate.shared_programs import DESIGNS
 from dse.explanation.assumed_effects import BASE, AssumedEffects, assumed_effects
-from dse.explanation.assumed_numbers import AssumedNumber
+from dse.explanation.assumed_numbers import UNSURE, AssumedNumber
 from dse.grid.result import SweepResult, records
 from dse.reports.common.words import axis_value, gpu_name, label, number, quantity, signed_percent, unit_text
 from dse.reports.sweep.data import lettered_front
@@ -27,8 +27,8 @@ OF_COUNTS = ("SM", "FU", "slice", "sub-core")
 METHOD = (
     "Each number moves alone over its plausible range; designs stay, their fastest kernels are chosen anew, and what "
     "the space links to the base GPU follows. Varied: assumed attributes of the base GPU, and what is assumed in the "
-    "tables of power, area, cost and memory. Not varied: coefficients of the timing model, and what its kernels are "
-    "made with."
+    "tables of power, area, cost and memory; and fitted areas, which move alone though the dies of their fit tie them. "
+    "Not varied: coefficients of the timing model, and what its kernels are made with."
 )
 
 
@@ -78,10 +78,12 @@ def sentences(result: SweepResult, effects: AssumedEffects | None) -> list[str]:
         if rows.empty:
             continue
         gaps = (rows["first_at"] / rows["second_at"]).map(np.log).abs()
-        text = change_text(result, effects, rows.loc[gaps.idxmax()])
+        row = rows.loc[gaps.idxmax()]
+        sort = "an assumed" if effects.numbers[int(row["number"])].status in UNSURE else "an uncertain"
+        text = change_text(result, effects, row)
         others = rows["number"].nunique() - 1
-        also = f" {others} more assumed {'number does' if others == 1 else 'numbers do'} the like." if others else ""
-        return [f"{what} rests on an assumed number: {text}.{also}"]
+        also = f" {others} more such {'number does' if others == 1 else 'numbers do'} the like." if others else ""
+        return [f"{what} rests on {sort} number: {text}.{also}"]
     return []
 
 

@@ -74,20 +74,20 @@ def test_the_sentence_names_the_number_its_value_and_the_designs(pair: SweepResu
     (text,) = sentences(pair, with_changes(effects, base, (place_of(effects, "l2_clock_mhz"), *base[1:])))
     assert text.startswith("A comparison with the baseline rests on an assumed number: with L2")
     assert "A is worse than the H100 SXM5 80GB in BF16 peak (950 against 990 TFLOP/s)" in text
-    assert text.endswith("1 more assumed number does the like.")
+    assert text.endswith("1 more such number does the like.")
     assert sentences(pair, with_changes(effects)) == []
 
 
 def test_a_design_that_leaves_the_front_says_for_which(pair: SweepResult, effects: AssumedEffects) -> None:
-    leak = place_of(effects, "leak")
+    leak = place_of(effects, "leak_per_kelvin")
     rows = [
-        (leak, "high", 0.12, "front", "", "A", "B", np.nan, np.nan, ""),
-        (leak, "high", 0.12, "front", "", "A", "", np.nan, np.nan, ""),
-        (leak, "high", 0.12, "lost", "", "A", "", np.nan, np.nan, "power: too much"),
+        (leak, "high", 0.03, "front", "", "A", "B", np.nan, np.nan, ""),
+        (leak, "high", 0.03, "front", "", "A", "", np.nan, np.nan, ""),
+        (leak, "high", 0.03, "lost", "", "A", "", np.nan, np.nan, "power: too much"),
     ]
     changed = with_changes(effects, *rows)
     texts = [change_text(pair, changed, row) for _, row in changed.changes.iterrows()]
-    given = "with leak of the power model at 0.12 and not 0.06 W/mm²"
+    given = "with leak per kelvin of the power model at 0.03 and not 0.02 1/K"
     ends = ("B dominates A", "A leaves the front", "A cannot be had (power: too much)")
     assert texts == [f"{given}, {end}" for end in ends]
 
