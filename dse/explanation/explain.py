@@ -27,6 +27,7 @@ from dse.explanation.sensitivity_steps import Step, quantities, steps
 from dse.explanation.sensitivity_table import SMALLEST, Trial, sentence, step_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
+from dse.hardware.tensor_area import tensor_area_note
 from dse.power.models import PowerChoice, power_of
 from dse.timing.timing import TimingModel
 from dse.timing.traced.reading import read_workload, why_not_simulated
@@ -98,6 +99,7 @@ class Explanation:
             "left_out": self.left_out,
             "assumed_numbers": self.assumed.document(MOST_ASSUMED),
             "method": METHOD,
+            "tensor_area": tensor_area_note(self.run.gpu),
         }
 
 

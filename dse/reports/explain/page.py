@@ -7,6 +7,7 @@ from dse.evaluate.run import RunResult
 from dse.explanation.attribute_words import explained_metrics
 from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
+from dse.hardware.tensor_area import tensor_area_note
 from dse.reports.common import figures
 from dse.reports.common import stacks as stack_figures
 from dse.reports.common.page_parts import document, figure_section, note, row, section, swatches, table, write_document
@@ -57,7 +58,9 @@ def _metric_text(run: RunResult, name: str) -> str:
 
 
 def _explanation(explanation: Explanation, most: int | None) -> list[str]:
-    parts = [_sentences("What would change it", explanation.sentences()[:most], METHOD)]
+    known = tensor_area_note(explanation.run.gpu)
+    small = f"{METHOD} {known}." if known else METHOD
+    parts = [_sentences("What would change it", explanation.sentences()[:most], small)]
     steps = explain_data.tornado(explanation, most or explain_data.MOST_BARS)
     if not steps.empty:
         drawn = explain_figures.tornado_figure(steps)

@@ -12,6 +12,7 @@ from dse.explanation.compare import RATIO, SWAPS, Comparison
 from dse.explanation.explain import METHOD, Explanation
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs
 from dse.explanation.shortened import heaviest
+from dse.hardware.tensor_area import tensor_area_note
 from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import (
     RUN_LABELS,
@@ -58,6 +59,8 @@ def print_explanation(explanation: Explanation, console: Console, most: int | No
     if explanation.left_out:
         say(console, f"Not moved: {', '.join(explanation.left_out)} (--json says why)", "dim")
     say(console, METHOD, "dim")
+    if known := tensor_area_note(run.gpu):
+        say(console, f"{known}.", "dim")
     _assumed(explanation, console, most)
     for phase in run.workload.phases:
         console.print()

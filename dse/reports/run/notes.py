@@ -4,6 +4,8 @@ from dse.base.error_interval import SHARE
 from dse.evaluate.metric_error import CALIBRATED
 from dse.evaluate.run import RunResult
 from dse.hardware.memory_pins import pins_note
+from dse.hardware.presets import preset_sheet
+from dse.hardware.tensor_area import turned_note
 from dse.reports.common.words import joined
 from dse.timing.amali import Amali
 from dse.workload.networks.mlp_kinds import EXPERT
@@ -33,6 +35,8 @@ def run_notes(result: RunResult) -> list[str]:
     if result.workload.engine is not None:
         lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
     numbers = result.gpu.numbers()
+    if result.gpu.base:
+        lines += filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])
     lines += filter(None, [_slowed(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from dse.grid.result import SweepResult
 from dse.hardware.presets import preset_sheet
+from dse.hardware.tensor_area import TENSOR_AXES
 from dse.reports.common.words import number
 from dse.reports.sweep import data as findings
 from dse.reports.sweep.answer import answer, caveats, covers_power, question
@@ -39,6 +40,18 @@ def test_an_area_that_no_published_die_stands_behind_is_reported(result: SweepRe
     assert "the die of B200 SXM (HGX) is not published, so that its area here was never checked" in " ".join(
         caveats(unknown)
     )
+
+
+def test_what_is_known_of_the_area_of_tensor_cores_is_said_where_their_rate_moves(
+    result: SweepResult, single: SweepResult
+) -> None:
+    notes = " ".join(caveats(result))
+    assert "Area of tensor cores: 133 of the" in notes and "four times the rate" in notes
+    linked = tuple((name, result.space.links[0][1]) for name in TENSOR_AXES[1:])
+    alone, together = (replace(result, space=replace(result.space, links=links)) for links in ((), linked))
+    assert "do not: types share multipliers" in " ".join(caveats(alone))
+    assert "link the rates" not in " ".join(caveats(together))
+    assert "Area of tensor cores" not in " ".join(caveats(single))
 
 
 def test_bandwidth_that_no_pin_gives_is_reported(result: SweepResult, single: SweepResult) -> None:
