@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few rows, products only; nothing is written")
     parser.add_argument("-o", "--out", type=Path, help="folder for the rows behind the table")
     arguments = parser.parse_args()
-    kind, most, fitted = QUICK if arguments.quick else ("", 500, 700)
+    kind, most, fitted = QUICK if arguments.quick else ("", 300, 500)
     fits, lines, tables = of_pairs.Fits(fitted), [], []
     for pair in pairs():
         if kind not in ("", pair.kind):
