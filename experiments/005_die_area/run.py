@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -40,6 +41,9 @@ GA100_BLOCKS = {
 
 FOUNDRY_N5_LOGIC = 1.84
 """Logic density of N5 over N7 that TSMC claims (dvhardware.net article72643)."""
+
+PAIRED = ("GV100", "TU102", "TU106", "TU116", "GA100", "GA102", "AD102", "GH100", "GB202")
+"""Dies whose ratios are a natural experiment: each with each."""
 
 TURING_SHOT = "TU106 tensor cores less TU116 FP16 units"
 TURING_RATE = 512
@@ -87,6 +91,16 @@ def leave_family_out() -> dict[str, float]:
         members = [name for name, die in known.items() if die.family == family]
         values = fit(without=[row for name in members for row in fit.all_of(name)])
         found |= {name: fit.logs(values)[name] for name in members}
+    return found
+
+
+def pairs() -> dict[tuple[str, str], float]:
+    """Return log(predicted / published ratio) of the areas of two dies, for every pair of PAIRED, under a fit without
+    either and without their blocks."""
+    fit, found = whole_fit(), {}
+    for old, new in combinations(PAIRED, 2):
+        logs = fit.logs(fit(without=[*fit.all_of(old), *fit.all_of(new)]))
+        found[old, new] = float(np.log1p(logs[new]) - np.log1p(logs[old]))
     return found
 
 
@@ -232,6 +246,8 @@ def main() -> None:
     print("blocks:", {row.name: f"{100 * off[row.name]:.1f} %" for row in whole_fit().rows if row.name not in dies()})
     for title, found in (("GA100's blocks", blocks(fitted)), ("never seen", held_out(fitted))):
         print(title, {name: f"{area:g} mm2, error {100 * wrong:.1f} %" for name, (area, wrong) in found.items()})
+    errors = np.abs(list(pairs().values()))
+    print(f"ratios of {len(errors)} pairs of dies: {errors.mean():.3f} in the mean of logs, {errors.max():.3f} at most")
     print("SM by the model and by subtraction [mm2]", sm_areas(fitted))
     print("mm2 an SM by the model and by two dies", slopes(fitted))
     print_evidence(fitted, sets)

@@ -162,6 +162,12 @@ def test_the_sm_shrinks_from_v100_to_a100_to_h100_as_their_dies_say(model, pair)
     assert new / old == pytest.approx(new_die / old_die, rel=0.06)
 
 
+def test_ratios_of_dies_that_the_fit_has_not_seen():
+    errors = np.abs(list(FIT.pairs().values()))
+    assert len(errors) == 36
+    assert errors.mean() < 0.08
+
+
 def rates(die: str, factor: float, dtypes) -> SimpleNamespace:
     """A die's record with the tensor rates of some data types multiplied."""
     start = numbers(die)
