@@ -16,6 +16,14 @@ from dse.hardware.data_types import TENSOR_DTYPES
 from dse.hardware.process import memory_names, node_index, node_names
 from dse.power.board import REFERENCE_NODE
 
+ABBREVIATIONS = {
+    **{word: word.upper() for word in ("dram", "fma", "fp32", "fp64", "int32", "l1", "l2", "phy", "sfu", "sm", "sram")},
+    "noc": "NoC",
+    "nvlink": "NVLink",
+    "pcie": "PCIe",
+}
+"""How words of a row's name are written in a sentence."""
+
 CLOCK = "clock_"
 """What stands before a node in the power model's rows of clocks, which it holds as one array."""
 
@@ -190,7 +198,7 @@ def _number(column: Column, row: Mapping[str, str], names: list[str]) -> Assumed
         setter = _setter(column.place, names.index(key)) if column.rows else _setter((*column.place, key), None)
     return AssumedNumber(
         name=f"{column.number} of {key}" if column.rows else key,
-        text=column.text.format(key=key if column.rows else key.replace("_", " ")),
+        text=column.text.format(key=key if column.rows else _words(key)),
         table=column.table,
         unit=column.unit or row.get("unit", "1"),
         status=row[column.status],
@@ -201,6 +209,11 @@ def _number(column: Column, row: Mapping[str, str], names: list[str]) -> Assumed
         range=span,
         multiplied=setter,
     )
+
+
+def _words(key: str) -> str:
+    """Return a row's name as words."""
+    return " ".join(ABBREVIATIONS.get(word, word) for word in key.split("_"))
 
 
 def _setter(place: tuple[str, ...], row: int | None) -> Setter:

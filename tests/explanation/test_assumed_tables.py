@@ -70,3 +70,8 @@ def test_only_nodes_and_memory_that_designs_have_matter() -> None:
     names = {number.name for number in assumed_of_tables(used)}
     assert "wafer_usd of tsmc_4n" in names and "usd_per_gb of hbm3" in names
     assert not {"wafer_usd of tsmc_n3e", "usd_per_gb of gddr6", "clock_tsmc_n7"} & names
+
+
+def test_a_row_has_its_words() -> None:
+    texts = {number.text for number in assumed_of_tables(EVERY)}
+    assert {"L2 of the area model", "NoC of the power model", "wafer price of tsmc_4n"} < texts

@@ -50,11 +50,12 @@ def assumed_figure(result: SweepResult, effects: AssumedEffects) -> go.Figure:
     frame = effects.effects[effects.effects["number"].isin(places)]
     names = {place: _name(effects, place) for place in places}
     changes = 100 * (frame[["at_low", "at_high"]].div(frame["nominal"], axis=0) - 1)
-    reach = 1.1 * max(float(np.nanmax(np.abs(changes.to_numpy()), initial=0.0)), 0.1)
     for n, objective in enumerate(panels):
         place = {"row": n // columns + 1, "col": n % columns + 1}
-        for trace in _bars(result, frame[frame["objective"] == objective.name], changes, names, n == 0):
+        part = frame[frame["objective"] == objective.name]
+        for trace in _bars(result, part, changes, names, n == 0):
             figure.add_trace(trace, **place)
+        reach = 1.1 * max(float(np.nanmax(np.abs(changes.loc[part.index].to_numpy()), initial=0.0)), 0.1)
         title = "change [%]" if n + columns >= len(panels) else None
         figure.update_xaxes(title_text=title, range=[-reach, reach], nticks=7, **place)
     layout(figure, height, l=20, t=TOP)
