@@ -100,10 +100,13 @@ class DieArea(eqx.Module):
 
     @property
     def error_interval(self) -> ErrorInterval:
-        """Dies, each left out of the fit in turn; a node without a die may be a quarter off."""
-        ratios = sorted(1 / (1 + float(row["error"])) for row in read_table("process/area_error.csv"))
+        """Dies, each under a fit without its family: a design that nobody built has none either.
+
+        A node without a die may be a fifth off.
+        """
+        ratios = sorted(1 / (1 + float(row["family_error"])) for row in read_table("process/area_error.csv"))
         low, high = np.quantile(ratios, [(1 - SHARE) / 2, (1 + SHARE) / 2])
-        return ErrorInterval(float(low), float(high), f"areas of {len(ratios)} dies, each left out of the fit")
+        return ErrorInterval(float(low), float(high), f"areas of {len(ratios)} dies, each family left out of the fit")
 
     def __call__(self, gpu: Gpu) -> dict[str, Array]:
         """Area of each of COMPONENTS [mm2]."""

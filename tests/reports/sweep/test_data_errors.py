@@ -13,7 +13,7 @@ from tests.evaluate.test_metric_error import Measured
 def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
     assert [o.name for o, _ in with_interval(result.space)] == ["die_mm2"]
     notes = error_notes(result)
-    assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +6 % from the predicted")
+    assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +8 % from the predicted")
     assert notes[2] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
     assert len(notes) == 3  # nothing lies beyond what no interval is said of
 
