@@ -1,6 +1,7 @@
 """Commands around measurements: measure makes them, calibrate and validate hold the models against them."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -274,11 +275,17 @@ def validate(
             raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
         return
-    given = {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
+    _refuse_of_time(
+        {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
+    )
+    _validate_power(table, time, gpu, calibration, json_)
+
+
+def _refuse_of_time(given: Mapping[str, object]) -> None:
+    """Refuse options that belong to --quantity time; ``given``: option -> what was given, if anything."""
     if any(given.values()):
         named = ", ".join(option for option, used in given.items() if used)
         raise InputError(f"{named}: belongs to --quantity time; give it, or leave the option out")
-    _validate_power(table, time, gpu, calibration, json_)
 
 
 def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
