@@ -32,17 +32,19 @@ from dse.workload.kernel import Kernel
 TABLE = "power/board.csv"
 ERRORS = "power/board_error.csv"
 
-MEASURED = "watts of single kernels on an H200, shape families left out of the fit"
-MEASURED_GPUS = ("h200", "h100_sxm", "a100_sxm_80gb", "a100_sxm_40gb")
-"""What the model was held against (experiments/006_board_power): fitted to the first, checked on the others."""
+MEASURED = "watts of kernels and passes on four boards, each left out of the fit"
+FITTED_ON = "H200, B200, A100 PCIe and A10"
+MEASURED_GPUS = ("h200", "b200", "a100_pcie_40gb", "a10", "h100_sxm", "a100_sxm_80gb", "a100_sxm_40gb")
+"""What the model was held against (experiments/006_board_power): the first four judge fits that have not seen them."""
 
 FREE = ("pipeline", "tensor_bf16", "softmax", "dram_path", "voltage_slope", "cap_width")
-"""Coefficients that are fitted; adding the others with their priors does not help (experiments/006_board_power)."""
+"""Coefficients that are fitted to kernels of one board (``dse calibrate power``); the shipped ones were fitted to
+several boards together (experiments/006_board_power)."""
 
 CLOCKED_PARTS = ("sm_control", "register_file", "l1_shared")
 """Parts of the die that the clock drives wherever an SM has work."""
 
-GATED_PARTS = ("fp32_int32", "fp64", "tensor_core")
+GATED_PARTS = ("fp32_int32", "fp64", "tensor_core", "tensor_memory")
 """Parts of the die whose clock stands still while they have nothing to compute: at work they pay by the operation."""
 
 REFERENCE_DIE_MM2 = constant("reference_die_mm2")
@@ -58,9 +60,9 @@ REFERENCE_NODE = "tsmc_4n"
 class BoardPower(PowerModel):
     """The power model of a board: its coefficients (``data/power/board.csv``, with units), and one call.
 
-    Valid for NVIDIA data-centre GPUs of the designs that are swept (Ampere, Hopper, Blackwell-like); fitted on an H200.
-    What the measured rows do not identify is a prior, and says so in the table. GPUs for graphics come out too high:
-    their dies reach higher clocks at the same voltage.
+    Valid for NVIDIA data-centre GPUs of the designs that are swept (Ampere, Hopper, Blackwell-like), on four of which
+    it was fitted. What the measured rows do not identify is a prior, and says so in the table. GPUs for graphics come
+    out too high: their dies reach higher clocks at the same voltage.
 
     Energies hold for the operand values of the measured rows, which nobody recorded: values change board power by a
     third, so a single kernel may be off by that much (``left_out_errors``).
@@ -99,7 +101,7 @@ class BoardPower(PowerModel):
     voltage_floor: Array
     cap_share: Array
     cap_width: Array
-    fitted_on: str = eqx.field(static=True, default="board power of an H200 (data/power/board.csv)")
+    fitted_on: str = eqx.field(static=True, default=f"board power of {FITTED_ON} (data/power/board.csv)")
     left_out: ErrorInterval | None = eqx.field(static=True, default=None)
 
     @classmethod
@@ -120,8 +122,7 @@ class BoardPower(PowerModel):
 
     @property
     def error_interval(self) -> ErrorInterval:
-        """Errors on shape families that its fit left out; those of single kernels on an H200, within which A100 and
-        H100 boards in service stand, for the shipped coefficients."""
+        """Errors on shape families that its fit left out; for the shipped coefficients those on boards left out."""
         if self.left_out is not None:
             return self.left_out
         off = left_out_errors()
@@ -244,7 +245,7 @@ class BoardPower(PowerModel):
 
 
 def left_out_errors() -> dict[str, float]:
-    """Return what :data:`ERRORS` states of shape families left out of the fit [1].
+    """Return what :data:`ERRORS` states of boards left out of the fit, each of which counts alike [1].
 
     ``mean`` and quantiles ``q50`` ... of |predicted / measured - 1|; ``low`` and ``high``: a tenth of measured over
     predicted lies below and above.

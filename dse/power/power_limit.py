@@ -114,7 +114,7 @@ def sustain(
     sums ``timing`` holds (None: of this launch).
     """
     shadow = shadow_of(timing) if shadow is None else shadow
-    parts, target = _sums(uncapped), uncapped.watts - _excess(uncapped.watts - limit, width * limit)
+    parts, target = _sums(uncapped), held(uncapped.watts, limit, width)
     each = _pace(jax.tree.map(_wide, timing), shadow.asked[..., :-1], shadow.slope[..., :-1])
     over = _wide(target) >= _watts(jax.tree.map(_wide, draw), jax.tree.map(_wide, parts), shadow.knots, each)
     mine = jnp.arange(shadow.asked.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
@@ -126,6 +126,11 @@ def sustain(
     highest = of_mine(jnp.concatenate([shadow.knots, jnp.ones_like(shadow.knots[..., :1])], axis=-1))
     clock = _clock(lambda clock: _watts(draw, parts, clock, pace), target, highest)
     return OperatingPoint(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
+
+
+def held(watts: Array, limit: Array, width: Array) -> Array:
+    """Return the watts that a board draws within its limit of those without [W], rounded within ``width`` of it."""
+    return watts - _excess(watts - limit, width * limit)
 
 
 def _wide(values: Array) -> Array:

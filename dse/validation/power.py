@@ -25,10 +25,10 @@ DTYPES = ("bf16", "fp16")
 
 NOT_FITTED = "the board's power was not fitted to "
 
-FITTED_ON = "h200"
+FITTED_ON = ("h200", "b200", "a100_pcie_40gb", "a10")
 SEEN = (
-    "The shipped coefficients were fitted to seven in ten of an H200's shape families: on rows of that set the error "
-    "is partly a training error (left-out errors: experiments/006_board_power)."
+    "The shipped coefficients were fitted to kernels of H200 and B200 and to passes of A100 PCIe and A10: on rows of "
+    "those boards the error is partly a training error (left-out errors: experiments/006_board_power)."
 )
 OWN_FIT = (
     "Coefficients of a file: on rows that they were fitted to the error is a training error; what its fit left out "
@@ -58,7 +58,7 @@ def validate_power(
     measured = read_operators(table)
     shipped, model = model is None, model or BoardPower.from_table()
     predicted_rows, skipped = compared(measured, time, model, gpu)
-    notes = [SEEN] if shipped and (predicted_rows["gpu"] == FITTED_ON).any() else []
+    notes = [SEEN] if shipped and predicted_rows["gpu"].isin(FITTED_ON).any() else []
     notes += [] if shipped else [OWN_FIT]
     notes += _notes_of_runs(predicted_rows[predicted_rows["op"].isin(RUNS)])
     notes += [f"{note}." for note in (*notes_of_masks(predicted_rows), *notes_of_gpus(measured))]

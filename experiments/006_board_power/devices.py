@@ -86,8 +86,14 @@ PUBLISHED = (
 
 
 def streaming_watts(model: BoardPower, preset: str, gbs: float, fp32: float, tensor: float) -> float:
-    """Uncapped watts of a kernel given by its rates: bytes streamed through registers, FP32 FMAs, BF16 products."""
-    gpu, us = load_sheet(preset).record(), 1e3
+    """Uncapped watts of a kernel given by its rates."""
+    gpu = load_sheet(preset).record()
+    return float(model.uncapped(stream_activity(gpu, gbs, fp32, tensor), gpu).watts)
+
+
+def stream_activity(gpu: Gpu, gbs: float, fp32: float, tensor: float) -> Activity:
+    """A kernel given by its rates: bytes streamed through registers [GB/s], FP32 and BF16 products [TFLOP/s]."""
+    us = 1e3
     streamed, fma, products = gbs * us * 1e3, fp32 * us * 1e6 / 2, tensor * us * 1e6 / 2
     operands = products / 64  # bytes from the L2 of a tile of 128 x 128
     counts = dict.fromkeys(Activity._fields, 0.0) | {
@@ -104,4 +110,4 @@ def streaming_watts(model: BoardPower, preset: str, gbs: float, fp32: float, ten
         "l2_bytes": 2 * streamed + operands,
         "dram_bytes": streamed,
     }
-    return float(model.uncapped(Activity(**{k: jnp.asarray(v) for k, v in counts.items()}), gpu).watts)
+    return Activity(**{k: jnp.asarray(v) for k, v in counts.items()})

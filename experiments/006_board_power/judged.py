@@ -4,12 +4,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from rows import folds, masks, pair_rows, power_rows, seen
+from rows import masks
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from dse.calibration.optimiser import descend
-from dse.calibration.power.board_fit import FREE, fit, prior_model
-from dse.measured.board_watts import SETTLED_US, predicted, watts_of
+from dse.measured.board_watts import predicted
 from dse.measured.power_rows import MeasuredLaunches
 from dse.power.board import BoardPower
 
@@ -26,17 +25,21 @@ def scores(rows: MeasuredLaunches, watts: np.ndarray, keep: np.ndarray) -> dict[
     return {"rows": int(keep.sum()), "mean": error.mean(), "median": float(np.median(error)), "bias": bias}
 
 
-def cross_validated(free: tuple[str, ...] = FREE, all_rows: bool = False) -> np.ndarray:
-    """Watts of each row from a fit without its family's fold: among the training rows, or among all long rows."""
-    rows, pairs = power_rows(), pair_rows()
-    long = rows.table.latency_us.to_numpy() >= SETTLED_US
-    use, pair_use = (long, np.ones(len(pairs.table), bool)) if all_rows else (masks(rows)["train"], seen(pairs))
-    fold, pair_fold = folds(rows), folds(pairs)
-    watts = np.ones(len(use))
-    for k in np.unique(fold):
-        values = fit(rows, use & (fold != k), pairs, pair_use & (pair_fold != k), free)
-        watts[fold == k] = watts_of(prior_model().with_values(arrays(values)), rows)[fold == k]
-    return watts
+def statistics(out: dict[str, np.ndarray]) -> dict[str, float]:
+    """What board_error.csv states of predicted over measured watts of boards (rows,), each board alike [1]."""
+    ratio = np.concatenate(list(out.values()))
+    weight = np.concatenate([np.full(len(r), 1 / len(r) / len(out)) for r in out.values()])
+    error = np.abs(ratio - 1)
+    found = {"mean": float(weight @ error), "rows": len(error)}
+    found |= {f"q{q}": _quantile(error, weight, q / 100) for q in (50, 68, 80, 90, 95)}
+    # A tenth of measured over predicted lies below and above.
+    return found | {"low": 1 / _quantile(ratio, weight, 0.9), "high": 1 / _quantile(ratio, weight, 0.1)}
+
+
+def _quantile(values: np.ndarray, weights: np.ndarray, share: float) -> float:
+    """The value that ``share`` of the weight lies below."""
+    order = np.argsort(values)
+    return float(np.interp(share, np.cumsum(weights[order]), values[order]))
 
 
 def interval(rows: MeasuredLaunches, watts: np.ndarray, keep: np.ndarray) -> tuple[float, float]:

@@ -52,11 +52,6 @@ def masks(rows: MeasuredLaunches) -> dict[str, np.ndarray]:
     return {"train": long & ~out, "held out": long & out, "short": ~long}
 
 
-def folds(rows: MeasuredLaunches, count: int = 5) -> np.ndarray:
-    """A fold for each row, by family, independent of the held-out split."""
-    return np.array([zlib.crc32(name[::-1].encode()) % count for name in rows.table.family])
-
-
 def seen(pairs: MeasuredLaunches) -> np.ndarray:
     """Pairs of families that a fit may see."""
     return ~pairs.table.held_out.to_numpy()

@@ -1,7 +1,6 @@
-"""Fit the board power model to measured power of an H200, and judge it on shape families left out of the fit.
+"""Fit the board power model to what several boards drew, and judge it on each board left out of the fit.
 
-Reads experiments/data; ``--write`` puts the fitted coefficients and the errors on held-out families into
-dse/data/power.
+Reads experiments/data; ``--write`` puts the fitted coefficients and the errors on boards left out into dse/data/power.
 """
 
 import argparse
@@ -10,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 from devices import DEVICES, PUBLISHED, serving_rows, serving_watts, streaming_watts
-from identified import bootstrap, profile
-from judged import ape, arrays, baselines, cross_validated, gradient_boosting, interval, scores, slowdowns
-from rows import load_rows, masks, pair_rows, power_rows, seen
+from identified import profile
+from judged import arrays, baselines, gradient_boosting, interval, scores, slowdowns, statistics
+from rows import load_rows, masks, pair_rows, power_rows
+from several import BOARDS, FITTED, judged_parts, ratios, without
 
 from dse.base.csv_table import read_table_file
 from dse.base.package_tables import read_table
-from dse.calibration.power.board_fit import FREE, fit, prior_model
+from dse.calibration.power.board_fit import prior_model
 from dse.measured.board_watts import SETTLED_US, watts_of
-from dse.measured.power_rows import MeasuredLaunches
 from dse.power.board import BoardPower
 
 TABLES = Path(__file__).resolve().parents[2] / "dse" / "data" / "power"
@@ -34,20 +33,16 @@ def coefficient_table(values: dict[str, float]) -> None:
     _write(path, rows)
 
 
-def error_table(rows: MeasuredLaunches, watts: np.ndarray) -> None:
-    """Put the held-out errors into board_error.csv: the error interval that the page prints."""
-    error = ape(rows, watts)[masks(rows)["held out"]] / 100
-    found = {"mean": error.mean(), "rows": len(error)} | {
-        f"q{q}": np.percentile(error, q) for q in (50, 68, 80, 90, 95)
-    }
-    keep = masks(rows)["held out"]
-    ratio = rows.table.power_w.to_numpy()[keep] / np.asarray(watts)[keep]
-    found |= {"low": np.percentile(ratio, 10), "high": np.percentile(ratio, 90)}  # measured over predicted
-    source = "experiments/006_board_power: H200 runs of 200 us and longer, shape families left out of the fit"
+def error_table(out: dict[str, np.ndarray]) -> None:
+    """Put the errors of boards left out into board_error.csv: the error interval that the page prints.
+
+    ``out``: predicted over measured of each board, by the fit that has not seen it (rows,).
+    """
+    source = f"experiments/006_board_power: {', '.join(out)}, each left out of the fit and each alike"
     unit = {"rows": "row"}
+    rows = [(name, f"{value:.4g}", unit.get(name, "1"), source) for name, value in statistics(out).items()]
     _write(
-        TABLES / "board_error.csv",
-        [{"statistic": k, "value": f"{v:.4g}", "unit": unit.get(k, "1"), "source": source} for k, v in found.items()],
+        TABLES / "board_error.csv", [dict(zip(("statistic", "value", "unit", "source"), r, strict=True)) for r in rows]
     )
 
 
@@ -63,8 +58,37 @@ def show(name: str, found: dict[str, float]) -> None:
     print(f"| {name} | " + " | ".join(f"{x:.2f}" if k == "bias" else f"{x:.1f}" for k, x in found.items()) + " |")
 
 
-def report_fit(values: dict[str, float]) -> BoardPower:
-    """Print errors by split, operator and regime, baselines, own time, the limit's law."""
+def report_boards(values: dict[str, float]) -> dict[str, np.ndarray]:
+    """Print the errors of the fit to all boards and of fits without each, and the coefficients of all of them.
+
+    Returned: predicted over measured of each board by the fit that has not seen it.
+    """
+    parts = judged_parts()
+    fits = {board: without(board) for board in BOARDS}
+    seen = ratios(values, parts)
+    unseen = {board: ratios(fitted, parts) for board, fitted in fits.items()}
+    print("| what | rows | seen: mean | median | bias | its board left out: mean | median | bias |")
+    for part in parts:
+        everything = np.ones(len(part.watts), bool)
+        kinds = {kind: part.kind == kind for kind in np.unique(part.kind)} if part.name in BOARDS else {}
+        for kind, mine in ({"all": everything} | kinds).items():
+            both = (seen, unseen[part.board]) if part.board in unseen else (seen,)
+            cells = [cell for found in both for cell in _cells(found[part.name][mine])]
+            print(f"| {part.name}, {kind} | {mine.sum()} | {' | '.join(cells)} |")
+    print("| coefficient | all | " + " | ".join(f"without {board}" for board in BOARDS) + " |")
+    for name in FITTED:
+        print(f"| {name} | " + " | ".join(f"{fitted[name]:.3g}" for fitted in (values, *fits.values())) + " |")
+    return {board: unseen[board][board] for board in BOARDS}
+
+
+def _cells(ratio: np.ndarray) -> list[str]:
+    """Mean and median error [%] and bias of predicted over measured."""
+    error = 100 * np.abs(ratio - 1)
+    return [f"{error.mean():.1f}", f"{np.median(error):.1f}", f"{np.exp(np.mean(np.log(ratio))):.2f}"]
+
+
+def report_h200(values: dict[str, float]) -> BoardPower:
+    """Print errors on an H200's families left out, by operator and regime, baselines, own time, the limit's law."""
     rows, pairs = power_rows(), pair_rows()
     model, kinds, op = prior_model().with_values(arrays(values)), masks(rows), rows.table.op.to_numpy()
     watts = watts_of(model, rows)
@@ -75,9 +99,6 @@ def report_fit(values: dict[str, float]) -> BoardPower:
         "| 95 % of the held-out mean, by families | "
         + " to ".join(f"{x:.1f}" for x in interval(rows, watts, kinds["held out"]))
     )
-    crossed, long = cross_validated(all_rows=True), rows.table.latency_us.to_numpy() >= SETTLED_US
-    show("model, every family left out in turn", scores(rows, crossed, long))
-    print("| its 95 % | " + " to ".join(f"{x:.1f}" for x in interval(rows, crossed, long)))
     others = {"priors alone": watts_of(prior_model(), rows)} | baselines(rows)
     others |= {"boosted trees on shapes": gradient_boosting(rows), "model at its own time": watts_of(model, rows, True)}
     for name, other in others.items():
@@ -85,7 +106,6 @@ def report_fit(values: dict[str, float]) -> BoardPower:
     capped = rows.table.power_w.to_numpy() > 670
     for name in np.unique(op):
         show(f"{name}, held out", scores(rows, watts, kinds["held out"] & (op == name)))
-        show(f"{name}, short", scores(rows, watts, kinds["short"] & (op == name)))
     show("not at the limit, held out", scores(rows, watts, kinds["held out"] & ~capped))
     show("constant, not at the limit, held out", scores(rows, others["constant"], kinds["held out"] & ~capped))
     us = rows.table.latency_us.to_numpy()
@@ -109,27 +129,24 @@ def report_devices(model: BoardPower) -> None:
     for (source, device), group in table.groupby(["source", "device"]):
         found = {"rows": len(group), "mean": group.error.mean(), "median": group.error.median()}
         show(f"{source} {device}", found | {"bias": float(np.exp(group.ratio.mean()))})
-    for preset, *rates, measured in PUBLISHED:
-        print(f"| {preset} | {rates} | {measured:g} | {streaming_watts(model, preset, *rates):.0f} |")
+    for preset, *rates, read in PUBLISHED:
+        print(f"| {preset} | {rates} | {read:g} | {streaming_watts(model, preset, *rates):.0f} |")
 
 
-def report_identified(names: tuple[str, ...]) -> None:
-    """Print what a bootstrap over families and a profile say of each coefficient."""
-    draws = bootstrap(FREE)
-    for name in FREE:
-        print(f"| {name} | " + " | ".join(f"{np.percentile(draws[name], q):.4g}" for q in (5, 50, 95)) + " |")
-    for name, (low, high) in profile(names).items():
-        print(f"| {name} | {low:.1f} | {high:.1f} |")
+def report_identified() -> None:
+    """Print the loss of fits with a coefficient held at either end of its range, the others refitted."""
+    for name, (low, high) in profile().items():
+        print(f"| {name} | {low:.2f} | {high:.2f} |")
 
 
 def main() -> None:
-    """Fit on the training families, then report."""
+    """Fit to all boards, then report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put coefficients and errors into dse/data/power")
     parser.add_argument(
         "--devices", action="store_true", help="compare with serving power and published points of other GPUs"
     )
-    parser.add_argument("--identified", action="store_true", help="bootstrap and profile the coefficients (minutes)")
+    parser.add_argument("--identified", action="store_true", help="profile the coefficients (ten minutes)")
     parser.add_argument("--table", type=Path, help="judge the shipped model on another table of this schema")
     parser.add_argument("--preset", default="h200", help="the GPU of --table")
     options = parser.parse_args()
@@ -139,19 +156,16 @@ def main() -> None:
         show(f"{options.preset}, {SETTLED_US:g} us and longer", scores(rows, watts, long))
         show(f"{options.preset}, shorter", scores(rows, watts, ~long))
         return
-    rows, pairs = power_rows(), pair_rows()
-    values = fit(rows, masks(rows)["train"], pairs, seen(pairs))
-    print({name: round(value, 4) for name, value in values.items()})
-    model = report_fit(values)
+    values = without("")
+    out = report_boards(values)
+    model = report_h200(values)
     if options.write:
         coefficient_table(values)
-        error_table(rows, watts_of(model, rows))
+        error_table(out)
     if options.devices:
         report_devices(model)
     if options.identified:
-        ranges = [r["coefficient"] for r in read_table("power/board.csv") if float(r["low"]) < float(r["high"])]
-        tables = ("energy_", "leakage_", "clock_", "dram_", "tensor_", "cap_")
-        report_identified(tuple(n for n in ranges if not n.startswith(tables) and n not in ("temperature", "link")))
+        report_identified()
 
 
 if __name__ == "__main__":

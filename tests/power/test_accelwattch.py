@@ -84,7 +84,7 @@ def test_every_part_has_its_component_and_they_add_up(variant):
     watts = AccelWattch.variant(variant)
     parts = watts.watts_by_part(launch(EVERYTHING))
     assert parts.keys() == PARTS.keys() == part_counters().keys() | {"MCP", "IDLE_COREP", "CONSTP", "STATICP"}
-    assert set(PARTS.values()) | {"interconnect"} == set(COMPONENTS)
+    assert set(PARTS.values()) | {"interconnect", "idle_units"} == set(COMPONENTS)
     assert all(float(w) >= 0 for w in parts.values())
     power = watts.power(launch(EVERYTHING))
     assert float(power.watts) == pytest.approx(float(sum(parts.values())), rel=1e-12)

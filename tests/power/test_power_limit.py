@@ -9,7 +9,17 @@ import pytest
 
 from dse.hardware.presets import preset_sheet
 from dse.power.power import COMPONENTS, Power
-from dse.power.power_limit import CLOCKED, OFF_RAIL, ON_RAIL, SLOWEST, VoltageLine, at_clock, shadow_of, sustain
+from dse.power.power_limit import (
+    CLOCKED,
+    OFF_RAIL,
+    ON_RAIL,
+    SLOWEST,
+    VoltageLine,
+    at_clock,
+    held,
+    shadow_of,
+    sustain,
+)
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.timing import CAUSES, Timing
 from dse.workload.kernel import Kernel
@@ -56,6 +66,20 @@ def test_far_above_it_the_board_draws_the_limit():
         found = run(700.0)
         assert float(found.power.watts) == pytest.approx(700.0, abs=0.01)
         assert 0.7 < float(found.clock) < 0.95
+
+
+def test_leakage_follows_the_square_of_the_voltage():
+    with jax.enable_x64(True):
+        found = run(60.0, {"static": 100.0, "constant": 20.0}, law=draw(slope=1.0, floor=0.1), width=1e-4)
+        assert float(found.power.static) == pytest.approx(100.0 * float(found.clock) ** 2, rel=1e-6)
+        assert float(found.power.watts) == pytest.approx(60.0, rel=1e-3)
+
+
+def test_watts_within_the_limit_are_those_of_the_operating_point():
+    with jax.enable_x64(True):
+        for limit in (700.0, 1045.0, 5000.0):
+            expected = held(jnp.asarray(sum(WATTS.values())), jnp.asarray(limit), jnp.asarray(0.01))
+            assert float(run(limit).power.watts) == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_the_clock_follows_the_cube_where_voltage_follows_the_clock():

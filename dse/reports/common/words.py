@@ -173,12 +173,13 @@ def power_calibration(choice: PowerChoice) -> str:
     """Return the power model's calibration, its error, and whether the power limit applies."""
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
     left_out, off = choice.model.left_out, left_out_errors()
+    of = "boards" if left_out is None else "kernels"
     errors = (
         f"{100 * off['q50']:.0f} % off in the median, within {100 * off['q90']:.0f} % for nine of ten"
         if left_out is None
         else f"eight of ten draw {signed(100 * (left_out.low - 1))} to {signed(100 * (left_out.high - 1))} %"
     )
-    return f"{choice.model.calibration}; on kernels left out of the fit {errors}; other GPUs are scaled; {limit}"
+    return f"{choice.model.calibration}; on {of} left out of the fit {errors}; other GPUs are scaled; {limit}"
 
 
 def gpu_name(space: Space) -> str:

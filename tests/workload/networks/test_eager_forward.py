@@ -23,6 +23,17 @@ def test_the_products_are_the_networks(network):
     assert arithmetic(forward_operators(network, batch, tokens, 8.0, fused=True)) == arithmetic(operators)
 
 
+def test_a_narrow_type_computes_on_tensor_cores_and_moves_half_the_bytes():
+    wide, narrow = (forward_operators(find_forward("gpt2"), 2, 512, 8.0, False, dtype) for dtype in ("fp32", "bf16"))
+    assert [o.name for o in wide] == [o.name for o in narrow]
+    for before, after in zip(wide, narrow, strict=True):
+        first, second = (o.candidates[0].kernel for o in (before, after))
+        if before.kind == "gemm":
+            assert float(first.loop.tensor_fma) == 0 < float(second.loop.tensor_fma)
+        else:
+            assert float(second.write_bytes) == float(first.write_bytes) / 2
+
+
 def launches(name, fused):
     network = find_forward(name)
     return sum(o.repeats for o in forward_operators(network, 1, 128, 8.0, fused)) / network.layers[0][1]
