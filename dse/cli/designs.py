@@ -100,6 +100,7 @@ def sweep(
     """
     from dse.reports.sweep.answer import caveats
     from dse.reports.sweep.assumed import document
+    from dse.reports.sweep.data_ratios import comparisons
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -112,6 +113,7 @@ def sweep(
         print(f"dse: {text}", file=sys.stderr)
     if json_:
         notes = {"notes": [*result.notes, *caveats(result)], "assumed_numbers": document(result, assumed)}
+        notes |= {"comparisons": comparisons(result)}
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
     _print_sweep(result, refinement, folder, assumed)
@@ -243,6 +245,7 @@ def search(
     """
     from dse.reports.sweep.answer import caveats
     from dse.reports.sweep.assumed import document
+    from dse.reports.sweep.data_ratios import comparisons
     from dse.reports.sweep.data_search import search_report
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
@@ -255,6 +258,7 @@ def search(
     assumed = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
     if json_:
         more = {"notes": caveats(answer.result), "assumed_numbers": document(answer.result, assumed)}
+        more |= {"comparisons": comparisons(answer.result)}
         print_json(answer.summary() | more)
     else:
         _print_search(answer, folder, assumed)

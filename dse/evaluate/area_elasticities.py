@@ -1,15 +1,16 @@
-"""How the predicted area of each of many designs hangs on each coefficient of the area model."""
+"""How the predicted area of each of many designs hangs on the coefficients of the area model, and its cost on it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dse.base.package_tables import read_table
-from dse.evaluate.batching import float_type
+from dse.evaluate.batching import float_type, in_blocks
 from dse.evaluate.ratio_terms import Loading, terms
 from dse.hardware.area import DieArea
+from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 
 EXACT = ("channel_bits",)
@@ -18,8 +19,14 @@ EXACT = ("channel_bits",)
 QUANTILE = 1.2816
 """Standard deviations of a normal distribution from its middle to the ends of the interval that holds 80 %."""
 
-BLOCK = 1024
+BLOCK = 256
 """Designs that a program takes at a time."""
+
+STATED = "stated"
+"""Term of the area: what widens the intervals that coefficients state, learnt from pairs of dies."""
+
+STEP = 0.01
+"""Share by which an area is moved to see how its cost follows it."""
 
 
 def area_loading(numbers: Mapping[str, np.ndarray]) -> Loading:
@@ -33,13 +40,8 @@ def area_loading(numbers: Mapping[str, np.ndarray]) -> Loading:
 
 def area_elasticities(numbers: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return d ln(area) / d ln(coefficient) [1], (designs, coefficients), coefficients as in :func:`coefficients`."""
-    count = len(next(iter(numbers.values())))
-    parts = []
-    for start in range(0, count, BLOCK):
-        some = {name: np.resize(values[start : start + BLOCK], BLOCK) for name, values in numbers.items()}
-        gpus = Gpu.from_numbers({name: jnp.asarray(values, float_type()) for name, values in some.items()})
-        parts.append(np.asarray(_elasticities(DieArea.from_table(), gpus))[: min(BLOCK, count - start)])
-    return np.concatenate(parts)[:, [not is_exact(name) for name in coefficients()]]
+    found = _in_blocks(lambda gpus: _elasticities(DieArea.from_table(), gpus), numbers)
+    return found[:, [not is_exact(name) for name in coefficients()]]
 
 
 @jax.jit
@@ -49,6 +51,30 @@ def _elasticities(model: DieArea, gpus: Gpu) -> jax.Array:
         return jnp.concatenate([jnp.ravel(s * v) for s, v in zip(*map(jax.tree.leaves, (slopes, model)), strict=True)])
 
     return jax.vmap(of_one)(gpus)
+
+
+def cost_slopes(numbers: Mapping[str, np.ndarray], yield_model: str) -> np.ndarray:
+    """Return d ln(die_usd) / d ln(die_mm2) of designs [1], (designs,), by a step of STEP.
+
+    ``numbers``: attribute -> (designs,).
+    """
+    cost = DieCost.from_table(yield_model)
+    return _in_blocks(lambda gpus: _cost_slopes(DieArea.from_table(), cost, gpus), numbers)
+
+
+@jax.jit
+def _cost_slopes(area: DieArea, cost: DieCost, gpus: Gpu) -> jax.Array:
+    def of_one(gpu: Gpu) -> jax.Array:
+        die = area.total(gpu)
+        return jnp.log(cost(die * (1 + STEP), gpu).cost_usd / cost(die, gpu).cost_usd) / STEP
+
+    return jax.vmap(of_one)(gpus)
+
+
+def _in_blocks(program: Callable[[Gpu], jax.Array], numbers: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return what a program gives for designs, called with BLOCK of them at a time."""
+    columns = {name: np.asarray(values, float_type()) for name, values in numbers.items()}
+    return np.asarray(in_blocks(lambda gpus: program(Gpu.from_attributes(gpus)), BLOCK, columns))
 
 
 def coefficients() -> list[str]:
@@ -66,15 +92,25 @@ def is_exact(name: str) -> bool:
 
 
 def coefficient_errors() -> np.ndarray:
-    """Return the standard deviation of the logarithm of each coefficient, (coefficients,): by its own interval where
-    ``process/area.csv`` has one, else what is learnt from pairs of dies."""
+    """Return the standard deviation of the logarithm of each coefficient, (coefficients,).
+
+    By its own interval where ``process/area.csv`` has one, relative to its value where that begins at 0, as pairs of
+    dies widen it; else by what they teach.
+    """
     known = terms("area", "all")
     rows = {row["coefficient"]: row for row in read_table("process/area.csv")}
     found = []
     for name in coefficients():
         if is_exact(name):
             continue
-        low, high = (float(rows.get(name, {}).get(end) or 0.0) for end in ("low", "high"))
         learnt = known["node" if name.startswith("nodes.") else "coefficient"]
-        found.append(np.log(high / low) / (2 * QUANTILE) if 0.0 < low < high else learnt)
+        found.append(known[STATED] * stated_error(rows.get(name, {})) or learnt)
     return np.array(found)
+
+
+def stated_error(row: Mapping[str, str]) -> float:
+    """Return the standard deviation by a coefficient's stated interval, 0 where it states none."""
+    low, high = (float(row.get(end) or 0.0) for end in ("low", "high"))
+    if not 0.0 <= low < high:
+        return 0.0
+    return float(np.log(high / low) if low else (high - low) / float(row["value"])) / (2 * QUANTILE)

@@ -84,21 +84,6 @@ class MetricError:
         u = self.error_interval
         return None if u is None else (value * u.low, value * u.high)
 
-    def of_ratio(self, other: "MetricError | None" = None) -> ErrorInterval | None:
-        """Return the error interval of another prediction of this metric (None: one as sure) over this one, were their
-        errors independent.
-
-        What two designs share (the calibration, the kernels, an engine's host costs) cancels in part, which makes the
-        true interval narrower; no measurement here tells by how much.
-        """
-        over = (other or self).error_interval
-        return None if self.error_interval is None or over is None else over.times(self.error_interval.of_inverse())
-
-    def same(self, first: float, second: float) -> bool:
-        """Whether the interval of the ratio of two predictions holds 1, see :meth:`of_ratio`."""
-        u = self.of_ratio()
-        return u is not None and (first == second or (first > 0 and u.low <= second / first <= u.high))
-
 
 def objective_error(space: Space, objective: Objective) -> MetricError:
     """Return how far an objective can be trusted.

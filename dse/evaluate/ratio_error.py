@@ -5,7 +5,7 @@ the fit, by the attributes in which they differ (``data/calibration/ratio_errors
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,8 +41,12 @@ TIME_POWER = {
 STEP = 1e-3
 """Share by which a metric is moved to see how an expression follows it."""
 
-DRAWS = 2000
-"""Draws of all errors from which the probability of a place on the front is counted: it is sure to 0.01."""
+DRAWS, FEWEST = 2000, 200
+"""Draws of all errors from which the probability of a place on the front is counted, of few designs and of many: it is
+sure to 0.01, and to 0.035."""
+
+DRAWN = 1_000_000
+"""Designs that are drawn altogether, unless that makes fewer draws than FEWEST."""
 
 SEED = 0
 
@@ -99,6 +103,11 @@ class RatioErrors:
     loading: Loading | None
     reason: str
     alike: np.ndarray
+
+    def take(self, places: slice) -> "RatioErrors":
+        """Return some of the designs."""
+        loading = self.loading and self.loading.take(places)
+        return replace(self, values=self.values[places], loading=loading, alike=self.alike[places])
 
     def spread(self, first: np.ndarray | int, second: np.ndarray | int) -> np.ndarray:
         """Return the standard deviation of the log error of ``second`` over ``first``, both places of designs."""
@@ -211,21 +220,23 @@ def _total(designs: Designs, error_of: Callable[[str], MetricError]) -> Loading 
     return total
 
 
-def probability_on_front(objectives: Sequence[RatioErrors], draws: int = DRAWS) -> np.ndarray | None:
+def probability_on_front(objectives: Sequence[RatioErrors], draws: int | None = None) -> np.ndarray | None:
     """Return how probably no other design dominates each one, (designs,); None where an objective has no errors.
 
-    Counted over ``draws`` of all unknowns from a fixed seed, in each of which the objectives of all designs move
-    together as :func:`ratio_errors` says; memory is that of one draw.
+    Counted over ``draws`` (by default as many as DRAWN allows) of all unknowns from a fixed seed, in each of which the
+    objectives of all designs move together as :func:`ratio_errors` says; memory is that of one draw.
     """
-    if any(one.loading is None for one in objectives) or not objectives:
+    if any(one.loading is None for one in objectives) or not objectives or not len(objectives[0].values):
         return None
     random, alike = np.random.default_rng(SEED), objectives[0].alike
+    places = np.unique(alike, return_inverse=True)[1]
+    draws = draws or min(max(DRAWN // len(alike), FEWEST), DRAWS)
     blocks = {name: x.shape[1] for one in objectives for name, x in (one.loading or NOTHING).shared.items()}
     sources = sorted({name for one in objectives for name in (one.loading or NOTHING).own})
     on_front = np.zeros(len(alike))
     for _ in range(draws):
         shared = {name: random.standard_normal(size) for name, size in sorted(blocks.items())}
-        own = {name: random.standard_normal(alike.max() + 1)[alike] for name in sources}
+        own = {name: random.standard_normal(places.max() + 1)[places] for name in sources}
         on_front += pareto_mask(np.stack([_drawn(one, shared, own) for one in objectives], axis=1))
     return on_front / draws
 

@@ -61,6 +61,11 @@ class Loading:
         shared = {name: values * column for name, values in self.shared.items()}
         return Loading(shared, {name: values * factor for name, values in self.own.items()})
 
+    def take(self, places: slice) -> "Loading":
+        """Return the loading of some of the designs."""
+        some = ({name: values[places] for name, values in part.items()} for part in (self.shared, self.own))
+        return Loading(*some)
+
     def plus(self, other: "Loading") -> "Loading":
         """Return the loading of a product of two quantities."""
         return Loading(_sums(self.shared, other.shared), _sums(self.own, other.own))

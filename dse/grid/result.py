@@ -1,10 +1,12 @@
 """The result of a sweep: its front, its statistics, and where its designs are."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,8 @@ from dse.base.brief import block, with_table
 from dse.base.error_interval import SHARE
 from dse.base.errors import InputError, expect, expect_one_of
 from dse.evaluate.metric_error import objective_error
+from dse.evaluate.ratio_error import RatioErrors, probability_on_front
+from dse.evaluate.space_ratios import space_ratio_errors
 from dse.grid.store import reading
 from dse.space.space import Space
 
@@ -98,6 +102,22 @@ class SweepResult:
         """How many members of the front refinement found between the grid's values."""
         return int(self.front["off_grid"].sum()) if "off_grid" in self.front else 0
 
+    @cached_property
+    def ratio_errors(self) -> list[RatioErrors]:
+        """The errors of ratios of each objective: the baseline's place is 0, if it has results, the front follows."""
+        return space_ratio_errors(self.space, self.measured_baseline, self.front)
+
+    @property
+    def measured_baseline(self) -> pd.DataFrame:
+        """The baseline's row, or none where the base GPU has no result (an operator has no kernel that runs)."""
+        names = [o.name for o in self.space.objectives]
+        return self.baseline[np.isfinite(self.baseline[names].to_numpy(float)).all(axis=1)]
+
+    @cached_property
+    def probability_on_front(self) -> np.ndarray | None:
+        """How probably each member belongs on the front, (front,); None where an objective has no errors of ratios."""
+        return probability_on_front([one.take(slice(len(self.measured_baseline), None)) for one in self.ratio_errors])
+
     def summary(self) -> dict[str, Any]:
         """Return the JSON document of ``dse sweep --json``."""
         objectives = [{"name": o.name, "unit": o.unit, "direction": o.direction} for o in self.space.objectives]
@@ -107,12 +127,18 @@ class SweepResult:
             "infeasible": self.infeasible,
             "objectives": objectives,
             "baseline": records(self.baseline)[0],
-            "pareto": records(self.front),
+            "pareto": records(self.front.assign(probability_on_front=self.probability_on_front)),
+            "ratios_unknown": self._ratios_unknown(),
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "calibration": self.calibration,
             "intervals": self.intervals(),
             **({"top": records(self.top)} if self.keep == "front" else {}),
         }
+
+    def _ratios_unknown(self) -> dict[str, str]:
+        """Why ratios of an objective have no interval, of those that have none."""
+        both = zip(self.space.objectives, self.ratio_errors, strict=True)
+        return {objective.name: one.reason for objective, one in both if one.reason}
 
     def intervals(self) -> dict[str, dict[str, Any] | None]:
         """Return of each objective where 80 % of measured over predicted lie; None where no calibration says so."""

@@ -29,7 +29,10 @@ DRAWS = 60
 
 @dataclass(frozen=True)
 class Pair:
-    """The log errors of the rows of one table on two devices, and how far the devices lie apart in each term."""
+    """The log errors of the rows of one table on two devices, and how far the devices lie apart in each term.
+
+    ``known``: the standard deviation that is stated elsewhere, beside the terms.
+    """
 
     table: str
     first: str
@@ -37,6 +40,7 @@ class Pair:
     kind: str
     far: np.ndarray
     errors: np.ndarray
+    known: float = 0.0
 
     @property
     def devices(self) -> frozenset[str]:
@@ -57,7 +61,7 @@ class Fit(NamedTuple):
 
     def spread(self, pair: Pair) -> float:
         """Return the standard deviation of a pair's errors."""
-        return float(np.sqrt(self.floor**2 + self.terms**2 @ pair.far**2))
+        return float(np.sqrt(self.floor**2 + pair.known**2 + self.terms**2 @ pair.far**2))
 
 
 def weights(pairs: Sequence[Pair]) -> np.ndarray:
@@ -66,20 +70,24 @@ def weights(pairs: Sequence[Pair]) -> np.ndarray:
 
 
 def fit(pairs: Sequence[Pair]) -> Fit:
-    """Return the most probable terms and floor, given the spreads of the pairs and the priors above."""
+    """Return the most probable terms and floor, given the spreads of the pairs and the priors above.
+
+    Where pairs have something ``known``, two alike have nothing that differs: there is no floor.
+    """
     far, seen, weight = np.array([p.far**2 for p in pairs]), np.array([p.spread**2 for p in pairs]), weights(pairs)
-    count = far.shape[1]
+    count, known = far.shape[1], np.array([p.known**2 for p in pairs])
+    floored = 0.0 if known.any() else 1.0
 
     def loss(logs: np.ndarray) -> float:
         terms, floor, centre = logs[:count], logs[count], logs[count + 1]
-        variance = np.exp(2 * floor) + far @ np.exp(2 * terms)
+        variance = known + floored * np.exp(2 * floor) + far @ np.exp(2 * terms)
         fits = FREEDOM / 2 * weight @ (np.log(variance) + seen / variance)
         prior = np.sum(((terms - centre) / SPREAD) ** 2) + ((floor - np.log(FLOOR)) / FLOOR_SPREAD) ** 2
         return float(fits + (prior + ((centre - np.log(CENTRE)) / CENTRE_SPREAD) ** 2) / 2)
 
     start = np.log([*[CENTRE] * count, FLOOR, CENTRE])
     logs = minimize(loss, start, method="L-BFGS-B").x
-    return Fit(np.exp(logs[:count]), float(np.exp(logs[count])))
+    return Fit(np.exp(logs[:count]), floored * float(np.exp(logs[count])))
 
 
 class Held(NamedTuple):

@@ -12,8 +12,8 @@ import importlib.util
 import io
 import sys
 from collections.abc import Iterator
-from itertools import combinations
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -23,7 +23,8 @@ import pandas as pd
 from paired_fit import Held, Pair, fit, held_out, intervals, other_devices, other_pair, weights, widening
 
 import dse
-from dse.evaluate.area_elasticities import coefficients, is_exact
+from dse.base.package_tables import read_table
+from dse.evaluate.area_elasticities import STATED, coefficients, is_exact, stated_error
 from dse.evaluate.ratio_terms import distances
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
@@ -68,27 +69,35 @@ def _far(one: str, two: str, terms: tuple[str, ...]) -> np.ndarray:
 
 
 def areas() -> tuple[list[Pair], list[str]]:
-    """Return the pairs of dies by coefficients of the area model and of the nodes, each die left out of the fit."""
-    experiment = _die_area()
-    model, dies = DieArea.from_table(), experiment.dies()
-    kept = [not is_exact(name) for name in coefficients()]
-    of_node = np.array([name.startswith("nodes.") for name in coefficients()])[kept]
-    slopes = {}
-    for name, die in dies.items():
-        slope = eqx.filter_grad(lambda m, die=die: jnp.log(m.total(die.record)))(model)
-        both = zip(jax.tree.leaves(slope), jax.tree.leaves(model), strict=True)
-        slopes[name] = np.concatenate([np.ravel(np.asarray(s) * np.asarray(v)) for s, v in both])[kept]
-    off = {name: np.log1p(error) for name, error in experiment.leave_one_out(model).items()}
+    """Return the pairs of dies of experiments/005, neither in the fit, and terms beside the stated intervals."""
+    experiment, names = _die_area(), [name for name in coefficients() if not is_exact(name)]
+    rows = {row["coefficient"]: row for row in read_table("process/area.csv")}
+    stated = np.array([stated_error(rows.get(name, {})) for name in names])
+    of_node = np.array([name.startswith("nodes.") for name in names])
+    slopes = {name: _slopes(die.record) for name, die in experiment.dies().items()}
     found = []
-    for one, two in combinations(dies, 2):
+    for (one, two), error in experiment.pairs().items():
         apart = slopes[one] - slopes[two]
-        far = np.array([np.linalg.norm(apart[~of_node]), np.linalg.norm(apart[of_node])])
-        found.append(Pair("dies", one, two, "areas", far, np.array([off[one] - off[two]])))
+        far = [np.linalg.norm(apart[~of_node & (stated == 0)]), np.linalg.norm(apart[of_node])]
+        known = float(np.linalg.norm(apart * stated))
+        found.append(Pair("dies", one, two, "areas", np.array(far), np.array([error]), known))
     return found, ["coefficient", "node"]
 
 
-def _die_area():
-    spec = importlib.util.spec_from_file_location("die_area", HERE.parent / "005_die_area" / "run.py")
+def _slopes(record: SimpleNamespace) -> np.ndarray:
+    """d ln(area) / d ln(coefficient) of a die."""
+    model = DieArea.from_table()
+    slope = eqx.filter_grad(lambda m: jnp.log(m.total(record)))(model)
+    both = zip(jax.tree.leaves(slope), jax.tree.leaves(model), strict=True)
+    every = np.concatenate([np.ravel(np.asarray(s) * np.asarray(v)) for s, v in both])
+    return every[[not is_exact(name) for name in coefficients()]]
+
+
+def _die_area() -> ModuleType:
+    """The experiment that fits areas."""
+    folder = HERE.parent / "005_die_area"
+    sys.path.insert(0, str(folder))
+    spec = importlib.util.spec_from_file_location("die_area", folder / "run.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -101,6 +110,8 @@ def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]
     found, ends = fit(pairs), intervals(pairs)
     held = held_out(pairs, other_pair)
     wider = widening([(one.pair, one.spread) for one in held]) if held else 1.0
+    if any(pair.known for pair in pairs):
+        wider = max(wider, 1.0)  # evidence beside these pairs stands behind what is stated
     print(f"\n### {title}: {len(pairs)} pairs of {len(set().union(*(p.devices for p in pairs)))}, widened {wider:.2f}")
     print("| term | log error for one unit | over resampled pairs |\n|---|---|---|")
     values = wider * np.array([*found.terms, found.floor])
@@ -108,6 +119,9 @@ def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]
     for name, value, low, high in zip(names, values, *(wider * ends), strict=False):
         print(f"| {name} | {value:.3f} | {low:.3f} to {high:.3f} |")
         yield [name, *(f"{x:.4f}" for x in (value, low, high)), str(len({p.devices for p in pairs}))]
+    if any(pair.known for pair in pairs):
+        print(f"| {STATED} | {wider:.3f} | |")
+        yield [STATED, *[f"{wider:.4f}"] * 3, str(len({p.devices for p in pairs}))]
     show(held, held_out(pairs, other_devices))
 
 
@@ -124,7 +138,7 @@ def show(*ways: list[Held]) -> None:
             f"{words}: {share:.0f} % of {len(held)} pairs' rows within, median interval of a ratio ±{100 * half:.0f} %"
         )
     print("| pair | of | rows | 80 % of errors below | interval | within |\n|---|---|---|---|---|---|")
-    for one in ways[0] if len(ways[0]) < 36 else ():
+    for one in ways[0] if len(ways[0]) < 40 else ():
         pair, half = one.pair, np.exp(one.half) - 1
         below = np.exp(np.quantile(np.abs(pair.errors), 0.8)) - 1
         print(

@@ -24,11 +24,13 @@ def test_sweep_answers_in_json_and_writes_everything(
         "objectives",
         "baseline",
         "pareto",
+        "ratios_unknown",
         "seconds",
         "calibration",
         "intervals",
         "notes",
         "assumed_numbers",
+        "comparisons",
     ]
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"

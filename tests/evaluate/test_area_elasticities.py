@@ -31,4 +31,4 @@ def test_what_two_dies_share_cancels() -> None:
     area = loading.shared["area"]
     apart = np.linalg.norm(area - area[0], axis=1)
     assert apart[1] == 0 and 0 < apart[2] < apart[3] < apart[4]
-    assert apart[3] < 0.05 < apart[5]  # another node is not known as well
+    assert apart[5] > 0.01  # the density of another node

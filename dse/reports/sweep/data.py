@@ -38,7 +38,7 @@ def costs(frame: pd.DataFrame, objectives: tuple[Objective, ...] | list[Objectiv
 
 def measured_baseline(result: SweepResult) -> pd.DataFrame:
     """Return the baseline's row, or none where the base GPU has no result (an operator has no kernel that runs)."""
-    return result.baseline[np.isfinite(costs(result.baseline, result.space.objectives)).all(axis=1)]
+    return result.measured_baseline
 
 
 def thinned(frame: pd.DataFrame, count: int) -> pd.DataFrame:

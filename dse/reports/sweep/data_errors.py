@@ -14,14 +14,10 @@ from dse.evaluate.metric_error import (
 )
 from dse.grid.result import SweepResult
 from dse.reports.common.words import joined, label
-from dse.reports.sweep.data import chosen_designs, measured_baseline
+from dse.reports.sweep.data import chosen_designs
+from dse.reports.sweep.data_ratios import ORDER, front_note
 from dse.space.metrics import named_metric
 from dse.space.space import Objective, Space
-
-SHARED_ERRORS = (
-    "Told from the baseline: as if the errors of two designs were independent. What they share (calibration, kernels, "
-    "an engine's host) cancels between them, so that their order may hold where intervals cannot tell them apart."
-)
 
 WATTS_LIMITED = "No board that is held to its limit draws more than its tdp_w, whatever an interval of watts says."
 
@@ -36,20 +32,19 @@ def with_interval(space: Space) -> list[tuple[Objective, MetricError]]:
     return [(o, t) for o, t in zip(space.objectives, metric_errors(space), strict=True) if t.error_interval is not None]
 
 
-def like_baseline(result: SweepResult, objective: Objective, error: MetricError) -> np.ndarray:
-    """Return which designs of the front the interval of an objective cannot tell from the baseline."""
-    base = measured_baseline(result)
-    if base.empty:
+def like_baseline(result: SweepResult, objective: Objective) -> np.ndarray:
+    """Return which designs of the front the interval of an objective's ratio cannot tell from the baseline."""
+    place = [o.name for o in result.space.objectives].index(objective.name)
+    errors = result.ratio_errors[place]
+    if result.measured_baseline.empty or errors.loading is None:
         return np.zeros(len(result.front), dtype=bool)
-    before = float(base[objective.name].iloc[0])
-    return np.array([error.same(float(value), before) for value in result.front[objective.name]], dtype=bool)
+    return np.asarray(errors.untold(0, np.arange(1, len(result.front) + 1)), dtype=bool)
 
 
 def error_notes(result: SweepResult) -> list[str]:
     """Return what is known of errors: intervals, what they cannot tell apart, what lies beyond the measured GPUs.
 
-    Errors of one model on two designs go together in part, which no calibration here tells: two designs are held for
-    alike where the interval of their ratio, of independent errors, holds 1.
+    Two designs are held for alike where the interval of their ratio holds 1 (:mod:`dse.evaluate.ratio_error`).
     """
     notes = []
     with_errors = with_interval(result.space)
@@ -61,8 +56,8 @@ def error_notes(result: SweepResult) -> list[str]:
         )
     if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in with_errors):
         notes.append(WATTS_LIMITED)
-    if any("cannot be told" in note for note in notes):
-        notes.append(SHARED_ERRORS)
+    if any(one.loading is not None for one in result.ratio_errors):
+        notes += [ORDER, *front_note(result)]
     without = [
         label(o)
         for o, t in zip(result.space.objectives, metric_errors(result.space), strict=True)
@@ -77,13 +72,13 @@ def _like(result: SweepResult, objective: Objective, error: MetricError) -> str:
     """What of the front and of the chosen designs the interval cannot tell from the baseline."""
     if error.scope in WITHOUT_EXPERTS:
         return "; since it leaves out the products of experts, it tells no designs apart"
-    same = like_baseline(result, objective, error)
+    same = like_baseline(result, objective)
     if not same.any():
         return ""
     chosen = chosen_designs(result).query("position >= 0")
     letters = [row["letter"] for _, row in chosen.iterrows() if same[row["position"]]]
     named = f", {joined(letters)} among them," if letters else ""
-    return f"; {same.sum():,} of {len(same):,} Pareto designs{named} cannot be told from the baseline by it"
+    return f"; {same.sum():,} of {len(same):,} Pareto designs{named} cannot be told from the baseline by their ratio"
 
 
 def _beyond(space: Space) -> list[str]:

@@ -21,6 +21,7 @@ from dse.reports.sweep.data_search import SearchReport
 from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page_assumed import assumed_section
 from dse.reports.sweep.page_explorer import explorer_section
+from dse.reports.sweep.page_ratios import ratios_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
 from dse.timing.timing import PHASE_CAUSES
 
@@ -50,6 +51,7 @@ def page_html(
     sections = [
         _head(result, search, assumed),
         chosen_section(result),
+        ratios_section(result),
         _pareto(result),
         assumed_section(result, assumed),
         _stacks(result),

@@ -13,10 +13,11 @@ from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
-from dse.reports.common.words import gpu_name, label, number, short_values, signed_percent
+from dse.reports.common.words import gpu_name, label, number, probability_text, short_values, signed_percent
 from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
+from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -67,6 +68,8 @@ def print_front(result: SweepResult, console: Console, rows: int = 12, assumed: 
         say(console, f"left out to fit: {', '.join(left_out)}", "dim")
     if any(letters):
         say(console, _legend(result), "dim")
+        for line in _sureness(result):
+            say(console, line, "dim")
     if len(front) < len(result.front):
         console.print(
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
@@ -91,6 +94,20 @@ def _legend(result: SweepResult) -> str:
     chosen = chosen_designs(result).query("position >= 0")
     named = "; ".join(f"{row['letter']}: {row['design']}" for _, row in chosen.iterrows())
     return f"{named}. Of a metric: the best of those that are no worse than the base in the others"
+
+
+def _sureness(result: SweepResult) -> list[str]:
+    """How probably each lettered design is better than the base in each objective, and belongs on the front."""
+    ratios, members = chosen_ratios(result, among=False), on_front(result)
+    ratios = ratios[(ratios["against"] == BASELINE) & (ratios["unknown"] == "")]
+    lines = []
+    for letter, part in ratios.groupby("design", sort=False):
+        better = [f"{row['objective']} {probability_text(row['probability_better'])}" for _, row in part.iterrows()]
+        member = probability_text(members.get(str(letter)))
+        lines.append(
+            f"{letter} is better than the base: {', '.join(better)}" + (f"; on the front {member}" * bool(member))
+        )
+    return lines
 
 
 def _columns(result: SweepResult, front: pd.DataFrame, letters: list[str]) -> list[_Column]:

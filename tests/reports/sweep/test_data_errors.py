@@ -6,7 +6,8 @@ import numpy as np
 
 from dse.base.error_interval import ErrorInterval
 from dse.evaluate.metric_error import DENSE_ALONE, MetricError
-from dse.reports.sweep.data_errors import SHARED_ERRORS, _like, error_notes, like_baseline, with_interval
+from dse.reports.sweep.data_errors import _like, error_notes, like_baseline, with_interval
+from dse.reports.sweep.data_ratios import ORDER
 from tests.evaluate.test_metric_error import Measured
 
 
@@ -15,7 +16,7 @@ def test_only_area_has_an_interval_and_the_rest_says_uncalibrated(result):
     notes = error_notes(result)
     assert notes[0].startswith("Die area: 80 % of measured values lie −8 to +8 % from the predicted")
     assert notes[2] == "No interval, since uncalibrated: prefill time to first token and decode time between tokens."
-    assert len(notes) == 3  # nothing lies beyond what no interval is said of
+    assert len(notes) == 3  # no order of fronts, and nothing lies beyond what no interval is said of
 
 
 def test_a_space_without_any_interval_says_so(result):
@@ -26,21 +27,19 @@ def test_a_space_without_any_interval_says_so(result):
     ]
 
 
-def test_designs_like_the_baseline_are_those_within_the_interval_of_the_ratio(result):
-    ((objective, metric_error),) = with_interval(result.space)
-    base = float(result.baseline[objective.name].iloc[0])
-    ratio = result.front[objective.name].to_numpy(float) / base
-    width = np.exp(np.hypot(np.log(metric_error.error_interval.low), np.log(metric_error.error_interval.high)))
-    near = (ratio <= width) & (ratio >= 1 / width)
-    assert 0 < near.sum() < len(near)
-    np.testing.assert_array_equal(like_baseline(result, objective, metric_error), near)
-    assert f"{near.sum()} of {len(near)} Pareto designs" in error_notes(result)[0]
-    assert error_notes(result)[1] == SHARED_ERRORS
+def test_designs_like_the_baseline_are_those_whose_interval_of_the_ratio_holds_one(result):
+    ((objective, _),) = with_interval(result.space)
+    found, near = like_baseline(result, objective), result.ratio_errors[2]
+    spans = [near.ratio_interval(0, place) for place in range(1, len(result.front) + 1)]
+    np.testing.assert_array_equal(found, [low <= 1 <= high for low, high in spans])
+    assert found.sum() < len(found)
+    assert (f"{found.sum()} of {len(found)} Pareto designs" in error_notes(result)[0]) == found.any()
+    assert error_notes(result)[1] == ORDER
 
 
-def test_what_designs_share_is_reported_only_where_some_cannot_be_told_apart(result):
-    far = result.front.assign(die_mm2=result.front["die_mm2"] * 10)
-    assert SHARED_ERRORS not in error_notes(replace(result, front=far))
+def test_nothing_is_said_of_the_order_where_no_objective_has_errors(result):
+    times = replace(result, space=replace(result.space, objectives=result.space.objectives[:2]))
+    assert ORDER not in error_notes(times)
 
 
 def test_a_calibrated_model_gives_times_an_interval_and_says_what_it_extrapolates(result):

@@ -43,13 +43,13 @@ def test_page_loads_nothing_and_holds_plotly_once(result: SweepResult) -> None:
 
 def test_sections_stand_in_order(result: SweepResult) -> None:
     sections = re.findall(r'<section id="(\w+)"', page_html(result))
-    assert sections == ["answer", "designs", "pareto", "stacks", "places", "axes", "front", "provenance"]
+    assert sections == ["answer", "designs", "ratios", "pareto", "stacks", "places", "axes", "front", "provenance"]
 
 
 def test_what_was_looked_into_has_its_sections(pair: SweepResult, explanations: DesignExplanations) -> None:
     page = page_html(pair, explanations)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections[3:7] == ["stacks", "power", "roofline", "elasticities"]
+    assert sections[4:8] == ["stacks", "power", "roofline", "elasticities"]
     assert page == page_html(pair, explanations)
 
 
