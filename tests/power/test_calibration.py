@@ -15,7 +15,7 @@ from tests.power.coefficient_files import SHIPPED, board, written
         ("[left_out]", "[left]", "'left' is no key of a power calibration; did you mean 'left_out'"),
         ("data_share", "share", "'share' is no key of coefficients.pipeline; did you mean"),
         ('"pJ/B"', '"J/B"', "coefficients.dram_path.unit is 'J/B'; give the value in 'pJ/B'"),
-        ("value = 50", "value = 99999", "coefficients.dram_path.value is 99999; give a number from 0.2 to 6000"),
+        ("value = 50", "value = 99999", "coefficients.dram_path.value is 99999; give a number from 0.25 to 8000"),
         ("value = 50", "value = 0", "coefficients.dram_path.value is 0; give a number"),
         ("value = 50", "value = -50", "coefficients.dram_path.value is -50; give a number"),
         ("value = 50", "value = nan", "coefficients.dram_path.value is nan; give a number"),
