@@ -15,7 +15,7 @@ from dse.base.pareto_filter import Box, pareto_mask
 from dse.cli import run_command
 from dse.grid.record import load_result
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
-from dse.pareto.gradient import LEAST_GAIN, OFF_GRID, Refinement, dominates, refine
+from dse.pareto.gradient import LEAST_GAIN, OFF_GRID, Refinement, _Descents, dominates, refine
 from dse.pareto.smooth_model import Coordinates, Slopes, Smoothed, continuous_axes
 from dse.space import designs
 from dse.space.space import Space, space_from_mapping
@@ -163,9 +163,15 @@ def test_a_step_that_gains_by_breaking_a_constraint_is_not_accepted(space, model
     monkeypatch.setattr("dse.pareto.gradient.Smoothed", Blind)
     watts = np.median(again(space, model, front).results["decode.power_w"])
     refusing = Refusing(model, lambda of: of["decode.power_w"] > watts)
+    tried, attempt = [], _Descents._try
+
+    def noted(descents: _Descents, lanes: np.ndarray, step: np.ndarray) -> np.ndarray:
+        tried.append(descents.member[lanes])
+        return attempt(descents, lanes, step)
+
+    monkeypatch.setattr(_Descents, "_try", noted)
     refinement = refine(space, front, refusing)
-    table, (origin, first, *_) = refinement.table.to_pandas(), refusing.batches
-    member = np.repeat(np.arange(len(origin.costs)), len(first.costs) // len(origin.costs))
+    table, (origin, first, *_), member = refinement.table.to_pandas(), refusing.batches, tried[0]
     gains = dominates(first.costs, origin.costs[member])
     assert (gains & (first.violation > 0)).any()  # it was there to be taken
     assert np.isfinite(
