@@ -12,6 +12,8 @@ from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, comparisons, front_note, on_front
 from dse.reports.sweep.page_ratios import ratios_section
 from dse.reports.sweep.terminal import print_front
+from dse.space.expression import parse_expression
+from dse.space.space import Objective
 from tests.evaluate.test_metric_error import Measured
 
 
@@ -74,3 +76,19 @@ def test_page_and_terminal_tell_who_is_better_how_probably(result, calibrated):
     print_front(calibrated, console)
     text = console.file.getvalue()
     assert "A is better than the base: prefill.ttft_ms" in text and "; on the front" in text
+
+
+def test_costs_follow_the_area_and_results_of_the_base_are_constants(calibrated):
+    texts = ("die_usd", "die_usd + memory_usd", "decode.tbt_ms / base.decode.tbt_ms", "total.time_ms", "decode.dram_gb")
+    asked = tuple(Objective(text, "", "minimize", parse_expression(text, "test")) for text in texts)
+    front = calibrated.front.assign(**{text: 1.0 for text in texts if text not in calibrated.front})
+    base = calibrated.baseline.assign(**{text: 1.0 for text in texts if text not in calibrated.baseline})
+    space = replace(calibrated.space, objectives=asked)
+    dies, prices, times, total, bytes_ = replace(calibrated, space=space, front=front, baseline=base).ratio_errors
+    places = np.arange(1, len(front) + 1)
+    spread, area = dies.spread(0, places), calibrated.ratio_errors[2].spread(0, places)
+    assert (spread >= area).all() and spread.max() > 1.2 * area.max()  # yields fall, too
+    assert (prices.spread(0, places) <= spread).all()  # the memory's price is as stated
+    np.testing.assert_allclose(times.spread(0, places), calibrated.ratio_errors[1].spread(0, places), rtol=1e-6)
+    assert 0 < total.spread(0, places).max() <= 1
+    assert bytes_.reason == "decode.dram_gb is uncalibrated"
