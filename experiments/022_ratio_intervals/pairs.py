@@ -60,9 +60,17 @@ LEAST_ROWS = 25
 COLUMNS = ["metric", "table", "first", "second", "kind", "kernels", "error"]
 
 
-def pair_errors() -> pd.DataFrame:
-    """Return all pairs' rows in COLUMNS; two measured tables of one source count as its first."""
-    parts = [*_products(), *_others(), *_power()]
+def time_errors() -> pd.DataFrame:
+    """Return the rows of pairs of times in COLUMNS; two measured tables of one source count as its first."""
+    return _in_columns([*_products(), *_others()])
+
+
+def power_errors() -> pd.DataFrame:
+    """Return the rows of pairs of watts in COLUMNS, by the shipped model."""
+    return _in_columns(list(_power()))
+
+
+def _in_columns(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[COLUMNS].round({"error": 4})
 
 
