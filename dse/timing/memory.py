@@ -50,7 +50,7 @@ def memory(
     # Concurrency as the grid allows it: CTAs that fit, not CTAs that happen to be left, so that more SMs never re-read
     # more.
     resident = gpu.sm_count * jnp.maximum(ctas_per_sm(kernel, gpu), 1.0)
-    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept, streams)
+    reads, writes = dram_bytes(kernel, resident, gpu.l2_bytes, kept, streams, gpu.l2_partitions)
     footprint = jnp.asarray(kernel.cold_bytes + kernel.warm_bytes)
     loaded = jnp.asarray(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas)
     dram_share = jnp.clip(safe_div(reads, loaded), 0.0, 1.0)

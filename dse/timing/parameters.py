@@ -16,6 +16,10 @@ LAUNCH = {"launch_k": "k", "launch_gamma": "gamma"}
 PARAMETERS = (*LAUNCH, *(f.name for f in fields(Sustained)))
 """Every parameter of the model."""
 
+FORMER = {"matrix": ("kept",)}
+"""Kind -> parameters of files of before: what survives in the L2 of products' operands is one law for all GPUs and
+libraries (dse/workload/l2_hit_rate.py)."""
+
 TOLD = ("low", "high", "data_share", "stage", "determined", "at_bound")
 """What a file says of a parameter beside its value and unit."""
 
@@ -29,11 +33,13 @@ def allowed_parameters(kind: str) -> dict[str, Allowed]:
 def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> dict[str, float]:
     """Return every parameter of a file's table; those that the kind of implementation does not have are neutral.
 
-    ``place``: of the table in the file, "" or the table around it and a dot. Raises InputError.
+    ``place``: of the table in the file, "" or the table around it and a dot. FORMER parameters are passed over. Raises
+    InputError.
     """
     if implementation not in KINDS:
         raise InputError(f"{path}: implementation is {implementation!r}; {accepted(str(implementation), KINDS)}")
     known, rows = allowed_parameters(KINDS[implementation]), rows if isinstance(rows, dict) else {}
+    rows = {name: row for name, row in rows.items() if name not in FORMER.get(KINDS[implementation], ())}
     for name in rows:
         if name not in known:
             hint = accepted(name, known)
@@ -42,7 +48,7 @@ def read_parameters(path: Path, place: str, rows: Any, implementation: Any) -> d
     if missing:
         needed = ", ".join(known)
         raise InputError(f"{path}: no table [{place}parameters.{missing[0]}]; give each of {needed} a value")
-    neutral = {name: float(value) for name, value in asdict(Sustained()).items() if value is not None}
+    neutral = {name: float(value or 0.0) for name, value in asdict(Sustained()).items()}
     return {name: value for name, value in neutral.items() if name not in known} | {
         name: coefficient_of(path, f"{place}parameters.{name}", row, known[name], TOLD) for name, row in rows.items()
     }

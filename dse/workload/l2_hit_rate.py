@@ -10,6 +10,12 @@ from dse.workload.kernel import Kernel
 RETAINED = constant("l2_retained_share")
 """Bytes that survive in the L2 until their next use, per byte of L2 (fitted to measured GEMMs of A100 and H100)."""
 
+KEPT, CLIFF = constant("l2_kept_share"), constant("l2_cliff")
+"""Law of products' operands between launches, one for all libraries, footprints and GPUs (:func:`operand_miss`)."""
+
+LAW = 1e-3
+"""Fitted shares of the L2 below this say that there is none: the law stands in its place."""
+
 
 def miss_fraction(distance: Array, l2_bytes: Array) -> Array:
     """Return the share of bytes that miss in the L2 when ``distance`` bytes were touched since their last use.
@@ -42,28 +48,48 @@ def own_rereads(kernel: Kernel, passing_bytes: Array, l2_bytes: Array, kept: Arr
     in :func:`between_launches`. What misses grows with ``passing_bytes``, not faster: twice the bandwidth, which brings
     twice the bytes meanwhile, then never costs time.
     """
-    room = (RETAINED if kept is None else kept) * l2_bytes
+    room = (RETAINED if kept is None else jnp.where(jnp.asarray(kept) < LAW, KEPT, kept)) * l2_bytes
     touched = jnp.minimum(passing_bytes, jnp.asarray(kernel.ctas) * kernel.again_distance)
     return kernel.again_bytes * jnp.minimum(1.0, safe_div(touched, room))
 
 
+def operand_miss(distance: Array, l2_bytes: Array, partitions: Array | float) -> Array:
+    """Return the share of a product's operand that misses when ``distance`` bytes were touched since its last use.
+
+    1 / (1 + (KEPT L2 / partitions / distance)^CLIFF): a cliff where what was touched fills the cache. SMs of every
+    partition read an operand, and each partition keeps a copy of its own (NVIDIA A100 whitepaper: a partition caches
+    what its own GPCs access), so that partitions divide what the L2 holds.
+    """
+    return _cliff(KEPT * l2_bytes / partitions, distance, CLIFF)
+
+
+def _cliff(room: Array, distance: Array, power: Array | float) -> Array:
+    """1 / (1 + (room / distance)^power)."""
+    fits = jnp.clip(safe_div(room, distance), 1e-4, 1e4)
+    return 1.0 / (1.0 + jnp.exp(power * jnp.log(fits)))
+
+
 def between_launches(
-    distance: Array, l2_bytes: Array, kept: Array | float | None, streams: Array | float = 0.0
+    distance: Array,
+    l2_bytes: Array,
+    kept: Array | float | None,
+    streams: Array | float = 0.0,
+    partitions: Array | float = 1.0,
 ) -> Array:
     """Return the share of a buffer that misses when ``distance`` bytes were touched since an earlier launch used it.
 
-    ``kept``: share of the L2 beyond which nothing survives; what misses grows with the square of the distance, since
-    both the buffer's own lines and those that evict them do (fitted to measured products, whose bytes come partly from
-    the L2 well before it is full). None: the curve within a launch, :func:`miss_fraction`. ``streams``: above 0.5, the
-    exponent of an S-shaped curve instead, 1 / (1 + (kept L2 / distance)^streams), of kernels that stream through all
-    of their buffers (fitted to measured vector kernels).
+    ``kept``: below LAW the law of products (:func:`operand_miss`); None: the curve within a launch,
+    :func:`miss_fraction`. Else a fitted share of the L2 beyond which nothing survives, where what misses grows with
+    the square of the distance, since both the buffer's own lines and those that evict them do. ``streams``: above 0.5,
+    the exponent of a cliff at ``kept`` instead, of kernels that stream through all of their buffers (fitted to measured
+    vector kernels, whose lines one SM reads: partitions hold no copies of them).
     """
     if kept is None:
         return miss_fraction(distance, l2_bytes)
-    room = kept * l2_bytes
-    products = jnp.minimum(1.0, distance / room) ** 2
-    fits = jnp.clip(safe_div(room, distance), 1e-4, 1e4)
-    return jnp.where(streams > 0.5, 1.0 / (1.0 + jnp.exp(streams * jnp.log(fits))), products)
+    room = jnp.maximum(kept, LAW) * l2_bytes
+    squared = jnp.minimum(1.0, distance / room) ** 2
+    fitted = jnp.where(streams > 0.5, _cliff(room, distance, streams), squared)
+    return jnp.where(jnp.asarray(kept) < LAW, operand_miss(distance, l2_bytes, partitions), fitted)
 
 
 def dram_bytes(
@@ -72,15 +98,20 @@ def dram_bytes(
     l2_bytes: Array,
     kept: Array | float | None = None,
     streams: Array | float = 0.0,
+    partitions: Array | float = 1.0,
 ) -> tuple[Array, Array]:
     """Return the bytes a kernel reads from and writes to DRAM [B], without those of :func:`own_rereads`.
 
-    ``resident_ctas`` CTAs run at once. ``kept`` and ``streams`` as in :func:`between_launches`.
+    ``resident_ctas`` CTAs run at once. ``kept``, ``streams`` and ``partitions`` of the L2 as in
+    :func:`between_launches`.
     """
+
+    def missed(distance: Array | float) -> Array:
+        return between_launches(jnp.asarray(distance), l2_bytes, kept, streams, partitions)
+
     reads = (
-        kernel.cold_bytes * between_launches(jnp.asarray(kernel.cold_distance), l2_bytes, kept, streams)
-        + kernel.warm_bytes * between_launches(jnp.asarray(kernel.warm_distance), l2_bytes, kept, streams)
+        kernel.cold_bytes * missed(kernel.cold_distance)
+        + kernel.warm_bytes * missed(kernel.warm_distance)
         + wave_rereads(kernel, resident_ctas, l2_bytes)
     )
-    writes = kernel.write_bytes * between_launches(jnp.asarray(kernel.write_distance), l2_bytes, kept, streams)
-    return reads, writes
+    return reads, kernel.write_bytes * missed(kernel.write_distance)

@@ -191,9 +191,7 @@ def _served(target: Target, engine: Engine) -> Target:
     """Return ``target`` with the libraries of ``engine``: of matrix products where it is another one and not the same
     with fewer tiles, of attention unless the target's GPUs run different ones."""
     if engine.library.implementation != target.library.implementation:
-        target = replace(
-            target, library=replace(engine.library, clusters=target.library.clusters, room_kib=target.library.room_kib)
-        )
+        target = replace(target, library=engine.library.launched_as(target.library))
     lowest = target.capabilities[0] if target.capabilities else 0.0
     kinds = {target.warpgroup, target.warpgroup and lowest >= WGMMA.compute_capability}
     names = {engine.attention_for(warpgroup) for warpgroup in kinds}

@@ -33,4 +33,6 @@ class Target:
         capabilities = [gpu["compute_capability"] for gpu in gpus]
         clusters = [gpu["cluster_size"] for gpu in gpus if gpu["warpgroup_mma"] > 0]
         room = min(gpu["shared_memory_kib"] - gpu["shared_reserved_kib"] for gpu in gpus)
-        return cls((min(capabilities), max(capabilities)), bool(clusters), library.on(clusters, room), attention)
+        registers = max(gpu["registers_per_sm"] for gpu in gpus)
+        launched = library.on(clusters, room, registers)
+        return cls((min(capabilities), max(capabilities)), bool(clusters), launched, attention)

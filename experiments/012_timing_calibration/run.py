@@ -3,7 +3,8 @@
 Run with ``python experiments/012_timing_calibration/run.py [-o FOLDER]`` (fifteen minutes on two cores). Families
 whose CRC-32 modulo 10 is 7 or more are never fitted. Prints the README's tables; with ``-o`` writes the calibrations,
 with ``--intervals`` only the intervals of those that are shipped. ``--early`` is about nothing but the early library,
-which starts from the shipped calibration for any GPU.
+which starts from the shipped calibration for any GPU; ``--only`` about the calibrations that it names, with the
+overhead that the harness's table has.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from dse.measured.regimes import LONG_US
 from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, best, joined
 from dse.timing.calibration import (
+    SHARED,
     implementation_calibration,
     load_timing_calibration,
     shipped_calibrations,
@@ -287,6 +289,7 @@ def main() -> None:
     parser.add_argument("-o", "--out", type=Path)
     parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--early", action="store_true")
+    parser.add_argument("--only", nargs="+", choices=(*GRAPHS, *OTHERS, SHARED), default=[])
     arguments = parser.parse_args()
     if arguments.intervals:
         few = load(GRAPHS | OTHERS, MOST_SHARED)
@@ -296,7 +299,9 @@ def main() -> None:
         return
     answers: dict[str, TimingAnswer] = {}
     if arguments.early:
-        early = early_library(load_timing_calibration("shared").values)
+        early = early_library(load_timing_calibration(SHARED).values)
+    elif arguments.only:
+        answers, early = only(arguments.only), {}
     else:
         answers, early = every_library()
     if arguments.out:
@@ -317,14 +322,31 @@ def every_library() -> tuple[dict[str, TimingAnswer], dict[str, TimingAnswer]]:
     )
     overhead = launched.fit.values["overhead_us"]
     graphs, few = _with_overhead(graphs, overhead), _with_overhead(few, overhead)
-    answers = {}
-    for preset, rows in (graphs.rows | {p: few.rows[p] for p in OTHERS}).items():
-        table = few.tables[(GRAPHS | OTHERS)[preset][0]]
-        answers[preset] = fitted(preset, [table], (preset,), rows)
-    shared = fitted("shared", list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
-    # The interval of a GPU nobody has measured is that of devices which the fit has not seen.
-    answers["shared"] = replace(shared, error_quantiles=unseen(few))
-    return answers, early_library(shared.fit.values)
+    answers = {preset: alone(preset, graphs if preset in GRAPHS else few) for preset in GRAPHS | OTHERS}
+    answers[SHARED] = of_any(few)
+    return answers, early_library(answers[SHARED].fit.values)
+
+
+def only(names: list[str]) -> dict[str, TimingAnswer]:
+    """Fit the calibrations of some names, with the overhead that the harness's table has."""
+    few = load(GRAPHS | OTHERS, MOST_SHARED) if SHARED in names else None
+    places = {name: (GRAPHS | OTHERS)[name] for name in names if name != SHARED}
+    found = {
+        name: alone(name, load({name: place}, 1500 if name in GRAPHS else MOST_SHARED))
+        for name, place in places.items()
+    }
+    return found | ({SHARED: of_any(few)} if few else {})
+
+
+def alone(preset: str, devices: Devices) -> TimingAnswer:
+    """Fit the calibration of one device."""
+    return fitted(preset, [devices.tables[(GRAPHS | OTHERS)[preset][0]]], (preset,), devices.rows[preset])
+
+
+def of_any(few: Devices) -> TimingAnswer:
+    """Fit the calibration of any GPU; its interval is that of devices which a fit has not seen."""
+    shared = fitted(SHARED, list(few.tables.values()), tuple(few.rows), joined(list(few.rows.values())))
+    return replace(shared, error_quantiles=unseen(few))
 
 
 def _with_overhead(devices: Devices, overhead: float) -> Devices:

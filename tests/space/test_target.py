@@ -19,7 +19,7 @@ def target(base="h100_sxm", links=(), **axes):
 def test_where_every_design_has_room_for_warpgroup_tiles_they_stand_alone():
     found = target(sm_count=[96, 132], l2_mib=[25, 50])
     assert found.capabilities == (9.0, 9.0)
-    assert found.library.warpgroup_alone and found.library.clusters == (2,)
+    assert found.library.warpgroup_alone and found.library.clusters == (8, 4, 2)
     assert found.library.room_kib == 227  # one KiB is the system's
 
 
@@ -45,14 +45,14 @@ def test_an_attribute_that_is_linked_may_be_anything():
 
 def test_products_are_launched_for_every_cluster_and_the_least_room():
     found = target(cluster_size=[1, 8], shared_memory_kib=[48, 228], shared_reserved_kib=[1, 2]).library
-    assert found.clusters == (2, 1)
+    assert found.clusters == (8, 4, 2, 1)
     assert found.room_kib == 48 - 2
 
 
 def test_where_instructions_vary_kernels_are_made_for_any_gpu():
     found = target("a100_sxm_80gb", warpgroup_mma=[False, True], cluster_size=[1, 8])
     assert found.capabilities is None and found.warpgroup
-    assert found.library.clusters == (2, 1)
+    assert found.library.clusters == (8, 4, 2, 1)
 
 
 def test_a_base_without_warpgroup_instructions_has_warp_level_tiles():

@@ -3,7 +3,17 @@
 import jax.numpy as jnp
 import pytest
 
-from dse.workload.l2_hit_rate import RETAINED, dram_bytes, miss_fraction, own_rereads, wave_rereads
+from dse.workload.l2_hit_rate import (
+    CLIFF,
+    KEPT,
+    RETAINED,
+    between_launches,
+    dram_bytes,
+    miss_fraction,
+    operand_miss,
+    own_rereads,
+    wave_rereads,
+)
 from dse.workload.operator import FOREVER
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
@@ -23,6 +33,30 @@ def test_bytes_hit_while_the_cache_retains_them_and_miss_beyond():
     assert float(miss_fraction(jnp.asarray(2 * RETAINED * 50 * MB), l2)) == pytest.approx(0.5)
     assert float(miss_fraction(jnp.asarray(FOREVER), l2)) == pytest.approx(1.0)
     assert float(miss_fraction(jnp.asarray(0.0), l2)) >= 0.0
+
+
+def test_operands_survive_up_to_a_cliff_where_what_was_touched_fills_the_cache():
+    l2 = jnp.asarray(50 * MB)
+    shares = (1e-9, 0.5, 1.0, 2.0, 1e8)
+    missed = [float(operand_miss(jnp.asarray(share * KEPT * 50 * MB), l2, 1.0)) for share in shares]
+    assert missed == pytest.approx([0.0, 1 / (1 + 2**CLIFF), 0.5, 1 / (1 + 2**-CLIFF), 1.0], abs=1e-6)
+
+
+def test_partitions_that_hold_copies_divide_what_the_cache_holds():
+    distance, l2 = jnp.asarray([1e6, 1e7, 2e7, 4e7, 1e9]), jnp.asarray(50 * MB)
+    halves = [operand_miss(distance, size, count) for size, count in ((l2, 2.0), (l2 / 2, 1.0))]
+    assert halves[0].tolist() == halves[1].tolist()
+    assert (operand_miss(distance, l2, 1.0) <= halves[0]).all()
+
+
+def test_the_law_stands_where_no_share_was_fitted():
+    distance, l2 = jnp.asarray([1e6, 1e7, 2e7, 4e7, 1e9]), jnp.asarray(50 * MB)
+    law = between_launches(distance, l2, jnp.asarray(0.0), 0.0, 2.0)
+    assert law.tolist() == operand_miss(distance, l2, 2.0).tolist()
+    fitted = between_launches(distance, l2, jnp.asarray(0.5), 0.0, 2.0)
+    assert fitted.tolist() == pytest.approx(jnp.minimum(1.0, distance / 25e6).__pow__(2).tolist())
+    within = between_launches(distance, l2, None)
+    assert within.tolist() == miss_fraction(distance, l2).tolist()
 
 
 def test_cold_operands_are_read_once_when_one_wave_covers_the_grid():

@@ -27,10 +27,10 @@ def test_of_several_gpus_the_range_holds_all_and_the_room_is_the_least() -> None
 
 def test_clusters_are_those_of_gpus_with_warpgroup_instructions() -> None:
     gpus = numbers("h100_sxm", "a100_sxm_80gb")
-    assert Target.of(gpus).library.clusters == (2,)
+    assert Target.of(gpus).library.clusters == (8, 4, 2)
     small = gpus[0] | {"cluster_size": 1}
     assert Target.of([small]).library.clusters == (1,)
-    assert Target.of([small, gpus[0]]).library.clusters == (2, 1)
+    assert Target.of([small, gpus[0]]).library.clusters == (8, 4, 2, 1)
 
 
 def test_the_library_is_the_one_that_was_asked_for() -> None:

@@ -96,7 +96,7 @@ def parameters(kind: str = "matrix") -> tuple[Parameter, ...]:
 
 
 def _fixed(name: str) -> Parameter:
-    neutral = max(float(getattr(Sustained(), name, 0.0)), NOTHING)
+    neutral = max(float(getattr(Sustained(), name, 0.0) or 0.0), NOTHING)
     return Parameter(name, FIXED, "", neutral, neutral * 0.999, neutral * 1.001, 1e-4)
 
 

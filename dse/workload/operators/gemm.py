@@ -13,7 +13,10 @@ from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.operators.gemm_main_loop import (
+    ALONE,
+    CLUSTERS,
     START,
+    Cluster,
     Tile,
     Types,
     epilogue,
@@ -27,6 +30,7 @@ from dse.workload.operators.gemm_main_loop import (
 from dse.workload.operators.matrix_instructions import (
     MMA_884,
     TCGEN05,
+    WGMMA,
     MatrixInstruction,
     NoInstructionError,
     instruction_fma,
@@ -145,14 +149,17 @@ def _candidates(
         for instruction in instructions
         for whole in _tiles(gemm, instruction, library)
         for split in _splits(gemm, instruction, whole, library)
-        for cluster in (library.clusters if _shares(gemm, instruction, whole) else (1,))
+        for cluster in _clusters(gemm, instruction, whole, library)
         for tile in _pipelines(gemm, instruction, whole, cluster, library)
     )
 
 
 def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:
     """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
-    on_tensor_cores = library.warpgroup_tiles if instruction.warpgroup else library.warp_tiles
+    warpgroup_tiles = (
+        (*library.larger_tiles, *library.warpgroup_tiles) if instruction is WGMMA else library.warpgroup_tiles
+    )
+    on_tensor_cores = warpgroup_tiles if instruction.warpgroup else library.warp_tiles
     shapes = library.simt_tiles if gemm.compute == "fp32" else on_tensor_cores
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
@@ -180,13 +187,16 @@ def _splits(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Lib
     return [1, *(s for s in enough if s > 1)]
 
 
-def _shares(gemm: Gemm, instruction: MatrixInstruction, tile: Tile) -> bool:
-    """Whether CTAs along m share one read of the columns' operand where a GPU has clusters."""
-    return instruction.warpgroup and gemm.m > tile.rows and tile.rows * tile.columns >= 128 * 128
+def _clusters(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Library) -> list[Cluster]:
+    """Clusters of CTAs that share reads where a GPU has them: with large tiles, as many along each side as it has."""
+    tiles = (ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns))
+    large = instruction.warpgroup and tile.rows * tile.columns >= 128 * 128
+    found = [CLUSTERS[ctas] for ctas in library.clusters] if large else []
+    return [c for c in found if c.rows <= tiles[0] and c.columns <= tiles[1]] or [ALONE]
 
 
 def _pipelines(
-    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, cluster: int, library: Library
+    gemm: Gemm, instruction: MatrixInstruction, tile: Tile, cluster: Cluster, library: Library
 ) -> Iterator[Tile]:
     """A tile with its stages, and with fewer for GPUs whose shared memory does not hold them, as libraries count stages
     (CUTLASS StageCountAuto)."""
@@ -200,7 +210,7 @@ def _candidate(
     instruction: MatrixInstruction,
     tile: Tile,
     split: int,
-    cluster: int,
+    cluster: Cluster,
     library: Library,
     implementation: float,
 ) -> Candidate:
@@ -208,8 +218,10 @@ def _candidate(
     working = ceil(gemm.batch * m_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
     # CTAs that fill the last cluster compute on zeros, for which nothing is read: they take an SM's time and no bytes.
-    launched = cluster * ceil(m_tiles / cluster) if library.whole_clusters else m_tiles
-    ctas = ceil(gemm.batch * launched * n_tiles) * split
+    launched = (m_tiles, n_tiles)
+    if library.whole_clusters or cluster.ctas > 2:
+        launched = tuple(side * ceil(n / side) for n, side in zip(launched, cluster, strict=True))
+    ctas = ceil(gemm.batch * launched[0] * launched[1]) * split
     pair = sharing_pair(instruction, tile, cluster)
     stage_kib = stage_bytes(gemm.types, tile, pair) / KIB
     from_l2 = l2_bytes(gemm.types, tile, working * iterations, cluster)
@@ -222,7 +234,7 @@ def _candidate(
         registers=registers(instruction, tile),
         shared_kib=stage_kib * tile.stages,
         unless_kib=stage_kib * (tile.stages + 1) if tile.stages < instruction.stages else 0.0,
-        cluster=cluster,
+        cluster=cluster.ctas,
         launches=1 if split == 1 else 2,
         compute_capability=instruction.compute_capability,
         capability_end=instruction.capability_end,
@@ -242,6 +254,7 @@ def _candidate(
         **_traffic(gemm, instruction, split),
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
+    label += f" cluster {cluster.rows}x{cluster.columns}" if cluster.ctas > 2 else ""
     return Candidate(label, kernel)
 
 

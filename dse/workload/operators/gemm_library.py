@@ -4,9 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
 
+from dse.base.units import WARP_SIZE
+
 TileShape = tuple[int, int, int]
 """(rows, columns, warps) of a CTA's tile."""
 
+
+BESIDE_RESULTS = 48
+"""Registers of a thread beside the results that it holds, about."""
+
+LARGER_TILES: tuple[TileShape, ...] = ((256, 256, 16), (256, 512, 32))
+"""Warpgroup tiles beyond those of the libraries: their results need 90,112 and 180,224 registers an SM."""
 
 SIMT_TILES: tuple[TileShape, ...] = (
     (256, 128, 8), (128, 256, 8), (128, 128, 8), (256, 64, 8), (64, 256, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
@@ -28,8 +36,9 @@ class Library:
     they differ. ``warpgroup_alone``: no warp-level tiles where there are others.
 
     What follows from the GPUs that it is launched on (:meth:`on`): ``clusters``: CTAs of large warpgroup tiles that
-    share one read of the columns' operand (multicast); ``room_kib``: the least shared memory of a CTA, in which
-    pipelines of fewer stages stand in for those that do not fit.
+    share reads of their operands (multicast); ``room_kib``: the least shared memory of a CTA, in which pipelines of
+    fewer stages stand in for those that do not fit; ``larger_tiles``: warpgroup tiles whose results outgrow the
+    registers of every GPU that was built, where some GPU has them.
     """
 
     name: str
@@ -43,21 +52,38 @@ class Library:
     whole_clusters: bool = False
     warpgroup_splits: tuple[int, ...] = ()
     warpgroup_alone: bool = False
-    clusters: tuple[int, ...] = (2,)
+    clusters: tuple[int, ...] = (2, 4, 8)
     room_kib: float = inf
+    larger_tiles: tuple[TileShape, ...] = ()
 
     def ran_as(self, warpgroup: bool) -> str:
         """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""
         return (self.warpgroup_implementation if warpgroup else "") or self.implementation
 
-    def on(self, cluster_sizes: Iterable[float], room_kib: float = inf) -> "Library":
+    def on(self, cluster_sizes: Iterable[float], room_kib: float = inf, registers: float = 0.0) -> "Library":
         """Return the library as it is launched on some GPUs.
 
-        ``cluster_sizes`` [CTA] of those with warpgroup instructions: what no cluster of theirs holds runs CTA by CTA.
-        ``room_kib`` [KiB]: the least shared memory that a CTA of theirs can have.
+        ``cluster_sizes`` [CTA] of those with warpgroup instructions: each runs the clusters that it can hold, and CTA
+        by CTA where it holds none. ``room_kib`` [KiB]: the least shared memory that a CTA of theirs can have;
+        ``registers`` [register/SM]: the most that one of them has.
         """
-        clusters = {cluster if cluster <= size else 1 for cluster in self.clusters for size in cluster_sizes}
-        return replace(self, clusters=tuple(sorted(clusters, reverse=True)) or self.clusters, room_kib=room_kib)
+        sizes = set(cluster_sizes)
+        clusters = {cluster for cluster in self.clusters for size in sizes if cluster <= size}
+        clusters |= {1 for size in sizes if size < min(self.clusters)}
+        larger = tuple(tile for tile in LARGER_TILES if _registers(tile) <= registers)
+        clusters = tuple(sorted(clusters, reverse=True)) or self.clusters
+        return replace(self, clusters=clusters, room_kib=room_kib, larger_tiles=larger)
+
+    def launched_as(self, other: "Library") -> "Library":
+        """Return the library as it is launched on the GPUs that ``other`` is launched on."""
+        clusters = tuple(cluster for cluster in other.clusters if cluster in (1, *self.clusters))
+        return replace(self, clusters=clusters, room_kib=other.room_kib, larger_tiles=other.larger_tiles)
+
+
+def _registers(tile: TileShape) -> float:
+    """Registers of a CTA: its results, and those that every thread has beside them."""
+    rows, columns, warps = tile
+    return rows * columns + BESIDE_RESULTS * WARP_SIZE * warps
 
 
 REPRESENTATIVE = Library(
@@ -116,6 +142,7 @@ EARLY = replace(
         (64, 64, 4),
     ),
     whole_clusters=True,
+    clusters=(2,),
     warpgroup_splits=(1, 2, 4, 8, 16),
 )
 """The library in Hopper's first years: few warpgroup tiles, with sides of 64, 128 and 256 (docs/model/operators.md

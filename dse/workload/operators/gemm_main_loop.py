@@ -7,10 +7,13 @@ arithmetic and one barrier.
 
 from dataclasses import dataclass
 from functools import cache
+from math import log2
 from typing import NamedTuple
 
+from dse.base.constants import constant
 from dse.hardware.data_types import BITS, element_bytes
 from dse.workload.kernel import Interval
+from dse.workload.operators.gemm_library import BESIDE_RESULTS
 from dse.workload.operators.matrix_instructions import TCGEN05, MatrixInstruction, instruction_fma
 
 VECTOR_BYTES = 16 * 32
@@ -18,6 +21,30 @@ VECTOR_BYTES = 16 * 32
 
 START = Interval(repeats=1, instructions=40, int32=32, global_waits=1)
 """What a warp does before its first load: addresses, barriers."""
+
+
+MULTICAST_LOSS = constant("multicast_loss")
+"""Time of a byte that is sent to a cluster, for each doubling of its CTAs beyond two."""
+
+
+class Cluster(NamedTuple):
+    """CTAs of a cluster along m and along n."""
+
+    rows: int
+    columns: int
+
+    @property
+    def ctas(self) -> int:
+        """CTAs of the cluster."""
+        return self.rows * self.columns
+
+
+ALONE = Cluster(1, 1)
+"""A CTA that shares nothing."""
+
+CLUSTERS = {1: ALONE, 2: Cluster(2, 1), 4: Cluster(2, 2), 8: Cluster(4, 2)}
+"""CTAs -> cluster, as square as pairs of tensor cores along m allow (CUTLASS's cluster shapes for Hopper and
+Blackwell)."""
 
 
 class Types(NamedTuple):
@@ -44,9 +71,10 @@ class Tile:
         return self.rows * self.columns / (32 * self.warps)
 
 
-def sharing_pair(instruction: MatrixInstruction, tile: Tile, cluster: int) -> int:
-    """Return how many CTAs' tensor cores share one copy of the columns' operand: their rows are whole instructions'."""
-    return cluster if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
+def sharing_pair(instruction: MatrixInstruction, tile: Tile, cluster: Cluster) -> int:
+    """Return how many CTAs' tensor cores share one copy of the columns' operand: two of a cluster, whose rows are whole
+    instructions' (PTX ISA, ``cta_group::2``)."""
+    return min(cluster.rows, 2) if instruction is TCGEN05 and tile.rows % 128 == 0 else 1
 
 
 def stage_bytes(types: Types, tile: Tile, pair: int) -> float:
@@ -54,17 +82,19 @@ def stage_bytes(types: Types, tile: Tile, pair: int) -> float:
     return (tile.rows * element_bytes(types.a) + tile.columns / pair * element_bytes(types.b)) * tile.depth
 
 
-def l2_bytes(types: Types, tile: Tile, cta_iterations: float, cluster: int) -> float:
-    """Return the bytes that the L2 sends: CTAs of a cluster lie along m and share one read of the columns' operand."""
-    a = tile.rows * element_bytes(types.a)
-    b = tile.columns * element_bytes(types.b) / cluster
-    return cta_iterations * tile.depth * (a + b)
+def l2_bytes(types: Types, tile: Tile, cta_iterations: float, cluster: Cluster) -> float:
+    """Return the bytes that the L2 sends, as they take time: CTAs of a cluster along m share one read of the columns'
+    operand, those along n one of the rows'. A larger cluster is sent to more slowly (MULTICAST_LOSS)."""
+    a = tile.rows * element_bytes(types.a) / cluster.columns
+    b = tile.columns * element_bytes(types.b) / cluster.rows
+    slower = MULTICAST_LOSS ** max(log2(cluster.ctas) - 1.0, 0.0)
+    return cta_iterations * tile.depth * (a + b) * slower
 
 
 def registers(instruction: MatrixInstruction, tile: Tile) -> float:
-    """Return the registers of a thread: accumulators, in tensor memory under tcgen05, and about 48 more."""
+    """Return the registers of a thread: accumulators, in tensor memory under tcgen05, and BESIDE_RESULTS."""
     accumulators = 0.0 if instruction.rows == 128 else tile.lane_elements
-    return min(255.0, accumulators + 48.0)
+    return min(255.0, accumulators + BESIDE_RESULTS)
 
 
 def main_loop(types: Types, instruction: MatrixInstruction, tile: Tile, iterations: int, pair: int) -> Interval:

@@ -25,7 +25,7 @@ from experiments import data
 from tests.calibration.timing.products import DEVICE, ROWS, products, timed
 from tests.programs import quick_jit
 
-TRUTH = {"dram": 0.85, "l2": 0.6, "overlap": 0.4, "split": 2400.0, "kept": 0.25, "launch_k": 2200.0, "tensor": 0.85}
+TRUTH = {"dram": 0.85, "l2": 0.6, "overlap": 0.4, "split": 2400.0, "launch_k": 2200.0, "tensor": 0.85}
 
 
 def synthetic(values: dict[str, float], noise: float = 0.03, count: int = ROWS) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def test_known_parameters_are_recovered_within_their_intervals(measured):
     truth = prior_values("matrix") | TRUTH
     told = fit.determined
     sure = [i for i, name in enumerate(told.names) if name not in fit.undetermined and name not in fit.at_bounds]
-    assert {"dram", "l2", "kept"} <= {told.names[i] for i in sure}
+    assert {"dram", "l2"} <= {told.names[i] for i in sure}
     missed = [told.names[i] for i in sure if not told.low[i] <= truth[told.names[i]] <= told.high[i]]
     assert len(missed) <= 1, missed  # 95 % intervals of about ten parameters
     assert "wave" in fit.undetermined
@@ -112,7 +112,7 @@ def test_calibrate_command_writes_what_it_prints(measured, tmp_path, capsys):
     loaded = load_timing_calibration(out)
     fitted = {p["name"]: p["value"] for p in document["parameters"]}
     assert {name: loaded.values[name] for name in fitted} == pytest.approx(fitted, rel=1e-5)
-    assert {loaded.values[name] for name in ("streams", "turnaround", "lockstep")} == {0.0}  # neutral: no product's
+    assert {loaded.values[name] for name in ("turnaround", "lockstep")} == {0.0}  # neutral: no product's
     assert loaded.model.calibration == "h100_sxm, mine.toml"
     mine = [r for r in loaded.error_quantiles if (r.implementation, r.gpu) == ("matrix", "h100_sxm")]
     assert [r.n for r in mine] == [r["n"] for r in document["residuals"]]

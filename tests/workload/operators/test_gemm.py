@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.hardware.presets import preset_sheet
 from dse.measured.rooflines import sheet_times
@@ -16,6 +17,7 @@ from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.gemm_library import EARLY, REPRESENTATIVE, TUNED, WARPGROUP_ALONE
 from tests.programs import quick_jit
 
+LOSS = constant("multicast_loss")
 A100, H100, T4 = (8.0, 8.0), (9.0, 9.0), (7.5, 7.5)
 
 
@@ -108,20 +110,41 @@ def test_a_cluster_shares_the_columns_operand():
     assert paired.l2_bytes == tiles * (128 + 256 / 2) + out
 
 
-def test_without_clusters_a_large_tile_runs_cta_by_cta():
-    product = Gemm(4096, 4096, 4096)
-    for capability, name in ((9.0, "wgmma 128x256"), (10.0, "tcgen05 128x256")):
-        found = gemm_operator("g", product, (capability, capability), library=REPRESENTATIVE.on([8, 1])).candidates
-        shared, alone = (c.kernel for c in found if c.label == name)
-        assert (shared.cluster, alone.cluster) == (2, 1)
-        tiles, out = 32 * 16 * 4096 * 2, 4096 * 4096 * 2
-        assert alone.l2_bytes == tiles * (128 + 256) + out
-        (only,) = (
-            c.kernel
-            for c in gemm_operator("g", product, (capability, capability), library=REPRESENTATIVE.on([1])).candidates
-            if c.label == name
-        )
-        assert only == alone
+@pytest.mark.parametrize(("capability", "name"), [(9.0, "wgmma 128x256"), (10.0, "tcgen05 128x256")])
+def test_clusters_share_reads_along_both_sides(capability, name):
+    """Counted by hand: four CTAs stand two by two and halve both operands, eight four by two; what is sent to more
+    than two costs more time."""
+    library = REPRESENTATIVE.on([8, 1])
+    found = gemm_operator("g", Gemm(4096, 4096, 4096), (capability, capability), library=library).candidates
+    mine = {c.kernel.cluster: c for c in found if c.label.split(" cluster")[0] == name}
+    steps, out = 32 * 16 * 4096 * 2, 4096 * 4096 * 2
+    sent = {1: 128 + 256, 2: 128 + 256 / 2, 4: (128 / 2 + 256 / 2) * LOSS, 8: (128 / 2 + 256 / 4) * LOSS**2}
+    assert {size: c.kernel.l2_bytes for size, c in mine.items()} == pytest.approx(
+        {size: steps * bytes_ + out for size, bytes_ in sent.items()}
+    )
+    assert [mine[size].label for size in (1, 2)] == [name, name]
+    assert mine[4].label == f"{name} cluster 2x2"
+
+
+def test_no_cluster_is_wider_than_the_grid_and_larger_ones_are_launched_whole():
+    library = REPRESENTATIVE.on([8])
+    for m, n, sizes in ((128, 4096, {1}), (256, 4096, {2, 4}), (4096, 256, {2}), (640, 768, {2, 4, 8})):
+        found = gemm_operator("g", Gemm(m, n, 4096), H100, library=library).candidates
+        mine = {c.kernel.cluster: c.kernel.ctas for c in found if c.label.split(" cluster")[0] == "wgmma 128x256"}
+        assert mine.keys() == sizes
+    assert mine == {2: 5 * 3, 4: 6 * 4, 8: 8 * 4}  # of 5 x 3 tiles
+
+
+def test_a_gpu_of_more_registers_has_larger_tiles():
+    def tiles(registers, capability=9.0):
+        library = REPRESENTATIVE.on([8], 500.0, registers)
+        found = gemm_operator("g", Gemm(4096, 4096, 4096), (capability, capability), library=library).candidates
+        return {c.label.split()[1] for c in found if c.kernel.warpgroup > 0}
+
+    assert not tiles(65536) & {"256x256", "256x512"}
+    assert tiles(131072) & {"256x256", "256x512"} == {"256x256"}
+    assert tiles(262144) >= {"256x256", "256x512"}
+    assert tiles(262144, 10.0) == tiles(65536, 10.0)  # results lie in tensor memory
 
 
 def test_a_pipeline_has_the_stages_that_fit():

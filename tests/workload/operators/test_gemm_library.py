@@ -8,10 +8,18 @@ from dse.workload.operators.gemm_library import EARLY, LIBRARIES, REPRESENTATIVE
 
 
 @pytest.mark.parametrize(
-    ("sizes", "clusters"), [([8], (2,)), ([1], (1,)), ([1, 8], (2, 1)), ([2, 16], (2,)), ([], (2,))]
+    ("sizes", "clusters"),
+    [([8], (8, 4, 2)), ([1], (1,)), ([1, 8], (8, 4, 2, 1)), ([2, 16], (8, 4, 2)), ([4], (4, 2)), ([], (2, 4, 8))],
 )
 def test_what_no_cluster_holds_runs_cta_by_cta(sizes: list[float], clusters: tuple[int, ...]) -> None:
     assert TUNED.on(sizes).clusters == clusters
+
+
+def test_a_library_keeps_its_clusters_where_another_is_launched() -> None:
+    assert EARLY.launched_as(TUNED.on([8], 227.0)).clusters == (2,)
+    assert EARLY.launched_as(TUNED.on([1, 8])).clusters == (2, 1)
+    assert EARLY.launched_as(TUNED.on([1])).clusters == (1,)
+    assert EARLY.launched_as(TUNED.on([8], 227.0)).room_kib == 227.0
 
 
 def test_room_is_that_of_the_launch_and_else_without_end() -> None:

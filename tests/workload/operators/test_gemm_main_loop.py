@@ -3,6 +3,8 @@
 import pytest
 
 from dse.workload.operators.gemm_main_loop import (
+    ALONE,
+    CLUSTERS,
     Tile,
     Types,
     epilogue,
@@ -53,14 +55,14 @@ def test_narrow_weights_are_widened():
 @pytest.mark.parametrize(("rows", "pair"), [(128, 2), (64, 1)])
 def test_a_pair_holds_one_copy_of_the_columns_where_its_rows_are_whole_instructions(rows, pair):
     tile = Tile(rows, 256, 4, 64, 4)
-    assert sharing_pair(TCGEN05, tile, 2) == pair
-    assert sharing_pair(WGMMA, tile, 2) == 1
+    assert sharing_pair(TCGEN05, tile, CLUSTERS[2]) == pair
+    assert sharing_pair(WGMMA, tile, CLUSTERS[2]) == 1
     assert stage_bytes(BF16, tile, pair) == (rows + 256 / pair) * 64 * 2
 
 
 def test_a_cluster_reads_the_columns_once():
-    assert l2_bytes(BF16, SQUARE, 10, 1) == 10 * 32 * (128 + 128) * 2
-    assert l2_bytes(BF16, SQUARE, 10, 2) == 10 * 32 * (128 + 64) * 2
+    assert l2_bytes(BF16, SQUARE, 10, ALONE) == 10 * 32 * (128 + 128) * 2
+    assert l2_bytes(BF16, SQUARE, 10, CLUSTERS[2]) == 10 * 32 * (128 + 64) * 2
 
 
 def test_accumulators_stand_in_registers_or_tensor_memory():
