@@ -8,7 +8,7 @@ overhead that the harness's table has.
 """
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -153,15 +153,26 @@ def write_intervals(rows: pd.DataFrame, left: dict[str, pd.DataFrame]) -> None:
 
     ``rows``: of :func:`rows_with_errors`; ``left``: of :func:`never_seen`.
     """
-    ours = rows[(rows["op"] == "gemm") & (rows["implementation"] == "matrix")]
-    for preset in GRAPHS | OTHERS:
-        fitted = load_timing_calibration(preset).overheads
-        rewrite(shipped_calibrations()[preset], seen(ours[ours["gpu"] == preset], fitted, (preset,), ("fp8",)))
+    ours = products_of(rows)
+    write_own_intervals(rows, tuple(GRAPHS | OTHERS))
     found = of_unseen(list(left.values()), "matrix", "gemm", "bf16")
     print("products of a GPU never seen, within the others' interval [%]:", coverage_by_others(list(left.values())))
     fp8 = [part for _, part in ours[ours["dtype"] == "fp8"].groupby("gpu")]
     found += of_unseen(fp8, "matrix", "gemm", "fp8", "aiconfigurator", fitted=False)
     rewrite(shipped_calibrations()["shared"], found)
+
+
+def products_of(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of products that today's library ran on tensor cores."""
+    return rows[(rows["op"] == "gemm") & (rows["implementation"] == "matrix")]
+
+
+def write_own_intervals(rows: pd.DataFrame, presets: Sequence[str]) -> None:
+    """Rewrite the intervals of some GPUs' shipped calibrations, each from its own rows."""
+    ours = products_of(rows)
+    for preset in presets:
+        fitted = load_timing_calibration(preset).overheads
+        rewrite(shipped_calibrations()[preset], seen(ours[ours["gpu"] == preset], fitted, (preset,), ("fp8",)))
 
 
 def write_early_intervals(rows: pd.DataFrame, pairs: dict[tuple[str, str], pd.DataFrame]) -> None:
@@ -291,6 +302,9 @@ def main() -> None:
     parser.add_argument("--early", action="store_true")
     parser.add_argument("--only", nargs="+", choices=(*GRAPHS, *OTHERS, SHARED), default=[])
     arguments = parser.parse_args()
+    if arguments.intervals and arguments.only:
+        write_own_intervals(rows_with_errors(INTERVALS), [name for name in arguments.only if name != SHARED])
+        return
     if arguments.intervals:
         few = load(GRAPHS | OTHERS, MOST_SHARED)
         write_early_intervals(rows_with_errors((EARLY_TABLE,)), of_others(few))
