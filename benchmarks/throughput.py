@@ -25,10 +25,11 @@ import numba
 import numpy as np
 from jax import Array
 
-from benchmarks.transcribe import DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
+from benchmarks.transcribe import COST, DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
 from dse.base.numerics import INFEASIBLE
-from dse.evaluate.by_workload import KernelEvaluation
-from dse.evaluate.candidates import time_candidates
+from dse.evaluate.batching import PARTS
+from dse.evaluate.candidates import Candidates, Tables
+from dse.evaluate.groups import Groups, TableCache, chosen_groups, cost_of
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import CPU_OPTIONS, Evaluator, gpu_batch
 from dse.hardware.gpu import ATTRIBUTES, Gpu
@@ -57,8 +58,6 @@ VMAP_DESIGNS = (2048, 8192, 32768, 65536)
 """Designs of a call of the naive program; the last is what a user would write, who leaves out the thought of caches
 (docs/model/speed.md 2: all at once or 65,536); ours has half as many, in blocks."""
 
-BLOCK = KernelEvaluation.block
-
 Columns = dict[str, np.ndarray]
 
 
@@ -82,6 +81,23 @@ class Task:
         return {f"k{i}": np.asarray(x, np.float32) for i, x in enumerate(leaves) if not np.all(x == x[0])}
 
     @cached_property
+    def candidates(self) -> Candidates:
+        """The workload's candidates, timed as a sweep times them."""
+        return Candidates(self.space.model, self.workload, gpu_batch(self.space.base.numbers(), self.columns))
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """The groups in which a sweep takes the designs."""
+        return chosen_groups(self.space, CHUNK, partial(cost_of, [self.candidates]))
+
+    @cached_property
+    def operations(self) -> float:
+        """Operations of a design as COST counts them: of its pairs, and its share of its group's table."""
+        held = self.groups.attributes if self.groups else ()
+        pairs, tabulated, _ = self.candidates.operations(held)
+        return _counted(pairs) + (_counted(tabulated) / self.groups.size if self.groups else 0.0)
+
+    @cached_property
     def script(self) -> Transcript:
         """The time of one candidate on one design, line by line."""
         leaves, tree = jax.tree.flatten(self.workload.kernels)
@@ -97,24 +113,36 @@ class Task:
         return transcribe(time, [f"d{i}" for i in range(len(varied))], list(self.kernel_fields))
 
 
+def _counted(operations: Mapping[str, int]) -> float:
+    return sum(COST.get(name, 0) * count for name, count in operations.items())
+
+
 def _gpu(base: Mapping[str, float], varied: Mapping[str, Any]) -> Gpu:
     """The design with the attributes ``varied``, all others as ``base`` has them."""
     return Gpu.from_attributes({name: varied.get(name, jnp.float32(base[name])) for name in ATTRIBUTES})
 
 
-def ours(task: Task) -> Callable[[Columns], Array]:
-    """Return our program: (designs,) time of the workload [ns]."""
-    base, repeats = task.space.base.numbers(), task.repeats.tolist()
+def ours(task: Task) -> Callable[[Columns], np.ndarray]:
+    """Return our program, from the columns of designs as they come: (designs,) time of the workload [ns]."""
+    base, repeats, candidates, groups = task.space.base.numbers(), task.repeats.tolist(), task.candidates, task.groups
+    if groups is None:
+        raise SystemExit(f"{task.space.name}: no groups of its designs save operations")
 
-    def block(columns: dict[str, Array]) -> Array:
-        times = time_candidates(task.space.model, task.workload, gpu_batch(base, columns), BLOCK)
+    def block(given: tuple[dict[str, Array], Tables]) -> Array:
+        columns, tables = given
+        count = PARTS * groups.size
+        times = candidates.times(gpu_batch(base, columns), count, groups.attributes, tables)
         best = [reduce(jnp.minimum, list(rows)) for rows in times]
-        return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(BLOCK))
+        return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(count))
 
-    def blocks(columns: dict[str, Array]) -> Array:
-        return jnp.ravel(jax.lax.map(block, {k: jnp.reshape(v, (-1, BLOCK)) for k, v in columns.items()}))
+    def blocks(columns: dict[str, Array], tables: Tables) -> dict[str, Array]:
+        tables = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // PARTS, PARTS, *x.shape[1:])), tables)
+        columns = {k: jnp.reshape(v, (-1, PARTS * groups.size)) for k, v in columns.items()}
+        return {"ns": jnp.reshape(jax.lax.map(block, (columns, tables)), (-1, groups.size))}
 
-    return jax.jit(blocks, compiler_options=CPU_OPTIONS)
+    program = jax.jit(blocks, compiler_options=CPU_OPTIONS)
+    cache = TableCache(lambda columns: candidates.tables(columns, groups.attributes))
+    return lambda columns: groups.evaluated(program, cache, columns)["ns"]
 
 
 def naive_vmap(task: Task, *, total_only: bool = False) -> Callable[[Columns], Array]:
@@ -279,7 +307,7 @@ def from_the_middle(space: Space, count: int) -> designs.Columns:
 
 def swept(space: Space) -> float:
     """Return designs a second of all of a sweep's evaluation."""
-    evaluator = Evaluator(space, Reasons(space))
+    evaluator = Evaluator(space, Reasons(space), in_order=True)
     columns = from_the_middle(space, evaluator.chunk)
     return CORES * evaluator.chunk / fastest(on_all_cores(evaluator, columns), 3)
 
@@ -324,7 +352,8 @@ def main() -> None:
     seconds = {name: sum(r[name] for r in each) for name in each[0]}
     seconds["vmap"] = seconds[f"vmap_{VMAP_DESIGNS[-1]}"]
     kernels = sum(w.candidate_count for w in space.workloads)
-    operations = sum(t.script.pair_operations * t.workload.candidate_count for t in tasks)
+    at_once = sum(t.script.pair_operations * t.workload.candidate_count for t in tasks)
+    operations = sum(t.operations for t in tasks)
     limit = peak()
     document = {
         "designs_per_second": 1 / seconds["ours"],
@@ -332,6 +361,7 @@ def main() -> None:
         "kernels": kernels,
         **{f"vs_{name}": seconds[name] / seconds["ours"] for name in seconds if name != "ours"},
         "operations_per_pair": operations / kernels,
+        "operations_per_pair_without_groups": at_once / kernels,
         "peak_operations_per_second": limit,
         "fraction_of_bound": operations / seconds["ours"] / limit,
         "sweep_designs_per_second": swept(space),

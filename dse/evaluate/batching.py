@@ -60,20 +60,22 @@ PARTS = 2
 """Parts of a block of designs that a loop takes one after the other: the fewest that make it a loop."""
 
 
-def in_parts(function: Callable[[list[Array]], list[Array]], arrays: list[Array]) -> list[Array]:
+def in_parts(function: Callable[..., list[Array]], arrays: list[Array], *of_parts: Any) -> list[Array]:
     """Return ``function(arrays)`` of arrays (..., designs), some of the designs after the others in one program.
 
+    ``of_parts``: further arguments, whose arrays (parts, ...) hold one value for each part.
     What a loop returns is there once; a compiler would compute it anew, as far as that is cheap, wherever it is used.
     """
     count = arrays[0].shape[-1]
     size = count // PARTS if count % PARTS == 0 else count
 
-    def cut(start: Array) -> list[Array]:
-        return function([lax.dynamic_slice_in_dim(x, start, size, -1) for x in arrays])
+    def cut(number: Array) -> list[Array]:
+        own = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, number, keepdims=False), of_parts)
+        return function([lax.dynamic_slice_in_dim(x, number * size, size, -1) for x in arrays], *own)
 
     def part(number: Array, whole: list[Array]) -> list[Array]:
-        start = number * size
-        return [lax.dynamic_update_slice_in_dim(w, x, start, -1) for w, x in zip(whole, cut(start), strict=True)]
+        new = cut(number)
+        return [lax.dynamic_update_slice_in_dim(w, x, number * size, -1) for w, x in zip(whole, new, strict=True)]
 
     shapes = jax.eval_shape(cut, 0)
     return lax.fori_loop(0, count // size, part, [jnp.zeros((*x.shape[:-1], count), x.dtype) for x in shapes])

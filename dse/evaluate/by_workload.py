@@ -12,10 +12,10 @@ from jax import Array
 from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.evaluate import steps
 from dse.evaluate.batching import with_kernel_axis
-from dse.evaluate.candidates import chosen_launches, time_candidates
+from dse.evaluate.candidates import Candidates, chosen_launches, time_candidates
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
-from dse.evaluate.evaluation import Evaluation
+from dse.evaluate.evaluation import Evaluation, Times
 from dse.evaluate.fastest import choose, fastest, fastest_of
 from dse.evaluate.shared_programs import (
     CANDIDATES,
@@ -54,8 +54,14 @@ class KernelEvaluation(Evaluation):
         super().__init__(workload.with_kernels(kernels), model, power)
         self._anonymous = model.anonymous()
 
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
-        chosen, can_run = choose(self.workload, time_candidates(self.model, self.workload, gpus, count))
+    def candidates(self, gpus: Gpu) -> Candidates:
+        return Candidates(self.model, self.workload, gpus)
+
+    def _launches_in_program(
+        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+    ) -> tuple[Timing, Power, Array]:
+        times = times or partial(time_candidates, self.model, self.workload)
+        chosen, can_run = choose(self.workload, times(gpus, count))
         launches = chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
         return *launches, can_run
 
@@ -97,7 +103,9 @@ class RecordedEvaluation(Evaluation):
         each = [self._of(kernel)(gpus) for kernel in self.workload.recorded]
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *each)
 
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
+    def _launches_in_program(
+        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+    ) -> tuple[Timing, Power, Array]:
         timing, power = self._launches(gpus, (count,))
         return timing, power, timing.feasible
 

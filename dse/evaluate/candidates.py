@@ -5,7 +5,8 @@ once for that side, with what is known of the kernels and of the fixed attribute
 (:mod:`dse.evaluate.partial_evaluation`).
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,32 +17,76 @@ from jax import Array, lax
 
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_parts, over_arrays, with_kernel_axis
-from dse.evaluate.partial_evaluation import Program, Side
-from dse.hardware.gpu import Gpu
+from dse.evaluate.partial_evaluation import Operations, Program, Side
+from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.power.board import BoardPower
 from dse.power.power import Power
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
 
+Tables = Sequence[Any]
+"""The terms of kernels and groups that pairs read, by kind of kernels: arrays (groups, terms, kernels), or of one
+group."""
+
 LANES = 16
 """32-bit numbers in a vector of the widest CPUs."""
 
 
 def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, count: int) -> list[Array]:
-    """Return the time [ns] of every candidate on ``count`` designs; INFEASIBLE where it cannot run.
+    """Return the time of every candidate on ``count`` designs (:class:`Candidates`)."""
+    return Candidates(model, workload, gpus).times(gpus, count)
 
-    An array (candidates, designs) for each operator: designs are minor, so that choosing runs along them in whole
-    vectors. Only the total leaves the pair's program, so that it fuses to one loop: the stack is computed again for
-    the few candidates that are chosen. Kernels of a kind (:func:`kinds`) have a program of their own, from which what
-    they share is folded away. No derivative passes: a choice has none.
+
+class Candidates:
+    """The candidates of a workload on designs, with some attributes varied: those that are arrays in ``gpus``.
+
+    Kernels of a kind (:func:`kinds`) have a program of their own, from which what they share is folded away. Designs
+    may come in groups that have some of the attributes in common (:mod:`dse.evaluate.groups`).
     """
-    every = kinds(workload.kernels)
-    time = _of_scalars(model.nanoseconds, workload.kernels, gpus)  # one function: it is traced once for all kinds
-    programs = [_program(time, _taken(workload.kernels, kind), gpus, len(kind), True) for kind in every]
-    columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
-    times = in_parts(lambda designs: [program(designs, len(designs[0])) for program in programs], columns)
-    return [_rows(every, times, range(p.start, p.stop)) for p in workload.slices]
+
+    def __init__(self, model: TimingModel, workload: Workload, gpus: Gpu) -> None:
+        self._workload, self._every = workload, kinds(workload.kernels)
+        order = jax.tree.leaves(Gpu.from_attributes({name: place for place, name in enumerate(ATTRIBUTES)}))
+        self._names = [ATTRIBUTES[place] for place, x in zip(order, jax.tree.leaves(gpus), strict=True) if np.ndim(x)]
+        time = _of_scalars(model.nanoseconds, workload.kernels, gpus)  # one function: it is traced once for all kinds
+        self._programs = [_program(time, _taken(workload.kernels, k), gpus, len(k), True) for k in self._every]
+
+    def times(self, gpus: Gpu, count: int, held: Sequence[str] = (), tables: Tables = ()) -> list[Array]:
+        """Return the time [ns] of every candidate on ``count`` designs; INFEASIBLE where it cannot run.
+
+        An array (candidates, designs) for each operator: designs are minor, so that choosing runs along them in whole
+        vectors. Only the total leaves the pair's program, so that it fuses to one loop: the stack is computed again for
+        the few candidates that are chosen. No derivative passes: a choice has none. Where the designs are
+        PARTS groups that have the attributes ``held`` in common: with their ``tables`` (:meth:`tables`).
+        """
+        columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
+        common = self._bits(held)
+
+        def part(designs: list[Array], of_group: Tables) -> list[Array]:
+            given = [x[0] if common >> place & 1 else x for place, x in enumerate(designs)]
+            each = zip(self._programs, of_group, strict=True)
+            return [program(given, len(designs[0]), table, common) for program, table in each]
+
+        times = in_parts(part, columns, tables or [None] * len(self._programs))
+        return [_rows(self._every, times, range(p.start, p.stop)) for p in self._workload.slices]
+
+    def tables(self, columns: Mapping[str, np.ndarray], held: Sequence[str]) -> Tables:
+        """Return the terms of a kernel and a group, for each kind an array (groups, terms, kernels), in NumPy.
+
+        ``columns``: attributes of groups, (groups,), those ``held`` in common at least.
+        """
+        given = [columns[name] if name in held else None for name in self._names]
+        return [program.table(given, self._bits(held)) for program in self._programs]
+
+    def operations(self, attributes: Sequence[str]) -> Operations:
+        """Return the operations of a design where these are held: of all pairs, and of all kernels in a table."""
+        each = [program.operations(self._bits(attributes)) for program in self._programs]
+        pairs, tabulated, columns = zip(*each, strict=True)
+        return Operations(sum(pairs, Counter()), sum(tabulated, Counter()), sum(columns))
+
+    def _bits(self, attributes: Sequence[str]) -> int:
+        return sum(1 << place for place, name in enumerate(self._names) if name in attributes)
 
 
 def _of_scalars(function: Callable[[Kernel, Gpu], Any], kernels: Kernel, gpus: Gpu) -> Callable[..., Any]:

@@ -18,6 +18,7 @@ from dse.base.compilation import filled_up, threads
 from dse.base.units import KILO, NANO
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_blocks, with_kernel_axis
+from dse.evaluate.candidates import Candidates
 from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
 from dse.evaluate.shared_programs import (
     DESIGNS,
@@ -40,6 +41,9 @@ from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.workload.workload import Workload
 
 T = TypeVar("T")
+
+Times = Callable[[Gpu, int], list[Array]]
+"""The times of all candidates on designs (:meth:`dse.evaluate.candidates.Candidates.times`)."""
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,17 @@ class Evaluation(ABC):
         self.workload, self.model, self.power = workload, model, power
         self._runs = cache(self._phase_runs)
 
+    def candidates(self, gpus: Gpu) -> Candidates | None:
+        """Return the candidates on designs of which those attributes vary that are arrays in ``gpus``; None where there
+        is nothing to choose."""
+        return None
+
     @abstractmethod
-    def _launches_in_program(self, gpus: Gpu, count: int, simplified: bool) -> tuple[Timing, Power, Array]:
+    def _launches_in_program(
+        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+    ) -> tuple[Timing, Power, Array]:
         """Return the fastest kernels on ``count`` designs, (designs, operators) or more, inside a program, and 1 where
-        an operator has one that runs, (designs, operators)."""
+        an operator has one that runs, (designs, operators). ``times``: see :meth:`in_program`."""
 
     @abstractmethod
     def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
@@ -134,13 +145,16 @@ class Evaluation(ABC):
     def _activities(self, chosen: np.ndarray, timing: Timing, gpus: Gpu) -> Activity:
         """Return what the ``chosen`` candidates make DESIGNS designs do; all (designs, operators), filled up."""
 
-    def in_program(self, gpus: Gpu, count: int, *, simplified: bool) -> tuple[dict[str, LaunchSequence], Array]:
+    def in_program(
+        self, gpus: Gpu, count: int, *, simplified: bool, times: Times | None = None
+    ) -> tuple[dict[str, LaunchSequence], Array]:
         """Return the phases on ``count`` designs, and 1 where an operator has a kernel that runs, (designs, operators).
 
         Inside a program. ``simplified``: its results may differ by rounding
-        (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other.
+        (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other. ``times``: what times
+        the candidates, where designs come in groups.
         """
-        timing, power, can_run = self._launches_in_program(gpus, count, simplified)
+        timing, power, can_run = self._launches_in_program(gpus, count, simplified, times)
         return self._phases(steps.settle_phase, timing, power, gpus), can_run
 
     def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], np.ndarray]:

@@ -3,11 +3,16 @@
 ``jax.vmap`` alone computes a term of one side once for that side. What a compiler then leaves in the pairs' loop, this
 module takes out: terms that come out the same for all kernels, with the products, sums and choices that they decide,
 and divisions, of which a CPU does one in the time of thirty multiplications. Results differ by rounding alone.
+
+Designs may come in groups that have some of their numbers in common (:mod:`dse.evaluate.groups`). What depends on a
+kernel and on such numbers is then computed once for a kernel and a group, into a table that the pairs read.
 """
 
 import operator
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from enum import Enum
+from enum import Flag, auto
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,11 +21,15 @@ import numpy as np
 from jax import Array, lax
 
 
-class Side(Enum):
+class Side(Flag):
     """What a term depends on that is not known when the program is built."""
 
-    DESIGN = 1
-    PAIR = 2
+    KERNEL = auto()
+    GROUP = auto()  # what a group of designs has in common
+    MEMBER = auto()  # what its designs differ in
+    DESIGN = GROUP | MEMBER
+    TABLE = KERNEL | GROUP
+    PAIR = KERNEL | DESIGN
 
 
 SAME = ("copy", "copy_p", "stop_gradient", "optimization_barrier")
@@ -36,8 +45,11 @@ NUMPY: dict[str, Callable[..., Any]] = {
     "min": np.minimum, "floor": np.floor, "ceil": np.ceil, "sqrt": np.sqrt, "exp": np.exp, "log": np.log,
     "log1p": np.log1p, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
     "ne": np.not_equal, "and": operator.and_, "or": operator.or_, "not": np.logical_not,
+    "select_n": lambda chosen, if_false, if_true: np.where(chosen, if_true, if_false), "reciprocal": np.reciprocal,
 }  # fmt: skip
 """Primitive -> the same in NumPy, for what is known when the program is built; others run as JAX has them."""
+
+COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
 class Rows:
@@ -49,11 +61,27 @@ class Rows:
 
 
 class Line(NamedTuple):
-    """An operation on designs or pairs: ``given`` are known numbers, Rows, or places of earlier lines."""
+    """An operation on designs or pairs: ``given`` are known numbers, Rows, or places of earlier lines.
 
+    ``side`` is DESIGN or PAIR, before anything is known of groups; ``inputs``: bit n is set where the line depends on
+    the n-th argument that was not known, and one more where NumPy lacks it. ``name``: the primitive's, empty where it
+    works on arrays.
+    """
+
+    name: str
     apply: Callable[..., Any]
     given: tuple[Any, ...]
     side: Side
+    inputs: int
+    is_bool: bool
+
+
+class Operations(NamedTuple):
+    """Operations by where they are done: on each of the pairs, once a kernel and group; and numbers in a table."""
+
+    pairs: Counter[str]
+    tabulated: Counter[str]
+    columns: int
 
 
 class Program:
@@ -76,21 +104,30 @@ class Program:
         with np.errstate(all="ignore"):
             self._results = self._writer.through(closed.jaxpr, closed.consts, inputs)
 
-    def __call__(self, given: Sequence[Array], designs: int) -> Any:
-        """Return what the function returns, arrays of pairs; ``given`` are the arrays that were not known."""
-        lines = self._writer.lines
-        needed = set(_needed(lines, [x for x in self._results if isinstance(x, int)]))
+    def __call__(self, given: Sequence[Array], designs: int, table: Array | None = None, held: int = 0) -> Any:
+        """Return what the function returns, arrays of pairs; ``given`` are the arrays that were not known.
+
+        ``held``: bit n is set where argument n of ``given`` is a number, which all of the designs have in common;
+        ``table``: of these numbers (:meth:`table`), (terms, kernels).
+        """
+        lines, needed, side = self._writer.lines, self._needed, partial(_side_of, held)
         found: dict[Hashable, Array] = {place: jnp.asarray(x) for place, x in enumerate(given)}
         for place, line in enumerate(lines[len(given) :], len(given)):
-            if place in needed and line.side is Side.DESIGN:
+            if place in needed and not side(line) & Side.KERNEL:
                 values = [found[x] if isinstance(x, int) else x for x in line.given]
-                found[place] = jax.vmap(line.apply, [0 if isinstance(x, int) else None for x in line.given])(*values)
+                axes = [0 if isinstance(x, int) and side(lines[x]) & Side.MEMBER else None for x in line.given]
+                value = jax.vmap(line.apply, axes)(*values) if 0 in axes else line.apply(*values)
+                missing = 0 not in axes and side(line) & Side.MEMBER
+                found[place] = jnp.broadcast_to(value, (designs, *value.shape)) if missing else value
+        if table is not None:
+            found |= {place: self._column(table, term, place) for term, place in enumerate(self._columns(held))}
         for x in [x for place in needed for x in lines[place].given] + self._results:
             if isinstance(x, Rows):
                 found[_key(x)] = jnp.asarray(x.values)
-        inputs = {key: x for key, x in found.items() if not isinstance(key, int) or key in needed}
-        sides = {k: lines[k].side if isinstance(k, int) else None for k in inputs}
-        todo = [(p, line) for p, line in enumerate(lines) if p in needed and p not in inputs]
+        used = self._used(held)
+        inputs = {key: x for key, x in found.items() if not isinstance(key, int) or key in used}
+        sides = {k: side(lines[k]) if isinstance(k, int) else Side.KERNEL for k in inputs}
+        todo = [(p, line) for p, line in enumerate(lines) if p in needed and p not in found and side(line) == Side.PAIR]
 
         def pair(*values: Array) -> list[Any]:
             at: dict[Hashable, Any] = dict(zip(inputs, values, strict=True))
@@ -98,19 +135,66 @@ class Program:
                 at[place] = line.apply(*(at.get(_key(x), x) for x in line.given))
             return [at.get(_key(x), x) for x in self._results]
 
-        by_design = [None if side is None else 0 for side in sides.values()]
-        by_kernel = [None if side is Side.DESIGN else 0 for side in sides.values()]
+        by_design = [0 if side & Side.MEMBER else None for side in sides.values()]
+        by_kernel = [0 if side & Side.KERNEL else None for side in sides.values()]
         shape = (self._kernels, designs) if self._designs_minor else (designs, self._kernels)
         inner, outer = (by_design, by_kernel) if self._designs_minor else (by_kernel, by_design)
         pairs = jax.vmap(jax.vmap(pair, inner, axis_size=shape[1]), outer, axis_size=shape[0])
         return jax.tree.unflatten(self._tree, pairs(*inputs.values()))
+
+    def table(self, given: Sequence[np.ndarray | None], held: int) -> np.ndarray:
+        """Return the terms of a kernel and a group that pairs read, (groups, terms, kernels).
+
+        ``given``: the ``held`` arguments of groups, (groups,); the others are not looked at. In NumPy, since it is done
+        once for a combination of numbers: nothing is compiled.
+        """
+        lines, columns = self._writer.lines, self._columns(held)
+        found: dict[int, np.ndarray] = {place: x[:, None] for place, x in enumerate(given) if x is not None}
+        with np.errstate(all="ignore"):
+            for place in sorted(set(_leading_to(lines, columns)) - found.keys()):
+                values = [found[x] if isinstance(x, int) else _value(x) for x in lines[place].given]
+                found[place] = np.asarray(NUMPY[lines[place].name](*values))
+        groups = next((len(x) for x in given if x is not None), 0)
+        table = np.zeros((groups, len(columns), self._kernels), jnp.zeros(()).dtype)
+        for term, place in enumerate(columns):
+            table[:, term] = np.nan_to_num(found[place], nan=0.0)
+        return table
+
+    def operations(self, held: int) -> Operations:
+        """Return the operations, by primitive, where the ``held`` arguments are common to groups of designs."""
+        pairs, tabulated = Counter(), Counter()
+        for place in self._needed:
+            line = self._writer.lines[place]
+            if line.side == Side.PAIR:
+                (pairs if _side_of(held, line) == Side.PAIR else tabulated)[line.name] += self._kernels
+        return Operations(pairs, tabulated, len(self._columns(held)) * self._kernels)
+
+    def _column(self, table: Array, term: int, place: int) -> Array:
+        """Return a term of a table (terms, kernels); one that is true or false is written as 1 or 0."""
+        return table[term] > 0.5 if self._writer.lines[place].is_bool else table[term]
+
+    @cached_property
+    def _needed(self) -> set[int]:
+        """The places of the lines that lead to results."""
+        return set(_leading_to(self._writer.lines, [x for x in self._results if isinstance(x, int)]))
+
+    def _used(self, held: int) -> set[int]:
+        """The places that pairs, or the results, use."""
+        lines = self._writer.lines
+        of_pairs = [lines[place] for place in self._needed if _side_of(held, lines[place]) == Side.PAIR]
+        return {x for x in [x for line in of_pairs for x in line.given] + self._results if isinstance(x, int)}
+
+    def _columns(self, held: int) -> list[int]:
+        """The places of the terms of a kernel and a group that pairs read, in order."""
+        return sorted(x for x in self._used(held) if _side_of(held, self._writer.lines[x]) == Side.TABLE)
 
 
 class _Writer:
     """The lines written so far; those of the inputs come first."""
 
     def __init__(self, inputs: Sequence[Side]) -> None:
-        self.lines: list[Line] = [Line(lambda x: x, (), side) for side in inputs]
+        self.lines = [Line("", lambda x: x, (), side, 1 << place, False) for place, side in enumerate(inputs)]
+        self._never = 1 << len(inputs)  # an argument that no group has in common
         self._line_of: dict[Hashable, int] = {}
 
     def through(self, jaxpr: Any, consts: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
@@ -163,12 +247,20 @@ class _Writer:
         key = (name or id(apply), params, tuple(sorted(keys, key=repr) if name in COMMUTE else keys))
         if key not in self._line_of:
             self._line_of[key] = len(self.lines)
-            self.lines.append(Line(apply, tuple(given), self._side(given)))
+            self.lines.append(self._line(name, apply, given))
         return self._line_of[key]
 
-    def _side(self, given: Sequence[Any]) -> Side:
-        sides = [Side.PAIR if isinstance(x, Rows) else self.lines[x].side for x in given if isinstance(x, int | Rows)]
-        return Side.PAIR if Side.PAIR in sides else Side.DESIGN
+    def _line(self, name: str, apply: Callable[..., Any], given: list[Any]) -> Line:
+        side, inputs = Side.DESIGN, 0 if name in NUMPY else self._never
+        for x in given:
+            if isinstance(x, int):
+                side, inputs = side | self.lines[x].side, inputs | self.lines[x].inputs
+            elif isinstance(x, Rows):
+                side |= Side.KERNEL
+        last = given[-1]
+        of_last = self.lines[last].is_bool if isinstance(last, int) else np.asarray(_value(last)).dtype == bool
+        is_bool = name in COMPARISONS or (name in ("and", "or", "not", "select_n") and of_last)
+        return Line(name, apply, tuple(given), side, inputs, bool(is_bool))
 
     def _simplified(self, name: str, given: list[Any]) -> Any:
         """Return what an operation comes to where a number, or which terms meet, decides it; else None."""
@@ -211,7 +303,16 @@ def reciprocal(x: Array) -> Array:
     return y
 
 
-def _needed(lines: list[Line], results: list[int]) -> Iterator[int]:
+def _side_of(held: int, line: Line) -> Side:
+    """Return the side of a line where the arguments ``held`` (bits) are common to a group of designs."""
+    return line.side if line.inputs & ~held else line.side & ~Side.MEMBER
+
+
+def _value(x: Any) -> Any:
+    return x.values if isinstance(x, Rows) else x
+
+
+def _leading_to(lines: list[Line], results: list[int]) -> Iterator[int]:
     """The places of the lines that lead to results."""
     seen, left = set(), list(results)
     while left:
@@ -224,16 +325,14 @@ def _needed(lines: list[Line], results: list[int]) -> Iterator[int]:
 
 def _computed(primitive: Any, params: dict[str, Any], given: list[Any]) -> Any:
     """Return the result of an operation on known numbers and Rows."""
-    values = [x.values if isinstance(x, Rows) else x for x in given]
+    values = list(map(_value, given))
     batched = any(isinstance(x, Rows) for x in given)
     scalars = all(np.ndim(x.values) == 1 if isinstance(x, Rows) else np.ndim(x) == 0 for x in given)
     name = primitive.name
-    if scalars and name in NUMPY:
+    if scalars and name in NUMPY and (name != "select_n" or len(values) == 3):
         found = NUMPY[name](*values)
     elif scalars and name == "convert_element_type":
         found = np.asarray(values[0]).astype(params["new_dtype"])
-    elif scalars and name == "select_n" and len(values) == 3:
-        found = np.where(values[0], values[2], values[1])
     else:
         axes = [0 if isinstance(x, Rows) else None for x in given]
         bind = lambda *x: primitive.bind(*x, **params)  # noqa: E731

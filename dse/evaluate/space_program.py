@@ -16,9 +16,11 @@ from jax import Array
 from dse.base.compilation import LEAST, Options, threads
 from dse.base.errors import InputError
 from dse.base.units import GIGA, MILLI, NANO
-from dse.evaluate.batching import float_type, in_blocks, over_arrays
+from dse.evaluate.batching import PARTS, float_type, in_blocks, over_arrays
 from dse.evaluate.by_workload import by_shared_programs, evaluation_of
-from dse.evaluate.evaluation import Evaluation
+from dse.evaluate.candidates import Candidates, Tables
+from dse.evaluate.evaluation import Evaluation, Times
+from dse.evaluate.groups import Groups, TableCache, chosen_groups, cost_of
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.shared_programs import DESIGNS
 from dse.evaluate.steps import phase_metrics
@@ -55,21 +57,28 @@ def filled_batch(base: Mapping[str, float], columns: Columns, count: int) -> Gpu
     return Gpu.from_attributes({name: np.broadcast_to(columns.get(name, base[name]), count) for name in gpu_schema()})
 
 
+OfWorkloads = Sequence[Tables]
+"""The tables of groups, for each workload; empty where designs come in no groups."""
+
+
 class Program(Protocol):
     """What evaluates ``rows`` designs at once on a device."""
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int: ...  # groups where designs come in groups
 
-    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> Mapping[str, Any]:
-        """Return the results of designs, each array (rows,)."""
+    def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Mapping[str, Any]:
+        """Return the results of designs, each array (rows,), or (groups, designs) where designs come so.
+
+        ``tables``: of the groups, for each workload, where there are groups.
+        """
         ...
 
-    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+    def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         """Do for a device what is Python's part of compiling, as far as it can be told apart."""
         ...
 
-    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+    def compile(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         """Compile for a device, ahead of the first call."""
         ...
 
@@ -81,10 +90,13 @@ class Evaluator:
     first reason why not (:class:`dse.evaluate.infeasibility.Reasons`). ``chunk``: designs a call evaluates at most.
     ``asked``:
     designs that will be asked for, all of the space by default; a few of them are worth no program of their own
-    (:mod:`dse.evaluate.shared_programs`), and one of this process's ``devices``, JAX's default.
+    (:mod:`dse.evaluate.shared_programs`), and one of this process's ``devices``, JAX's default. ``in_order``: most
+    designs come in the grid's order, so that groups of them have slow axes in common (:mod:`dse.evaluate.groups`).
     """
 
-    def __init__(self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None) -> None:
+    def __init__(
+        self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None, *, in_order: bool = False
+    ) -> None:
         self.space = space
         self._reasons = reasons
         self._base = space.base.numbers()
@@ -94,6 +106,10 @@ class Evaluator:
         block = min(max(evaluation.block for evaluation in self._evaluations), chunk)
         asked = min(space.size if asked is None else asked, space.size)
         self.devices = jax.local_devices()
+        self._in_order, self._block = (
+            in_order and not by_shared_programs(asked, space.workloads) and asked > block,
+            block,
+        )
         if by_shared_programs(asked, space.workloads):
             self.devices = self.devices[:1]
             self.chunk = _even(space.size, block, DESIGNS)
@@ -101,9 +117,7 @@ class Evaluator:
         else:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
-            self._program = _OwnProgram(
-                partial(self._in_blocks, block), self.chunk, LEAST if asked <= block else CPU_OPTIONS
-            )
+            self._program = _OwnProgram(self._in_blocks, self._rows, LEAST if asked <= block else CPU_OPTIONS)
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
@@ -118,13 +132,40 @@ class Evaluator:
     def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
         """Return the results of designs: as many as the program takes after one another, the last ones filled up."""
 
-        def program(some: Columns) -> dict[str, Any]:
-            results = self._program(some, of_base, device)
+        def program(some: Columns, tables: OfWorkloads = ()) -> dict[str, Any]:
+            results = self._program(some, tables, of_base, device)
             return {name: results[name] for name in wanted}
 
         given = {name: np.asarray(values, float_type()) for name, values in columns.items()}
-        results = in_blocks(program, self._program.rows, given)
+        if self.groups:
+            results = self.groups.evaluated(program, self._tables, given)
+        else:
+            results = in_blocks(program, self._program.rows, given)
         return {name: results[name] for name in wanted}  # in this order
+
+    def _rows(self) -> int:
+        return self.groups.count if self.groups else self.chunk
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """The groups in which the space's own program takes designs; None where it takes them as they come."""
+        if not self._in_order or None in self._candidates:
+            return None
+        every = [candidates for candidates in self._candidates if candidates is not None]
+        return chosen_groups(self.space, self.chunk, partial(cost_of, every))
+
+    @cached_property
+    def _tables(self) -> TableCache:
+        """The tables of the groups' attributes, for each workload."""
+        held = self.groups.attributes if self.groups else ()
+        every = [candidates for candidates in self._candidates if candidates]
+        return TableCache(lambda columns: [candidates.tables(columns, held) for candidates in every])
+
+    @cached_property
+    def _candidates(self) -> list[Candidates | None]:
+        """Each workload's candidates on the designs of the space."""
+        gpus = gpu_batch(self._base, {name: np.zeros(1, float_type()) for name in baseline(self.space)})
+        return [evaluation.candidates(gpus) for evaluation in self._evaluations]
 
     @cached_property
     def base_results(self) -> dict[str, np.ndarray]:
@@ -156,27 +197,49 @@ class Evaluator:
         """Compile the programs ahead of the first call."""
         self._on_each(self._program.compile, devices)
 
-    def _on_each(self, do: Callable[[Columns, Columns, Any], None], devices: Sequence[Any] | None) -> None:
+    def _on_each(self, do: Callable[..., None], devices: Sequence[Any] | None) -> None:
         """Call ``do`` with designs as a program takes them and each device, the first one by default."""
-        rows = self._program.rows
-        base = {name: np.full(rows, value, float_type()) for name, value in baseline(self.space).items()}
+        rows, tables = self._program.rows, ()
+        shape = (rows, self.groups.size) if self.groups else (rows,)
+        base = {name: np.full(shape, value, float_type()) for name, value in baseline(self.space).items()}
+        if self.groups:
+            tables = self._tables({name: base[name][:, 0] for name in self.groups.attributes})
         devices = devices or self.devices[:1]
         with threads(len(devices)) as pool:
-            list(pool.map(lambda device: do(base, self._unknown(), device), devices))
+            list(pool.map(lambda device: do(base, tables, self._unknown(), device), devices))
 
-    def _in_blocks(self, block: int, columns: Columns, of_base: Columns) -> dict[str, Array]:
+    def _in_blocks(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> dict[str, Array]:
+        shape = next(iter(columns.values())).shape
+        block = PARTS * self.groups.size if self.groups else self._block
         blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
-        results = jax.lax.map(partial(self.evaluate, of_base=of_base, simplified=True), blocks)
-        return {name: jnp.reshape(values, (-1,)) for name, values in results.items()}
+        of_blocks = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // PARTS, PARTS, *x.shape[1:])), tables)
 
-    def evaluate(self, columns: Columns, of_base: Columns, *, simplified: bool = False) -> dict[str, Array]:
+        def one(block: tuple[Columns, OfWorkloads]) -> dict[str, Array]:
+            return self.evaluate(block[0], of_base, simplified=True, tables=block[1])
+
+        results = jax.lax.map(one, (blocks, of_blocks))
+        return {name: jnp.reshape(values, shape) for name, values in results.items()}
+
+    def evaluate(
+        self, columns: Columns, of_base: Columns, *, simplified: bool = False, tables: OfWorkloads = ()
+    ) -> dict[str, Array]:
         """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``).
 
-        ``of_base``: :attr:`base_results`.
+        ``of_base``: :attr:`base_results`; ``tables``: of the block's groups, for each workload.
         """
         gpus, count = gpu_batch(self._base, columns), len(next(iter(columns.values())))
-        every = [evaluation.in_program(gpus, count, simplified=simplified) for evaluation in self._evaluations]
+        times = self._times(tables) if tables else [None] * len(self._evaluations)
+        every = [
+            evaluation.in_program(gpus, count, simplified=simplified, times=of_candidates)
+            for evaluation, of_candidates in zip(self._evaluations, times, strict=True)
+        ]
         return self.results(columns, of_base, *zip(*every, strict=True))
+
+    def _times(self, tables: OfWorkloads) -> list[Times | None]:
+        """Return what times each workload's candidates on designs whose groups have these tables."""
+        held = self.groups.attributes if self.groups else ()
+        every = zip(self._candidates, tables, strict=True)
+        return [candidates and partial(candidates.times, held=held, tables=table) for candidates, table in every]
 
     def results(
         self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]
@@ -226,26 +289,36 @@ def workload_columns(workload: Workload, phases: Mapping[str, LaunchSequence]) -
 class _OwnProgram:
     """A space's own program, compiled for each device: every device runs the same, on designs of its own."""
 
-    def __init__(self, evaluate: Callable[[Columns, Columns], dict[str, Array]], rows: int, options: Options) -> None:
-        self.rows, self._evaluate, self._options = rows, evaluate, options
+    def __init__(
+        self,
+        evaluate: Callable[[Columns, OfWorkloads, Columns], dict[str, Array]],
+        rows: Callable[[], int],
+        options: Options,
+    ) -> None:
+        self._rows, self._evaluate, self._options = rows, evaluate, options
         self._traced: dict[Any, Any] = {}
-        self._compiled: dict[Any, Callable[[Columns, Columns], dict[str, Array]]] = {}
+        self._compiled: dict[Any, Callable[[Columns, OfWorkloads, Columns], dict[str, Array]]] = {}
 
-    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
-        self.compile(columns, of_base, device)
-        return self._compiled[device](columns, of_base)
+    @property
+    def rows(self) -> int:
+        """Designs of a call, which are asked for where it is traced."""
+        return self._rows()
 
-    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+    def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
+        self.compile(columns, tables, of_base, device)
+        return self._compiled[device](columns, tables, of_base)
+
+    def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
-            self._traced[device] = self._lowered(columns, of_base, device)
+            self._traced[device] = self._lowered(columns, tables, of_base, device)
 
-    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
+    def compile(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
-            traced = self._traced.pop(device, None) or self._lowered(columns, of_base, device)
+            traced = self._traced.pop(device, None) or self._lowered(columns, tables, of_base, device)
             self._compiled[device] = traced.compile()
 
-    def _lowered(self, columns: Columns, of_base: Columns, device: Any) -> Any:
-        return _on_device(self._evaluate, device, self._options).lower(columns, of_base)
+    def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
+        return _on_device(self._evaluate, device, self._options).lower(columns, tables, of_base)
 
 
 class _SharedPrograms:
@@ -259,7 +332,7 @@ class _SharedPrograms:
         self._base, self._evaluations, self._results = base, evaluations, results
         self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
 
-    def __call__(self, columns: Columns, of_base: Columns, device: Any) -> dict[str, Array]:
+    def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
         if device not in self._compiled:
             self._compiled[device] = _on_device(self._results, device, LEAST)
         gpus = filled_batch(self._base, columns, DESIGNS)
@@ -267,11 +340,11 @@ class _SharedPrograms:
             every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
             return self._compiled[device](columns, of_base, *zip(*every, strict=True))
 
-    def trace(self, columns: Columns, of_base: Columns, device: Any) -> None:
+    def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         pass  # each is traced when it is compiled
 
-    def compile(self, columns: Columns, of_base: Columns, device: Any) -> None:
-        self(columns, of_base, device)  # each is compiled when it is first called
+    def compile(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
+        self(columns, tables, of_base, device)  # each is compiled when it is first called
 
 
 def _on_device(function: Callable[..., Any], device: Any, on_cpu: Options) -> Any:

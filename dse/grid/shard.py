@@ -74,7 +74,7 @@ class SpaceEvaluator:
     def __init__(self, space: Space, chunk: int | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK)
+        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK, in_order=True)
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)

@@ -38,3 +38,35 @@ def test_reciprocal_to_rounding() -> None:
     x = np.geomspace(1e-30, 1e30, 10_001).astype(np.float32)
     x = np.concatenate([x, -x])
     assert np.max(np.abs(np.asarray(reciprocal(jnp.asarray(x)), float) * x - 1)) < 3e-7
+
+
+def _of_groups(a, b, c, d, e):
+    """Terms of a kernel (a, b) and what a group has in common (c), a comparison and a term NumPy lacks among them."""
+    common = jnp.where(a > c, jnp.exp(-a / c), a * c + jnp.sqrt(b))
+    flag = jnp.logical_and(b > c, a < 2.0 * c)
+    return jnp.where(flag, common / d, common + b * d) + jnp.tanh(a * c) * e, common, c * d
+
+
+@pytest.mark.parametrize("held", [0b001, 0b101])
+def test_tables_of_what_groups_have_in_common_change_no_value(held: int) -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.uniform(1, 9, 7), rng.uniform(1, 9, 7)
+    c, d, e = (rng.uniform(1, 9, n).astype(np.float32) for n in (3, 5, 3))
+    program = Program(_of_groups, [a, b, Side.DESIGN, Side.DESIGN, Side.DESIGN], 7, True)
+    given = [x if held >> n & 1 else None for n, x in enumerate((c, None, e))]
+    tables = program.table(given, held)
+    assert tables.shape[0] == 3 and tables.shape[2] == 7
+    for group, table in enumerate(tables):
+        others = e[group] if held & 0b100 else np.full(5, e[group])
+        found = jax.jit(lambda table, *x: program(x, 5, table, held))(table, c[group], d, others)
+        expected = _of_groups(*(x[:, None].astype(np.float32) for x in (a, b)), c[group], d[None, :], e[group])
+        for x, y in zip(found, expected, strict=True):
+            np.testing.assert_allclose(x, np.broadcast_to(y, (7, 5)), rtol=2e-6)
+
+
+def test_operations_move_from_pairs_to_tables() -> None:
+    program = Program(_of_groups, [np.arange(1.0, 4.0), np.arange(2.0, 5.0), *[Side.DESIGN] * 3], 3, True)
+    at_once, held = program.operations(0), program.operations(1)
+    assert at_once.columns == 0 and not at_once.tabulated and held.columns > 0
+    assert held.pairs + held.tabulated == at_once.pairs
+    assert held.tabulated["exp"] == 3 and held.pairs["tanh"] == 3
