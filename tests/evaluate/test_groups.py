@@ -1,5 +1,6 @@
 """Designs in groups that have attributes in common: the same results in any order, and tables within bounds."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_each_design_stands_in_a_group_of_its_kind() -> None:
 def test_a_combination_is_computed_once_and_forgotten_beyond_the_bound() -> None:
     asked: list[int] = []
 
-    def compute(held: dict[str, np.ndarray]) -> np.ndarray:
+    def compute(held: Mapping[str, np.ndarray]) -> np.ndarray:
         asked.append(len(held["a"]))
         return np.tile(held["a"][:, None], (1, 1000)).astype(np.float32)
 
