@@ -3,11 +3,12 @@
 Run with ``python -m benchmarks.throughput [--json]`` (three minutes on two quiet cores). All figures come from one run
 and, but for the last, of one task: the time of every kernel candidate on every design, the fastest of each operator,
 the time of each phase. Ours stands beside plain NumPy in cache-sized chunks, a plain ``jit(vmap(vmap))``, a Python loop
-over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of a pair in our program,
-without those of tables that are computed once (:mod:`dse.evaluate.groups`), a second, of the best loop of additions and
-multiplications of this run. ``operations_per_pair_without_groups``: those of the per-pair function after hoisting
-(:mod:`benchmarks.transcribe`), which the others compute. The task is the published model's, without fitted coefficients. ``sweep_designs_per_second`` is all of a
-sweep's evaluation, stacks, power, area and cost too; the last the same as the space is shipped, calibrated.
+over designs, and numba with everything inlined, on all cores. ``fraction_of_bound``: operations of a pair in our
+program, without those of tables that are computed once (:mod:`dse.evaluate.groups`), a second, of the best loop of
+additions and multiplications of this run. ``operations_per_pair_without_groups``: those of the per-pair function after
+hoisting (:mod:`benchmarks.transcribe`), which the others compute. The task is the published model's, without fitted
+coefficients. ``sweep_designs_per_second`` is all of a sweep's evaluation, stacks, power, area and cost too; the last
+the same as the space is shipped, calibrated.
 """
 
 import json
