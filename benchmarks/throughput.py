@@ -60,6 +60,9 @@ VMAP_DESIGNS = (2048, 8192, 32768, 65536)
 """Designs of a call of the naive program; the last is what a user would write, who leaves out the thought of caches
 (docs/model/speed.md 2: all at once or 65,536); ours has half as many, in blocks."""
 
+FLAGS = ("lt", "gt", "le", "ge", "eq", "ne", "and", "or")
+"""Primitives whose results are true or false."""
+
 Columns = dict[str, np.ndarray]
 
 
@@ -206,7 +209,11 @@ def with_numba(task: Task) -> Callable[[Columns], np.ndarray]:
     ]
     source += [f"                {line.source(NUMBA)}" for line in script.of(0)]
     source += [f"                for i in range({size}):"]
-    source += [f"                    {name} = held[{row * size} + i]" for row, name in enumerate(held)]
+    flags = {line.name for line in script.of(DESIGN) if line.primitive in FLAGS}
+    source += [
+        f"                    {name} = held[{row * size} + i]{' > f32(0.5)' if name in flags else ''}"
+        for row, name in enumerate(held)
+    ]
     source += [f"                    {line.source(NUMBA)}" for line in script.of(PAIR)]
     source += [f"                    best[i] = min(best[i], {script.outputs[0]})"]
     source += [f"            for i in range({size}):", "                total[i] += best[i] * repeats[o]"]
