@@ -152,10 +152,13 @@ def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost
     """
     starts = np.unique(np.linspace(0, max(space.size - chunk, 0), STARTS).astype(np.int64))
     chunks = [with_links(space, space.at(start + np.arange(min(chunk, space.size)))) for start in starts]
-    best, least = None, (1.0 + OTHERS) * cost(()).pairs
+    pairs = cost(()).pairs
+    best, least = None, (1.0 + OTHERS) * pairs
     held: list[Axis] = []
     while True:
-        options = [_of_axes(space, chunk, [*held, axis], chunks, cost) for axis in space.axes if axis not in held]
+        options = [
+            _of_axes(space, [*held, axis], chunks, cost, OTHERS * pairs) for axis in space.axes if axis not in held
+        ]
         if not options:
             return best
         price, groups, axes = min(options, key=lambda option: option[0])
@@ -165,9 +168,10 @@ def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost
 
 
 def _of_axes(
-    space: Space, chunk: int, axes: list[Axis], chunks: Sequence[Columns], cost: Callable[[Sequence[str]], Cost]
+    space: Space, axes: list[Axis], chunks: Sequence[Columns], cost: Callable[[Sequence[str]], Cost], others: float
 ) -> tuple[float, Groups | None, list[Axis]]:
-    """Return the operations of a design in groups that have the values of ``axes`` in common, and the groups."""
+    """Return the operations of a design in groups that have the values of ``axes`` in common, and the groups;
+    ``others``: operations of a design that no group saves."""
     names = {axis.name for axis in axes}
     deciding = {
         name: {axis.name for axis in links.deciding(space.axes, space.links, [name])} for name, _ in space.links
@@ -183,8 +187,8 @@ def _of_axes(
     for size, count in zip(SIZES, counts, strict=True):
         # A picture's designs lie scattered over the grid, and so does a front.
         scattered = 2 * max(min(combinations, SAMPLE) * size - SAMPLE, 0)
-        groups = count / min(chunk, space.size) + scattered / size / space.size
-        prices.append(groups * ((size + BEGUN) * (mine.pairs + OTHERS * cost(()).pairs) + READ * mine.columns))
+        groups = count / lengths[0].sum() + scattered / size / space.size
+        prices.append(groups * ((size + BEGUN) * (mine.pairs + others) + READ * mine.columns))
     best = int(np.argmin(prices))
     price = prices[best] + TABULATED * mine.table * combinations / space.size
     return price, Groups(attributes, SIZES[best], counts[best]), axes
