@@ -218,8 +218,7 @@ def search(
     """Search a space that is too large to sweep for its Pareto set.
 
     Writes points.parquet (what was evaluated), pareto.parquet, run.json and report.html to the folder (by default
-    out-NAME-search).
-    The same command goes on where a search was killed.
+    out-NAME-search). The same command goes on where a search was killed.
 
     Parameters
     ----------
@@ -257,11 +256,11 @@ def search(
     answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)
     assumed = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
     if json_:
-        more = {"notes": caveats(answer.result), "assumed_numbers": document(answer.result, assumed)}
-        more |= {"comparisons": comparisons(answer.result)}
-        print_json(answer.summary() | more)
-    else:
-        _print_search(answer, folder, assumed)
+        found = answer.result
+        more = {"assumed_numbers": document(found, assumed), "comparisons": comparisons(found)}
+        print_json(answer.summary() | {"notes": caveats(found)} | more)
+        return
+    _print_search(answer, folder, assumed)
 
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:

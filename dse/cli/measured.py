@@ -271,14 +271,18 @@ def validate(
     if quantity not in (None, *QUANTITIES):
         raise InputError(f"--quantity: no quantity is called {quantity!r}; {accepted(quantity, QUANTITIES)}")
     if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
-        if time != "measured":
-            raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
+        _refuse_of_power(time)
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
         return
-    _refuse_of_time(
-        {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
-    )
+    other_model = timing != "amali"
+    _refuse_of_time({"--timing": other_model, "--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
     _validate_power(table, time, gpu, calibration, json_)
+
+
+def _refuse_of_power(time: str) -> None:
+    """Refuse an option that belongs to --quantity power."""
+    if time != "measured":
+        raise InputError(f"--time {time}: is the time under the power; give --quantity power, or leave it out")
 
 
 def _refuse_of_time(given: Mapping[str, object]) -> None:
