@@ -18,6 +18,7 @@ ORDER = (
     "power",
     "space",
     "evaluate",
+    "comparison",
     "measured",
     "validation",
     "calibration",

@@ -2,10 +2,14 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from statistics import NormalDist
 from typing import Any
 
 SHARE = 0.8
 """Share of the measurements left out of a fit that lie within its interval."""
+
+DEVIATIONS = NormalDist().inv_cdf((1 + SHARE) / 2)
+"""Standard deviations of a normal distribution from its middle to the ends of the interval that holds SHARE."""
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dse.base.package_tables import read_table
-from dse.evaluate.batching import float_type, in_blocks
-from dse.evaluate.ratio_terms import Loading, terms
+from dse.evaluate.batching import float_type, in_blocks, over_arrays
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
@@ -16,26 +14,11 @@ from dse.hardware.gpu import Gpu
 EXACT = ("channel_bits",)
 """Columns of the model that are facts, not estimates."""
 
-QUANTILE = 1.2816
-"""Standard deviations of a normal distribution from its middle to the ends of the interval that holds 80 %."""
-
 BLOCK = 256
 """Designs that a program takes at a time."""
 
-STATED = "stated"
-"""Term of the area: what widens the intervals that coefficients state, learnt from pairs of dies."""
-
 STEP = 0.01
 """Share by which an area is moved to see how its cost follows it."""
-
-
-def area_loading(numbers: Mapping[str, np.ndarray]) -> Loading:
-    """Return the loading of the areas of designs on the coefficients of the area model.
-
-    ``numbers``: attribute -> (designs,). The unknowns are the logarithms of the coefficients.
-    """
-    elasticities = area_elasticities(numbers)
-    return Loading({"area": elasticities * coefficient_errors()}, {})
 
 
 def area_elasticities(numbers: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -50,7 +33,7 @@ def _elasticities(model: DieArea, gpus: Gpu) -> jax.Array:
         slopes = jax.grad(lambda m: jnp.log(m.total(gpu)))(model)
         return jnp.concatenate([jnp.ravel(s * v) for s, v in zip(*map(jax.tree.leaves, (slopes, model)), strict=True)])
 
-    return jax.vmap(of_one)(gpus)
+    return over_arrays(of_one, gpus)
 
 
 def cost_slopes(numbers: Mapping[str, np.ndarray], yield_model: str) -> np.ndarray:
@@ -68,7 +51,7 @@ def _cost_slopes(area: DieArea, cost: DieCost, gpus: Gpu) -> jax.Array:
         die = area.total(gpu)
         return jnp.log(cost(die * (1 + STEP), gpu).cost_usd / cost(die, gpu).cost_usd) / STEP
 
-    return jax.vmap(of_one)(gpus)
+    return over_arrays(of_one, gpus)
 
 
 def _in_blocks(program: Callable[[Gpu], jax.Array], numbers: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -89,28 +72,3 @@ def coefficients() -> list[str]:
 def is_exact(name: str) -> bool:
     """Whether a number of the model is a fact, not an estimate."""
     return name.split(".")[-1] in EXACT
-
-
-def coefficient_errors() -> np.ndarray:
-    """Return the standard deviation of the logarithm of each coefficient, (coefficients,).
-
-    By its own interval where ``process/area.csv`` has one, relative to its value where that begins at 0, as pairs of
-    dies widen it; else by what they teach.
-    """
-    known = terms("area", "all")
-    rows = {row["coefficient"]: row for row in read_table("process/area.csv")}
-    found = []
-    for name in coefficients():
-        if is_exact(name):
-            continue
-        learnt = known["node" if name.startswith("nodes.") else "coefficient"]
-        found.append(known[STATED] * stated_error(rows.get(name, {})) or learnt)
-    return np.array(found)
-
-
-def stated_error(row: Mapping[str, str]) -> float:
-    """Return the standard deviation by a coefficient's stated interval, 0 where it states none."""
-    low, high = (float(row.get(end) or 0.0) for end in ("low", "high"))
-    if not 0.0 <= low < high:
-        return 0.0
-    return float(np.log(high / low) if low else (high - low) / float(row["value"])) / (2 * QUANTILE)

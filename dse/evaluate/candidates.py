@@ -52,35 +52,35 @@ class Candidates:
         time = _of_scalars(model.nanoseconds, workload.kernels, gpus)  # one function: it is traced once for all kinds
         self._programs = [_program(time, _taken(workload.kernels, k), gpus, len(k), True) for k in self._every]
 
-    def times(self, gpus: Gpu, count: int, held: Sequence[str] = (), tables: Tables = ()) -> list[Array]:
+    def times(self, gpus: Gpu, count: int, common: Sequence[str] = (), tables: Tables = ()) -> list[Array]:
         """Return the time [ns] of every candidate on ``count`` designs; INFEASIBLE where it cannot run.
 
         An array (candidates, designs) for each operator: designs are minor, so that choosing runs along them in whole
         vectors. Only the total leaves the pair's program, so that it fuses to one loop: the stack is computed again for
         the few candidates that are chosen. No derivative passes: a choice has none. Where the designs are
-        PARTS groups that have the attributes ``held`` in common: with their ``tables`` (:meth:`tables`).
+        PARTS groups that have the attributes ``common``: with their ``tables`` (:meth:`tables`).
         """
         columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
-        common = self._bits(held)
+        bits = self._bits(common)
 
         def part(designs: list[Array], of_group: Tables) -> list[Array]:
-            given = [x[0] if common >> place & 1 else x for place, x in enumerate(designs)]
+            given = [x[0] if bits >> place & 1 else x for place, x in enumerate(designs)]
             each = zip(self._programs, of_group, strict=True)
-            return [program(given, len(designs[0]), table, common) for program, table in each]
+            return [program(given, len(designs[0]), table, bits) for program, table in each]
 
         times = in_parts(part, columns, tables or [None] * len(self._programs))
         return [_rows(self._every, times, range(p.start, p.stop)) for p in self._workload.slices]
 
-    def tables(self, columns: Mapping[str, np.ndarray], held: Sequence[str]) -> Tables:
+    def tables(self, columns: Mapping[str, np.ndarray], common: Sequence[str]) -> Tables:
         """Return the terms of a kernel and a group, for each kind an array (groups, terms, kernels), in NumPy.
 
-        ``columns``: attributes of groups, (groups,), those ``held`` in common at least.
+        ``columns``: attributes of groups, (groups,), those ``common`` at least.
         """
-        given = [columns[name] if name in held else None for name in self._names]
-        return [program.table(given, self._bits(held)) for program in self._programs]
+        given = [columns[name] if name in common else None for name in self._names]
+        return [program.table(given, self._bits(common)) for program in self._programs]
 
     def operations(self, attributes: Sequence[str]) -> Operations:
-        """Return the operations of a design where these are held: of all pairs, and of all kernels in a table."""
+        """Return the operations of a design where these are common: of all pairs, and of all kernels in a table."""
         each = [program.operations(self._bits(attributes)) for program in self._programs]
         pairs, tabulated, columns = zip(*each, strict=True)
         return Operations(sum(pairs, Counter()), sum(tabulated, Counter()), sum(columns))

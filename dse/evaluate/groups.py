@@ -91,8 +91,8 @@ class Groups:
         """
         places = self.places(columns)
         arranged = {name: values[places] for name, values in columns.items()}
-        held = {name: arranged[name][:, 0] for name in self.attributes}
-        found = in_blocks(program, self.count, arranged, tables(held))
+        common = {name: arranged[name][:, 0] for name in self.attributes}
+        found = in_blocks(program, self.count, arranged, tables(common))
         rows = np.empty(len(next(iter(columns.values()))), int)
         rows[places.reshape(-1)] = np.arange(places.size)
         return {name: values.reshape(-1)[rows] for name, values in found.items()}
@@ -110,19 +110,19 @@ class TableCache:
         self._rows: dict[bytes, int] = {}
         self._tables: Any = None
 
-    def __call__(self, held: Columns) -> Any:
+    def __call__(self, common: Columns) -> Any:
         """Return the tables of groups with these attributes, each (groups,)."""
-        keys = [row.tobytes() for row in np.stack(list(held.values()), axis=1)]
+        keys = [row.tobytes() for row in np.stack(list(common.values()), axis=1)]
         with self._lock:
             new = {key: place for place, key in enumerate(keys) if key not in self._rows}
             if new:
-                self._add(list(new), self._compute({name: x[list(new.values())] for name, x in held.items()}))
+                self._add(list(new), self._compute({name: x[list(new.values())] for name, x in common.items()}))
             tables, rows = self._tables, [self._rows[key] for key in keys]
             self._forget()
         return jax.tree.map(lambda table: table[rows], tables)
 
-    def _add(self, keys: list[bytes], found: Any) -> None:
-        whole = found if self._tables is None else jax.tree.map(lambda *x: np.concatenate(x), self._tables, found)
+    def _add(self, keys: list[bytes], new: Any) -> None:
+        whole = new if self._tables is None else jax.tree.map(lambda *x: np.concatenate(x), self._tables, new)
         self._tables = whole
         self._rows |= {key: len(self._rows) + place for place, key in enumerate(keys)}
 
@@ -131,17 +131,18 @@ class TableCache:
             self._tables, self._rows = None, {}
 
 
-def _in_order(held: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return an order in which designs that have all of ``held`` in common follow each other, and how many each are."""
-    changes = np.any([values[1:] != values[:-1] for values in held], axis=0)
+def _in_order(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order in which designs that have all of ``columns`` in common follow each other, and how
+    many each are."""
+    changes = np.any([values[1:] != values[:-1] for values in columns], axis=0)
     starts = np.flatnonzero(np.r_[True, changes])
-    lengths = np.diff(np.r_[starts, len(held[0])])
+    lengths = np.diff(np.r_[starts, len(columns[0])])
     kind = np.zeros(len(starts), np.int64)
-    for values in held:  # one after the other: ten times faster than the distinct rows of all
+    for values in columns:  # one after the other: ten times faster than the distinct rows of all
         distinct, place = np.unique(values[starts], return_inverse=True)
         kind = np.unique(kind * len(distinct) + place, return_inverse=True)[1]
     if kind.max() + 1 == len(kind):  # no combination comes back
-        return np.arange(len(held[0])), lengths
+        return np.arange(len(columns[0])), lengths
     kind = np.repeat(kind, lengths)
     return np.argsort(kind.astype(np.min_scalar_type(kind.max())), kind="stable"), np.bincount(kind)
 
@@ -156,17 +157,17 @@ def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost
     chunks = [with_links(space, space.at(start + np.arange(min(chunk, space.size)))) for start in starts]
     pairs = cost(()).pairs
     best, least = None, (1.0 + OTHERS) * pairs
-    held: list[Axis] = []
+    common: list[Axis] = []
     while True:
         options = [
-            _of_axes(space, [*held, axis], chunks, cost, OTHERS * pairs) for axis in space.axes if axis not in held
+            _of_axes(space, [*common, axis], chunks, cost, OTHERS * pairs) for axis in space.axes if axis not in common
         ]
         if not options:
             return best
         price, groups, axes = min(options, key=lambda option: option[0])
         if price >= least:
             return best
-        best, least, held = groups, price, axes
+        best, least, common = groups, price, axes
 
 
 def _of_axes(

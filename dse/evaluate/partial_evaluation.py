@@ -104,13 +104,13 @@ class Program:
         with np.errstate(all="ignore"):
             self._results = self._writer.through(closed.jaxpr, closed.consts, inputs)
 
-    def __call__(self, given: Sequence[Array], designs: int, table: Array | None = None, held: int = 0) -> Any:
+    def __call__(self, given: Sequence[Array], designs: int, table: Array | None = None, common: int = 0) -> Any:
         """Return what the function returns, arrays of pairs; ``given`` are the arrays that were not known.
 
-        ``held``: bit n is set where argument n of ``given`` is a number, which all of the designs have in common;
+        ``common``: bit n is set where argument n of ``given`` is a number, which all of the designs have in common;
         ``table``: of these numbers (:meth:`table`), (terms, kernels).
         """
-        lines, needed, side = self._writer.lines, self._needed, partial(_side_of, held)
+        lines, needed, side = self._writer.lines, self._needed, partial(_side_of, common)
         found: dict[Hashable, Array] = {place: jnp.asarray(x) for place, x in enumerate(given)}
         for place, line in enumerate(lines[len(given) :], len(given)):
             if place in needed and not side(line) & Side.KERNEL:
@@ -120,11 +120,11 @@ class Program:
                 missing = 0 not in axes and side(line) & Side.MEMBER
                 found[place] = jnp.broadcast_to(value, (designs, *value.shape)) if missing else value
         if table is not None:
-            found |= {place: self._column(table, term, place) for term, place in enumerate(self._columns(held))}
+            found |= {place: self._column(table, term, place) for term, place in enumerate(self._columns(common))}
         for x in [x for place in needed for x in lines[place].given] + self._results:
             if isinstance(x, Rows):
                 found[_key(x)] = jnp.asarray(x.values)
-        used = self._used(held)
+        used = self._used(common)
         inputs = {key: x for key, x in found.items() if not isinstance(key, int) or key in used}
         sides = {k: side(lines[k]) if isinstance(k, int) else Side.KERNEL for k in inputs}
         todo = [(p, line) for p, line in enumerate(lines) if p in needed and p not in found and side(line) == Side.PAIR]
@@ -142,13 +142,13 @@ class Program:
         pairs = jax.vmap(jax.vmap(pair, inner, axis_size=shape[1]), outer, axis_size=shape[0])
         return jax.tree.unflatten(self._tree, pairs(*inputs.values()))
 
-    def table(self, given: Sequence[np.ndarray | None], held: int) -> np.ndarray:
+    def table(self, given: Sequence[np.ndarray | None], common: int) -> np.ndarray:
         """Return the terms of a kernel and a group that pairs read, (groups, terms, kernels).
 
-        ``given``: the ``held`` arguments of groups, (groups,); the others are not looked at. In NumPy, since it is done
-        once for a combination of numbers: nothing is compiled.
+        ``given``: the ``common`` arguments of groups, (groups,); the others are not looked at. In NumPy, since it is
+        done once for a combination of numbers: nothing is compiled.
         """
-        lines, columns = self._writer.lines, self._columns(held)
+        lines, columns = self._writer.lines, self._columns(common)
         found: dict[int, np.ndarray] = {place: x[:, None] for place, x in enumerate(given) if x is not None}
         with np.errstate(all="ignore"):
             for place in sorted(set(_leading_to(lines, columns)) - found.keys()):
@@ -160,14 +160,14 @@ class Program:
             table[:, term] = np.nan_to_num(found[place], nan=0.0)
         return table
 
-    def operations(self, held: int) -> Operations:
-        """Return the operations, by primitive, where the ``held`` arguments are common to groups of designs."""
+    def operations(self, common: int) -> Operations:
+        """Return the operations, by primitive, where the ``common`` arguments are common to groups of designs."""
         pairs, tabulated = Counter(), Counter()
         for place in self._needed:
             line = self._writer.lines[place]
             if line.side == Side.PAIR:
-                (pairs if _side_of(held, line) == Side.PAIR else tabulated)[line.name] += self._kernels
-        return Operations(pairs, tabulated, len(self._columns(held)) * self._kernels)
+                (pairs if _side_of(common, line) == Side.PAIR else tabulated)[line.name] += self._kernels
+        return Operations(pairs, tabulated, len(self._columns(common)) * self._kernels)
 
     def _column(self, table: Array, term: int, place: int) -> Array:
         """Return a term of a table (terms, kernels); one that is true or false is written as 1 or 0."""
@@ -178,15 +178,15 @@ class Program:
         """The places of the lines that lead to results."""
         return set(_leading_to(self._writer.lines, [x for x in self._results if isinstance(x, int)]))
 
-    def _used(self, held: int) -> set[int]:
+    def _used(self, common: int) -> set[int]:
         """The places that pairs, or the results, use."""
         lines = self._writer.lines
-        of_pairs = [lines[place] for place in self._needed if _side_of(held, lines[place]) == Side.PAIR]
+        of_pairs = [lines[place] for place in self._needed if _side_of(common, lines[place]) == Side.PAIR]
         return {x for x in [x for line in of_pairs for x in line.given] + self._results if isinstance(x, int)}
 
-    def _columns(self, held: int) -> list[int]:
+    def _columns(self, common: int) -> list[int]:
         """The places of the terms of a kernel and a group that pairs read, in order."""
-        return sorted(x for x in self._used(held) if _side_of(held, self._writer.lines[x]) == Side.TABLE)
+        return sorted(x for x in self._used(common) if _side_of(common, self._writer.lines[x]) == Side.TABLE)
 
 
 class _Writer:
@@ -303,9 +303,9 @@ def reciprocal(x: Array) -> Array:
     return y
 
 
-def _side_of(held: int, line: Line) -> Side:
-    """Return the side of a line where the arguments ``held`` (bits) are common to a group of designs."""
-    return line.side if line.inputs & ~held else line.side & ~Side.MEMBER
+def _side_of(common: int, line: Line) -> Side:
+    """Return the side of a line where the arguments ``common`` (bits) are common to a group of designs."""
+    return line.side if line.inputs & ~common else line.side & ~Side.MEMBER
 
 
 def _value(x: Any) -> Any:

@@ -157,9 +157,9 @@ class Evaluator:
     @cached_property
     def _tables(self) -> TableCache:
         """The tables of the groups' attributes, for each workload."""
-        held = self.groups.attributes if self.groups else ()
+        common = self.groups.attributes if self.groups else ()
         every = [candidates for candidates in self._candidates if candidates]
-        return TableCache(lambda columns: [candidates.tables(columns, held) for candidates in every])
+        return TableCache(lambda columns: [candidates.tables(columns, common) for candidates in every])
 
     @cached_property
     def _candidates(self) -> list[Candidates | None]:
@@ -237,9 +237,9 @@ class Evaluator:
 
     def _times(self, tables: OfWorkloads) -> list[Times | None]:
         """Return what times each workload's candidates on designs whose groups have these tables."""
-        held = self.groups.attributes if self.groups else ()
+        common = self.groups.attributes if self.groups else ()
         every = zip(self._candidates, tables, strict=True)
-        return [candidates and partial(candidates.times, held=held, tables=table) for candidates, table in every]
+        return [candidates and partial(candidates.times, common=common, tables=table) for candidates, table in every]
 
     def results(
         self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]

@@ -111,13 +111,13 @@ def assumed_effects(
 
 
 def changes_of(
-    space: Space, names: list[str], numbers: list[AssumedNumber], found: Answers, reasons: Reasons
+    space: Space, names: list[str], numbers: list[AssumedNumber], given: Answers, reasons: Reasons
 ) -> list[tuple[Any, ...]]:
     """Return the rows of :attr:`AssumedEffects.changes`, of answers at the numbers' own values and both ends of each.
 
     ``names``: of the first designs, the base among them.
     """
-    return list(_Study(space, names, numbers, found, reasons).changes())
+    return list(_Study(space, names, numbers, given, reasons).changes())
 
 
 def _numbers(space: Space, axes: Columns, own: Numbers) -> list[AssumedNumber]:
@@ -148,12 +148,12 @@ class _Study:
     space: Space
     names: list[str]
     numbers: list[AssumedNumber]
-    found: Answers
+    answers: Answers
     reasons: Reasons
 
     def effects(self) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of the effects, the number of the largest effect first."""
-        values, count = self.found.objectives, len(self.names)
+        values, count = self.answers.objectives, len(self.names)
         nominal, ends = values[0, :count], values[1:, :count].reshape(-1, 2, count, values.shape[2])
         with np.errstate(all="ignore"):
             change = np.nan_to_num(np.abs(ends / nominal - 1), posinf=0.0).max(axis=(1, 2, 3), initial=0.0)
@@ -173,20 +173,20 @@ class _Study:
             setting = 1 + 2 * place + k
             about = (place, end, getattr(number, end))
             yield from ((*about, *row) for row in self._of_pairs(setting))
-            lost = self.found.codes[setting] != 0
+            lost = self.answers.codes[setting] != 0
             here = self._on_front(setting)
             for d in range(1, len(self.names)):
-                if self.found.codes[0, d] == 0 and lost[d]:
-                    why = str(self.reasons.texts(self.found.codes[setting, d : d + 1], {})[0])
+                if self.answers.codes[0, d] == 0 and lost[d]:
+                    why = str(self.reasons.texts(self.answers.codes[setting, d : d + 1], {})[0])
                     yield (*about, "lost", "", self.names[d], "", np.nan, np.nan, why)
                 elif on_front[d] and not here[d]:
                     yield (*about, "front", "", self.names[d], self._dominating(setting, d), np.nan, np.nan, "")
 
     def _of_pairs(self, setting: int) -> Iterator[tuple[Any, ...]]:
         """Yield in which objectives two designs with names change their order."""
-        ok = (self.found.codes[[0, setting]] == 0).all(axis=0) | (np.arange(self.found.codes.shape[1]) == 0)
+        ok = (self.answers.codes[[0, setting]] == 0).all(axis=0) | (np.arange(self.answers.codes.shape[1]) == 0)
         for (k, o), (i, j) in product(enumerate(self.space.objectives), combinations(range(len(self.names)), 2)):
-            before, after = (o.sign * self.found.objectives[s, [i, j], k] for s in (0, setting))
+            before, after = (o.sign * self.answers.objectives[s, [i, j], k] for s in (0, setting))
             if not (ok[i] and ok[j] and np.isfinite([before, after]).all()):
                 continue
             was, now = _better(*before), _better(*after)
@@ -195,25 +195,25 @@ class _Study:
                     yield "base", o.name, self.names[j], BASE, *(o.sign * after[::-1]).tolist(), ""
             elif was * now < 0 and min(abs(was), abs(now)) > TIE:
                 first, second = (i, j) if was > 0 else (j, i)
-                ends = self.found.objectives[setting, [first, second], k].tolist()
+                ends = self.answers.objectives[setting, [first, second], k].tolist()
                 yield "order", o.name, self.names[first], self.names[second], *ends, ""
 
     def _on_front(self, setting: int) -> np.ndarray:
         """Whether designs can be had and none of the others dominates them, (designs,); the base is none of them."""
-        kept = (self.found.codes[setting] == 0) & np.isfinite(self.found.objectives[setting]).all(axis=1)
+        kept = (self.answers.codes[setting] == 0) & np.isfinite(self.answers.objectives[setting]).all(axis=1)
         kept[0] = False
         front = np.zeros(len(kept), dtype=bool)
         front[kept] = pareto_mask(self._costs(setting)[kept])
         return front
 
     def _costs(self, setting: int) -> np.ndarray:
-        return self.found.objectives[setting] * np.array([o.sign for o in self.space.objectives])
+        return self.answers.objectives[setting] * np.array([o.sign for o in self.space.objectives])
 
     def _dominating(self, setting: int, design: int) -> str:
         """Return the name of a design that dominates another, "" where it has none."""
         costs = self._costs(setting)
         better = (costs <= costs[design]).all(axis=1) & (costs < costs[design]).any(axis=1)
-        better &= self.found.codes[setting] == 0
+        better &= self.answers.codes[setting] == 0
         better[0] = False
         return next((name for d, name in enumerate(self.names) if better[d]), "")
 

@@ -74,22 +74,21 @@ def assumed_attributes(sheet: GpuSheet, follows: Mapping[str, bool]) -> Iterator
             continue
         span = range_in(cells.get(name, {}), entry.number) or range_of("gpus", name, preset)
         low, high = (_legal(attr, entry.number * factor) for factor in (span.low, span.high))
-        setter = _setter(attr, follows.get(name, True))
-        why = entry.note or entry.source
-        known = (
-            table if cells else sheet.name,
-            attr.unit,
-            entry.status,
-            why,
-            entry.number,
-            low,
-            high,
-            span,
-            setter,
-            True,
-        )
         if low < high:
-            yield AssumedNumber(name, words(attr), *known)
+            yield AssumedNumber(
+                name=name,
+                text=words(attr),
+                table=table if cells else sheet.name,
+                unit=attr.unit,
+                status=entry.status,
+                source=entry.note or entry.source,
+                value=entry.number,
+                low=low,
+                high=high,
+                range=span,
+                multiplied=_setter(attr, follows.get(name, True)),
+                of_gpu=True,
+            )
 
 
 def _legal(attr: Attribute, value: float) -> float:

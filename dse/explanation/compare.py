@@ -9,10 +9,10 @@ import pandas as pd
 
 from dse.base.brief import block, some_of, with_table
 from dse.base.error_interval import SHARE
+from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
 from dse.evaluate.run import model_of, run
-from dse.evaluate.run_ratios import run_ratio_errors
 from dse.explanation.attribute_words import METRIC_WORDS, after_number, explained_metrics, percent, words
 from dse.explanation.explain import Explanation, explained, load_for, records
 from dse.explanation.refusal import why_refused

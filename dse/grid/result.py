@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from dse.base.brief import block, with_table
 from dse.base.error_interval import SHARE
 from dse.base.errors import InputError, expect, expect_one_of
+from dse.comparison.ratio_error import RatioErrors, probability_on_front
+from dse.comparison.space_ratios import space_ratio_errors
 from dse.evaluate.metric_error import objective_error
-from dse.evaluate.ratio_error import RatioErrors, probability_on_front
-from dse.evaluate.space_ratios import space_ratio_errors
 from dse.grid.store import reading
 from dse.space.space import Space
 

@@ -114,7 +114,7 @@ def sustain(
     sums ``timing`` holds (None: of this launch).
     """
     shadow = shadow_of(timing) if shadow is None else shadow
-    parts, target = _sums(uncapped), held(uncapped.watts, limit, width)
+    parts, target = _sums(uncapped), limited(uncapped.watts, limit, width)
     each = _pace(jax.tree.map(_wide, timing), shadow.asked[..., :-1], shadow.slope[..., :-1])
     over = _wide(target) >= _watts(jax.tree.map(_wide, draw), jax.tree.map(_wide, parts), shadow.knots, each)
     mine = jnp.arange(shadow.asked.shape[-1]) == _wide(jnp.sum(over, axis=-1))  # the line that decides
@@ -128,7 +128,7 @@ def sustain(
     return OperatingPoint(clock, at_clock(timing, clock, shadow), _scaled(uncapped, draw, clock, pace))
 
 
-def held(watts: Array, limit: Array, width: Array) -> Array:
+def limited(watts: Array, limit: Array, width: Array) -> Array:
     """Return the watts that a board draws within its limit of those without [W], rounded within ``width`` of it."""
     return watts - _excess(watts - limit, width * limit)
 

@@ -23,7 +23,7 @@ from dse.measured.power_rows import MeasuredLaunches, taken
 from dse.measured.table import read_operators, tensor_parallel
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
-from dse.power.power_limit import held
+from dse.power.power_limit import limited
 from dse.validation.power import without_power
 from experiments import data
 
@@ -56,7 +56,7 @@ class Rows(NamedTuple):
 
         def one(counts: Activity, gpu: Gpu, temperature: jax.Array) -> jax.Array:
             warm = replace(model, temperature=temperature)
-            return held(warm.uncapped(counts, gpu).watts, model.limit(gpu), model.cap_width)
+            return limited(warm.uncapped(counts, gpu).watts, model.limit(gpu), model.cap_width)
 
         return jax.vmap(one)(*self)
 

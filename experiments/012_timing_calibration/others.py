@@ -146,7 +146,7 @@ def llmcompass_layer(path: Path) -> None:
 def layer(path: Path) -> tuple[pd.DataFrame, float, float, float]:
     """Return the operators of GPT-3's layer with ``latency_us`` and ``ours_us``, the overhead [us] that is fitted to
     them, and the sum of the prefill's twelve, ours and the measured one [us]."""
-    frame = pd.read_csv(path)
+    frame = pd.read_parquet(path)
     measured = dict(zip(frame["op"], frame["latency_us"], strict=True))
     ours = {
         f"layer_{phase}:{name}": time

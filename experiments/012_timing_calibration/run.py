@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 
 from dse.base.skipped_rows import Skipped
 from dse.calibration.timing.answer import TimingAnswer
@@ -38,6 +37,7 @@ from dse.timing.error_quantiles import ErrorQuantiles
 from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrite, seen
 from dse.validation.error_quantiles import unseen as of_unseen
 from experiments import data
+from experiments.common.pooled_roofline import pooled_roofline
 from experiments.data.errors import rows_with_errors
 
 AICONFIGURATOR = "aiconfigurator__gemm"
@@ -204,7 +204,7 @@ def transfer(devices: Devices, preset: str) -> Transfer:
     out = left_out(mine.table["family"])
     few = [_errors(mine.table[out], _after_few(mine, out, values, seed)[out]) for seed in range(DRAWS)]
     every, long = np.mean(few, axis=0)
-    sheet, pooled = _sheet(mine.table), _pooled(others.table, mine.table)
+    sheet, pooled = _sheet(mine.table), pooled_roofline(others.table, mine.table)
     return Transfer(
         _errors(mine.table, predicted),
         _errors(mine.table, sheet),
@@ -248,19 +248,6 @@ def _errors(table: pd.DataFrame, predicted: np.ndarray) -> tuple[float, float]:
 
 def _sheet(table: pd.DataFrame) -> np.ndarray:
     return np.maximum(table["compute_us"], table["memory_us"]).to_numpy()
-
-
-def _pooled(fitted_on: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
-    """Times [us] of overhead and two efficiencies fitted to the other devices."""
-
-    def time(logs: np.ndarray, of: pd.DataFrame) -> np.ndarray:
-        overhead, arithmetic, memory = np.exp(logs)
-        return overhead + np.maximum(of["compute_us"] / arithmetic, of["memory_us"] / memory).to_numpy()
-
-    def error(logs: np.ndarray) -> float:
-        return float(np.abs(np.log(time(logs, fitted_on) / fitted_on["latency_us"].to_numpy())).mean())
-
-    return time(minimize(error, np.log([3.0, 0.75, 0.8]), method="Nelder-Mead").x, table)
 
 
 def load(devices: Mapping[str, tuple[str, str]], most: int) -> Devices:

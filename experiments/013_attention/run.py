@@ -29,6 +29,7 @@ from dse.validation.error_quantiles import coverage_by_others, errors_of, rewrit
 from dse.validation.error_quantiles import unseen as of_unseen
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from experiments import data
+from experiments.common.mean_costs import mean_costs
 from experiments.data.errors import rows_with_errors
 
 TABLES = ("aiconfigurator__attention", "vidur__attention", "llmservingsim__attention")
@@ -188,19 +189,10 @@ def few(rows: Mapping[str, TimedRows]) -> None:
         print(f"| {name} | {other} | {off[out].mean():.1f} |", " | ".join(told), "|", flush=True)
 
 
-def pooled(costs: list[dict[str, float]]) -> dict[str, float]:
-    """Return the geometric mean of several implementations' costs, the mean where one of them is 0."""
-    found = {}
-    for name in costs[0]:
-        values = np.array([cost[name] for cost in costs])
-        found[name] = float(np.exp(np.log(values).mean()) if (values > 0).all() else values.mean())
-    return found
-
-
 def with_others(rows: TimedRows, name: str, costs: Mapping[str, dict[str, float]]) -> np.ndarray:
     """Return predicted over measured of an implementation's rows, with the mean costs of the others of its kind."""
     kind = PREFILL if name in PREFILL else DECODE
-    others = pooled([costs[other] for other in kind if other != name])
+    others = mean_costs([costs[other] for other in kind if other != name])
     return with_costs(rows, name, model_of(others)) / rows.table["latency_us"].to_numpy()
 
 

@@ -5,12 +5,9 @@ minutes with ``--seen``, which leaves out the fits without each GPU in turn). Pr
 """
 
 import argparse
-import importlib.util
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -25,11 +22,11 @@ from dse.measured.table import read_times
 from dse.reports.common.progress import doing
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
 from experiments import data
+from experiments.common.modules import experiment
 from experiments.data.errors import rows_with_errors
 
 Mask = Callable[[pd.DataFrame], pd.Series]
 
-EXPERIMENTS = Path(__file__).parents[1]
 A100, H100, H200 = "a100_sxm_80gb", "h100_sxm", "h200"
 TICK_US = 10.0
 """vidur's clock ticks in microseconds: shorter vector kernels tell little [us]."""
@@ -131,16 +128,6 @@ LAYER_SUMS = (8.0, np.nan)
 NEVER_PRODUCTS, AFTER_FEW = (13.0, 9.0), (9.0, 6.0)
 NEVER_ATTENTION, NEVER_VECTOR = (17.0, 13.0), (15.0, 10.0)
 """Required and aim [%] on what no fit has seen, and after 24 rows of it."""
-
-
-def experiment(folder: str, file: str = "run.py") -> ModuleType:
-    """Return another experiment's module."""
-    spec = importlib.util.spec_from_file_location(f"experiment_{folder}_{file[:-3]}", EXPERIMENTS / folder / file)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # its dataclasses look themselves up
-    spec.loader.exec_module(module)
-    return module
 
 
 def line(name: str, rows: pd.DataFrame, asked: Asked = NOTHING) -> Line:

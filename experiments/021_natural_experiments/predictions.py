@@ -6,12 +6,11 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import minimize
 
 from dse.base.skipped_rows import Skipped
 from dse.calibration.timing.fit import model_of
 from dse.calibration.timing.implementations import by_implementation, fit_implementation, load_implementations
-from dse.calibration.timing.rows_fit import drawn_rows, left_out
+from dse.calibration.timing.rows_fit import left_out
 from dse.calibration.timing.stages import staged_fit
 from dse.hardware.presets import load_sheet
 from dse.measured.quantisation_time import quantising_us
@@ -22,25 +21,18 @@ from dse.timing.calibration import calibration_for, implementation_calibration, 
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import KINDS
 from experiments import data
+from experiments.common.mean_costs import mean_costs
+from experiments.common.modules import experiment
+from experiments.common.pooled_roofline import pooled_roofline
 from experiments.common.vector_fit import fit_vector
 
-FITTED = {
-    "a100_sxm_80gb": ("aiconfigurator__gemm", "A100-SXM4-80GB"),
-    "h100_sxm": ("aiconfigurator__gemm", "H100-SXM5-80GB"),
-    "h200": ("aiconfigurator__gemm", "H200-SXM-141GB"),
-    "rtx_a6000": ("llmservingsim__layers", "RTXA6000"),
-    "rtx_pro_6000": ("llmservingsim__layers", "RTXPRO6000-BW"),
-    "v100_sxm2_16gb": ("deepbench__gemm", "V100-SXM2-16GB"),
-}
-"""Preset -> table and device of the products that fits are made of (those of experiment 012)."""
+products_of = experiment("012_timing_calibration")
+FITTED = products_of.GRAPHS | products_of.OTHERS
+"""Preset -> table and device of the products that fits are made of."""
 
 ATTENTION_TABLES = ("aiconfigurator__attention", "llmservingsim__attention")
-ATTENTION_DEVICES = {
-    "A100-SXM4-80GB": "a100_sxm_80gb",
-    "H100-SXM5-80GB": "h100_sxm",
-    "H200-SXM-141GB": "h200",
-    "RTXPRO6000-BW": "rtx_pro_6000",
-}
+ATTENTION_DEVICES = experiment("013_attention").DEVICES
+"""Device -> preset of what attention is fitted to."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +61,7 @@ class Fits:
     @cached_property
     def product_rows(self) -> dict[str, TimedRows]:
         """The rows of products that fits are made of, by preset."""
-        rows = {}
-        for name, (table, device) in FITTED.items():
-            frame = read_times(data.path(table)).frame
-            mine = (frame["op"] == "gemm") & frame["dtype"].isin(("bf16", "fp16")) & (frame["device"] == device)
-            rows[name] = drawn_rows(frame[mine], {device: load_sheet(name)}, None, Skipped(), most=self.most)
-        return rows
+        return products_of.load(FITTED, self.most).rows
 
     @cached_property
     def attention_rows(self) -> dict[str, TimedRows]:
@@ -112,20 +99,16 @@ class Fits:
                 gpus = tuple(sorted(set(device[kept])))
                 values = dict(fit_implementation(name, [], rows.keep(kept), gpus).fit.values)
             else:
-                values = mean_costs(name, without)
+                values = of_others(name, without)
             self.attention[name, without] = values
         return self.attention[name, without]
 
 
-def mean_costs(name: str, without: frozenset[str]) -> dict[str, float]:
-    """Return the geometric mean of the costs of an implementation's kind, the mean where one of them is 0."""
+def of_others(name: str, without: frozenset[str]) -> dict[str, float]:
+    """Return the mean costs of the others of an implementation's kind that saw no row of some GPUs."""
     alike = [other for other, kind in KINDS.items() if kind == KINDS[name] and other != name]
-    known = [c.values for c in map(implementation_calibration, alike) if c.gpus and not without & set(c.gpus)]
-    table = pd.DataFrame([dict(values) for values in known])
-    return {
-        cost: float(np.exp(np.log(column).mean()) if (column > 0).all() else column.mean())
-        for cost, column in table.items()
-    }
+    fits = [one for one in map(implementation_calibration, alike) if one.gpus and not without & set(one.gpus)]
+    return mean_costs([one.values for one in fits])
 
 
 def timed(frame: pd.DataFrame) -> TimedRows:
@@ -147,7 +130,7 @@ def predicted(rows: TimedRows, times: np.ndarray, pooled: np.ndarray) -> Predict
 def products(fits: Fits, without: frozenset[str], sides: Iterable[TimedRows]) -> list[Predicted]:
     """Return both sides of a pair of GPUs under a fit to products of all others."""
     model, trained = fits.product_model(without), fits.others(without).table
-    return [predicted(rows, best(model, rows)[0], three_numbers(trained, rows.table)) for rows in sides]
+    return [predicted(rows, best(model, rows)[0], pooled_roofline(trained, rows.table)) for rows in sides]
 
 
 def data_types(sides: tuple[TimedRows, TimedRows]) -> list[Predicted]:
@@ -156,7 +139,7 @@ def data_types(sides: tuple[TimedRows, TimedRows]) -> list[Predicted]:
     model = load_timing_calibration(calibration_for(load_sheet(gpu).name)).model
     trained = sides[1].table
     return [
-        predicted(rows, best(model, rows)[0] + quantising_us(model, rows), three_numbers(trained, rows.table))
+        predicted(rows, best(model, rows)[0] + quantising_us(model, rows), pooled_roofline(trained, rows.table))
         for rows in sides
     ]
 
@@ -177,47 +160,24 @@ def _attention(fits: Fits, without: frozenset[str], rows: TimedRows, trained: pd
     for op in ATTENTION:
         some = (rows.table["op"] == op).to_numpy()
         if some.any():
-            pooled[some] = three_numbers(trained[trained["op"] == op], rows.table[some])
+            pooled[some] = pooled_roofline(trained[trained["op"] == op], rows.table[some])
     return predicted(rows, times[rows.table["place"].to_numpy()], pooled)
 
 
-def vector_kernels(
-    tables: Iterable[str], without: frozenset[str], sides: tuple[TimedRows, TimedRows]
-) -> list[Predicted]:
+def vector_kernels(tables: Iterable[str], sides: tuple[TimedRows, TimedRows]) -> list[Predicted]:
     """Return both sides of a pair of GPUs under a fit to the same library's vector kernels on all others."""
-    vector = vector_experiment()
     frame = pd.concat([read_times(data.path(name)).frame for name in tables], ignore_index=True)
     others = frame[frame["op"].isin(sides[0].table["op"].unique())]
     others = others[~others["device"].isin([s.table["device"].iloc[0] for s in sides])].assign(side=-1, place=0)
     both = [side.table.assign(side=i) for i, side in enumerate(sides)]
     frame = pd.concat([others, *both], ignore_index=True)[[*others.columns]]
-    name = next(k for k, names in vector.items() if set(names) & set(tables))
+    sources = experiment("014_vector_kernels").SOURCES
+    name = next(name for name, known in sources.items() if set(known) & set(tables))
     weight = 1 / np.sqrt(frame.groupby("op")["op"].transform("size").to_numpy())
     sheets = {str(device): load_sheet(str(device)) for device in frame["device"].unique()}
     fit = fit_vector(frame, sheets, name, np.where(frame["side"] < 0, weight, 0.0))
     trained = joined([timed(part) for _, part in others.groupby("device")]).table
     return [
-        predicted(rows, fit.predicted_us[(frame["side"] == i).to_numpy()], three_numbers(trained, rows.table))
+        predicted(rows, fit.predicted_us[(frame["side"] == i).to_numpy()], pooled_roofline(trained, rows.table))
         for i, rows in enumerate(sides)
     ]
-
-
-def vector_experiment() -> dict[str, tuple[str, ...]]:
-    """Return the library of each table of vector kernels (experiment 014)."""
-    return {
-        "vllm_vector": ("vidur__elementwise_norm",),
-        "pytorch_vector": ("neusight__vector_fp32",),
-    }
-
-
-def three_numbers(trained: pd.DataFrame, table: pd.DataFrame) -> np.ndarray:
-    """Return times [us] of an overhead and two efficiencies fitted to other rows."""
-
-    def time(logs: np.ndarray, of: pd.DataFrame) -> np.ndarray:
-        overhead, arithmetic, memory = np.exp(logs)
-        return overhead + np.maximum(of["compute_us"] / arithmetic, of["memory_us"] / memory).to_numpy()
-
-    def error(logs: np.ndarray) -> float:
-        return float(np.abs(np.log(time(logs, trained) / trained["latency_us"].to_numpy())).mean())
-
-    return time(minimize(error, np.log([3.0, 0.75, 0.8]), method="Nelder-Mead").x, table)

@@ -46,7 +46,7 @@ def ratios(fits: of_pairs.Fits, pair: Pair, most: int) -> pd.DataFrame:
     elif pair.kind == "attention":
         told = of_pairs.attention(fits, pair.presets, sides)
     else:
-        told = of_pairs.vector_kernels(pair.tables, pair.presets, sides)
+        told = of_pairs.vector_kernels(pair.tables, sides)
     columns = []
     for side, frame, word in zip(told, frames, ("one", "other"), strict=True):
         measured = frame["latency_us"].to_numpy()[side.place]

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 
-from dse.evaluate.area_elasticities import QUANTILE
+from dse.base.error_interval import DEVIATIONS
 
 FLOOR, FLOOR_SPREAD = 0.04, 1.0
 """Prior of the floor: what readings of one product on two boards of one die differ by; its spread in logarithms."""
@@ -50,7 +50,7 @@ class Pair:
     @property
     def spread(self) -> float:
         """The standard deviation of a normal distribution with as wide an interval of 80 %."""
-        return float(np.quantile(np.abs(self.errors), SHARE)) / QUANTILE
+        return float(np.quantile(np.abs(self.errors), SHARE)) / DEVIATIONS
 
 
 class Fit(NamedTuple):
@@ -100,7 +100,7 @@ class Held(NamedTuple):
     @property
     def half(self) -> float:
         """Half the width of the interval of 80 %, of the logarithm."""
-        return QUANTILE * self.spread * self.wider
+        return DEVIATIONS * self.spread * self.wider
 
     @property
     def coverage(self) -> float:
@@ -122,7 +122,7 @@ def widening(spreads: Sequence[tuple[Pair, float]]) -> float:
         [np.full(len(p.errors), w / len(p.errors)) for (p, _), w in zip(spreads, each, strict=True)]
     )
     order = np.argsort(ratios)
-    return float(np.interp(SHARE, np.cumsum(weight[order]) / weight.sum(), ratios[order])) / QUANTILE
+    return float(np.interp(SHARE, np.cumsum(weight[order]) / weight.sum(), ratios[order])) / DEVIATIONS
 
 
 def other_pair(one: Pair, other: Pair) -> bool:

@@ -3,13 +3,9 @@
 error = log(predicted on the first / on the second) - log(measured on the first / on the second).
 """
 
-import importlib.util
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -29,6 +25,8 @@ from dse.timing.timing import TimingModel
 from dse.validation.power import compared
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from experiments import data
+from experiments.common.mean_costs import mean_costs
+from experiments.common.modules import experiment
 
 SHAPE = ["op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv",
          "causal", "tokens", "hidden"]  # fmt: skip
@@ -128,7 +126,7 @@ def _errors(table: str, kind: str, sides: Mapping[str, pd.DataFrame]) -> pd.Data
 
 def _products() -> Iterator[pd.DataFrame]:
     """Products by fits to the devices of experiments/012 without either of the two."""
-    fits = _calibrations()
+    fits = experiment("012_timing_calibration")
     devices = fits.load(fits.GRAPHS | fits.OTHERS, MOST)
     values: dict[frozenset[str], dict[str, float]] = {}
     for tables in PRODUCTS:
@@ -146,17 +144,6 @@ def _products() -> Iterator[pd.DataFrame]:
 
 def _with_tensor_cores() -> list[str]:
     return [name for name, row in gpu_index().items() if row["supported"] == "1" and load_sheet(name).tensor_types()]
-
-
-def _calibrations() -> ModuleType:
-    """The experiment that fits products."""
-    path = Path(__file__).parents[1] / "012_timing_calibration" / "run.py"
-    spec = importlib.util.spec_from_file_location("timing_calibration", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def _others() -> Iterator[pd.DataFrame]:
@@ -183,17 +170,8 @@ def _by_others(rows: TimedRows, out: set[str]) -> pd.DataFrame:
             mine = rows.keep(kinds == kind)
             place = implementation_index(next(name for name in KINDS if KINDS[name] == kind))
             same = replace(mine.kernels, implementation=np.full_like(mine.kernels.implementation, place))
-            parts.append(_predicted(model_of(_mean(costs)), replace(mine, kernels=same)))
+            parts.append(_predicted(model_of(mean_costs(costs)), replace(mine, kernels=same)))
     return pd.concat(parts) if parts else pd.DataFrame()
-
-
-def _mean(costs: list[dict[str, float]]) -> dict[str, float]:
-    """The geometric mean of several implementations' costs, the mean where one of them is 0."""
-    found = {}
-    for name in costs[0]:
-        values = np.array([cost[name] for cost in costs])
-        found[name] = float(np.exp(np.log(values).mean()) if (values > 0).all() else values.mean())
-    return found
 
 
 def _power() -> Iterator[pd.DataFrame]:

@@ -9,12 +9,10 @@ result.
 import argparse
 import contextlib
 import csv
-import importlib.util
 import io
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -25,10 +23,12 @@ from paired_fit import Held, Pair, fit, held_out, intervals, other_devices, othe
 
 import dse
 from dse.base.package_tables import read_table
-from dse.evaluate.area_elasticities import STATED, coefficients, is_exact, stated_error
-from dse.evaluate.ratio_terms import distances
+from dse.comparison.area_loading import STATED, stated_error
+from dse.comparison.ratio_terms import distances
+from dse.evaluate.area_elasticities import coefficients, is_exact
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
+from experiments.common.modules import experiment
 
 HERE = Path(__file__).parent
 ERRORS = HERE / "pair_errors.parquet"
@@ -71,13 +71,13 @@ def _far(one: str, two: str, terms: tuple[str, ...]) -> np.ndarray:
 
 def areas() -> tuple[list[Pair], list[str]]:
     """Return the pairs of dies of experiments/005, neither in the fit, and terms beside the stated intervals."""
-    experiment, names = _die_area(), [name for name in coefficients() if not is_exact(name)]
+    fits, names = experiment("005_die_area"), [name for name in coefficients() if not is_exact(name)]
     rows = {row["coefficient"]: row for row in read_table("process/area.csv")}
     stated = np.array([stated_error(rows.get(name, {})) for name in names])
     of_node = np.array([name.startswith("nodes.") for name in names])
-    slopes = {name: _slopes(die.record) for name, die in experiment.dies().items()}
+    slopes = {name: _slopes(die.record) for name, die in fits.dies().items()}
     found = []
-    for (one, two), error in experiment.pairs().items():
+    for (one, two), error in fits.pairs().items():
         apart = slopes[one] - slopes[two]
         far = [np.linalg.norm(apart[~of_node & (stated == 0)]), np.linalg.norm(apart[of_node])]
         known = float(np.linalg.norm(apart * stated))
@@ -92,18 +92,6 @@ def _slopes(record: SimpleNamespace) -> np.ndarray:
     both = zip(jax.tree.leaves(slope), jax.tree.leaves(model), strict=True)
     every = np.concatenate([np.ravel(np.asarray(s) * np.asarray(v)) for s, v in both])
     return every[[not is_exact(name) for name in coefficients()]]
-
-
-def _die_area() -> ModuleType:
-    """The experiment that fits areas."""
-    folder = HERE.parent / "005_die_area"
-    sys.path.insert(0, str(folder))
-    spec = importlib.util.spec_from_file_location("die_area", folder / "run.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]:

@@ -18,7 +18,9 @@ from dse.measured.protocol import protocols
 from dse.measured.timed_rows import best, blocks
 from dse.timing.calibration import calibration_for, load_timing_calibration
 
-TOO_SLOW = pytest.mark.xfail(strict=True, reason="10.02 % too slow since one law of the L2 serves all GPUs")
+TOO_SLOW = pytest.mark.xfail(
+    strict=True, reason="10.02 % too slow since all GPUs were fitted anew with one law of the L2; 10 is asked"
+)
 
 MAMF = (
     ("a100_sxm_80gb", (1024, 10240, 5120), 271.2),

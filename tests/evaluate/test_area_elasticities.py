@@ -4,7 +4,8 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from dse.evaluate.area_elasticities import area_elasticities, area_loading, coefficient_errors, coefficients, is_exact
+from dse.comparison.area_loading import coefficient_errors
+from dse.evaluate.area_elasticities import area_elasticities, coefficients, is_exact
 from dse.hardware.area import DieArea
 from dse.hardware.presets import load_sheet
 
@@ -24,11 +25,3 @@ def test_an_elasticity_is_what_one_percent_of_a_coefficient_changes() -> None:
     more = eqx.tree_at(lambda m: m.l2, model, 1.01 * model.l2)
     assert found[0, names.index("l2")] == pytest.approx(np.log(more.total(gpu) / model.total(gpu)) / 0.01, rel=0.01)
     assert found[1, names.index("l2")] > 1.5 * found[0, names.index("l2")]
-
-
-def test_what_two_dies_share_cancels() -> None:
-    loading = area_loading(of({}, {"nvlink_gbs": 900}, {"l2_mib": 100}, {"l2_mib": 200}, {"process": 0.0}))
-    area = loading.shared["area"]
-    apart = np.linalg.norm(area - area[0], axis=1)
-    assert apart[1] == 0 and 0 < apart[2] < apart[3] < apart[4]
-    assert apart[5] > 0.01  # the density of another node

@@ -64,7 +64,7 @@ def test_each_design_stands_in_a_group_of_its_kind() -> None:
     assert len(places) <= 1000 / groups.size + 12
     found = groups.evaluated(
         lambda columns, tables: columns | {"t": columns["c"] * 0 + tables[:, None]},
-        TableCache(lambda held: held["a"] * 10 + held["b"]),
+        TableCache(lambda common: common["a"] * 10 + common["b"]),
         columns,
     )
     np.testing.assert_array_equal(found["c"], columns["c"])
@@ -74,9 +74,9 @@ def test_each_design_stands_in_a_group_of_its_kind() -> None:
 def test_a_combination_is_computed_once_and_forgotten_beyond_the_bound() -> None:
     asked: list[int] = []
 
-    def compute(held: Mapping[str, np.ndarray]) -> np.ndarray:
-        asked.append(len(held["a"]))
-        return np.tile(held["a"][:, None], (1, 1000)).astype(np.float32)
+    def compute(common: Mapping[str, np.ndarray]) -> np.ndarray:
+        asked.append(len(common["a"]))
+        return np.tile(common["a"][:, None], (1, 1000)).astype(np.float32)
 
     cache = TableCache(compute)
     np.testing.assert_array_equal(cache({"a": np.array([1.0, 2.0, 1.0])})[:, 0], [1, 2, 1])
@@ -87,7 +87,7 @@ def test_a_combination_is_computed_once_and_forgotten_beyond_the_bound() -> None
     assert asked[-1] == 1
 
 
-def test_the_axes_that_save_most_are_held(small: dict[str, Any]) -> None:
+def test_the_axes_that_save_most_are_common(small: dict[str, Any]) -> None:
     space = of_axes(
         small, axes={"l2_mib": {"from": 20, "to": 50, "count": 31}, "tdp_w": {"from": 300, "to": 700, "step": 2}}
     )

@@ -6,9 +6,8 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from experiments.common.modules import EXPERIMENTS, experiment
 from scipy.stats import kendalltau
-
-from tests.experiments.loading import EXPERIMENTS, experiment
 
 FOLDER = "021_natural_experiments"
 scores = experiment(FOLDER, "scores.py")

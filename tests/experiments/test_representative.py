@@ -1,8 +1,7 @@
 """Experiment 012's measure of the tiles that sweeps evaluate: what they lose beside a tuned library's."""
 
 import pytest
-
-from tests.experiments.loading import experiment
+from experiments.common.modules import experiment
 
 
 @pytest.mark.slow

@@ -3,8 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-
-from tests.experiments.loading import experiment
+from experiments.common.modules import experiment
 
 
 @pytest.fixture(scope="module")

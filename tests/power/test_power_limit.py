@@ -16,7 +16,7 @@ from dse.power.power_limit import (
     SLOWEST,
     VoltageLine,
     at_clock,
-    held,
+    limited,
     shadow_of,
     sustain,
 )
@@ -78,7 +78,7 @@ def test_leakage_follows_the_square_of_the_voltage():
 def test_watts_within_the_limit_are_those_of_the_operating_point():
     with jax.enable_x64(True):
         for limit in (700.0, 1045.0, 5000.0):
-            expected = held(jnp.asarray(sum(WATTS.values())), jnp.asarray(limit), jnp.asarray(0.01))
+            expected = limited(jnp.asarray(sum(WATTS.values())), jnp.asarray(limit), jnp.asarray(0.01))
             assert float(run(limit).power.watts) == pytest.approx(float(expected), rel=1e-6)
 
 

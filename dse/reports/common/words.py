@@ -156,6 +156,11 @@ def span_text(ratios: tuple[float, float] | None) -> str:
     return "" if ratios is None else " to ".join(signed_percent(end, 1.0) for end in ratios).replace(" % to", " to")
 
 
+def capital(text: str) -> str:
+    """Return a text that opens a sentence or a line: its first letter is a capital."""
+    return text[:1].upper() + text[1:]
+
+
 def joined(parts: list[str], word: str = "and") -> str:
     """Return parts as a list in a sentence."""
     if len(parts) < 2:

@@ -10,7 +10,7 @@ from dse.evaluate.shared_programs import DESIGNS
 from dse.explanation.assumed_effects import BASE, AssumedEffects, assumed_effects
 from dse.explanation.assumed_numbers import UNSURE, AssumedNumber
 from dse.grid.result import SweepResult, records
-from dse.reports.common.words import axis_value, gpu_name, label, number, quantity, signed_percent, unit_text
+from dse.reports.common.words import axis_value, capital, gpu_name, label, number, quantity, signed_percent, unit_text
 from dse.reports.sweep.data import lettered_front
 from dse.reports.sweep.design_explanations import Programs
 from dse.space.designs import encoded
@@ -46,11 +46,6 @@ def assumed_numbers(result: SweepResult, programs: Programs | None = None) -> As
     space = result.space
     axes = {axis.name: np.array([encoded(axis, cell) for cell in designs[axis.name]]) for axis in space.axes}
     return assumed_effects(space, axes, names, (programs or Programs(space)).evaluations())
-
-
-def capital(text: str) -> str:
-    """Return a text that opens a line, but for an abbreviation as it is."""
-    return text[:1].upper() + text[1:]
 
 
 def number_text(one: AssumedNumber) -> str:

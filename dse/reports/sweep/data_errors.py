@@ -13,7 +13,7 @@ from dse.evaluate.metric_error import (
     time_error_interval,
 )
 from dse.grid.result import SweepResult
-from dse.reports.common.words import joined, label
+from dse.reports.common.words import capital, joined, label
 from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.data_ratios import ORDER, front_note
 from dse.space.metrics import named_metric
@@ -44,14 +44,14 @@ def like_baseline(result: SweepResult, objective: Objective) -> np.ndarray:
 def error_notes(result: SweepResult) -> list[str]:
     """Return what is known of errors: intervals, what they cannot tell apart, what lies beyond the measured GPUs.
 
-    Two designs are held for alike where the interval of their ratio holds 1 (:mod:`dse.evaluate.ratio_error`).
+    Two designs are held for alike where the interval of their ratio holds 1 (:mod:`dse.comparison.ratio_error`).
     """
     notes = []
     with_errors = with_interval(result.space)
     for objective, error in with_errors:
         assert error.error_interval is not None
         notes.append(
-            f"{_capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {error.word} from the predicted "
+            f"{capital(label(objective))}: {100 * SHARE:.0f} % of measured values lie {error.word} from the predicted "
             f"({'; '.join(filter(None, (error.error_interval.source, error.scope)))}){_like(result, objective, error)}."
         )
     if result.space.power.limit and any(named_metric(o.expression.text)[1] in ON_POWER for o, _ in with_errors):
@@ -90,7 +90,3 @@ def _beyond(space: Space) -> list[str]:
             gpus = joined(sorted(set(interval.gpus)))
             notes.append(f"{what} were measured on {gpus}; beyond them, and so extrapolated: {joined(outside)}.")
     return notes
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]

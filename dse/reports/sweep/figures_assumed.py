@@ -6,13 +6,13 @@ from html import escape
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from plotly.subplots import make_subplots
 
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.result import SweepResult
-from dse.reports.common.figures import BASELINE, GREY, layout
-from dse.reports.common.words import label, number, unit_text
-from dse.reports.sweep.assumed import MOST, capital, number_text, value_text
+from dse.reports.common.figures import BASELINE
+from dse.reports.common.figures_tornado import Tornado
+from dse.reports.common.words import capital, label, number, unit_text
+from dse.reports.sweep.assumed import MOST, number_text, value_text
 from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.design_explanations import design_name
 from dse.reports.sweep.figures_explanations import DESIGN_COLOURS
@@ -34,37 +34,19 @@ def assumed_figure(result: SweepResult, effects: AssumedEffects) -> go.Figure:
     """
     panels = list(result.space.objectives)
     places = effects.deciding(MOST)
-    columns = min(len(panels), MOST_PANELS)
-    rows = -(-len(panels) // columns)
     designs = effects.effects["design"].nunique()
-    height = rows * ((11 * designs + 18) * len(places) + 84) + TOP
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        shared_yaxes=True,
-        horizontal_spacing=0.025,
-        vertical_spacing=84 / (height - TOP) if rows > 1 else 0,
-        subplot_titles=[f"<b>{escape(label(o))}</b>" for o in panels],
-    )
-    figure.update_annotations(font_size=13)
+    tornado = Tornado([label(o) for o in panels], MOST_PANELS, (11 * designs + 18) * len(places), TOP)
+    figure = tornado.figure()
     frame = effects.effects[effects.effects["number"].isin(places)]
     names = {place: _name(effects, place) for place in places}
     changes = 100 * (frame[["at_low", "at_high"]].div(frame["nominal"], axis=0) - 1)
     for n, objective in enumerate(panels):
-        place = {"row": n // columns + 1, "col": n % columns + 1}
         part = frame[frame["objective"] == objective.name]
         for trace in _bars(result, part, changes, names, n == 0):
-            figure.add_trace(trace, **place)
+            figure.add_trace(trace, **tornado.place(n))
         reach = 1.1 * max(float(np.nanmax(np.abs(changes.loc[part.index].to_numpy()), initial=0.0)), 0.1)
-        title = "change [%]" if n + columns >= len(panels) else None
-        figure.update_xaxes(title_text=title, range=[-reach, reach], nticks=7, **place)
-    layout(figure, height, l=20, t=TOP)
-    figure.update_yaxes(categoryorder="array", categoryarray=[names[p] for p in places], autorange="reversed")
-    figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, showline=False, automargin=True)
-    figure.update_xaxes(zeroline=True, zerolinecolor=GREY, zerolinewidth=1)
-    legend = {"orientation": "h", "x": 0, "yanchor": "bottom", "font": {"size": 12}, "y": 1 + 26 / (height - TOP - 50)}
-    figure.update_layout(barmode="group", bargap=0.25, legend=legend)
-    return figure
+        tornado.scaled(figure, n, "change [%]", reach)
+    return tornado.finished(figure, [names[p] for p in places])
 
 
 def _name(effects: AssumedEffects, place: int) -> str:

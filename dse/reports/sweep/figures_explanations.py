@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
 from dse.reports.common.figures import BASELINE, GREY, INK, layout
+from dse.reports.common.figures_tornado import Tornado, legend_above
 from dse.reports.common.ticks import log_axis
 from dse.reports.sweep.data_explanations import SHOWN_AT_FIRST, roof_line
 
@@ -62,19 +63,13 @@ def rooflines_figure(points: pd.DataFrame, roofs: pd.DataFrame) -> go.Figure:
         title = "reached [TFLOP/s]" if place["col"] == 1 else None
         figure.update_yaxes(title_text=title, **log_axis(*y), **place)
     layout(figure, 430 * rows + TOP, t=TOP, b=50)
-    figure.update_layout(legend=_legend(430 * rows + TOP), hovermode="closest")
+    figure.update_layout(legend=legend_above(430 * rows + TOP, TOP), hovermode="closest")
     return figure
 
 
 def _ends(values: np.ndarray) -> tuple[float, float]:
     """A logarithmic range around values, a factor of two beyond them."""
     return 0.5 * float(values.min()), 2.0 * float(values.max())
-
-
-def _legend(height: int) -> dict:
-    """Above the panels' titles, whatever the figure's height [px]."""
-    style = {"orientation": "h", "x": 0, "yanchor": "bottom", "itemsizing": "constant", "font": {"size": 12}}
-    return style | {"y": 1 + 26 / (height - TOP - 50)}
 
 
 def _roofs(roofs: pd.DataFrame, colour: str, x: tuple[float, float]) -> list[go.Scatter]:
@@ -128,36 +123,18 @@ def slopes_figure(frame: pd.DataFrame) -> go.Figure:
     Bars are re-evaluated steps, lines the elasticities; designs come and go by their legend.
     """
     panels, texts = list(dict.fromkeys(frame["panel"])), list(dict.fromkeys(frame["text"]))
-    columns = min(len(panels), MOST_PANELS)
-    rows = -(-len(panels) // columns)
-    height = rows * (30 * len(texts) + 84) + TOP
-    figure = make_subplots(
-        rows=rows,
-        cols=columns,
-        shared_yaxes=True,
-        horizontal_spacing=0.025,
-        vertical_spacing=84 / (height - TOP) if rows > 1 else 0,
-        subplot_titles=[f"<b>{escape(panel)}</b>" for panel in panels],
-    )
-    figure.update_annotations(font_size=13)
+    tornado = Tornado(panels, MOST_PANELS, 30 * len(texts), TOP)
+    figure = tornado.figure()
     reach = 1.08 * max(float(frame[["step", "elasticity"]].abs().max(axis=None)), 0.1)
     for number, panel in enumerate(panels):
-        place = {"row": number // columns + 1, "col": number % columns + 1}
         for name, _, colour, shown in _designs(frame):
             part = frame[(frame["panel"] == panel) & (frame["name"] == name)]
             for trace in (_steps(part, colour, number == 0), _elasticities(part)):
                 trace.legendgroup, trace.offsetgroup, trace.visible = name, name, shown
-                figure.add_trace(trace, **place)
-        bottom = number + columns >= len(panels)
-        title = "change for 1 % more [%]" if bottom else None
-        figure.update_xaxes(title_text=title, range=[-reach, reach], nticks=7, **place)
+                figure.add_trace(trace, **tornado.place(number))
+        tornado.scaled(figure, number, "change for 1 % more [%]", reach)
     names = ["<br>".join(escape(line) for line in textwrap.wrap(text, 26)) for text in texts]
-    layout(figure, height, l=20, t=TOP)
-    figure.update_yaxes(categoryorder="array", categoryarray=names, autorange="reversed")
-    figure.update_yaxes(ticks="", ticksuffix="  ", showgrid=False, showline=False, automargin=True)
-    figure.update_xaxes(zeroline=True, zerolinecolor=GREY, zerolinewidth=1)
-    figure.update_layout(barmode="group", scattermode="group", bargap=0.25, legend=_legend(height))
-    return figure
+    return tornado.finished(figure, names, scattermode="group")
 
 
 def _steps(part: pd.DataFrame, colour: str, legend: bool) -> go.Bar:

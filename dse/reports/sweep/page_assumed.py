@@ -7,8 +7,8 @@ import pandas as pd
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import drawn, note, row, section, table
-from dse.reports.common.words import MISSING, label, number, signed_percent, unit_text
-from dse.reports.sweep.assumed import METHOD, MOST, capital, change_text, number_text, ranges_of, span_text, value_text
+from dse.reports.common.words import MISSING, capital, label, number, signed_percent, unit_text
+from dse.reports.sweep.assumed import METHOD, MOST, change_text, number_text, ranges_of, span_text, value_text
 from dse.reports.sweep.figures_assumed import assumed_figure
 
 MOST_CHANGES = 8

@@ -10,7 +10,7 @@ TileShape = tuple[int, int, int]
 """(rows, columns, warps) of a CTA's tile."""
 
 
-BESIDE_RESULTS = 48
+OTHER_REGISTERS = 48
 """Registers of a thread beside the results that it holds, about."""
 
 LARGER_TILES: tuple[TileShape, ...] = ((256, 256, 16), (256, 512, 32))
@@ -83,7 +83,7 @@ class Library:
 def _registers(tile: TileShape) -> float:
     """Registers of a CTA: its results, and those that every thread has beside them."""
     rows, columns, warps = tile
-    return rows * columns + BESIDE_RESULTS * WARP_SIZE * warps
+    return rows * columns + OTHER_REGISTERS * WARP_SIZE * warps
 
 
 REPRESENTATIVE = Library(

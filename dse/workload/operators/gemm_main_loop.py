@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dse.base.constants import constant
 from dse.hardware.data_types import BITS, element_bytes
 from dse.workload.kernel import Interval
-from dse.workload.operators.gemm_library import BESIDE_RESULTS
+from dse.workload.operators.gemm_library import OTHER_REGISTERS
 from dse.workload.operators.matrix_instructions import TCGEN05, MatrixInstruction, instruction_fma
 
 VECTOR_BYTES = 16 * 32
@@ -92,9 +92,9 @@ def l2_bytes(types: Types, tile: Tile, cta_iterations: float, cluster: Cluster) 
 
 
 def registers(instruction: MatrixInstruction, tile: Tile) -> float:
-    """Return the registers of a thread: accumulators, in tensor memory under tcgen05, and BESIDE_RESULTS."""
+    """Return the registers of a thread: accumulators, in tensor memory under tcgen05, and OTHER_REGISTERS."""
     accumulators = 0.0 if instruction.rows == 128 else tile.lane_elements
-    return min(255.0, accumulators + BESIDE_RESULTS)
+    return min(255.0, accumulators + OTHER_REGISTERS)
 
 
 def main_loop(types: Types, instruction: MatrixInstruction, tile: Tile, iterations: int, pair: int) -> Interval:

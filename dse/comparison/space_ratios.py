@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from dse.comparison.ratio_error import Designs, RatioErrors, host_error, ratio_errors, tensor_types
 from dse.evaluate.area_elasticities import cost_slopes
 from dse.evaluate.metric_error import metric_error
-from dse.evaluate.ratio_error import Designs, RatioErrors, host_error, ratio_errors, tensor_types
 from dse.space.designs import of_table
 from dse.space.links import OF_BASE
 from dse.space.space import Space

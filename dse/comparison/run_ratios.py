@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from dse.comparison.ratio_error import Designs, RatioErrors, host_error, ratio_errors, tensor_types
 from dse.evaluate.metric_error import MetricError
-from dse.evaluate.ratio_error import Designs, RatioErrors, host_error, ratio_errors, tensor_types
 from dse.evaluate.run import RunResult
 from dse.space.expression import parse_expression
 from dse.space.metrics import MORE_IS_BETTER, PHASE_OF

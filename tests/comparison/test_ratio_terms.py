@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dse.base.package_tables import read_table
-from dse.evaluate.ratio_terms import ATTRIBUTES, ERRORS, STEPS, TENSOR, distances, features, shares, terms
+from dse.comparison.ratio_terms import ATTRIBUTES, ERRORS, STEPS, TENSOR, distances, features, shares, terms
 from dse.hardware.presets import load_sheet
 from dse.hardware.schema import gpu_schema
 

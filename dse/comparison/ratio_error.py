@@ -11,8 +11,10 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtr
 
+from dse.base.error_interval import DEVIATIONS
 from dse.base.pareto_filter import pareto_mask
-from dse.evaluate.area_elasticities import QUANTILE, area_loading
+from dse.comparison.area_loading import area_loading
+from dse.comparison.ratio_terms import NOTHING, Loading, distances, power_loading, time_loading
 from dse.evaluate.metric_error import (
     ENERGY,
     ON_POWER,
@@ -23,7 +25,6 @@ from dse.evaluate.metric_error import (
     WITHOUT_EXPERTS,
     MetricError,
 )
-from dse.evaluate.ratio_terms import NOTHING, Loading, distances, power_loading, time_loading
 from dse.space.expression import Expression
 from dse.space.links import OF_BASE
 from dse.space.metrics import named_metric
@@ -121,7 +122,7 @@ class RatioErrors:
         """Return where SHARE of measured ratios of ``second`` over ``first`` lie; None where nothing says so."""
         if self.loading is None:
             return None
-        ratio, half = self.values[second] / self.values[first], QUANTILE * float(self.spread(first, second))
+        ratio, half = self.values[second] / self.values[first], DEVIATIONS * float(self.spread(first, second))
         return float(ratio * np.exp(-half)), float(ratio * np.exp(half))
 
     def probability_better(self, first: np.ndarray | int, second: np.ndarray | int) -> np.ndarray | None:
@@ -137,14 +138,14 @@ class RatioErrors:
         """Return whether the interval of the ratio holds 1: either may be better, by 10 % at least."""
         probability = self.probability_better(first, second)
         assert probability is not None
-        return (probability > 1 - ndtr(QUANTILE)) & (probability < ndtr(QUANTILE))
+        return (probability > 1 - ndtr(DEVIATIONS)) & (probability < ndtr(DEVIATIONS))
 
 
 def host_error(workload: Workload, time: MetricError) -> float:
     """Return the standard deviation of the log error of a workload's host, 0 without an engine: that of the runs that
     its engine was fitted to, ``time``."""
     known = time.error_interval
-    return 0.0 if workload.engine is None or known is None else float(np.log(known.high / known.low)) / (2 * QUANTILE)
+    return 0.0 if workload.engine is None or known is None else float(np.log(known.high / known.low)) / (2 * DEVIATIONS)
 
 
 def tensor_types(workload: Workload) -> set[str]:

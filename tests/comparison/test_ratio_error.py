@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dse.base.error_interval import ErrorInterval
+from dse.comparison.ratio_error import Designs, RatioErrors, _drawn, probability_on_front, ratio_errors
 from dse.evaluate.metric_error import DENSE_ALONE, MetricError
-from dse.evaluate.ratio_error import Designs, RatioErrors, _drawn, probability_on_front, ratio_errors
 from dse.hardware.presets import load_sheet
 from dse.space.expression import parse_expression
 
