@@ -134,7 +134,7 @@ class RatioErrors:
         sure = np.where(gain == 0, 0.5, gain > 0)
         return np.where(spread > 0, ndtr(gain / np.where(spread > 0, spread, 1.0)), sure)
 
-    def untold(self, first: np.ndarray | int, second: np.ndarray | int) -> np.ndarray:
+    def inseparable(self, first: np.ndarray | int, second: np.ndarray | int) -> np.ndarray:
         """Return whether the interval of the ratio holds 1: either may be better, by 10 % at least."""
         probability = self.probability_better(first, second)
         assert probability is not None

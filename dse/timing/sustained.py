@@ -48,9 +48,7 @@ class Sustained(PerImplementation):
     # Between SM and memory.
     overlap: Array | float = 0.0  # [1] that the shorter of SM and bytes' time adds to the longer where they are equal
     write: Array | float = 0.0  # [1] of the results' DRAM time that follows the products instead of overlapping them
-    kept: Array | float | None = (
-        None  # [1] of the L2 that survives a launch (0: a law, None: as within one; l2_hit_rate)
-    )
+    kept: Array | float | None = None  # [1] of the L2 that survives a launch; 0: by a law, None: as within one
     split: Array | float = 0.0  # [ns] of each kernel after the first, which adds up partial results
     streams: Array | float = 0.0  # [1] above 0.5 the exponent of a stream's hits in the L2 (between_launches), 0: none
     queued: Array | float = 1.0  # [1] of the queueing behind other SMs that shows

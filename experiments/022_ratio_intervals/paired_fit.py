@@ -90,7 +90,7 @@ def fit(pairs: Sequence[Pair]) -> Fit:
     return Fit(np.exp(logs[:count]), floored * float(np.exp(logs[count])))
 
 
-class Held(NamedTuple):
+class LeftOut(NamedTuple):
     """A pair under a fit that has not seen it: its spread by the fit, and what all pairs but it widen that by."""
 
     pair: Pair
@@ -108,10 +108,12 @@ class Held(NamedTuple):
         return float((np.abs(self.pair.errors) <= self.half).mean())
 
 
-def held_out(pairs: Sequence[Pair], unseen: Callable[[Pair, Pair], bool]) -> list[Held]:
+def left_out_in_turn(pairs: Sequence[Pair], unseen: Callable[[Pair, Pair], bool]) -> list[LeftOut]:
     """Return each pair under a fit to those that are ``unseen`` by it; the widening is learnt from the others alone."""
     spreads = [(p, fit(rest).spread(p)) for p in pairs if len(rest := [q for q in pairs if unseen(p, q)]) >= 3]
-    return [Held(p, spread, widening([(q, s) for q, s in spreads if q.devices != p.devices])) for p, spread in spreads]
+    return [
+        LeftOut(p, spread, widening([(q, s) for q, s in spreads if q.devices != p.devices])) for p, spread in spreads
+    ]
 
 
 def widening(spreads: Sequence[tuple[Pair, float]]) -> float:

@@ -19,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pandas as pd
-from paired_fit import Held, Pair, fit, held_out, intervals, other_devices, other_pair, weights, widening
+from paired_fit import LeftOut, Pair, fit, intervals, left_out_in_turn, other_devices, other_pair, weights, widening
 
 import dse
 from dse.base.package_tables import read_table
@@ -94,11 +94,11 @@ def _slopes(record: SimpleNamespace) -> np.ndarray:
     return every[[not is_exact(name) for name in coefficients()]]
 
 
-def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]:
+def table_lines(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]:
     """Print a fit with its coverage, and yield the rows of the shipped table."""
     found, ends = fit(pairs), intervals(pairs)
-    held = held_out(pairs, other_pair)
-    wider = widening([(one.pair, one.spread) for one in held]) if held else 1.0
+    judgements = left_out_in_turn(pairs, other_pair)
+    wider = widening([(one.pair, one.spread) for one in judgements]) if judgements else 1.0
     if any(pair.known for pair in pairs):
         wider = max(wider, 1.0)  # evidence beside these pairs stands behind what is stated
     print(f"\n### {title}: {len(pairs)} pairs of {len(set().union(*(p.devices for p in pairs)))}, widened {wider:.2f}")
@@ -111,21 +111,20 @@ def told(title: str, pairs: list[Pair], terms: list[str]) -> Iterator[list[str]]
     if any(pair.known for pair in pairs):
         print(f"| {STATED} | {wider:.3f} | |")
         yield [STATED, *[f"{wider:.4f}"] * 3, str(len({p.devices for p in pairs}))]
-    show(held, held_out(pairs, other_devices))
+    show(judgements, left_out_in_turn(pairs, other_devices))
 
 
-def show(*ways: list[Held]) -> None:
+def show(*ways: list[LeftOut]) -> None:
     """Print the coverage and the width of pairs that the fit has not seen, in each way of leaving them out."""
-    for words, held in zip(("the pair left out", "both devices left out"), ways, strict=True):
-        if not held:
+    for words, judgements in zip(("the pair left out", "both devices left out"), ways, strict=True):
+        if not judgements:
             print(f"{words}: too few pairs")
             continue
-        weight = weights([one.pair for one in held])
-        share = 100 * np.average([one.coverage for one in held], weights=weight)
-        half = np.median([np.exp(one.half) - 1 for one in held])
-        print(
-            f"{words}: {share:.0f} % of {len(held)} pairs' rows within, median interval of a ratio ±{100 * half:.0f} %"
-        )
+        weight = weights([one.pair for one in judgements])
+        share = 100 * np.average([one.coverage for one in judgements], weights=weight)
+        half = np.median([np.exp(one.half) - 1 for one in judgements])
+        within = f"{words}: {share:.0f} % of {len(judgements)} pairs' rows within"
+        print(f"{within}, median interval of a ratio ±{100 * half:.0f} %")
     print("| pair | of | rows | 80 % of errors below | interval | within |\n|---|---|---|---|---|---|")
     for one in ways[0] if len(ways[0]) < 40 else ():
         pair, half = one.pair, np.exp(one.half) - 1
@@ -149,9 +148,9 @@ def main() -> None:
     rows, lines, printed = pd.read_parquet(ERRORS), [], io.StringIO()
     with contextlib.redirect_stdout(printed):
         for (metric, kernels), terms in TERMS.items():
-            found = told(f"{metric}, {kernels}", pairs_of(rows, metric, kernels), list(terms))
+            found = table_lines(f"{metric}, {kernels}", pairs_of(rows, metric, kernels), list(terms))
             lines += [[metric, kernels, *line] for line in found]
-        lines += [["area", "all", *line] for line in told("area, all", *areas())]
+        lines += [["area", "all", *line] for line in table_lines("area, all", *areas())]
     print(printed.getvalue())
     if arguments.write:
         write(lines)

@@ -44,7 +44,7 @@ def test_a_design_beside_itself_has_a_ratio_of_one_and_even_chances() -> None:
     found = errors("decode.tbt_ms", designs({}, tbt_ms=[10, 10]))
     assert found.ratio_interval(0, 1) == (1, 1) == found.ratio_interval(0, 0)
     assert found.probability_better(0, 1) == 0.5
-    assert not found.untold(0, 1) or found.probability_better(0, 1) == 0.5
+    assert found.inseparable(0, 1)
 
 
 def test_the_other_way_round_gives_the_inverse_and_the_rest_of_the_probability() -> None:

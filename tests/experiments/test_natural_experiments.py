@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from experiments.common.modules import EXPERIMENTS, experiment
 from scipy.stats import kendalltau
+
+from experiments.common.modules import EXPERIMENTS, experiment
 
 FOLDER = "021_natural_experiments"
 scores = experiment(FOLDER, "scores.py")

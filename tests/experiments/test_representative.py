@@ -1,6 +1,7 @@
 """Experiment 012's measure of the tiles that sweeps evaluate: what they lose beside a tuned library's."""
 
 import pytest
+
 from experiments.common.modules import experiment
 
 

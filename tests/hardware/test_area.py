@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from experiments.common.modules import experiment
 
 from dse import load_gpu
 from dse.base.package_tables import read_table
 from dse.hardware.area import COMPONENTS, SM_PARTS, DieArea
 from dse.hardware.data_types import TENSOR_DTYPES, tensor_rates
+from experiments.common.modules import experiment
 
 FIT = experiment("005_die_area")
 DIES = FIT.dies()

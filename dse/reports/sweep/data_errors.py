@@ -38,7 +38,7 @@ def like_baseline(result: SweepResult, objective: Objective) -> np.ndarray:
     errors = result.ratio_errors[place]
     if result.measured_baseline.empty or errors.loading is None:
         return np.zeros(len(result.front), dtype=bool)
-    return np.asarray(errors.untold(0, np.arange(1, len(result.front) + 1)), dtype=bool)
+    return np.asarray(errors.inseparable(0, np.arange(1, len(result.front) + 1)), dtype=bool)
 
 
 def error_notes(result: SweepResult) -> list[str]:
