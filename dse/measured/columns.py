@@ -5,7 +5,7 @@ This one table makes the refusal of other columns, the check of numbers, the rea
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -33,7 +33,13 @@ class Column:
     """Kinds of operators that use it."""
     modelled: str
     """Values that the models cover: any, no (none), words apart by blanks, or "=NAME": that of another column."""
+    fitted: str
+    """The same of rows that fits take, "" where it is what the models cover."""
     description: str
+
+    def of_fits(self) -> "Column":
+        """Return the column with what fits take as what is modelled."""
+        return replace(self, modelled=self.fitted or self.modelled)
 
     def covers(self, cells: pd.Series, others: Mapping[str, pd.Series]) -> pd.Series:
         """Return which cells (rows,) state what is modelled; an empty one states nothing.
@@ -60,7 +66,7 @@ def _word(cell: object) -> str:
 @cache
 def measured_columns() -> dict[str, Column]:
     """Return the columns of a measured table by name, in the order of the schema."""
-    fields = ("type", "unit", "operators", "modelled", "description")
+    fields = ("type", "unit", "operators", "modelled", "fitted", "description")
     rows = read_table("schema/measured.csv")
     return {row["column"]: Column(row["column"], *(row[field] for field in fields)) for row in rows}
 
@@ -96,14 +102,14 @@ def _refuse_unknown(path: Path, names: Iterable[str]) -> None:
             raise InputError(f"{path}: column {name!r} is not known; {remedy} ('dse show columns'; else drop it)")
 
 
-def not_modelled(frame: pd.DataFrame, limits: Mapping[str, float]) -> pd.Series:
+def not_modelled(frame: pd.DataFrame, limits: Mapping[str, float], fits: bool = False) -> pd.Series:
     """Return what each row states beside its operator that no model covers, "" where all of it is.
 
-    ``limits``: device -> power limit of its GPU [W], where it is known.
+    ``limits``: device -> power limit of its GPU [W], where it is known. With ``fits``: what no fit takes.
     """
     why = pd.Series("", frame.index, dtype=object)
     others = {**{str(name): frame[name] for name in frame}, "tdp_w": frame["device"].map(limits)}
-    for column in measured_columns().values():
+    for column in (c.of_fits() if fits else c for c in measured_columns().values()):
         if column.modelled != "any" and column.name in frame and frame[column.name].notna().any():
             cells = frame[column.name]
             wrong = (why == "") & ~column.covers(cells, others)

@@ -16,6 +16,7 @@ from dse.measured.row_shape import (
     ALL_REDUCE,
     ATTENTION,
     ATTENTION_SHAPE,
+    LATENT,
     PRODUCT_SHAPE,
     PRODUCTS,
     VECTOR_SHAPE,
@@ -25,7 +26,7 @@ from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
 
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, with_role("activations")),
-    **dict.fromkeys(ATTENTION, ("bf16", "fp16")),
+    **dict.fromkeys((*ATTENTION, *LATENT), ("bf16", "fp16")),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
     FORWARD: ("fp32",),
@@ -34,7 +35,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
 
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
-    **dict.fromkeys(ATTENTION, ATTENTION_SHAPE),
+    **dict.fromkeys((*ATTENTION, *LATENT), ATTENTION_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
     **dict.fromkeys(RUNS, RUN_SHAPE),
@@ -53,9 +54,11 @@ def _no_operator(op: str) -> str:
     return f"no kernel is made yet for operator {op!r}; {accepted(op.lower(), SHAPES)}"
 
 
-def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float]) -> pd.Series:
+def uncovered(
+    frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[str, float], fits: bool = False
+) -> pd.Series:
     """Return why each row cannot be predicted, "" where it can; ``unknown``: device -> why none of its rows can;
-    ``limits``: device -> power limit of the GPU that predicts its rows [W].
+    ``limits``: device -> power limit of the GPU that predicts its rows [W]. With ``fits``: why no fit takes it.
 
     ``frame``: with ``tp``, and a layer's rows as operators (:func:`dse.measured.layer_rows.as_operators`).
     """
@@ -70,13 +73,13 @@ def uncovered(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mapping[s
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
     mark(~op.isin(SHAPES), op.map(_no_operator))
-    mark(op.isin(SHAPES), not_modelled(frame, limits))
+    mark(op.isin(SHAPES), not_modelled(frame, limits, fits))
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
         types = f" (accepted are {', '.join(DTYPES[known])})"
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
         mark(op == known, why_no_shape(frame, known, SHAPES[known]))
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
-    mark(op.isin(ATTENTION) & shared, "attention whose heads are no multiple of its kv_heads")
+    mark(op.isin((*ATTENTION, *LATENT)) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(
         (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
     )

@@ -7,7 +7,16 @@ from typing import Any
 
 from dse.measured.protocol import Protocol, protocol_of, protocols
 from dse.measured.quantisation_passes import library_for, quantises
-from dse.measured.row_shape import ALL_REDUCE, ATTENTION, PRODUCTS, attention_of, notes_of, product_of, reduction_of
+from dse.measured.row_shape import (
+    ALL_REDUCE,
+    ATTENTION,
+    LATENT,
+    PRODUCTS,
+    attention_of,
+    notes_of,
+    product_of,
+    reduction_of,
+)
 from dse.measured.row_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import attention_operator
@@ -47,8 +56,10 @@ def operator(
         product = product_of(row, protocol.distances)
         ran = library_for(quantises(row, protocol), _that_ran(notes, library))
         return gemm_operator("gemm", product, target, warpgroup, library=ran)
-    attention = attention_of(row, writes_cache=WRITES in notes, decoding=row.op == "attn_decode")
-    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup)
+    latent = row.op in LATENT
+    decoding = row.op in ("attn_decode", "mla_decode")
+    attention = attention_of(row, writes_cache=WRITES in notes, decoding=decoding)
+    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup, latent)
     return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 
@@ -62,7 +73,7 @@ def operator_on(numbers: Mapping[str, float], row: Any) -> Operator:
 
 def none_runs(row: Any, gpu: str) -> str:
     """Why a row has no time on a GPU that runs none of its kernels."""
-    heads = f" with heads of {row.head_dim:g}" if row.op in ATTENTION else ""
+    heads = f" with heads of {row.head_dim:g}" if row.op in (*ATTENTION, *LATENT) else ""
     return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.errors import InputError
-from dse.hardware.data_types import element_bytes
+from dse.hardware.data_types import canonical, element_bytes
 from dse.workload.networks.names import network_of
 from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
@@ -22,6 +22,10 @@ PRODUCTS = ("gemm", "gemm_bias", "bmm")
 
 ATTENTION = ("attn_prefill", "attn_decode")
 """Operators that are attention over a prompt, and over one token a request."""
+
+LATENT = ("mla_prefill", "mla_decode")
+"""The same of multi-head latent attention: a prompt's heads have keys and values of their own, with heads of two sizes;
+one token's heads share a latent as their key, a slice of which is their value."""
 
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
@@ -84,16 +88,27 @@ def product_of(row: Any, distances: Distances) -> Gemm:
 def attention_of(row: Any, **kernel: bool) -> Attention:
     """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel.
 
-    A row that does not say whether it is ``causal`` is. Raises InputError where the numbers make no attention.
+    A row that does not say whether it is ``causal`` is. One token with a ``window`` attends that many keys; those
+    stored in another type are widened. Raises InputError where the numbers make no attention.
     """
     if row.seq_kv < row.seq_q:
         raise InputError("fewer keys (seq_kv) than queries (seq_q); keys count the queries' own")
     heads = int(row.heads), int(row.kv_heads), int(row.head_dim)
+    window, kv = int(_given(row, "window", 0)), canonical(str(_given(row, "kv_dtype", row.dtype)))
+    keys = min(row.seq_kv, window) if window and row.seq_q == 1 else row.seq_kv
+    values = {"v_dim": int(_given(row, "v_head_dim", 0)), "latent": row.op == "mla_decode"}
+    types = {"dtype": row.dtype, "kv": kv}
     bare = Attention(
-        row.batch, *heads, row.seq_q, row.seq_kv, causal=_causal(row), dtype=row.dtype, kv=row.dtype, **kernel
+        row.batch, *heads, row.seq_q, keys, causal=_causal(row), window=window, **types, **values, **kernel
     )
-    touched = 2 * bare.q_bytes + bare.kv_bytes
+    touched = bare.q_bytes + bare.out_bytes + bare.kv_bytes
     return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
+
+
+def _given(row: Any, column: str, otherwise: Any) -> Any:
+    """What a row's cell says, ``otherwise`` where it is empty."""
+    cell = getattr(row, column, otherwise)
+    return otherwise if pd.isna(cell) else cell  # pyright: ignore[reportGeneralTypeIssues]
 
 
 def _causal(row: Any) -> bool:

@@ -154,7 +154,7 @@ def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
         reason = reason.where(reason != "", frame[column].map(reasons).astype(str))
     reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
     limits = {name: load_sheet(name).numbers()["tdp_w"] for name in frame["device"][reason == ""].unique()}
-    reason = reason.where(reason != "", not_modelled(frame, limits))
+    reason = reason.where(reason != "", not_modelled(frame, limits, fits=True))
     for op, columns in SHAPES.items():
         of_op = (reason == "") & (frame["op"] == op)
         reason[of_op] = why_no_shape(frame[of_op], op, columns)

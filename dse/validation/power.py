@@ -107,7 +107,7 @@ def without_power(frame: pd.DataFrame, unknown: Mapping[str, str], limits: Mappi
 
     ``frame``, ``unknown`` and ``limits`` as for :func:`dse.measured.coverage.uncovered`.
     """
-    reason, op = uncovered(frame, unknown, limits), frame["op"].astype(str)
+    reason, op = uncovered(frame, unknown, limits, fits=True), frame["op"].astype(str)
     other = ~op.isin((*OPERATORS, *RUNS))
     wide = ~other & ~op.isin(RUNS) & ~frame["dtype"].isin(DTYPES)  # run_watts says what a run lacks
     reason = reason.where((reason != "") | ~other, NOT_FITTED + op)

@@ -94,7 +94,7 @@ def _frame(name: str, operators: tuple[str, ...]) -> pd.DataFrame:
     read = read_times(data.path(name))
     frame = as_operators(read.frame.assign(noise=np.nan, tp=tensor_parallel(read)))
     frame = frame[frame["op"].isin(operators) & (frame["latency_us"] >= LEAST_US)]
-    return frame[uncovered(frame, {}, {}) == ""]
+    return frame[uncovered(frame, {}, {}, fits=True) == ""]
 
 
 def _side(frame: pd.DataFrame, device: str, dtype: str) -> pd.DataFrame:

@@ -62,9 +62,6 @@ def test_what_is_modelled_may_be_stated(stated):
 @pytest.mark.parametrize(
     ("stated", "why"),
     [
-        ({"window": 128}, "attn_decode: window 128 is not modelled, only 0"),
-        ({"kv_dtype": "fp8"}, "attn_decode: kv_dtype fp8 is not modelled, only that of dtype"),
-        ({"v_head_dim": 512}, "attn_decode: v_head_dim 512 is not modelled, only that of head_dim"),
         ({"block_format": "blk128"}, "attn_decode: block_format blk128 is not modelled, only tensor or unknown"),
         ({"act_quant": "inside"}, "attn_decode: act_quant inside is not modelled, only outside or none"),
         ({"power_limit_w": 350}, "attn_decode: power_limit_w 350 is not modelled, only that of tdp_w"),
@@ -104,3 +101,9 @@ def test_evaluated_rows_have_the_columns_and_types_of_their_schema():
         evaluated(rows.drop(columns="predicted_us"))
     with pytest.raises(ValueError, match="could not convert"):
         evaluated(rows.assign(predicted_us="soon"))
+
+
+@pytest.mark.parametrize("stated", [{"window": 128}, {"kv_dtype": "fp8"}, {"v_head_dim": 512}])
+def test_what_is_modelled_but_no_fit_has_seen_is_left_out_of_fits(stated):
+    assert reason(**stated) == ""
+    assert not_modelled(pd.DataFrame([ROW | stated]), {}, fits=True)[0] != ""

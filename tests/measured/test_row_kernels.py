@@ -55,10 +55,10 @@ def test_the_chosen_kernel_is_one_of_the_operators(preset):
 
 
 def test_rows_of_which_no_kernel_runs_are_counted():
-    wide = rows("", head_dim=512.0, op="attn_decode", seq_q=1.0)
+    wide = rows("", head_dim=2048.0, op="attn_decode", seq_q=1.0)
     skipped = Skipped()
     assert load_launches(wide, load_sheet("h100_sxm"), Roofline(), skipped) is None
-    assert skipped == {"H100 SXM5 80GB runs none of the kernels of attn_decode bf16 with heads of 512": 1}
+    assert skipped == {"H100 SXM5 80GB runs none of the kernels of attn_decode bf16 with heads of 2048": 1}
     found, skipped = loaded(pd.concat([wide, rows("")]))
     assert len(found.frame) == len(found.kernels.ctas) == 1
     assert skipped.total() == 1

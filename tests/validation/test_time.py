@@ -48,7 +48,7 @@ def table(tmp_path_factory):
         gemm | {"dtype": "bf16", "device": "TPU"},
         gemm | {"dtype": "fp8", "device": "A100-SXM4-80GB"},
         gemm | {"dtype": "bf16", "latency_us": np.nan},
-        gemm | attention | {"op": "attn_decode", "head_dim": 512, "seq_q": 1},
+        gemm | attention | {"op": "attn_decode", "head_dim": 2048, "seq_q": 1},
     ]
     path = tmp_path_factory.mktemp("time") / "t.csv"
     pd.concat([frame, pd.DataFrame(more)]).to_csv(path, index=False)
@@ -87,7 +87,7 @@ def test_document(table, capsys):
         "attention whose heads are no multiple of its kv_heads": 1,
         "gemm without its m, n, k": 1,
         "A100 SXM4 80GB has no tensor cores for fp8": 1,
-        "H100 SXM5 80GB runs none of the kernels of attn_decode bf16 with heads of 512": 1,
+        "H100 SXM5 80GB runs none of the kernels of attn_decode bf16 with heads of 2048": 1,
     }
     assert len(document["worst"]) == 20
     for row in document["worst"]:

@@ -169,7 +169,7 @@ def _usable(frame: pd.DataFrame, sheet: GpuSheet, counts: Skipped) -> pd.DataFra
     other = pd.Series([d not in FITTED.get(o, (d,)) for o, d in zip(op, dtype, strict=True)], frame.index, dtype=bool)
     wrong[other] = "data type is not fitted: " + op + " in " + dtype
     wrong[~op.isin(list(FITTED))] = "operator is not fitted: " + op
-    unknown = uncovered(frame, {}, dict.fromkeys(frame["device"], sheet.numbers()["tdp_w"]))
+    unknown = uncovered(frame, {}, dict.fromkeys(frame["device"], sheet.numbers()["tdp_w"]), fits=True)
     wrong = unknown.where(unknown != "", wrong)
     counts.update(counted(wrong))
     return frame[wrong == ""]

@@ -5,7 +5,7 @@ import pandas as pd
 
 from dse.measured.coverage import SHAPES
 from dse.measured.network_runs.kinds import FORWARD, RUNS
-from dse.measured.row_shape import ALL_REDUCE, ATTENTION, PRODUCTS
+from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
 from dse.measured.throttling import HELD
 from dse.timing.timing import PHASE_CAUSES
 from dse.validation.time import TimeValidation
@@ -30,7 +30,7 @@ MEANINGS = PHASE_CAUSES | {
 FAMILIES = {
     "Whole networks": RUNS,
     "Matrix products": (*PRODUCTS,),
-    "Attention": ATTENTION,
+    "Attention": (*ATTENTION, *LATENT),
     "All-reduces": (ALL_REDUCE,),
 }
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
@@ -130,7 +130,7 @@ def shape_text(row: dict, op: str) -> str:
     if op in PRODUCTS:
         many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
         return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
-    if op in ATTENTION:
+    if op in (*ATTENTION, *LATENT):
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"

@@ -52,8 +52,10 @@ class Attention:
     written or last read; ``q_distance`` since the queries were; ``out_distance`` until the result's buffer is reused.
     With a ``window`` a causal query attends only that many tokens (0: all). ``writes_cache``: a kernel that writes the
     new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
-    prompt of one token, which some libraries give to another kernel. Raises ValueError when there are fewer keys than
-    queries.
+    prompt of one token, which some libraries give to another kernel. ``v_dim`` of the values' heads (0: as the keys').
+    ``latent``: the values are a slice of the keys, so that one read serves both, as of multi-head latent attention with
+    its up-projections absorbed (DeepSeek-V2, 2.1.2). Raises ValueError when there are fewer keys than queries, or
+    values that are no slice of their keys.
     """
 
     batch: float
@@ -71,8 +73,12 @@ class Attention:
     window: int = 0
     writes_cache: bool = False
     decoding: bool = True
+    v_dim: int = 0
+    latent: bool = False
 
     def __post_init__(self) -> None:
+        if self.latent and self.value_dim > self.head_dim:
+            raise ValueError(f"values of {self.value_dim} elements are no slice of keys of {self.head_dim}")
         if self.keys < self.queries:
             raise ValueError(f"{self.queries:g} queries attend only {self.keys:g} keys; keys count the queries' own")
 
@@ -92,19 +98,39 @@ class Attention:
         return seen / self.queries
 
     @property
+    def value_dim(self) -> int:
+        """Elements of a value's head."""
+        return self.v_dim or self.head_dim
+
+    @property
+    def both_dims(self) -> int:
+        """Elements of a key's and a value's head: multiply-adds of a query and a key in both products."""
+        return self.head_dim + self.value_dim
+
+    @property
+    def cached_dim(self) -> int:
+        """Elements that are kept of a token for a key-value head."""
+        return self.head_dim if self.latent else self.both_dims
+
+    @property
     def q_bytes(self) -> float:
-        """Bytes of the queries (and of the result)."""
+        """Bytes of the queries."""
         return self.batch * self.heads * self.queries * self.head_dim * element_bytes(self.dtype)
+
+    @property
+    def out_bytes(self) -> float:
+        """Bytes of the result."""
+        return self.batch * self.heads * self.queries * self.value_dim * element_bytes(self.dtype)
 
     @property
     def kv_bytes(self) -> float:
         """Bytes of the keys and values attended."""
-        return 2 * self.batch * self.kv_heads * self.keys * self.head_dim * element_bytes(self.kv)
+        return self.batch * self.kv_heads * self.keys * self.cached_dim * element_bytes(self.kv)
 
     @property
     def fma(self) -> float:
         """Multiply-adds of both products, those that the mask removes left out."""
-        return 2 * self.batch * self.heads * self.queries * self.visible * self.head_dim
+        return self.batch * self.heads * self.queries * self.visible * self.both_dims
 
 
 def attention_operator(
@@ -137,10 +163,11 @@ def attention_operator(
         older = attention_libraries()[DEFAULTS[False]]
         runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
     candidates = [candidate for run in runs for candidate in run.candidates()]
-    if library is None or elsewhere:
+    if library is None or elsewhere or attention.latent:
         candidates = _on_any_gpu(runs, candidates)
+    values = "" if attention.value_dim == attention.head_dim else f"/{attention.value_dim}"
     shape = (
-        f"batch {attention.batch:g}, heads {attention.heads}/{attention.kv_heads} x {attention.head_dim}, "
+        f"batch {attention.batch:g}, heads {attention.heads}/{attention.kv_heads} x {attention.head_dim}{values}, "
         f"{attention.queries:g} x {attention.keys:g} {attention.dtype}"
     )
     kind = "attention_decode" if attention.queries == 1 else "attention_prefill"
@@ -216,7 +243,9 @@ class _Run:
 
     def candidates(self, small: bool = False) -> list[Candidate]:
         """The kernels that could run, with the library's tiles or with ``small`` ones."""
-        phase = self.library.decode_phase(self.group) if self.decodes else "prefill"
+        phase = "prefill"
+        if self.decodes:  # heads that share a latent always fill a tile together
+            phase = "decode" if self.attention.latent else self.library.decode_phase(self.group)
         block = SMALL[self.decodes] if small else self.library.block(phase, self.attention.head_dim)
         return self._decode(phase, block) if self.decodes else self._prefill(block)
 
@@ -266,25 +295,25 @@ def _copies(run: _Run) -> dict[str, float]:
     if a.writes_cache:
         copies += 1.0
         rows += a.batch * a.queries * min(1.0, a.kv_heads * a.head_dim / CACHE_THREADS) ** CACHE_SMALL
-        moved += 4.0 * a.batch * a.kv_heads * a.queries * a.head_dim * element_bytes(a.kv)
+        moved += 2.0 * a.batch * a.kv_heads * a.queries * a.cached_dim * element_bytes(a.kv)
     if run.decodes and run.library.swaps and run.group > 1 and a.batch > 1 and a.kv_heads > 1:
         copies += 2.0
-        moved += 4.0 * a.q_bytes
+        moved += 2.0 * (a.q_bytes + a.out_bytes)
     return {"copies": copies, "copied_bytes": moved, "copied_rows": rows}
 
 
 def _problem(attention: Attention) -> tuple[float, ...]:
     """Its size where it is plain and in 16 bits, as those are that libraries were measured with."""
     a = attention
-    plain = not a.window and a.dtype == a.kv and BITS[a.dtype] == 16
+    plain = not a.window and a.dtype == a.kv and BITS[a.dtype] == 16 and a.cached_dim == 2 * a.head_dim
     return (a.batch * a.heads, a.queries, a.keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
 
 
 def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
     attention, instruction, key_blocks = run.attention, run.instruction, lengths.mean
     element = element_bytes(attention.dtype)
-    partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.q_bytes / element
-    block_bytes = 2 * block.columns * attention.head_dim * element_bytes(attention.kv)
+    partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.out_bytes / element
+    block_bytes = block.columns * attention.cached_dim * element_bytes(attention.kv)
     decode = run.decodes
     q_tile_bytes = block.rows * attention.head_dim * element
     return Kernel(
@@ -293,7 +322,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         end=_end(attention, block, split, attention.batch * attention.heads * attention.queries * split / ctas),
         ctas=ctas,
         warps=block.warps,
-        registers=min(255.0, block.rows * (attention.head_dim + block.columns) / (32 * block.warps) + 48),
+        registers=min(255.0, block.rows * (attention.value_dim + block.columns) / (32 * block.warps) + 48),
         # Warp-level kernels keep one block of keys and values (FlashAttention 2), warpgroup ones two (version 3).
         shared_kib=(q_tile_bytes + (2 if instruction.warpgroup else 1) * block_bytes) / KIB,
         launches=1 if split == 1 else 2,
@@ -308,15 +337,15 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         cold_distance=attention.kv_distance,
         warm_bytes=attention.q_bytes,
         warm_distance=attention.q_distance,
-        write_bytes=attention.q_bytes + partial_bytes,
-        result_bytes=attention.q_bytes,
+        write_bytes=attention.out_bytes + partial_bytes,
+        result_bytes=attention.out_bytes,
         write_distance=attention.out_distance,
         b_bytes=0.0 if decode else attention.kv_bytes,
         m_tiles=1 if decode else ctas / (attention.batch * attention.kv_heads),
         n_tiles=1 if decode else attention.batch * attention.kv_heads,
         tile_aspect=1e6,  # all CTAs that read the same keys run side by side before the next head
         reread_distance=attention.kv_bytes / (attention.batch * attention.kv_heads),
-        l2_bytes=ctas * key_blocks * block_bytes + 2 * attention.q_bytes + 2 * partial_bytes,
+        l2_bytes=ctas * key_blocks * block_bytes + attention.q_bytes + attention.out_bytes + 2 * partial_bytes,
         fma=attention.fma,
         fma_lanes=float(attention.dtype == "fp32"),
         implementation=implementation_index(implementation),
@@ -331,12 +360,12 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
     """One block of keys: scores, softmax, and the product with the values."""
     element = element_bytes(attention.dtype)
     scores = block.rows * block.columns / (32 * block.warps)  # a lane's
-    fma = 2 * block.rows * block.columns * attention.head_dim / block.warps
+    fma = block.rows * block.columns * attention.both_dims / block.warps
     # Whole bytes, so that counts of misses are the same in 32 and 64 bits.
-    load_bytes = float(ceil(2 * block.columns * attention.head_dim * element_bytes(attention.kv) / block.warps))
+    load_bytes = float(ceil(block.columns * attention.cached_dim * element_bytes(attention.kv) / block.warps))
     narrow = BITS[attention.kv] < BITS[attention.dtype]
     widened = 0.0 if not narrow else 1.5 * load_bytes / element_bytes(attention.kv) / 32
-    rescale = block.rows * attention.head_dim / (32 * block.warps)
+    rescale = block.rows * attention.value_dim / (32 * block.warps)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, attention.dtype, block.columns)
         # Queries stand in shared memory, weights of the values in registers: half of the products read rows from it.
@@ -344,7 +373,7 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
         fragments, copies = 0.0, 1.0
     else:
         matrix = fma / instruction.fma[attention.dtype]
-        shared_bytes = 2 * block.columns * attention.head_dim * element / _key_warps(block) + load_bytes
+        shared_bytes = block.columns * attention.both_dims * element / _key_warps(block) + load_bytes
         fragments, copies = shared_bytes / VECTOR_BYTES, load_bytes / VECTOR_BYTES
     alu = scores * SOFTMAX_ALU + rescale + widened
     sfu = scores * SOFTMAX_SFU
@@ -373,7 +402,7 @@ def _key_warps(block: Block) -> float:
 
 def _end(attention: Attention, block: Block, split: int, rows: float) -> Interval:
     """Scale and store the ``rows`` of a CTA's tile that hold a query (their mean)."""
-    elements = rows * attention.head_dim / (32 * block.warps)
+    elements = rows * attention.value_dim / (32 * block.warps)
     out_element = 4.0 if split > 1 else element_bytes(attention.dtype)
     return Interval(
         repeats=1,

@@ -80,10 +80,11 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     }
 
 
-def library_of(notes: str, source: str, warpgroup: bool) -> AttentionLibrary:
+def library_of(notes: str, source: str, warpgroup: bool, latent: bool = False) -> AttentionLibrary:
     """Return the library that a measured row ran, by the first row of ``attention/measured.csv`` whose words stand in
-    its notes and whose source is its own; raises InputError where that is known to have no model."""
-    row = _named_row(notes, source, warpgroup)
+    its notes and whose source is its own; raises InputError where that is known to have no model. ``latent``: rows of
+    latent attention, some libraries of which have kernels of their own."""
+    row = _named_row(notes, source, warpgroup, latent)
     if row is not None and not row["library"]:
         raise InputError(row["why_not"])
     return attention_libraries()[row["library"] if row else DEFAULTS[warpgroup]]
@@ -94,13 +95,16 @@ def names_library(notes: str, source: str, warpgroup: bool) -> bool:
     return _named_row(notes, source, warpgroup) is not None
 
 
-def _named_row(notes: str, source: str, warpgroup: bool) -> dict[str, str] | None:
-    on = ("", "1" if warpgroup else "0")
+def _named_row(notes: str, source: str, warpgroup: bool, latent: bool = False) -> dict[str, str] | None:
+    on, kind = ("", "1" if warpgroup else "0"), "latent" if latent else "attention"
     return next(
         (
             row
             for row in read_table("attention/measured.csv")
-            if row["words"] in notes and row["measured_by"] in ("", source) and row["warpgroup"] in on
+            if row["words"] in notes
+            and row["measured_by"] in ("", source)
+            and row["warpgroup"] in on
+            and row["kind"] in ("", kind)
         ),
         None,
     )

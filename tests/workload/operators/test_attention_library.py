@@ -51,5 +51,5 @@ def test_where_nothing_is_said_the_library_is_the_generation_s_own() -> None:
 def test_a_library_without_a_model_is_refused_with_its_reason() -> None:
     row = next(row for row in read_table("attention/measured.csv") if not row["library"])
     with pytest.raises(InputError) as told:
-        library_of(row["words"], row["measured_by"], row["warpgroup"] != "0")
+        library_of(row["words"], row["measured_by"], row["warpgroup"] != "0", row["kind"] == "latent")
     assert str(told.value) == row["why_not"] != ""

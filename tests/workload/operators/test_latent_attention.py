@@ -1,0 +1,65 @@
+"""Multi-head latent attention: bytes and multiply-adds by hand, and where one token's attention meets the ridge."""
+
+import pytest
+
+from dse import Workload, run
+from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.workload import Phase
+
+HEADS, ROPE, LATENT, HEAD = 128, 64, 512, 128
+"""DeepSeek-V3's: query heads, elements that carry the position, rank of the latent, elements of a value's head."""
+
+
+def decode(batch=32, keys=4096, heads=HEADS, kv="bf16"):
+    return Attention(batch, heads, 1, LATENT + ROPE, 1, keys, v_dim=LATENT, latent=True, kv=kv)
+
+
+def prefill(tokens=4096, heads=HEADS):
+    return Attention(1, heads, heads, HEAD + ROPE, tokens, tokens, v_dim=HEAD)
+
+
+def timed(attention, gpu="h200"):
+    operator = attention_operator("attention", attention)
+    return run(gpu, Workload("one", "one attention", (operator,), (Phase("kernel"),))).kernels.iloc[0]
+
+
+@pytest.mark.parametrize(("kv", "size"), [("bf16", 2), ("fp8", 1)])
+def test_one_token_reads_the_latent_once_for_keys_and_values(kv, size):
+    attention = decode(kv=kv)
+    assert attention.kv_bytes == 32 * 4096 * 576 * size
+    assert attention.fma == 32 * 4096 * 128 * (576 + 512)
+    assert attention.out_bytes / attention.q_bytes == 512 / 576
+
+
+def test_a_prompt_has_keys_of_192_and_values_of_128():
+    attention = prefill()
+    assert attention.kv_bytes == 4096 * 128 * (192 + 128) * 2
+    assert attention.fma == 128 * 4096 * 4097 / 2 * (192 + 128)
+
+
+def test_all_heads_on_a_gpu_have_242_operations_a_byte_and_16_have_30():
+    assert 2 * decode().fma / decode().kv_bytes == pytest.approx(242, abs=0.5)
+    assert 2 * decode(heads=16).fma / decode(heads=16).kv_bytes == pytest.approx(30, abs=0.5)
+
+
+def test_with_all_heads_time_is_that_of_tensor_cores_and_with_16_that_of_dram():
+    few, many = timed(decode(heads=16, keys=32768)), timed(decode(keys=32768))
+    sheet_us = 32 * 32768 * 576 * 2 / 4.8e12 * 1e6
+    assert sheet_us < few["time_us"] < 1.5 * sheet_us
+    assert many["time_us"] > 1.3 * few["time_us"]
+
+
+def test_values_that_are_no_slice_of_the_keys_are_refused():
+    with pytest.raises(ValueError, match="no slice of keys of 128"):
+        Attention(1, 8, 1, 128, 1, 64, v_dim=256, latent=True)
+
+
+@pytest.mark.parametrize("gpu", ["a100_sxm_80gb", "l40s", "h100_sxm", "b200", "rtx_pro_6000"])
+def test_it_runs_on_every_generation(gpu):
+    assert 0 < timed(decode(), gpu)["time_us"] < 1e5
+    assert 0 < timed(prefill(), gpu)["time_us"] < 1e5
+
+
+def test_more_keys_never_take_less():
+    times = [timed(decode(keys=keys))["time_us"] for keys in (256, 1024, 4096, 16384)]
+    assert times == sorted(times)
