@@ -23,10 +23,12 @@ class DataType:
 
     name: str
     title: str  # in words
+    spellings: tuple[str, ...]  # other names of it
     bits: int  # [bit/element], scales apart
     scale_bits: float  # [bit/element] of scales that blocks of elements share
     roles: tuple[str, ...]  # what of a network may have it: activations, weights, kv
     computes_in: str  # type that a product with such weights computes in, unless its activations say
+    multiplied_as: str  # type of the tensor instructions that multiply it: its own but for scaled formats of one
     operands: bool  # whether tensor cores multiply it
     result: str  # type in which a library returns a product
     instructions: Mapping[str, float]  # class of matrix instructions -> [FMA/warp instruction], see MatrixInstruction
@@ -57,10 +59,12 @@ def _data_type(row: dict[str, str]) -> DataType:
     return DataType(
         name=row["dtype"],
         title=row["title"],
+        spellings=_listed(row["spellings"]),
         bits=int(row["bits"]),
         scale_bits=float(row["scale_bits"]) / float(row["scale_group"]) if row["scale_bits"] else 0.0,
         roles=_listed(row["roles"]),
         computes_in=row["computes_in"] or row["dtype"],
+        multiplied_as=row["multiplied_as"] or row["dtype"],
         operands=row["tensor_cores"] == "operands",
         result=row["result"],
         instructions={name: float(fma) for name, fma in pairs},
@@ -101,8 +105,7 @@ def with_role(role: str) -> tuple[str, ...]:
 @cache
 def canonical(name: str) -> str:
     """Return the data type of a name or of another spelling of it; a name of none as it is."""
-    rows = read_table("schema/data_types.csv")
-    return next((row["dtype"] for row in rows if name in _listed(row["spellings"])), name)
+    return next((kind.name for kind in data_types().values() if name in kind.spellings), name)
 
 
 def tensor_rates(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """Which rows of a measured table have a time that can be predicted, and why others have none."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 
 import pandas as pd
 
 from dse.base.errors import accepted
-from dse.hardware.data_types import with_role
+from dse.base.package_tables import read_table
+from dse.hardware.data_types import COMPUTED, data_types, with_role
 from dse.measured.columns import not_modelled
+from dse.measured.expert_rows import MIXTURE
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
 from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
@@ -17,18 +20,32 @@ from dse.measured.row_shape import (
     ATTENTION,
     ATTENTION_SHAPE,
     LATENT,
+    MIXTURE_SHAPE,
     PRODUCT_SHAPE,
     PRODUCTS,
     VECTOR_SHAPE,
     why_no_shape,
 )
 from dse.measured.row_vector import VECTOR, VECTOR_DTYPES
+from dse.workload.dtypes import precisions
+
+
+def _spelled(types: Iterable[str]) -> tuple[str, ...]:
+    """The data types, then their other spellings."""
+    types = tuple(types)
+    return (*types, *(name for kind in types for name in data_types()[kind].spellings))
+
+
+_PLAIN = (name for name in with_role("activations") if name in COMPUTED)
+NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
+"""Names of the types that products are made in: a data type, another spelling of it, or a pair's own name."""
 
 DTYPES: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(PRODUCTS, with_role("activations")),
-    **dict.fromkeys((*ATTENTION, *LATENT), ("bf16", "fp16")),
-    **dict.fromkeys((*VECTOR, ALL_REDUCE), VECTOR_DTYPES),
+    **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
+    **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16"))),
+    **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
+    MIXTURE: (*_spelled(name for name in with_role("weights") if name != "tf32"), *precisions()),
     FORWARD: ("fp32",),
 }
 """Operator -> the data types that kernels are made in."""
@@ -38,6 +55,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys((*ATTENTION, *LATENT), ATTENTION_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
+    MIXTURE: MIXTURE_SHAPE,
     **dict.fromkeys(RUNS, RUN_SHAPE),
 }
 """Operator -> the numbers that its shape needs, all above 0."""
@@ -45,6 +63,13 @@ SHAPES: dict[str, tuple[str, ...]] = {
 
 GPUS = tuple(range(2, MOST["tp"] + 1))
 """GPUs that an all-reduce may join: those of a layer."""
+
+
+@cache
+def told_types(op: str) -> tuple[str, ...]:
+    """Return the types of an operator that a refusal names: other spellings of them left out."""
+    spelled = {name for kind in data_types().values() for name in kind.spellings}
+    return tuple(name for name in dict.fromkeys(DTYPES[op]) if name not in spelled)
 
 
 @cache
@@ -70,14 +95,23 @@ def uncovered(
 
     for known, why in WHY_NOT.items():
         mark(op == known, why)
+    words = (
+        frame["notes"].map(lambda cell: cell if isinstance(cell, str) else "")
+        if "notes" in frame
+        else pd.Series("", frame.index)
+    )
+    for row in read_table("schema/left_alone.csv"):
+        alone = op.map(lambda o, like=row["op"]: fnmatchcase(o, like)) & words.str.contains(row["words"], regex=False)
+        mark(alone & dtype.map(lambda d, like=row["dtype"]: fnmatchcase(d, like)), op + ": " + row["why_not"])
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
     mark(~op.isin(SHAPES), op.map(_no_operator))
     mark(op.isin(SHAPES), not_modelled(frame, limits, fits))
+    shaped = frame.reindex(columns=[*frame.columns, *(c for c in MIXTURE_SHAPE if c not in frame)])
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
-        types = f" (accepted are {', '.join(DTYPES[known])})"
+        types = f" (accepted are {', '.join(told_types(known))})"
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
-        mark(op == known, why_no_shape(frame, known, SHAPES[known]))
+        mark(op == known, why_no_shape(shaped, known, SHAPES[known]))
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
     mark(op.isin((*ATTENTION, *LATENT)) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dse.measured.protocol import Protocol
+from dse.measured.row_shape import notes_of
+from dse.workload.dtypes import precisions
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import Library
@@ -53,6 +55,7 @@ class Way:
 WAYS = {
     "": Way(),
     "static": Way((STATIC,), words="a pass over the activations that scales them"),
+    "block": Way((STATIC,), words="a pass over the activations that scales them block by block"),
     "token": Way((BY_TOKEN,), words="a pass that finds each token's largest value and scales by it"),
     "tensor": Way(
         (LARGEST, STATIC),
@@ -65,7 +68,23 @@ WAYS = {
 
 def quantises(row: Any, protocol: Protocol) -> str:
     """Return how the protocol quantises the activations of a row, "" where it does not: one of WAYS."""
+    if row.op not in ("gemm", "bmm"):
+        return ""
+    if str(getattr(row, "act_quant", "")).startswith("inside") or (row.op == "bmm" and protocol.quantises):
+        return _said(row)
     return protocol.quantises if row.op == "gemm" and row.dtype == QUANTISED else ""
+
+
+def _said(row: Any) -> str:
+    """How activations are quantised by what a row states beside its type, of fp8 by its library: TensorRT-LLM by
+    tensor, others by token."""
+    if row.dtype in precisions():
+        return precisions()[row.dtype].quantises
+    if row.dtype == "nvfp4":
+        return "block"
+    if row.dtype != QUANTISED or "dequant" in notes_of(row):
+        return ""
+    return "tensor" if row.op == "gemm" and "trtllm" in notes_of(row) else "token"
 
 
 def library_for(quantising: str, library: Library) -> Library:

@@ -23,7 +23,8 @@ def pass_timings(model: TimingModel, rows: TimedRows, places: np.ndarray, one: P
     """Return the timing of a pass over the activations of the rows at ``places``, in whole blocks of ROWS."""
     filled = np.pad(places, (0, -len(places) % ROWS), mode="edge")  # for one compiled program
     table = rows.table.iloc[filled]
-    kernels = [jax.tree.map(float, one.kernel(m, k)) for m, k in zip(table["m"], table["k"], strict=True)]
+    tokens = table["m"] * table["batch"].where(table["batch"] > 0, 1.0)
+    kernels = [jax.tree.map(float, one.kernel(m, k)) for m, k in zip(tokens, table["k"], strict=True)]
     gpus = jax.tree.map(lambda x: np.asarray(x)[filled], rows.gpus)
     return timings_of_rows(model, *jax.tree.map(lambda x: np.asarray(x, np.float32), (Kernel.stack(kernels), gpus)))
 

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from dse.base.errors import InputError
-from dse.hardware.data_types import canonical, element_bytes
+from dse.hardware.data_types import canonical, data_types, element_bytes
+from dse.workload.dtypes import precisions
 from dse.workload.networks.names import network_of
 from dse.workload.networks.network import Network
 from dse.workload.operator import Operator
@@ -37,8 +38,9 @@ NAMES = ("source", "group", "device", "op", "dtype", "kv_dtype", "block_format",
 PRODUCT_SHAPE = ("m", "n", "k")
 ATTENTION_SHAPE = ("batch", "heads", "kv_heads", "head_dim", "seq_q", "seq_kv")
 VECTOR_SHAPE = ("rows", "cols")
-"""Columns of the shape of a product (``batch`` is 1 where none is given, but for a bmm), an attention, and a vector
-kernel."""
+MIXTURE_SHAPE = ("tokens", "hidden", "inter", "experts", "topk")
+"""Columns of the shape of a product (``batch`` is 1 where none is given, but for a bmm), an attention, a vector kernel,
+and the experts of a mixture."""
 
 CAUSAL = {"1": True, "1.0": True, "true": True, "0": False, "0.0": False, "false": False}
 """What the column ``causal`` may say, in lower case -> whether later keys are masked."""
@@ -75,17 +77,28 @@ def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Serie
 
 def product_of(row: Any, distances: Distances) -> Gemm:
     """The matrix product of a row of PRODUCTS, its operands where the protocol leaves them."""
-    kind = row.dtype
+    types = types_of(str(row.dtype))
     said = float(getattr(row, "batch", 1.0))
     batch = 1.0 if pd.isna(said) else said
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
     layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
-    bare = Gemm(row.m, row.n, row.k, batch, kind, kind, kind, blas_result(str(kind)), **layout)
+    bare = Gemm(row.m, row.n, row.k, batch, *types, **layout)
     a, b, c = distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
     return replace(bare, a_distance=a, b_distance=b, out_distance=c)
 
 
-def attention_of(row: Any, **kernel: bool) -> Attention:
+@cache
+def types_of(dtype: str) -> tuple[str, str, str, str]:
+    """The types of A, B, the instructions and C that a product's ``dtype`` means; C has 16 bits where A and B have
+    types of their own."""
+    kind = canonical(dtype)
+    if dtype not in precisions():
+        return kind, kind, kind, blas_result(kind)
+    named = precisions()[dtype]
+    return named.activations, named.weights, data_types()[named.activations].multiplied_as, "bf16"
+
+
+def attention_of(row: Any, **kernel: Any) -> Attention:
     """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel.
 
     A row that does not say whether it is ``causal`` is. One token with a ``window`` attends that many keys; those
@@ -97,10 +110,9 @@ def attention_of(row: Any, **kernel: bool) -> Attention:
     window, kv = int(_given(row, "window", 0)), canonical(str(_given(row, "kv_dtype", row.dtype)))
     keys = min(row.seq_kv, window) if window and row.seq_q == 1 else row.seq_kv
     values = {"v_dim": int(_given(row, "v_head_dim", 0)), "latent": row.op == "mla_decode"}
-    types = {"dtype": row.dtype, "kv": kv}
-    bare = Attention(
-        row.batch, *heads, row.seq_q, keys, causal=_causal(row), window=window, **types, **values, **kernel
-    )
+    types = {"dtype": canonical(str(row.dtype)), "kv": kv}
+    kernel |= {"causal": _causal(row)}
+    bare = Attention(row.batch, *heads, row.seq_q, keys, window=window, **types, **values, **kernel)
     touched = bare.q_bytes + bare.out_bytes + bare.kv_bytes
     return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
 
@@ -141,7 +153,7 @@ def notes_of_masks(rows: pd.DataFrame) -> list[str]:
 
 def reduction_of(row: Any) -> Operator:
     """Return the all-reduce of a row, by latency and bandwidth of the links."""
-    size = element_bytes(row.dtype) * row.rows * row.cols
+    size = element_bytes(canonical(str(row.dtype))) * row.rows * row.cols
     return all_reduce_operator(ALL_REDUCE, size, int(row.tp), "kernel")
 
 

@@ -5,7 +5,7 @@ from math import ceil, log2
 from typing import Any
 
 from dse.base.constants import constant
-from dse.hardware.data_types import element_bytes
+from dse.hardware.data_types import canonical, element_bytes
 from dse.measured.protocol import Protocol
 from dse.measured.row_shape import measured_network
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
@@ -42,7 +42,7 @@ def vector_of(row: Any, protocol: Protocol, sm_count: float) -> Operator:
             row.op,
             row.rows,
             row.cols,
-            row.dtype,
+            canonical(str(row.dtype)),
             name,
             second=keys_of(row),
             input_distance=inputs,
@@ -59,9 +59,9 @@ def distances_of(row: Any, protocol: Protocol, sm_count: float) -> tuple[float, 
 
     The last is 0 where none is known to be older than the inputs. ``sm_count`` [1] of the GPU.
     """
-    what = vector_ops()[row.op]
-    written = element_bytes(what.out or row.dtype)
-    touched = row.rows * row.cols * (what.reads * element_bytes(row.dtype) + what.writes * written)
+    what, dtype = vector_ops()[row.op], canonical(str(row.dtype))
+    written = element_bytes(what.out or dtype)
+    touched = row.rows * row.cols * (what.reads * element_bytes(dtype) + what.writes * written)
     warm = touched if protocol.warm_activations else FOREVER
     inputs = warm * (protocol.large_tile_age if of_large_tiles(row, sm_count) else 1.0)
     return FOREVER if row.op == "embedding" else inputs, warm, residual_distance(row)
@@ -94,7 +94,7 @@ def residual_distance(row: Any) -> float:
     queries, keys = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
     weights = attention.parameters(net.hidden)
     activations = row.rows * (3.0 * net.hidden + 3.0 * queries + 2.0 * keys)
-    return element_bytes(row.dtype) * (weights + activations)
+    return element_bytes(canonical(str(row.dtype))) * (weights + activations)
 
 
 def keys_of(row: Any) -> float:

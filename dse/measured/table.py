@@ -13,7 +13,7 @@ from dse.base.skipped_rows import Skipped, counted
 from dse.measured.columns import checked, measured_columns
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.nsight_export import is_export, read_export
-from dse.measured.row_shape import ATTENTION_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE, bare_names
+from dse.measured.row_shape import ATTENTION_SHAPE, MIXTURE_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE, bare_names
 
 OPERATOR_COLUMNS = ("device", "op", "dtype", "batch", "m", "n", "k", "rows", "cols", "heads", "kv_heads", "head_dim",
                     "seq_q", "seq_kv", "latency_us")  # fmt: skip
@@ -25,9 +25,9 @@ SHAPE_COLUMNS = OPERATOR_COLUMNS[3:-1]
 ON_GPUS = tuple(op for op in RUNS if op != FORWARD)
 """Runs whose layers several GPUs may share."""
 
-KNOWN_SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"))
-"""Columns of the shape of a product, a vector kernel, an attention, a run of a whole network: a table has those of its
-operators."""
+KNOWN_SHAPES = (PRODUCT_SHAPE, VECTOR_SHAPE, ATTENTION_SHAPE, ("batch", "seq_q", "seq_kv"), MIXTURE_SHAPE)
+"""Columns of the shape of a product, a vector kernel, an attention, a run of a whole network, a mixture: a table has
+those of its operators."""
 
 KERNEL_COLUMNS = ("kernel", "benchmark_group", "meas_W")
 """Columns of a table of kernels; the components of a variant stand in ``VARIANT_PART_W``."""

@@ -25,7 +25,7 @@ from dse.measured.protocol_overheads import overhead_of
 from dse.measured.quantisation_passes import quantises
 from dse.measured.rooflines import sheet_times
 from dse.measured.row_operator import family, operator
-from dse.measured.row_shape import ALL_REDUCE, reduction_of
+from dse.measured.row_shape import ALL_REDUCE, reduction_of, types_of
 from dse.measured.row_vector import VECTOR
 from dse.measured.throttling import slowdowns
 from dse.timing.timing import Timing, TimingModel
@@ -241,7 +241,7 @@ def _candidates(row: Any, sheet: GpuSheet, protocol: Protocol) -> tuple[Any, Rea
     """The kernels of a row and what goes before its reading, or why it has none on this GPU."""
     numbers = sheet.numbers()
     tensor_type = row.dtype != "fp32" and row.op not in (*VECTOR, ALL_REDUCE)
-    if tensor_type and row.dtype not in sheet.tensor_types():
+    if tensor_type and types_of(str(row.dtype))[2] not in sheet.tensor_types():
         return (), OWN, f"{sheet.title} has no tensor cores for {row.dtype}"
     try:
         before = reading(row, protocol, numbers)

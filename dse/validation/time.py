@@ -12,6 +12,7 @@ import pandas as pd
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.columns import evaluated
+from dse.measured.compound_rows import COMPOUND, CompoundRows, compound_rows, parts_us, predicted_compound
 from dse.measured.coverage import uncovered
 from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, power_limits, predictors
 from dse.measured.layer_rows import NVLINK, as_operators
@@ -136,8 +137,10 @@ def _predicted_parts(
     ``skipped``."""
     parts = []
     for device, mine in frame.groupby("device", sort=True):
-        used, whole = models[str(device)], mine["op"].isin(RUNS)
-        parts += [_predicted(block, used) for block in blocks(mine[~whole], {str(device): used.sheet}, way, skipped)]
+        used, whole, several = models[str(device)], mine["op"].isin(RUNS), mine["op"].isin(COMPOUND)
+        alone = mine[~whole & ~several]
+        parts += [_predicted(block, used) for block in blocks(alone, {str(device): used.sheet}, way, skipped)]
+        parts += [_predicted_compound(r, used) for r in compound_rows(mine[several], used.sheet, way, skipped)]
         parts += _predicted_runs(mine[whole], used, skipped, engine)
     return parts
 
@@ -160,6 +163,16 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
 
     us = {"predicted_us": predicted + quantising, "sheet_us": np.nan}  # a run alone has a roofline of its own
     return PredictedRows(block.table.assign(**us, kernel=labels, implementation=names), stacks)
+
+
+def _predicted_compound(rows: CompoundRows, used: DeviceModel) -> PredictedRows:
+    """Rows of several kernels with what is predicted; their stacks are the kernels' times."""
+    table, _ = predicted_compound(used.model, rows)
+
+    def stacks(places: np.ndarray) -> list[dict[str, float]]:
+        return [dict(parts_us(used.model, rows, int(i))) for i in places]
+
+    return PredictedRows(table, stacks)
 
 
 def _predicted_runs(

@@ -55,8 +55,8 @@ def test_scales_count_among_the_bytes_of_a_block_format():
 
 
 def test_roles_of_a_network():
-    assert set(with_role("weights")) - set(with_role("activations")) == {"int4"}
-    assert set(with_role("activations")) - set(with_role("kv")) == {"tf32"}
+    assert set(with_role("weights")) - set(with_role("activations")) == {"int4", "mxfp4"}
+    assert set(with_role("activations")) - set(with_role("kv")) == {"tf32", "fp8_block", "mxfp8"}
     assert set(COMPUTED) == {*TENSOR_DTYPES, "fp32"}
 
 

@@ -62,13 +62,10 @@ def test_what_is_modelled_may_be_stated(stated):
 @pytest.mark.parametrize(
     ("stated", "why"),
     [
-        ({"block_format": "blk128"}, "attn_decode: block_format blk128 is not modelled, only tensor or unknown"),
-        ({"act_quant": "inside"}, "attn_decode: act_quant inside is not modelled, only outside or none"),
         ({"power_limit_w": 350}, "attn_decode: power_limit_w 350 is not modelled, only that of tdp_w"),
         ({"ranks": 8}, "attn_decode: ranks 8 is not modelled, only that of tp"),
         ({"clock_mhz": 900.0}, "attn_decode: clock_mhz is not modelled (SM clock that the board was locked to)"),
         ({"sparse_topk": 2048}, "attn_decode: sparse_topk is not modelled"),
-        ({"experts": 8, "topk": 2}, "attn_decode: experts is not modelled"),
     ],
 )
 def test_what_is_not_modelled_is_told_with_its_value(stated, why):
@@ -103,7 +100,10 @@ def test_evaluated_rows_have_the_columns_and_types_of_their_schema():
         evaluated(rows.assign(predicted_us="soon"))
 
 
-@pytest.mark.parametrize("stated", [{"window": 128}, {"kv_dtype": "fp8"}, {"v_head_dim": 512}])
+@pytest.mark.parametrize(
+    "stated",
+    [{"window": 128}, {"kv_dtype": "fp8"}, {"v_head_dim": 512}, {"block_format": "blk128"}, {"act_quant": "inside"}],
+)
 def test_what_is_modelled_but_no_fit_has_seen_is_left_out_of_fits(stated):
     assert reason(**stated) == ""
     assert not_modelled(pd.DataFrame([ROW | stated]), {}, fits=True)[0] != ""

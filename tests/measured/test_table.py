@@ -93,7 +93,7 @@ def test_a_variant_that_the_table_does_not_hold(tmp_path):
         ({"power_w": None, "power_mw": 690e3}, "column power_mw is not read; give power_w"),
         ({"power_w": [690.0, 0.69, 300.0]}, "row 3: power_w is 0.69; is it in kilowatts"),
         ({"dtype": None}, "no column dtype"),
-        (dict.fromkeys(sum(KNOWN_SHAPES, ())), r"no columns of a shape; .* \(m, n, k; rows, cols; batch"),
+        (dict.fromkeys(sum(KNOWN_SHAPES[:-1], ())), r"no columns of a shape; .* \(m, n, k; rows, cols; batch"),
     ],
 )
 def test_refused_operators(tmp_path, columns, sentence):
@@ -153,7 +153,7 @@ def test_parquet_is_read_as_the_same_csv(tmp_path):
 
 
 def test_a_table_of_products_needs_no_columns_of_other_operators(tmp_path):
-    others = {column: None for shape in KNOWN_SHAPES[1:] for column in shape}
+    others = {column: None for shape in KNOWN_SHAPES[1:-1] for column in shape}
     path = operator_table(tmp_path / "t.csv")
     whole = read_times(path).frame
     assert read_times(changed(path, **others)).frame[whole.columns].equals(whole)

@@ -76,7 +76,7 @@ class Steps:
         def passes(phase: str, batch: float, runs: float, others: bool = False) -> Step:
             serving = Serving(phase, int(batch), int(row.seq_q), context, 0, types, int(row.tp))
             workload = llm_workload(network, serving, row.op, self._target(engine))
-            return self._step(workload.operators, phase, batch, runs, others)
+            return self.step(workload.operators, phase, batch, runs, others)
 
         if row.op == "llm_prefill":
             return engine, (passes("prefill", requests, rounds),)
@@ -94,7 +94,7 @@ class Steps:
             _refuse_number(row, column)
         forward, fused = find_forward(_group(row).partition("_")[2]), FUSED in notes_of(row)
         made = forward_operators(forward, int(row.batch), int(row.seq_q), self._capability, fused)
-        return self._step(tuple(made), "prefill", row.batch, 1.0, False)
+        return self.step(tuple(made), "prefill", row.batch, 1.0, False)
 
     def _types(self, row: Any) -> Precision:
         if row.dtype not in DTYPES:
@@ -118,7 +118,8 @@ class Steps:
             raise InputError(f"{network.title} does not fit {row.tp:g} x {self._sheet.title}")
         return min(int(row.batch), most)
 
-    def _step(self, operators: tuple[Operator, ...], phase: str, batch: float, runs: float, others: bool) -> Step:
+    def step(self, operators: tuple[Operator, ...], phase: str, batch: float, runs: float, others: bool) -> Step:
+        """The pass of some ``operators``, which join the distinct ones."""
         places = np.array([self._place(operator) for operator in operators])
         repeats = np.array([operator.repeats for operator in operators])
         reductions = sum(operator.repeats for operator in operators if operator.kind == "all_reduce")

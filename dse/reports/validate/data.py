@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from dse.measured.coverage import SHAPES
+from dse.measured.expert_rows import MIXTURE
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
 from dse.measured.throttling import HELD
@@ -135,6 +136,8 @@ def shape_text(row: dict, op: str) -> str:
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
+    if op == MIXTURE:
+        return f"{row['tokens']:,.0f} tokens to {row['topk']:g} of {row['experts']:g} experts of {row['inter']:,.0f}"
     over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""
     return f"{row['rows']:.10g} × {row['cols']:.10g}{over}"
 

@@ -9,6 +9,7 @@ from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
 from dse.workload.operator import Operator
 from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator, vector_ops
 from dse.workload.target import Target
@@ -40,12 +41,19 @@ class Step:
         return self.rows * columns * element_bytes(self.precision.output)
 
     def gemm(
-        self, name: str, rows: float, columns: float, depth: float, batch: float = 1.0, filled: float = 1.0
+        self,
+        name: str,
+        rows: float,
+        columns: float,
+        depth: float,
+        batch: float = 1.0,
+        filled: float = 1.0,
+        groups: ExpertRows | None = None,
     ) -> Iterator[Operator]:
         """Yield a projection, after the quantisation of its input where activations are narrower than the stream.
 
         ``batch`` [1] of products of ``rows`` x ``columns`` x ``depth``; ``filled`` [1]: share of the rows that hold a
-        token.
+        token. ``groups``: rows of the products, where they are of experts.
         """
         p, tokens = self.precision, batch * rows * filled
         if p.activations != p.output:
@@ -64,6 +72,7 @@ class Step:
             b_distance=self.step_bytes,
             out_distance=self.layer_bytes,
             filled=filled,
+            groups=groups,
         )
         yield self.product(name, gemm)
 

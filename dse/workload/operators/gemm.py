@@ -11,6 +11,7 @@ from dse.hardware.data_types import BITS, TENSOR_DTYPES, data_types, element_byt
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
+from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.operators.gemm_main_loop import (
     ALONE,
@@ -64,7 +65,8 @@ class Gemm:
     ``b_distance`` and ``out_distance`` [B] are the bytes touched since A was written, since B was last read, and until
     the result's buffer is written again. ``a_along_k``, ``b_along_k``: the operand lies contiguous along k, as BLAS has
     a transposed A and a plain B. ``filled``: share of the rows of A and C that are asked for, where whole rows stand
-    for an expected number: tiles compute all of them, and nothing is read or written for the rest.
+    for an expected number: tiles compute all of them, and nothing is read or written for the rest. ``groups``: rows of
+    the products, where these are the experts of a mixture and have unlike ones, ``m`` in the mean of ``batch``.
     """
 
     m: float
@@ -81,6 +83,11 @@ class Gemm:
     a_along_k: bool = False
     b_along_k: bool = False
     filled: float = 1.0
+    groups: ExpertRows | None = None
+
+    def row_tiles(self, rows: int) -> float:
+        """Return the tiles of so many ``rows`` along m, of all products of the batch."""
+        return self.groups.tiles(rows) if self.groups else self.batch * ceil(self.m / rows)
 
     @property
     def types(self) -> Types:
@@ -181,7 +188,7 @@ def _takes(instruction: MatrixInstruction, rows: int, columns: int) -> bool:
 
 
 def _splits(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: Library) -> list[int]:
-    tiles = gemm.batch * ceil(gemm.m / tile.rows) * ceil(gemm.n / tile.columns)
+    tiles = gemm.row_tiles(tile.rows) * ceil(gemm.n / tile.columns)
     splits = (library.warpgroup_splits if instruction.warpgroup else ()) or library.splits
     enough = [s for s in splits if gemm.k / s >= library.least_k and tiles * s <= MAX_SPLIT_CTAS]
     return [1, *(s for s in enough if s > 1)]
@@ -192,6 +199,7 @@ def _clusters(gemm: Gemm, instruction: MatrixInstruction, tile: Tile, library: L
     tiles = (ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns))
     large = instruction.warpgroup and tile.rows * tile.columns >= 128 * 128
     found = [CLUSTERS[ctas] for ctas in library.clusters] if large else []
+    found = [] if gemm.groups else found  # neighbours along m may be of other experts
     return [c for c in found if c.rows <= tiles[0] and c.columns <= tiles[1]] or [ALONE]
 
 
@@ -215,13 +223,16 @@ def _candidate(
     implementation: float,
 ) -> Candidate:
     m_tiles, n_tiles = ceil(gemm.m / tile.rows), ceil(gemm.n / tile.columns)
-    working = ceil(gemm.batch * m_tiles * n_tiles) * split
+    row_tiles = gemm.row_tiles(tile.rows)
+    working = ceil(row_tiles * n_tiles) * split
     iterations = ceil(ceil(gemm.k / tile.depth) / split)
     # CTAs that fill the last cluster compute on zeros, for which nothing is read: they take an SM's time and no bytes.
     launched = (m_tiles, n_tiles)
     if library.whole_clusters or cluster.ctas > 2:
         launched = tuple(side * ceil(n / side) for n, side in zip(launched, cluster, strict=True))
     ctas = ceil(gemm.batch * launched[0] * launched[1]) * split
+    if gemm.groups:
+        ctas, m_tiles = working, row_tiles / gemm.batch
     pair = sharing_pair(instruction, tile, cluster)
     stage_kib = stage_bytes(gemm.types, tile, pair) / KIB
     from_l2 = l2_bytes(gemm.types, tile, working * iterations, cluster)
@@ -287,7 +298,13 @@ def _partial_bytes(gemm: Gemm, split: int) -> float:
 
 def _problem(gemm: Gemm) -> tuple[float, ...]:
     """The product's size where it is plain and in 16 bits, as those are that libraries were measured with."""
-    plain = gemm.batch == 1 and gemm.filled == 1 and gemm.a == gemm.b == gemm.compute and BITS[gemm.compute] == 16
+    plain = (
+        gemm.batch == 1
+        and gemm.filled == 1
+        and gemm.groups is None
+        and gemm.a == gemm.b == gemm.compute
+        and BITS[gemm.compute] == 16
+    )
     return (gemm.m, gemm.n, gemm.k, 0.0, 0.0) if plain else (0.0,) * PROBLEM
 
 

@@ -39,6 +39,9 @@ class Cluster(NamedTuple):
         return self.rows * self.columns
 
 
+BLOCK = 128
+"""Elements of k that share a scale in FP8 by blocks."""
+
 ALONE = Cluster(1, 1)
 """A CTA that shares nothing."""
 
@@ -101,7 +104,7 @@ def main_loop(types: Types, instruction: MatrixInstruction, tile: Tile, iteratio
     """Return one of ``iterations`` of a CTA of ``pair``, as a warp sees it."""
     fma = tile.rows * tile.columns * tile.depth / tile.warps
     load_bytes = stage_bytes(types, tile, pair) / tile.warps
-    widened = _widening_instructions(types, tile)
+    widened = _widening_instructions(types, tile) + _promoting_instructions(types, instruction, tile)
     if instruction.warpgroup:
         matrix = fma / instruction_fma(instruction, types.compute, instruction_columns(tile))
         read = instruction.rows + instruction_columns(tile) / pair
@@ -163,6 +166,13 @@ def _widening_instructions(types: Types, tile: Tile) -> float:
     if types.b == types.compute or BITS[types.b] >= BITS[types.compute]:
         return 0.0
     return 1.5 * tile.columns * tile.depth / (32.0 * tile.warps)
+
+
+def _promoting_instructions(types: Types, instruction: MatrixInstruction, tile: Tile) -> float:
+    """ALU instructions a warp spends on adding scaled sums to its results, one a block of k for each: scales by block
+    leave Hopper's instructions no sum beyond their block (deepseek-ai/DeepGEMM; DeepSeek-V3, 3.3.2)."""
+    scaled = types.a == "fp8_block" and instruction is not TCGEN05
+    return tile.lane_elements * tile.depth / BLOCK if scaled else 0.0
 
 
 @cache

@@ -1,0 +1,45 @@
+"""A row of a mixture's experts as kernels: what the tokens of all ranks cost the busiest of them."""
+
+from typing import Any
+
+import pandas as pd
+
+from dse.base.errors import InputError
+from dse.hardware.data_types import element_bytes
+from dse.measured.row_shape import notes_of
+from dse.workload.dtypes import precision
+from dse.workload.networks.mlp_kinds import Dense
+from dse.workload.networks.routed_experts import routed_experts
+from dse.workload.networks.step import Step
+from dse.workload.operator import Operator
+from dse.workload.operators.expert_rows import UNIFORM, ExpertRows, checked_routing
+from dse.workload.target import Target
+
+MIXTURE = "moe"
+"""Operator of the routed experts of a layer: from the router's logits to the weighted sum."""
+
+NOT_GATED = "2 matrices"
+"""Words in the notes of experts without a gate."""
+
+
+def expert_operators(row: Any, target: Target) -> tuple[Operator, ...]:
+    """Return the kernels of a row of experts; raises InputError where its ranks do not divide them."""
+    ranks, split = int(_given(row, "moe_ep", 1)), int(_given(row, "moe_tp", 1))
+    experts, chosen, width = int(row.experts), int(row.topk), int(row.inter)
+    if experts % ranks or width % split:
+        raise InputError(f"{ranks} ranks share out {experts} experts, {split} split {width} columns; give divisors")
+    routing = checked_routing(MIXTURE, str(_given(row, "distribution", UNIFORM)))
+    types = precision(MIXTURE, str(row.dtype))
+    rows = ExpertRows(float(row.tokens), experts, chosen, ranks, routing)
+    gated = NOT_GATED not in notes_of(row)
+    expert = Dense(width, gated, "silu" if gated else "relu2")
+    weights = rows.local * expert.parameters(int(row.hidden), 1) / split * element_bytes(types.weights)
+    step = Step(
+        "kernel", 1, int(row.tokens), row.tokens, int(row.hidden), "rmsnorm", types, split, target, weights, weights
+    )
+    return tuple(routed_experts(step, expert, rows))
+
+
+def _given(row: Any, column: str, otherwise: Any) -> Any:
+    cell = getattr(row, column, otherwise)
+    return otherwise if pd.isna(cell) else cell  # pyright: ignore[reportGeneralTypeIssues]
