@@ -53,7 +53,7 @@ WITHOUT_EXPERTS = (DENSE_ALONE, DENSE_KERNELS_ALONE, DENSE_RUNS)
 LEADING = ("sm_count", "tensor_fma_bf16", "boost_clock_mhz", "l2_mib", "dram_bandwidth_gbs")
 """Attributes by which one design is held against the GPUs that were measured."""
 
-MESSAGES = ("all_reduce",)
+MESSAGES = ("all_reduce", "all_to_all")
 """Kinds of operators that are messages between GPUs."""
 
 UNPRICED = ("die_usd", "memory_usd")

@@ -8,7 +8,6 @@ from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
 from dse.measured.row_shape import notes_of
 from dse.workload.dtypes import precision
-from dse.workload.networks.mlp_kinds import Dense
 from dse.workload.networks.routed_experts import routed_experts
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -32,12 +31,11 @@ def expert_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     types = precision(MIXTURE, str(row.dtype))
     rows = ExpertRows(float(row.tokens), experts, chosen, ranks, routing)
     gated = NOT_GATED not in notes_of(row)
-    expert = Dense(width, gated, "silu" if gated else "relu2")
-    weights = rows.local * expert.parameters(int(row.hidden), 1) / split * element_bytes(types.weights)
+    weights = rows.local * (3.0 if gated else 2.0) * row.hidden * width / split * element_bytes(types.weights)
     step = Step(
-        "kernel", 1, int(row.tokens), row.tokens, int(row.hidden), "rmsnorm", types, split, target, weights, weights
+        "kernel", 1, int(row.tokens), row.tokens, int(row.hidden), "rmsnorm", types, 1, target, weights, weights
     )
-    return tuple(routed_experts(step, expert, rows))
+    return tuple(routed_experts(step, width, gated, "silu" if gated else "relu2", rows, split))
 
 
 def _given(row: Any, column: str, otherwise: Any) -> Any:

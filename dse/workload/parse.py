@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from dse.base.csv_table import refuse_capitals, refuse_separators
 from dse.base.errors import InputError, accepted, expect
@@ -14,10 +15,12 @@ from dse.hardware.data_types import COMPUTED, canonical
 from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
+from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.names import load_network, relative_to, stated_quantisation
-from dse.workload.networks.network import networks
+from dse.workload.networks.network import Network, networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
+from dse.workload.operators.expert_rows import checked_routing
 from dse.workload.operators.gemm import Gemm, blas_result, gemm_operator
 from dse.workload.operators.matrix_instructions import WGMMA, NoInstructionError
 from dse.workload.serving_engine import Engine, find_engine
@@ -35,6 +38,9 @@ KEYS = {
     "activations": "data type of the activations",
     "kv": "data type of the KV cache",
     "tp": "GPUs that share each layer (tensor parallel): 1 to 8",
+    "dp": "replicas of attention, each on tp GPUs, that share the requests; experts are shared out over all GPUs",
+    "ep": "GPUs that share out the experts of a mixture (expert parallel): 1, a divisor of tp, or all tp x dp",
+    "routing": "how tokens choose experts: balanced, uniform, or power_law_EXPONENT (power_law_1.2)",
     "engine": "serving engine whose host the GPU waits for (one of 'dse show engines', or a TOML of 'dse calibrate "
     "engine'); without it kernels alone count",
 }
@@ -174,17 +180,39 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
             "weights=int4, or dtype=bf16 for the network as it was trained"
         )
     engine = find_engine(settings["engine"], where) if "engine" in settings else None
+    batch = _whole(settings, "batch", where, 1)
     serving = Serving(
         phase=phase,
-        batch=_whole(settings, "batch", where, 1),
+        batch=batch,
         prompt=prompt,
         context=_context(settings, phase, prompt, output, where),
         output=output,
         precision=precision(where, **types),
         gpus=tp,
         engine=engine,
+        **_degrees(network, settings, tp, batch, where),
     )
     return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
+
+
+def _degrees(network: Network, settings: dict[str, str], tp: int, batch: int, where: str) -> dict[str, Any]:
+    """Replicas of attention, ranks of experts and routing, as :class:`Serving` names them; refuses those that do not
+    divide what they share."""
+    mixture = any(isinstance(layer.mlp, Mixture) for layer, _ in network.layers)
+    if not mixture and (given := [key for key in ("ep", "routing") if key in settings]):
+        raise InputError(f"{where}: {given[0]} shares out experts, and {network.title} has none; leave it out")
+    dp = _whole(settings, "dp", where, 1)
+    ep = _whole(settings, "ep", where, tp * dp if dp > 1 and mixture else 1)
+    if batch % dp:
+        raise InputError(f"{where}: dp={dp} does not divide the {batch} requests of batch; give a multiple of {dp}")
+    if dp > 1 and mixture and ep != tp * dp:
+        raise InputError(
+            f"{where}: ep={ep} with dp={dp}: replicas share the experts out over all their GPUs; give ep={tp * dp}"
+        )
+    if dp == 1 and tp % ep:
+        raise InputError(f"{where}: ep={ep} does not divide tp={tp}; give a divisor, or dp replicas of attention")
+    routing = checked_routing(where, settings["routing"]) if "routing" in settings else ""
+    return {"ranks": ep, "replicas": dp, "routing": routing}
 
 
 def _served(target: Target, engine: Engine) -> Target:

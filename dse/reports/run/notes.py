@@ -8,6 +8,7 @@ from dse.hardware.presets import preset_sheet
 from dse.hardware.tensor_area import turned_note
 from dse.reports.common.words import joined
 from dse.timing.amali import Amali
+from dse.workload.networks.latent_attention import LATENT
 from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.serving_engine import fitted_elsewhere
 
@@ -90,8 +91,9 @@ def interval_notes(result: RunResult) -> list[str]:
         (stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
         for name, stack in stacks.items()
     ]
-    rows = result.kernels[result.kernels["kernel"].str.startswith(EXPERT)]
-    shares += [(share, str(name), "kernels of experts") for name, share in rows.groupby("phase")["share"].sum().items()]
+    for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention")):
+        rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
+        shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(error.scope for error in errors if error.scope)
     lines += [f"{scope}: {joined(parts)}, which no interval covers" for scope in scopes]

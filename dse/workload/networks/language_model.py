@@ -5,6 +5,8 @@ from math import ceil
 
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
+from dse.workload.networks.layers import MlpKind
+from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.network import Network
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -20,6 +22,8 @@ class Serving:
 
     ``phase``: ``prefill`` (the prompt at once), ``decode`` (one token a request at ``context`` tokens), or ``generate``
     (prefill, then ``output`` decode steps at the mean context). ``engine``: what runs it (None: kernels alone count).
+    ``replicas`` of attention, each on ``gpus``, share the requests; ``ranks`` GPUs share out the experts of a mixture,
+    whose tokens choose them by ``routing``.
     """
 
     phase: str
@@ -30,6 +34,14 @@ class Serving:
     precision: Precision
     gpus: int = 1
     engine: Engine | None = None
+    ranks: int = 1
+    replicas: int = 1
+    routing: str = ""
+
+    @property
+    def requests(self) -> int:
+        """Requests of a replica."""
+        return self.batch // self.replicas
 
 
 def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:
@@ -37,6 +49,8 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
     for layer, _ in network.layers:
         for _, block in layer.blocks:
             block.check(serving.gpus, name, network.title)
+            if isinstance(block, Mixture) and serving.ranks > 1:
+                block.check_ranks(serving.gpus * serving.replicas, serving.ranks, name, network.title)
     decodes = {"prefill": 0, "decode": 1, "generate": serving.output - 1}[serving.phase]  # prefill yields a token
     passes = [] if serving.phase == "decode" else [("prefill", 1.0)]
     passes += [("decode", float(decodes))] if decodes else []
@@ -55,7 +69,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         tuple(operators),
         tuple(phases),
         memory,
-        serving.gpus,
+        serving.gpus * serving.replicas,
         float(serving.batch * tokens),
         serving.engine,
         _caution(network, serving),
@@ -66,22 +80,30 @@ def memory_needed(network: Network, serving: Serving) -> MemoryFootprint:
     """Return what one GPU must hold: its share of the weights, the KV cache at its longest, and activations."""
     p, gpus = serving.precision, serving.gpus
     ends = network.end_parameters * element_bytes(p.output)
-    weights = network.layer_parameters(gpus) * element_bytes(p.weights) + ends
+    elsewhere = sum(n * _elsewhere(layer.mlp, network.hidden, serving) for layer, n in network.layers)
+    weights = (network.layer_parameters(gpus) - elsewhere) * element_bytes(p.weights) + ends
     request = sum(n * layer.attention.cache_bytes(_longest(serving), p, gpus) for layer, n in network.layers)
-    rows = serving.batch * (1 if serving.phase == "decode" else serving.prompt)
+    rows = serving.requests * (1 if serving.phase == "decode" else serving.prompt)
     columns = 3.0 * network.hidden + max(layer.mlp.columns(gpus) for layer, _ in network.layers)
-    logits = serving.batch * network.vocab / gpus * 4.0
-    return MemoryFootprint(weights / gpus, serving.batch * request, rows * columns * element_bytes(p.output) + logits)
+    logits = serving.requests * network.vocab / gpus * 4.0
+    return MemoryFootprint(
+        weights / gpus, serving.requests * request, rows * columns * element_bytes(p.output) + logits
+    )
+
+
+def _elsewhere(mlp: MlpKind, hidden: int, serving: Serving) -> float:
+    """Parameters of a layer's experts that other replicas hold."""
+    return mlp.routed_parameters(hidden) * (1.0 - 1.0 / serving.replicas) if isinstance(mlp, Mixture) else 0.0
 
 
 def _step(network: Network, serving: Serving, target: Target, memory: MemoryFootprint, phase: str) -> Step:
     """The step of a phase; ``memory`` of the whole network."""
     queries, keys = (1, serving.context) if phase == "decode" else (serving.prompt, serving.prompt)
     step_bytes = memory.weights + memory.kv
-    hidden = serving.batch * queries * network.hidden * element_bytes(serving.precision.output)
+    hidden = serving.requests * queries * network.hidden * element_bytes(serving.precision.output)
     return Step(
         phase,
-        serving.batch,
+        serving.requests,
         queries,
         keys,
         network.hidden,
@@ -91,6 +113,9 @@ def _step(network: Network, serving: Serving, target: Target, memory: MemoryFoot
         target,
         step_bytes,
         step_bytes / network.depth + 6.0 * hidden,
+        serving.ranks,
+        serving.replicas,
+        serving.routing,
     )
 
 
@@ -167,7 +192,12 @@ def _longest(serving: Serving) -> float:
 def _describe(network: Network, serving: Serving) -> str:
     p = serving.precision
     types = p.weights if p.weights == p.activations == p.kv else f"{p.weights} weights, {p.activations}, {p.kv} KV"
-    gpus = f" on {serving.gpus} GPUs" if serving.gpus > 1 else ""
+    count = serving.gpus * serving.replicas
+    gpus = f" on {count} GPUs" if count > 1 else ""
+    if serving.replicas > 1:
+        gpus += f" in {serving.replicas} replicas of attention"
+    if serving.ranks > 1:
+        gpus += f", experts over {serving.ranks}"
     what = {
         "prefill": f"prefill of {serving.prompt} token{'s' * (serving.prompt != 1)}",
         "decode": f"decode at {serving.context:g} tokens of context",

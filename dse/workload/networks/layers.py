@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from dse.workload.dtypes import Precision
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -47,7 +48,7 @@ class MlpKind(Block, Protocol):
         ...
 
 
-ATTENTION_KINDS: dict[str, type[AttentionKind]] = {"grouped_query": GroupedQueryAttention}
+ATTENTION_KINDS: dict[str, type[AttentionKind]] = {"grouped_query": GroupedQueryAttention, "latent": LatentAttention}
 MLP_KINDS: dict[str, type[MlpKind]] = {"dense": Dense, "mixture": Mixture}
 """Kinds by their names in the table of layers, whose columns are the names of the kinds' fields."""
 
@@ -74,7 +75,9 @@ class Layer:
         for name, block in self.blocks:
             yield step.stream_norm(f"{name}_norm")
             yield from block.operators(step)
-            yield from step.all_reduce(f"{name}_all_reduce")
+            # The exchange between replicas brings every token the sum of its experts.
+            if step.replicas == 1 or not isinstance(block, Mixture):
+                yield from step.all_reduce(f"{name}_all_reduce")
 
 
 def layer_from_row(row: Mapping[str, str]) -> Layer:
@@ -84,4 +87,11 @@ def layer_from_row(row: Mapping[str, str]) -> Layer:
 
 def _block(kind: Any, row: Mapping[str, str]) -> Any:
     types: dict[str, Any] = {field.name: field.type for field in fields(kind)}
-    return kind(**{n: row[n] == "1" if type_ is bool else type_(row[n]) for n, type_ in types.items()})
+    return kind(**{name: _cell(row[name], type_) for name, type_ in types.items()})
+
+
+def _cell(text: str, kind: Any) -> Any:
+    """A cell as a field's type; an empty number is 0."""
+    if kind is bool:
+        return text == "1"
+    return int(text or 0) if kind is int else kind(text)

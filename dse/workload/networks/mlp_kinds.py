@@ -4,8 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from dse.base.errors import InputError
+from dse.workload.networks.routed_experts import routed_experts
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
+from dse.workload.operators.expert_rows import UNIFORM, ExpertRows
 
 EXPERT = "expert_"
 """Begins the names of the operators of experts, each with its share of the tokens."""
@@ -65,6 +68,12 @@ class Mixture:
     ffn: int  # [element] between the projections of an expert
     gated: bool
     activation: str
+    shared_ffn: int = 0  # [element] of the experts that every token passes
+
+    @property
+    def shared(self) -> Dense:
+        """The experts that every token passes, as one MLP."""
+        return Dense(self.shared_ffn, self.gated, self.activation)
 
     @property
     def expert(self) -> Dense:
@@ -74,15 +83,30 @@ class Mixture:
     @property
     def facts(self) -> dict[str, object]:
         """What a table of networks shows of it."""
-        return {"ffn": self.ffn, "experts": f"{self.experts_per_token} of {self.experts}"}
+        shared = f" + {self.shared_ffn:g} shared" if self.shared_ffn else ""
+        return {"ffn": self.ffn, "experts": f"{self.experts_per_token} of {self.experts}{shared}"}
 
     def check(self, gpus: int, name: str, title: str) -> None:
         """Raise InputError where ``gpus`` cannot share the columns of an expert out."""
         self.expert.check(gpus, name, title)
+        if self.shared_ffn:
+            self.shared.check(gpus, name, title)
+
+    def check_ranks(self, gpus: int, ranks: int, name: str, title: str) -> None:
+        """Raise InputError where ``ranks`` of ``gpus`` cannot share the experts out."""
+        if self.experts % ranks:
+            raise InputError(
+                f"{name}: ep={ranks} does not divide the {self.experts} experts of {title}; give a divisor"
+            )
+        self.expert.check(max(1, gpus // ranks), name, title)
 
     def parameters(self, hidden: int, gpus: int = 1) -> float:
         """Return the parameters of all experts (the router's left out: below 0.1 %)."""
-        return self.experts * self.expert.parameters(hidden, gpus)
+        return self.routed_parameters(hidden) + (self.shared.parameters(hidden, gpus) if self.shared_ffn else 0.0)
+
+    def routed_parameters(self, hidden: int) -> float:
+        """Return the parameters of the experts that are chosen among, the router's left out."""
+        return self.experts * self.expert.parameters(hidden)
 
     def columns(self, gpus: float) -> float:
         """Return the elements of a token's products up on one GPU, of all its experts."""
@@ -91,11 +115,25 @@ class Mixture:
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield router, experts and the sum over them: of the experts the expected number of distinct ones is read,
         each with its share of the tokens."""
+        if step.routing or step.ranks > 1 or step.replicas > 1 or self.shared_ffn:
+            yield from self._routed(step)
+            return
         used = step.rows * self.experts_per_token
         distinct = distinct_experts(self.experts, self.experts_per_token, step.rows)
         yield from step.gemm("router", step.rows, self.experts, step.hidden)
         yield from self.expert.shared_out(step, EXPERT, ceil(used / distinct - WHOLE), distinct, used)
         yield step.vector("combine_experts", "add", step.rows, step.hidden, inputs=self.experts_per_token)
+
+    def _routed(self, step: Step) -> Iterator[Operator]:
+        """Router, the experts of this GPU's rank by the tiles of their rows, and those that every token passes."""
+        tokens = step.rows * step.replicas
+        rows = ExpertRows(tokens, self.experts, self.experts_per_token, step.ranks, step.routing or UNIFORM)
+        split = max(1, step.gpus * step.replicas // step.ranks)
+        yield from step.gemm("router", step.rows, self.experts, step.hidden)
+        yield from routed_experts(step, self.ffn, self.gated, self.activation, rows, split)
+        if self.shared_ffn:
+            yield from self.shared.shared_out(step, "shared_", step.rows, 1.0, step.rows)
+            yield step.vector("combine_shared", "add", step.rows, step.hidden)
 
 
 def distinct_experts(experts: int, per_token: int, tokens: float) -> float:

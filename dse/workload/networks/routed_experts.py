@@ -2,28 +2,42 @@
 
 from collections.abc import Iterator
 
-from dse.workload.networks.mlp_kinds import Dense
+from dse.hardware.data_types import element_bytes
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
+from dse.workload.operators.collective import all_to_all_operator
 from dse.workload.operators.expert_rows import ExpertRows
 
 SORTED = 4.0
 """Arrays that sorting (token, expert) pairs by expert passes: counts, prefix sums, places, and the pairs themselves."""
 
 
-def routed_experts(step: Step, expert: Dense, rows: ExpertRows) -> Iterator[Operator]:
+def routed_experts(
+    step: Step, width: int, gated: bool, activation: str, rows: ExpertRows, split: int = 1
+) -> Iterator[Operator]:
     """Yield what runs on a GPU for its experts' ``rows``, from the router's logits to the sum over a token's experts.
 
-    ``expert``: one of them, whose columns the step's GPUs share out.
+    ``width`` [element] of an expert, whose columns ``split`` GPUs share out.
     """
-    pairs, columns = rows.rows, expert.ffn // step.gpus
-    up, gates = ("gate_up", 2) if expert.gated else ("up", 1)
-    yield step.vector("expert_choice", "softmax", rows.tokens, rows.experts)
+    pairs, columns, tokens = rows.rows, width // split, step.rows
+    up, gates = ("gate_up", 2) if gated else ("up", 1)
+    yield step.vector("expert_choice", "softmax", tokens, rows.experts)
+    yield from _sent(step, "expert_dispatch", rows, step.precision.activations)
     yield step.vector("expert_sort", "copy", SORTED * pairs, 1.0)
     yield step.vector("expert_permute", "copy", pairs, step.hidden)
     yield from step.gemm(f"expert_{up}_projection", rows.mean, gates * columns, step.hidden, rows.distinct, 1.0, rows)
-    kernel = "silu_and_mul" if expert.gated else "relu" if expert.activation.startswith("relu") else "gelu"
-    yield step.vector(f"expert_{expert.activation}", kernel, pairs, columns)
+    kernel = "silu_and_mul" if gated else "relu" if activation.startswith("relu") else "gelu"
+    yield step.vector(f"expert_{activation}", kernel, pairs, columns)
     yield from step.gemm("expert_down_projection", rows.mean, step.hidden, columns, rows.distinct, 1.0, rows)
-    inputs = max(pairs / rows.tokens, 1.0)
-    yield step.vector("combine_experts", "add", rows.tokens, step.hidden, inputs=inputs)
+    yield from _sent(step, "expert_combine", rows, step.precision.output)
+    arrays = rows.chosen if step.replicas > 1 else max(pairs / tokens, 1.0)
+    yield step.vector("combine_experts", "add", tokens, step.hidden, inputs=arrays)
+
+
+def _sent(step: Step, name: str, rows: ExpertRows, dtype: str) -> Iterator[Operator]:
+    """Yield the exchange of tokens with the GPUs that hold their experts, where replicas share these out: a GPU sends
+    its part of its replica's tokens to those of their experts that are elsewhere."""
+    if step.replicas > 1:
+        pairs = step.rows / step.gpus * rows.chosen
+        sent = pairs * (1.0 - 1.0 / step.ranks) * step.hidden * element_bytes(dtype)
+        yield all_to_all_operator(name, sent, step.ranks, step.phase)

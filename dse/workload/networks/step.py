@@ -30,6 +30,9 @@ class Step:
     target: Target
     step_bytes: float  # [B] between two uses of the same weight: all weights and the KV cache
     layer_bytes: float  # [B] between two uses of an activation's buffer: those of a mean layer
+    ranks: int = 1  # GPUs that share out the experts of a mixture
+    replicas: int = 1  # of attention, each of ``gpus`` with requests of its own
+    routing: str = ""  # how tokens choose experts ("": not said)
 
     @property
     def rows(self) -> float:

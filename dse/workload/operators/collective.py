@@ -1,4 +1,4 @@
-"""All-reduce between the GPUs of a tensor-parallel group, by latency and bandwidth of NVLink or PCIe."""
+"""Messages between GPUs, all-reduces and exchanges of tokens, by latency and bandwidth of NVLink or PCIe."""
 
 from dataclasses import replace
 from math import ceil
@@ -27,6 +27,15 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
         around = replace(_kernel(size, scattered, 2.0 * (gpus - 1.0), gpus), link_ring=1.0)
         candidates += (Candidate("ring", around),)
     return Operator(name, "all_reduce", candidates, repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
+
+
+def all_to_all_operator(name: str, sent: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
+    """Return an exchange in which each of ``gpus`` GPUs sends ``sent`` [B] to the others: one message time and the
+    bytes over the bandwidth of a link. Nothing of it is fitted to a measured exchange."""
+    kernel = _kernel(sent, sent, 1.0, gpus)
+    return Operator(
+        name, "all_to_all", (Candidate("direct", kernel),), repeats, phase, f"{sent / 1e6:g} MB of {gpus} GPUs"
+    )
 
 
 def _kernel(size: float, link_bytes: float, messages: float, gpus: int) -> Kernel:

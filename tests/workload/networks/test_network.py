@@ -21,10 +21,12 @@ def test_published_sizes(name, billions):
 
 @pytest.mark.parametrize("network", networks().values(), ids=list(networks()))
 def test_a_shipped_network_is_consistent_and_sourced(network):
-    attention, mlp = network.shared(GroupedQueryAttention), network.shared(Dense) or network.shared(Mixture)
-    assert attention is not None and attention.heads % attention.kv_heads == 0
-    assert mlp is not None and mlp.activation in ("silu", "gelu", "relu")
-    assert isinstance(mlp, Dense) or 1 <= mlp.experts_per_token < mlp.experts
+    for layer, count in network.layers:
+        attention, mlp = layer.attention, layer.mlp
+        assert count >= 1
+        assert not isinstance(attention, GroupedQueryAttention) or attention.heads % attention.kv_heads == 0
+        assert isinstance(mlp, Dense | Mixture) and mlp.activation in ("silu", "gelu", "relu")
+        assert isinstance(mlp, Dense) or 1 <= mlp.experts_per_token < mlp.experts
     assert network.norm in ("rmsnorm", "layernorm")
     assert network.source
     assert network.positions >= 1024

@@ -1,0 +1,96 @@
+"""What attention asks for: requests, heads, queries and keys, and the bytes and multiply-adds that follow."""
+
+from dataclasses import dataclass
+
+from dse.hardware.data_types import element_bytes
+from dse.workload.operator import FOREVER
+
+
+@dataclass(frozen=True)
+class Attention:
+    """``batch`` requests, ``heads`` query heads on ``kv_heads`` key-value heads of ``head_dim``, all per GPU.
+
+    ``queries`` new tokens a request attend ``keys`` tokens (those before them and themselves); ``causal`` masks later
+    ones. ``dtype`` of the products, ``kv`` of the cache. ``kv_distance`` [B]: bytes touched since the keys were
+    written or last read; ``q_distance`` since the queries were; ``out_distance`` until the result's buffer is reused.
+    With a ``window`` a causal query attends only that many tokens (0: all). ``writes_cache``: a kernel that writes the
+    new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
+    prompt of one token, which some libraries give to another kernel. ``v_dim`` of the values' heads (0: as the keys').
+    ``latent``: the values are a slice of the keys, so that one read serves both, as of multi-head latent attention with
+    its up-projections absorbed (DeepSeek-V2, 2.1.2). Raises ValueError when there are fewer keys than queries, or
+    values that are no slice of their keys.
+    """
+
+    batch: float
+    heads: int
+    kv_heads: int
+    head_dim: int
+    queries: float
+    keys: float
+    causal: bool = True
+    dtype: str = "bf16"
+    kv: str = "bf16"
+    q_distance: float = FOREVER
+    kv_distance: float = FOREVER
+    out_distance: float = FOREVER
+    window: int = 0
+    writes_cache: bool = False
+    decoding: bool = True
+    v_dim: int = 0
+    latent: bool = False
+
+    def __post_init__(self) -> None:
+        if self.latent and self.value_dim > self.head_dim:
+            raise ValueError(f"values of {self.value_dim} elements are no slice of keys of {self.head_dim}")
+        if self.keys < self.queries:
+            raise ValueError(f"{self.queries:g} queries attend only {self.keys:g} keys; keys count the queries' own")
+
+    @property
+    def prefix(self) -> float:
+        """Keys before the first query's own."""
+        return self.keys - self.queries
+
+    @property
+    def visible(self) -> float:
+        """Keys that a query attends, averaged over the queries."""
+        if not self.causal:
+            return self.keys
+        window = self.window or self.keys
+        growing = min(max(window - self.prefix, 0.0), self.queries)  # queries that still see every key before them
+        seen = growing * (2 * self.prefix + growing + 1) / 2 + (self.queries - growing) * window
+        return seen / self.queries
+
+    @property
+    def value_dim(self) -> int:
+        """Elements of a value's head."""
+        return self.v_dim or self.head_dim
+
+    @property
+    def both_dims(self) -> int:
+        """Elements of a key's and a value's head: multiply-adds of a query and a key in both products."""
+        return self.head_dim + self.value_dim
+
+    @property
+    def cached_dim(self) -> int:
+        """Elements that are kept of a token for a key-value head."""
+        return self.head_dim if self.latent else self.both_dims
+
+    @property
+    def q_bytes(self) -> float:
+        """Bytes of the queries."""
+        return self.batch * self.heads * self.queries * self.head_dim * element_bytes(self.dtype)
+
+    @property
+    def out_bytes(self) -> float:
+        """Bytes of the result."""
+        return self.batch * self.heads * self.queries * self.value_dim * element_bytes(self.dtype)
+
+    @property
+    def kv_bytes(self) -> float:
+        """Bytes of the keys and values attended."""
+        return self.batch * self.kv_heads * self.keys * self.cached_dim * element_bytes(self.kv)
+
+    @property
+    def fma(self) -> float:
+        """Multiply-adds of both products, those that the mask removes left out."""
+        return self.batch * self.heads * self.queries * self.visible * self.both_dims

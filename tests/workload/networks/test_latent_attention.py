@@ -1,0 +1,116 @@
+"""Multi-head latent attention in a network: DeepSeek-V3's parameters and cache, one layer's kernels by hand."""
+
+import pytest
+
+from dse import load_workload, run
+from dse.base.errors import InputError
+from dse.hardware.data_types import element_bytes
+from dse.workload.dtypes import precision
+from dse.workload.networks.network import networks
+
+V3 = "deepseek_v3:phase={phase},batch={batch},context=4096,{more}"
+
+
+def operators(phase="decode", batch=32, more="dtype=bf16"):
+    workload = load_workload(V3.format(phase=phase, batch=batch, more=more))
+    return {o.name: o for o in workload.operators}, workload
+
+
+def first(operators, name):
+    return operators[f"{name}_experts"].candidates[0].kernel
+
+
+def test_parameters_and_cache_are_the_published_ones():
+    network = networks()["deepseek_v3"]
+    assert network.parameters == pytest.approx(671.0e9, rel=1e-3)
+    bf16 = precision("x")
+    kept = sum(n * layer.attention.cache_bytes(1, bf16, 8) for layer, n in network.layers)
+    assert kept == 61 * 576 * 2 == 70_272
+
+
+@pytest.mark.parametrize("tp", [1, 8])
+@pytest.mark.parametrize(("batch", "context"), [(32, 4096), (128, 4096)])
+def test_a_decode_layer_by_hand(tp, batch, context):
+    found, _ = operators(batch=batch, more=f"dtype=bf16,tp={tp}")
+    heads, h = 128 // tp, 7168
+    fma = {
+        "latent_projection": batch * h * (1536 + 512 + 64),
+        "query_projection": batch * 1536 * heads * 192,
+        "absorbed_queries": batch * heads * 128 * 512,
+        "latent_attention": batch * heads * context * (576 + 512),
+        "absorbed_values": batch * heads * 512 * 128,
+        "output_projection": batch * heads * 128 * h,
+        "router": batch * h * 256,
+        "expert_gate_up_projection": batch * 8 * h * 2 * 2048 / tp,
+        "expert_down_projection": batch * 8 * h * 2048 / tp,
+        "shared_gate_up_projection": batch * h * 2 * 2048 / tp,
+        "shared_down_projection": batch * h * 2048 / tp,
+    }
+    for name, count in fma.items():
+        assert first(found, name).fma == pytest.approx(count), name
+    assert first(found, "latent_attention").cold_bytes == batch * context * 576 * 2
+    distinct = 256 * (1 - (1 - 8 / 256) ** batch)
+    assert first(found, "expert_down_projection").cold_bytes == pytest.approx(distinct * h * 2048 / tp * 2)
+
+
+@pytest.mark.parametrize("tp", [1, 8])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_prefill_layer_by_hand(tp, batch):
+    found, _ = operators("prefill", batch, f"dtype=bf16,tp={tp}")
+    heads, tokens = 128 // tp, batch * 4096
+    assert first(found, "key_value_projection").fma == tokens * heads * 256 * 512
+    assert first(found, "latent_attention").fma == batch * heads * 4096 * 4097 / 2 * (192 + 128)
+    assert "absorbed_queries_experts" not in found
+
+
+def test_replicas_share_requests_and_experts_and_exchange_tokens():
+    found, workload = operators(batch=256, more="dtype=fp8_block,kv=fp8,dp=8")
+    assert workload.gpus == 8
+    assert first(found, "latent_attention").fma == 256 / 8 * 128 * 4096 * (576 + 512)
+    assert first(found, "expert_gate_up_projection").fma == pytest.approx(256 * 8 / 8 * 7168 * 4096)
+    sent = 32 * 8 * 7 / 8 * 7168
+    assert first(found, "expert_dispatch").link_bytes == sent * element_bytes("fp8_block")
+    assert first(found, "expert_combine").link_bytes == sent * 2
+    assert not any("all_reduce" in name for name in found)
+
+
+def test_experts_are_shared_out_in_memory_too():
+    whole, shared = (operators(batch=256, more=f"dtype=fp8,{more}")[1].memory for more in ("tp=8", "dp=8"))
+    assert whole.weights == pytest.approx(671e9 / 8, rel=0.05)
+    assert 671e9 / 8 < shared.weights < 1.4 * 671e9 / 8  # attention and dense layers on every GPU
+    assert shared.kv == pytest.approx(whole.kv / 8)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ("dp=3", "dp=3 does not divide the 32 requests"),
+        ("dp=8,ep=4", "ep=4 with dp=8: .* give ep=8"),
+        ("tp=4,ep=3", "ep=3 does not divide tp=4"),
+        ("tp=8,ep=8,routing=random", "routing=random is not accepted"),
+        ("tp=3", "tp=3 does not divide the 128 attention heads"),
+    ],
+)
+def test_degrees_that_do_not_divide_are_refused(more, why):
+    with pytest.raises(InputError, match=why):
+        operators(more=f"dtype=bf16,{more}")
+
+
+def test_experts_are_no_keys_of_a_dense_network():
+    for more in ("ep=2", "routing=balanced"):
+        with pytest.raises(InputError, match="Llama-3-8B has none"):
+            load_workload(f"llama3_8b:tp=2,{more}")
+
+
+def test_long_contexts_wait_for_tensor_cores_when_all_heads_are_on_a_gpu():
+    long = "deepseek_v3:phase=decode,batch=128,context=32768,dtype=fp8_block,kv=fp8,dp=8"
+    kernels = run("h200", long).kernels
+    attention = kernels[kernels["kernel"] == "latent_attention_experts"].iloc[0]
+    sheet_us = 16 * 32768 * 576 / 4.8e12 * 1e6  # of the latents' bytes
+    assert attention["time_us"] > 2 * sheet_us
+
+
+def test_a_skewed_routing_takes_longer_than_a_balanced_one():
+    text = "mixtral_8x7b:phase=decode,batch=64,context=512,tp=2,ep=2,routing={}"
+    times = [run("h100_sxm", text.format(r)).metrics["tbt_ms"][0] for r in ("balanced", "power_law_1.2")]
+    assert times[0] < times[1]
