@@ -13,6 +13,7 @@ from dse.base.skipped_rows import Skipped
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.measured.expert_rows import MIXTURE, expert_operators
+from dse.measured.latent_modules import MODULES, module_operators
 from dse.measured.network_runs.steps import Step, Steps
 from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of
@@ -21,7 +22,7 @@ from dse.timing.timing import TimingModel
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
-COMPOUND = (MIXTURE,)
+COMPOUND = (MIXTURE, *MODULES)
 """Operators of a table whose rows are several kernels."""
 
 
@@ -36,7 +37,7 @@ class CompoundRows:
 
 def operators_of(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row in the order they run; raises InputError saying why it has none."""
-    return expert_operators(row, target)
+    return module_operators(row, target) if row.op in MODULES else expert_operators(row, target)
 
 
 def compound_rows(
@@ -79,6 +80,8 @@ def _of_source(
 
 def family(row: Any) -> str:
     """Return the name of a row's shape family."""
+    if row.op in MODULES:
+        return f"{row.op}_{row.heads:g}_{row.hidden:g}"
     return f"{row.op}_{row.hidden:g}_{row.inter:g}_{row.experts:g}_{row.topk:g}"
 
 

@@ -11,6 +11,7 @@ from dse.base.package_tables import read_table
 from dse.hardware.data_types import COMPUTED, data_types, with_role
 from dse.measured.columns import not_modelled
 from dse.measured.expert_rows import MIXTURE
+from dse.measured.latent_modules import MODULES
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
 from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
@@ -43,6 +44,7 @@ NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
     **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16"))),
+    **dict.fromkeys(MODULES, _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
     MIXTURE: (*_spelled(name for name in with_role("weights") if name != "tf32"), *precisions()),
@@ -52,7 +54,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
 
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
-    **dict.fromkeys((*ATTENTION, *LATENT), ATTENTION_SHAPE),
+    **dict.fromkeys((*ATTENTION, *LATENT, *MODULES), ATTENTION_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
     MIXTURE: MIXTURE_SHAPE,

@@ -81,7 +81,7 @@ def product_of(row: Any, distances: Distances) -> Gemm:
     said = float(getattr(row, "batch", 1.0))
     batch = 1.0 if pd.isna(said) else said
     notes = notes_of(row).split(";")  # BLAS's transpositions, where a source states them
-    layout = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
+    layout: dict[str, Any] = {"a_along_k": "A=T" in notes, "b_along_k": "B=N" in notes}
     bare = Gemm(row.m, row.n, row.k, batch, *types, **layout)
     a, b, c = distances(bare.a_bytes, bare.b_bytes, bare.out_bytes)
     return replace(bare, a_distance=a, b_distance=b, out_distance=c)

@@ -5,6 +5,7 @@ import pandas as pd
 
 from dse.measured.coverage import SHAPES
 from dse.measured.expert_rows import MIXTURE
+from dse.measured.latent_modules import MODULES
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
 from dse.measured.throttling import HELD
@@ -131,7 +132,7 @@ def shape_text(row: dict, op: str) -> str:
     if op in PRODUCTS:
         many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
         return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
-    if op in (*ATTENTION, *LATENT):
+    if op in (*ATTENTION, *LATENT, *MODULES):
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
