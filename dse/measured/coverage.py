@@ -10,8 +10,8 @@ from dse.base.errors import accepted
 from dse.base.package_tables import read_table
 from dse.hardware.data_types import COMPUTED, data_types, with_role
 from dse.measured.columns import not_modelled
-from dse.measured.expert_rows import MIXTURE
-from dse.measured.latent_modules import MODULES
+from dse.measured.compound.experts import MIXTURE
+from dse.measured.compound.latent import MODULES
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
 from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT

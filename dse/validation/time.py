@@ -12,7 +12,7 @@ import pandas as pd
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.columns import evaluated
-from dse.measured.compound_rows import COMPOUND, CompoundRows, compound_rows, parts_us, predicted_compound
+from dse.measured.compound.rows import COMPOUND, CompoundRows, compound_rows, parts_us, predicted_compound
 from dse.measured.coverage import uncovered
 from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, power_limits, predictors
 from dse.measured.layer_rows import NVLINK, as_operators

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from dse.measured.compound.experts import MIXTURE
+from dse.measured.compound.latent import MODULES
 from dse.measured.coverage import SHAPES
-from dse.measured.expert_rows import MIXTURE
-from dse.measured.latent_modules import MODULES
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
 from dse.measured.throttling import HELD

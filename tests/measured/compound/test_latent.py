@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dse.base.errors import InputError
-from dse.measured.latent_modules import module_operators
+from dse.measured.compound.latent import module_operators
 from dse.workload.target import Target
 
 ROW = {"op": "mla_decode_module", "dtype": "bf16", "batch": 16.0, "heads": 128.0, "kv_heads": 1.0, "head_dim": 576.0,

@@ -12,8 +12,8 @@ from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
-from dse.measured.expert_rows import MIXTURE, expert_operators
-from dse.measured.latent_modules import MODULES, module_operators
+from dse.measured.compound.experts import MIXTURE, expert_operators
+from dse.measured.compound.latent import MODULES, module_operators
 from dse.measured.network_runs.steps import Step, Steps
 from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of

@@ -7,7 +7,7 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.hardware.presets import load_sheet
-from dse.measured.expert_rows import expert_operators
+from dse.measured.compound.experts import expert_operators
 from dse.validation.time import validate_time
 from dse.workload.target import Target
 
