@@ -43,7 +43,7 @@ NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
 
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
-    **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16"))),
+    **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys(MODULES, _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),

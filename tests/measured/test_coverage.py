@@ -45,7 +45,7 @@ def test_a_whole_row_is_covered(row: str) -> None:
         ("product", {"op": "gem"}, "no kernel is made yet for operator 'gem'; did you mean 'gemm'"),
         ("product", {"op": None}, "no kernel is made yet for operator 'nothing'"),
         ("product", {"dtype": "fp6"}, "no kernel is made for gemm in fp6 (accepted are fp32, tf32, bf16, fp16,"),
-        ("attention", {"dtype": "fp8"}, "no kernel is made for attn_prefill in fp8"),
+        ("attention", {"dtype": "int8"}, "no kernel is made for attn_prefill in int8"),
         ("attention", {"kv_heads": 3.0}, "attention whose heads are no multiple of its kv_heads"),
         ("vector", {"dtype": "int8"}, "no kernel is made for rmsnorm in int8"),
         ("reduction", {"tp": 1.0}, "over other than 2 to 8 GPUs"),

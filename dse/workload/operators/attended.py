@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from dse.hardware.data_types import element_bytes
+from dse.hardware.data_types import BITS, element_bytes
 from dse.workload.operator import FOREVER
 
 
@@ -61,6 +61,11 @@ class Attention:
         return seen / self.queries
 
     @property
+    def result(self) -> str:
+        """Type of the result: 16 bits where the products' operands have fewer."""
+        return self.dtype if BITS[self.dtype] >= 16 else "bf16"
+
+    @property
     def value_dim(self) -> int:
         """Elements of a value's head."""
         return self.v_dim or self.head_dim
@@ -83,7 +88,7 @@ class Attention:
     @property
     def out_bytes(self) -> float:
         """Bytes of the result."""
-        return self.batch * self.heads * self.queries * self.value_dim * element_bytes(self.dtype)
+        return self.batch * self.heads * self.queries * self.value_dim * element_bytes(self.result)
 
     @property
     def kv_bytes(self) -> float:

@@ -223,7 +223,7 @@ def _problem(attention: Attention) -> tuple[float, ...]:
 def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
     attention, instruction, key_blocks = run.attention, run.instruction, lengths.mean
     element = element_bytes(attention.dtype)
-    partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.out_bytes / element
+    partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.out_bytes / element_bytes(attention.result)
     block_bytes = block.columns * attention.cached_dim * element_bytes(attention.kv)
     decode = run.decodes
     q_tile_bytes = block.rows * attention.head_dim * element
@@ -314,7 +314,7 @@ def _key_warps(block: Block) -> float:
 def _end(attention: Attention, block: Block, split: int, rows: float) -> Interval:
     """Scale and store the ``rows`` of a CTA's tile that hold a query (their mean)."""
     elements = rows * attention.value_dim / (32 * block.warps)
-    out_element = 4.0 if split > 1 else element_bytes(attention.dtype)
+    out_element = 4.0 if split > 1 else element_bytes(attention.result)
     return Interval(
         repeats=1,
         instructions=elements * 1.5 + elements * out_element / 8 + 20,

@@ -63,3 +63,8 @@ def test_it_runs_on_every_generation(gpu):
 def test_more_keys_never_take_less():
     times = [timed(decode(keys=keys))["time_us"] for keys in (256, 1024, 4096, 16384)]
     assert times == sorted(times)
+
+
+def test_attention_in_eight_bits_writes_sixteen():
+    attention = Attention(1, 8, 8, 128, 1024, 1024, dtype="fp8", kv="fp8")
+    assert attention.out_bytes == 2 * attention.q_bytes == 8 * 1024 * 128 * 2
