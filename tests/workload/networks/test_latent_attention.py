@@ -1,10 +1,16 @@
 """Multi-head latent attention in a network: DeepSeek-V3's parameters and cache, one layer's kernels by hand."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from dse import load_workload, run
 from dse.base.errors import InputError
+from dse.evaluate.shared_programs import fastest_kernels
 from dse.hardware.data_types import element_bytes
+from dse.hardware.presets import load_sheet
+from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
 from dse.workload.networks.network import networks
 
@@ -114,3 +120,18 @@ def test_a_skewed_routing_takes_longer_than_a_balanced_one():
     text = "mixtral_8x7b:phase=decode,batch=64,context=512,tp=2,ep=2,routing={}"
     times = [run("h100_sxm", text.format(r)).metrics["tbt_ms"][0] for r in ("balanced", "power_law_1.2")]
     assert times[0] < times[1]
+
+
+def test_replicas_beyond_the_links_are_refused_with_the_links():
+    with pytest.raises(InputError, match="it sends between 16 GPUs, and NVLink joins 8 of them"):
+        run("h200", V3.format(phase="decode", batch=256, more="dtype=fp8,dp=16"))
+
+
+@pytest.mark.parametrize("attribute", ["dram_bandwidth_gbs", "nvlink_gbs", "l2_slice_bytes_per_cycle"])
+def test_more_of_a_rate_is_never_slower(attribute):
+    gpu = load_sheet("h200").record()
+    faster = replace(gpu, **{attribute: getattr(gpu, attribute) * 1.3})
+    text = V3.format(phase="decode", batch=128, more="dtype=fp8,dp=8,routing=power_law_1.2")
+    made = load_workload(text).operators
+    before, after = (np.asarray(fastest_kernels(Amali(), made, one)[1].nanoseconds) for one in (gpu, faster))
+    assert (after <= before * (1 + 1e-5)).all()
