@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
+from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
 from dse.workload.networks.layers import MlpKind
@@ -11,6 +12,7 @@ from dse.workload.networks.network import Network
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.operators.gemm import Gemm
+from dse.workload.operators.gemm_main_loop import BLOCK
 from dse.workload.serving_engine import Engine, Host
 from dse.workload.target import Target
 from dse.workload.workload import MemoryFootprint, Phase, Workload
@@ -51,6 +53,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
             block.check(serving.gpus, name, network.title)
             if isinstance(block, Mixture) and serving.ranks > 1:
                 block.check_ranks(serving.gpus * serving.replicas, serving.ranks, name, network.title)
+        _check_blocks(layer.mlp, serving, name, network.title)
     decodes = {"prefill": 0, "decode": 1, "generate": serving.output - 1}[serving.phase]  # prefill yields a token
     passes = [] if serving.phase == "decode" else [("prefill", 1.0)]
     passes += [("decode", float(decodes))] if decodes else []
@@ -74,6 +77,19 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         serving.engine,
         _caution(network, serving),
     )
+
+
+def _check_blocks(mlp: MlpKind, serving: Serving, name: str, title: str) -> None:
+    """Refuse weights with scales by block whose slice on a GPU ends within a block: no engine loads them."""
+    if serving.precision.activations != "fp8_block" or not isinstance(mlp, Mixture):
+        return
+    split = max(1, serving.gpus * serving.replicas // serving.ranks)
+    if mlp.ffn // split % BLOCK:
+        raise InputError(
+            f"{name}: {split} GPUs split the {mlp.ffn} columns of an expert of {title} into slices of "
+            f"{mlp.ffn // split}, no multiple of the {BLOCK} that share a scale in fp8_block: no engine loads them; "
+            f"give ep={split}, or dtype=fp8"
+        )
 
 
 def memory_needed(network: Network, serving: Serving) -> MemoryFootprint:

@@ -12,6 +12,7 @@ from dse.hardware.data_types import element_bytes
 from dse.hardware.presets import load_sheet
 from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
+from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.network import networks
 
 V3 = "deepseek_v3:phase={phase},batch={batch},context=4096,{more}"
@@ -135,3 +136,13 @@ def test_more_of_a_rate_is_never_slower(attribute):
     made = load_workload(text).operators
     before, after = (np.asarray(fastest_kernels(Amali(), made, one)[1].nanoseconds) for one in (gpu, faster))
     assert (after <= before * (1 + 1e-5)).all()
+
+
+def test_slices_of_experts_that_end_within_a_block_are_refused():
+    mixtral = networks()["mixtral_8x7b"]
+    layer = mixtral.layers[0][0]
+    narrow = replace(mixtral, layers=((replace(layer, mlp=replace(layer.mlp, ffn=768)), 32),))
+    serving = Serving("decode", 1, 128, 128, 0, precision("x", "fp8_block"), 4)
+    with pytest.raises(InputError, match=r"slices of 192, no multiple of the 128 .* give ep=4, or dtype=fp8"):
+        llm_workload(narrow, serving, "x")
+    assert llm_workload(narrow, replace(serving, ranks=4), "x").gpus == 4
