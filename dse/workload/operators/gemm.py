@@ -149,6 +149,10 @@ def _candidates(
     """The kernels of a product; kept, since the layers of a network and its steps repeat their products."""
     implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
     instructions = instructions_for(capabilities, warpgroup, gemm.compute)
+    # Kernels that widen experts' weights compute with warp-level instructions, on any GPU (vllm-project/vllm
+    # csrc/moe/marlin_moe_wna16: mma.m16n8k16).
+    if BITS[gemm.b] < BITS[gemm.compute] == 16 and gemm.groups:
+        instructions = [instruction for instruction in instructions if not instruction.warpgroup]
     if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
         instructions = [instruction for instruction in instructions if instruction.warpgroup]
     return tuple(
