@@ -167,10 +167,10 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
 
 def _predicted_compound(rows: CompoundRows, used: DeviceModel) -> PredictedRows:
     """Rows of several kernels with what is predicted; their stacks are the kernels' times."""
-    table, _ = predicted_compound(used.model, rows)
+    table, each = predicted_compound(used.model, rows)
 
     def stacks(places: np.ndarray) -> list[dict[str, float]]:
-        return [dict(parts_us(used.model, rows, int(i))) for i in places]
+        return [dict(parts_us(rows, each, int(i))) for i in places]
 
     return PredictedRows(table, stacks)
 

@@ -86,7 +86,7 @@ def family(row: Any) -> str:
 
 
 def predicted_compound(model: TimingModel, rows: CompoundRows) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the rows with ``predicted_us`` and what else a predicted row has, and the fastest candidates.
+    """Return the rows with ``predicted_us`` and what else a predicted row has, and the time of each operator [us].
 
     A row with an operator that no kernel of the GPU can carry out takes NEVER_US.
     """
@@ -96,12 +96,11 @@ def predicted_compound(model: TimingModel, rows: CompoundRows) -> tuple[pd.DataF
     longest = [step.places[np.argmax(step.repeats * each[step.places])] for step in rows.steps]
     labels = [rows.operators.labels[places[i]] for i in longest]
     names = rows.table["op"]
-    return rows.table.assign(predicted_us=us, shadow_us=0.0, kernel=labels, implementation=names, quantises=""), places
+    return rows.table.assign(predicted_us=us, shadow_us=0.0, kernel=labels, implementation=names, quantises=""), each
 
 
-def parts_us(model: TimingModel, rows: CompoundRows, row: int) -> Mapping[str, float]:
-    """Return the time of each kernel of a row [us], by its name."""
-    each, _ = fastest_us(model, rows.operators)
+def parts_us(rows: CompoundRows, each: np.ndarray, row: int) -> Mapping[str, float]:
+    """Return the time of each kernel of a row [us], by its name; ``each``: of every operator."""
     step, names = rows.steps[row], rows.operators.table["name"]
     found: dict[str, float] = {}
     for place, us in zip(step.places, step.repeats * each[step.places], strict=True):
