@@ -32,7 +32,7 @@ class LatentAttention:
     @property
     def facts(self) -> dict[str, object]:
         """What a table of networks shows of it."""
-        return {"heads": f"{self.heads} x {self.key_dim}/{self.value_dim}"}
+        return {"heads": f"{self.heads} x {self.key_dim}"}
 
     @property
     def key_dim(self) -> int:
