@@ -26,6 +26,8 @@ _HOME = {
     "SweepResult": "dse.grid.result",
     "SearchResult": "dse.pareto.search",
     "search": "dse.pareto.search",
+    "ParetoSampler": "dse.pareto.pareto_sampler",
+    "SpaceObjective": "dse.pareto.space_objective",
     "sweep": "dse.grid.sweep",
     "explain": "dse.explanation.explain",
     "Explanation": "dse.explanation.explain",
@@ -53,8 +55,10 @@ if TYPE_CHECKING:
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
+    from dse.pareto.pareto_sampler import ParetoSampler as ParetoSampler
     from dse.pareto.search import SearchResult as SearchResult
     from dse.pareto.search import search as search
+    from dse.pareto.space_objective import SpaceObjective as SpaceObjective
     from dse.reports.sweep.assumed import assumed_numbers as assumed_numbers
     from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space

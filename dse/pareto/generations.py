@@ -10,8 +10,8 @@ import numpy as np
 from dse.pareto import optuna_storage as optuna_trials
 from dse.pareto.batch_model import EvaluatedDesigns
 from dse.pareto.fronts import thin_to
-from dse.pareto.optuna_storage import GenerationSampler
 from dse.pareto.packing import packed, unpacked
+from dse.pareto.pareto_sampler import ParetoSampler
 from dse.pareto.study import Batch, SpaceStudy
 from dse.space.space import Space
 
@@ -37,6 +37,20 @@ def generation_sizes(evaluations: int) -> tuple[int, int]:
     return batch, int(np.clip(evaluations // (LEAST_GENERATIONS * batch), 1, GENERATIONS))
 
 
+class GenerationSampler(ParetoSampler):
+    """The Pareto sampler of a study whose trials have no parameters but whole generations of designs."""
+
+    others = 0
+
+    def before_trial(self, study: Any, trial: Any) -> None:
+        """Count the workers whose running trials came before this one."""
+        self.others = sum(other.number < trial.number for other in optuna_trials.running_trials(study))
+
+    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, Any]:
+        """No parameters."""
+        return {}
+
+
 class GenerationStudy(SpaceStudy):
     """Pareto local search: a trial is ``generations`` generations of ``batch`` designs, its value the hypervolume.
 
@@ -47,7 +61,7 @@ class GenerationStudy(SpaceStudy):
     def __init__(self, space: Space, storage: Any, seed: int, batch: int, generations: int) -> None:
         super().__init__(space, storage, LOCAL, seed, batch)
         self.generations = generations
-        self.study.sampler = self._sampler = GenerationSampler(self.state.local, seed)
+        self.study.sampler = self._sampler = GenerationSampler(space, seed=seed, state=self.state)
         self._trial: Any = None
         self._done: list[dict[str, str]] = []
 
@@ -69,7 +83,7 @@ class GenerationStudy(SpaceStudy):
         if self._trial is None:
             self._update()
             self._trial = self.study.ask()
-        index = self._sampler.draw(min(self.batch, most))
+        index = self._sampler.draw(min(self.batch, most), self._sampler.others)
         return Batch(index, [self._trial]) if len(index) else None
 
     def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
@@ -107,4 +121,4 @@ class GenerationStudy(SpaceStudy):
             (row, (self.signs * local.costs[k]).tolist(), int(local.index[k]))
             for k, row in zip(positions, digits, strict=True)
         ]
-        optuna_trials.add_designs(shown, self.axes, rows)
+        optuna_trials.add_designs(shown, self._sampler.parameters, rows)

@@ -1,9 +1,9 @@
-"""Optuna's side of a search: storages by URL, samplers by name, studies, trials (the only file that imports optuna)."""
+"""Optuna's side of a search: storages by URL, samplers by name, studies, trials."""
 
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import optuna
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
 from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -19,8 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from dse.base.errors import InputError
-from dse.pareto.local_search import LocalSearch
-from dse.space.axis import Axis
+from dse.pareto.parameters import Parameter
 from dse.space.space import Space
 
 Distributions = dict[str, BaseDistribution]
@@ -174,13 +173,14 @@ def generation_study(name: str, storage: BaseStorage) -> optuna.Study:
 def design_study(name: str, storage: BaseStorage, space: Space) -> optuna.Study:
     """Return the study by name whose trials are designs of a space, with its objectives."""
     study = optuna.create_study(
-        study_name=name, storage=storage, directions=_directions(space), load_if_exists=True, sampler=RandomSampler()
+        study_name=name, storage=storage, directions=directions_of(space), load_if_exists=True, sampler=RandomSampler()
     )
     study.set_metric_names([o.name for o in space.objectives])
     return study
 
 
-def _directions(space: Space) -> list[StudyDirection]:
+def directions_of(space: Space) -> list[StudyDirection]:
+    """Return the directions of a space's objectives."""
     return [StudyDirection.MINIMIZE if o.sign > 0 else StudyDirection.MAXIMIZE for o in space.objectives]
 
 
@@ -218,7 +218,7 @@ def adopted(study: optuna.Study, trial: FrozenTrial) -> optuna.Trial:
 
 
 def add_designs(
-    study: optuna.Study, parameters: list["Parameter"], rows: Iterable[tuple[np.ndarray, list, int]]
+    study: optuna.Study, parameters: Sequence[Parameter], rows: Iterable[tuple[np.ndarray, list, int]]
 ) -> None:
     """Add designs (digits, values, number) as finished trials."""
     study.add_trials(
@@ -230,60 +230,3 @@ def add_designs(
         )
         for digits, values, number in rows
     )
-
-
-class Parameter:
-    """An axis as a parameter of Optuna: its values where they are evenly spaced whole numbers or names, else places."""
-
-    def __init__(self, axis: Axis) -> None:
-        self.name, self._values = axis.name, axis.values
-        numbers = np.asarray(axis.numbers)
-        steps = np.diff(numbers)
-        self.distribution: BaseDistribution
-        if axis.attribute.choices or axis.attribute.type == "bool":
-            self.distribution = CategoricalDistribution(self._values)
-        elif (numbers == np.round(numbers)).all() and (steps > 0).all() and (steps == steps[:1]).all():
-            step = int(steps[0]) if len(steps) else 1
-            self.distribution = IntDistribution(int(numbers[0]), int(numbers[-1]), step=step)
-        else:
-            self.name = f"{axis.name} (place)"
-            self.distribution = IntDistribution(0, len(numbers) - 1)
-            self._values = list(range(len(numbers)))
-        self._digits = {value: digit for digit, value in enumerate(self._values)}
-
-    def value(self, digit: int) -> Any:
-        """Return the parameter's value at a place of the axis."""
-        value = self._values[int(digit)]
-        return int(value) if isinstance(self.distribution, IntDistribution) else value
-
-    def digit(self, value: Any) -> int:
-        """Return the place of a value on the axis."""
-        return self._digits[value]
-
-
-class GenerationSampler(BaseSampler):
-    """A vectorised search as a sampler: a trial has no parameters but whole generations of designs."""
-
-    def __init__(self, local: LocalSearch, seed: int) -> None:
-        self.local, self.seed, self._others = local, seed, 0
-
-    def draw(self, count: int) -> np.ndarray:
-        """Return the next generation of at most ``count`` designs; workers that know the same draw differently."""
-        random = np.random.default_rng([self.seed, self.local.generations, self._others])
-        return self.local.ask(count, random)
-
-    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
-        """Count the workers whose running trials came before this one."""
-        self._others = sum(other.number < trial.number for other in running_trials(study))
-
-    def infer_relative_search_space(self, study: Any, trial: Any) -> dict[str, BaseDistribution]:
-        """No parameters."""
-        return {}
-
-    def sample_relative(self, study: Any, trial: Any, search_space: Any) -> dict[str, Any]:
-        """No parameters."""
-        return {}
-
-    def sample_independent(self, study: Any, trial: Any, param_name: str, param_distribution: Any) -> Any:
-        """Draw a parameter that somebody adds at random."""
-        return RandomSampler(seed=trial.number).sample_independent(study, trial, param_name, param_distribution)

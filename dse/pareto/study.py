@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from dse.base.errors import InputError
-from dse.pareto.optuna_storage import Parameter, ended_trials
+from dse.pareto.optuna_storage import ended_trials
+from dse.pareto.parameters import Parameter
 from dse.pareto.search_state import SearchState
 from dse.pareto.workers import Presence
 from dse.space.space import Space
