@@ -7,6 +7,7 @@ from typing import Any
 from dse.base.csv_table import refuse_twice
 from dse.base.errors import InputError
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
+from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.networks.layers import Layer
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 from dse.workload.networks.network import Network
@@ -23,14 +24,19 @@ _POSITIONS = ("max_position_embeddings", "n_positions", "seq_length")
 """Spellings of the tokens that a network was made for."""
 
 _UNSUPPORTED = (
-    "kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder", "n_shared_experts",
+    "index_topk", "kv_lora_rank", "q_lora_rank", "ssm_state_size", "state_size", "is_encoder_decoder",
+    "n_shared_experts",
     "shared_expert_intermediate_size", "sliding_window_pattern", "attn_layer_period", "mamba_d_state", "mamba_d_ssm",
     "hybrid_override_pattern", "full_attention_interval", "cross_attention_layers", "attention_chunk_size",
     "first_k_dense_replace", "mlp_only_layers", "num_key_value_heads_per_layer", "block_configs", "block_types",
     "attn_type_list", "moe_num_experts", "shared_intermediate_size", "num_shared_expert",
 )  # fmt: skip
-"""Keys of architectures whose kernels are not described here: latent attention, state space, encoder-decoder, experts
-that every token uses, attention in chunks, and layers of different kinds in one network."""
+"""Keys of architectures whose kernels are not described here: state space, encoder-decoder, attention in chunks or over
+chosen tokens, and layers of different kinds in one network; those of latent attention, of experts that every token uses
+and of first layers without experts are read of the model types that have all three."""
+
+_LATENT_KEYS = ("kv_lora_rank", "q_lora_rank", "n_shared_experts", "first_k_dense_replace")
+"""Keys of ``_UNSUPPORTED`` that are read of model types with latent attention."""
 
 _EVERY_NTH = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", "expert_layer_period")
 """Keys of networks whose layers have experts only every so often: covered where that is every layer."""
@@ -46,6 +52,18 @@ _GATED = (
 )  # fmt: skip
 """Model types with a gated MLP, whose configurations say all that a layer holds; any other may hide its own kinds of
 layers under keys that are not known here, and is refused."""
+
+_LATENT = ("deepseek_v2", "deepseek_v3", "kimi_k2")
+"""Model types with latent attention, and with first dense layers before those of experts."""
+
+_OWN_DEFAULTS = {
+    "num_key_value_heads": ("mistral", "mixtral", "glm", "glm4", "gemma3_text"),
+    "head_dim": ("glm", "glm4", "gemma", "gemma3_text"),
+    "sliding_window": ("mistral",),
+    "layer_types": ("gemma3_text",),
+}
+"""Keys that may be missing, and the model types whose class then takes a value of its own (transformers 4.57, their
+configuration classes): what such a file means depends on the release that reads it, so it is refused."""
 
 _LAYERNORM = (*_OLD, "cohere", "stablelm", "olmo", "phimoe")
 """Model types with LayerNorm."""
@@ -81,25 +99,9 @@ def config_network(path: Path) -> Network:
     Raises InputError naming file, key and value for what is missing, wrong, or of an architecture whose kernels are not
     described here.
     """
-    config = read_config(path)
-    config = config.get("text_config", config)
-    if not isinstance(config, dict):
-        raise InputError(f"{path}: text_config is not an object; give a Hugging Face config.json")
-    said = {key: config.get(key) for key in _UNSUPPORTED}
-    said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
-    for key, value in said.items():
-        if value:
-            raise InputError(
-                f"{path}: {key} = {value!r}: this architecture is not covered; "
-                "accepted are decoder-only transformers with multi-head or grouped-query attention"
-            )
+    config = text_config(read_config(path), path)
     kind = str(config.get("model_type") or "llama").lower()
-    if kind not in (*_GATED, *_OLD):
-        known = ", ".join(sorted((*_GATED, *_OLD)))
-        raise InputError(
-            f"{path}: model_type = {kind!r}: this architecture is not covered; known are {known}. "
-            "Where it is built as one of these, give that one's"
-        )
+    _refuse_uncovered(config, kind, path)
     layers = config.get("layer_types") or []
     if not isinstance(layers, list) or not all(isinstance(layer, str) for layer in layers):
         raise InputError(f"{path}: layer_types = {layers!r} is not accepted; give a list of texts, one a layer")
@@ -108,9 +110,46 @@ def config_network(path: Path) -> Network:
     return _network(config, kind, path)
 
 
+def text_config(config: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the part of a configuration that describes its language model: all of it, or ``text_config`` with what the
+    whole says of the output layer. Raises InputError where that is no object."""
+    text = config.get("text_config", config)
+    if not isinstance(text, dict):
+        raise InputError(f"{path}: text_config is not an object; give a Hugging Face config.json")
+    tied = text.get("tie_word_embeddings")
+    return text | {"tie_word_embeddings": config.get("tie_word_embeddings") if tied is None else tied}
+
+
+def _refuse_uncovered(config: dict, kind: str, path: Path) -> None:
+    """Raise InputError naming the first key of an architecture that is not covered, a model type that is not known, or
+    a key that is missing where the model type has a default of its own."""
+    read = _LATENT_KEYS if kind in _LATENT else ()
+    said = {key: config.get(key) for key in _UNSUPPORTED if key not in read}
+    said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
+    for key, value in said.items():
+        if value:
+            raise InputError(
+                f"{path}: {key} = {value!r}: this architecture is not covered; accepted are decoder-only transformers "
+                f"with multi-head or grouped-query attention, and latent attention of {', '.join(_LATENT)}"
+            )
+    if kind not in (*_GATED, *_LATENT, *_OLD):
+        known = ", ".join(sorted((*_GATED, *_LATENT, *_OLD)))
+        raise InputError(
+            f"{path}: model_type = {kind!r}: this architecture is not covered; known are {known}. "
+            "Where it is built as one of these, give that one's"
+        )
+    for key, kinds in _OWN_DEFAULTS.items():
+        if kind in kinds and key not in config:
+            raise InputError(
+                f"{path}: {key} is missing, and model_type = {kind!r} has a default of its own for it; give {key}"
+            )
+
+
 def _slides(config: dict, path: Path) -> bool | None:
     """Whether attention slides over a window in every layer; None: in some. Of Qwen2 the layers from
-    ``max_window_layers`` on (transformers, configuration_qwen2.py)."""
+    ``max_window_layers`` on (transformers, configuration_qwen2.py). Layers that are said to be full have no window."""
+    if "full_attention" in (config.get("layer_types") or ()):
+        return False
     if not config.get("sliding_window") or not config.get("use_sliding_window", True):
         return False
     if "use_sliding_window" not in config or config.get("max_window_layers") is None:
@@ -120,20 +159,50 @@ def _slides(config: dict, path: Path) -> bool | None:
 
 
 def _network(config: dict, model_type: str, path: Path) -> Network:
-    layers, hidden, heads, vocab = (_integer(config, keys, path) for keys in _CONFIG_KEYS.values())
-    layer = Layer(_attention(config, model_type, hidden, heads, path), _mlp(config, model_type, hidden, path))
+    hidden, vocab = (_integer(config, _CONFIG_KEYS[key], path) for key in ("hidden", "vocab"))
+    tied = config.get("tie_word_embeddings")
     name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
     return Network(
         name=name,
         title=str(config.get("_name_or_path") or name),
         hidden=hidden,
         vocab=vocab,
-        layers=((layer, layers),),
+        layers=_layers(config, model_type, path),
         norm="layernorm" if model_type in _LAYERNORM else "rmsnorm",
-        tied=bool(config.get("tie_word_embeddings", model_type in _TIED)),
+        tied=bool(model_type in _TIED if tied is None else tied),
         positions=_integer(config, _POSITIONS, path, 0),
         source=str(path),
     )
+
+
+def _layers(config: dict, model_type: str, path: Path) -> tuple[tuple[Layer, int], ...]:
+    """Kinds of layers with their counts; with latent attention the first ``first_k_dense_replace`` have no experts."""
+    layers, hidden, heads, _ = (_integer(config, keys, path) for keys in _CONFIG_KEYS.values())
+    if model_type not in _LATENT:
+        layer = Layer(_attention(config, model_type, hidden, heads, path), _mlp(config, model_type, hidden, path))
+        return ((layer, layers),)
+    attention = _latent_attention(config, heads, path)
+    first = _integer(config, ("first_k_dense_replace",), path, 0)
+    if first > layers:
+        raise InputError(f"{path}: first_k_dense_replace = {first} does not go with {layers} layers")
+    dense = Layer(attention, Dense(_integer(config, ("intermediate_size",), path), True, "silu"), "dense")
+    experts = Layer(attention, _shared_mixture(config, path), "experts")
+    return tuple((layer, count) for layer, count in ((dense, first), (experts, layers - first)) if count)
+
+
+def _latent_attention(config: dict, heads: int, path: Path) -> LatentAttention:
+    ranks = _integer(config, ("q_lora_rank",), path, 0), _integer(config, ("kv_lora_rank",), path)
+    dims = (_integer(config, (key,), path) for key in ("qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim"))
+    return LatentAttention(heads, *ranks, *dims)
+
+
+def _shared_mixture(config: dict, path: Path) -> Mixture:
+    """Experts of which some are chosen for a token and ``n_shared_experts`` are passed by all (DeepSeek-V3, 2.1.2)."""
+    experts, used, ffn = (
+        _integer(config, (key,), path) for key in ("n_routed_experts", "num_experts_per_tok", "moe_intermediate_size")
+    )
+    _refuse_part(used, "experts a token", experts, path)
+    return Mixture(experts, used, ffn, True, "silu", ffn * _integer(config, ("n_shared_experts",), path, 0))
 
 
 def _attention(config: dict, model_type: str, hidden: int, heads: int, path: Path) -> GroupedQueryAttention:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
-from dse.workload.networks.huggingface import config_network, read_config
+from dse.workload.networks.huggingface import config_network, read_config, text_config
 from dse.workload.networks.network import Network, networks
 
 
@@ -73,12 +73,26 @@ def stated_quantisation(name_or_path: str) -> str:
     if path is None:
         named = _QUANTISED.search(name_or_path)
         return named[0] if named else ""
-    said = read_config(path).get("quantization_config") or {}
-    if not isinstance(said, dict):
-        raise InputError(f"{path}: quantization_config = {said!r} is not accepted; give an object with quant_method")
-    bits = f" of {said['bits']} bits" if "bits" in said else ""
-    return f"{said.get('quant_method', 'quantization_config')}{bits}" if said else ""
+    whole, beside = read_config(path), path.parent / "hf_quant_config.json"
+    parts = {"": whole, "text_config: ": text_config(whole, path)}
+    stated = {f"{part}{key}": config.get(key) for part, config in parts.items() for key in _QUANTISED_KEYS}
+    if path.name == "config.json" and beside.is_file():
+        stated[beside.name] = read_config(beside).get("quantization")
+    for key, said in stated.items():
+        if said and not isinstance(said, dict):
+            raise InputError(f"{path}: {key} = {said!r} is not accepted; give an object with quant_method")
+        if said:
+            return _stated(said, key)
+    return ""
 
+
+def _stated(said: dict, key: str) -> str:
+    method = said.get("quant_method") or said.get("quant_algo") or key
+    return f"{method} of {said['bits']} bits" if "bits" in said else str(method)
+
+
+_QUANTISED_KEYS = ("quantization_config", "compression_config")
+"""Keys of a configuration under which its publisher says how weights are quantised."""
 
 _QUANTISED = re.compile(r"nvfp4|mxfp4|fp8|int8|int4|w8a8|w4a16|awq|gptq", re.IGNORECASE)
 """Words of a network's name that say how its weights are quantised."""

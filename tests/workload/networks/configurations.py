@@ -16,6 +16,54 @@ LLAMA = {
 """That of a Llama 3 of 8B."""
 
 
+DEEPSEEK_V3 = {
+    "model_type": "deepseek_v3",
+    "num_hidden_layers": 61,
+    "hidden_size": 7168,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "intermediate_size": 18432,
+    "vocab_size": 129280,
+    "q_lora_rank": 1536,
+    "kv_lora_rank": 512,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "n_routed_experts": 256,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 2048,
+}
+"""That of deepseek-ai/DeepSeek-V3."""
+
+KIMI_K2 = {
+    "model_type": "kimi_k2",
+    "num_attention_heads": 64,
+    "vocab_size": 163840,
+    "first_k_dense_replace": 1,
+    "n_routed_experts": 384,
+}
+"""What moonshotai/Kimi-K2-Instruct changes of DeepSeek-V3."""
+
+V2_LITE = {
+    "model_type": "deepseek_v2",
+    "num_hidden_layers": 27,
+    "hidden_size": 2048,
+    "num_attention_heads": 16,
+    "intermediate_size": 10944,
+    "vocab_size": 102400,
+    "q_lora_rank": None,
+    "first_k_dense_replace": 1,
+    "n_routed_experts": 64,
+    "n_shared_experts": 2,
+    "num_experts_per_tok": 6,
+    "moe_intermediate_size": 1408,
+}
+"""What deepseek-ai/DeepSeek-V2-Lite changes of DeepSeek-V3."""
+
+
 def config(tmp_path, **changes):
     """Path of a config.json: LLAMA with changes (None removes a key)."""
     path = tmp_path / "net" / "config.json"

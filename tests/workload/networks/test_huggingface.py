@@ -5,7 +5,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network
 from dse.workload.networks.network import networks
-from tests.workload.networks.configurations import LLAMA, config
+from tests.workload.networks.configurations import DEEPSEEK_V3, KIMI_K2, LLAMA, V2_LITE, config
 
 
 def sizes(network):
@@ -34,7 +34,7 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
         ({"sliding_window": 4096, "use_sliding_window": False}, {"window": 0}),
         ({"num_local_experts": 8, "num_experts_per_tok": 2}, {"experts": 8, "experts_per_token": 2}),
         ({"model_type": "gpt2", "hidden_act": "gelu_new"}, {"gated": False, "norm": "layernorm", "rotary": False}),
-        ({"model_type": "gemma", "hidden_act": "gelu", "tie_word_embeddings": None}, {"gated": True, "tied": True}),
+        ({"model_type": "gemma", "hidden_act": "gelu", "head_dim": 128, "tie_word_embeddings": None}, {"tied": True}),
         ({"model_type": "falcon", "multi_query": True, "num_key_value_heads": None}, {"kv_heads": 1, "gated": False}),
         # Falcon-7B's own configuration holds 71 key-value heads, which only its new architecture reads.
         (
@@ -58,6 +58,9 @@ def test_a_hugging_face_config_is_the_shipped_network(tmp_path):
             {"experts": 64, "ffn": 768},
         ),
         ({"text_config": LLAMA | {"vocab_size": 7}}, {"vocab": 7}),
+        ({"text_config": LLAMA | {"tie_word_embeddings": None}, "tie_word_embeddings": True}, {"tied": True}),
+        ({"sliding_window": 4096, "layer_types": ["full_attention"] * 32}, {"window": 0}),
+        ({"sliding_window": 4096, "layer_types": ["sliding_attention"] * 32}, {"window": 4096}),
         ({"decoder_sparse_step": 1, "mlp_only_layers": []}, {"experts": 1}),
     ],
 )
@@ -83,6 +86,17 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"model_type": "gemma2"}, "model_type = 'gemma2': this architecture is not covered"),
         ({"num_key_value_heads_per_layer": [4, 1]}, "num_key_value_heads_per_layer = .4, 1.: this architecture"),
         ({"intermediate_size": None}, "intermediate_size or ffn_dim or ffn_hidden_size or n_inner is missing"),
+        ({"index_topk": 2048, "kv_lora_rank": 512}, "index_topk = 2048: this architecture is not covered"),
+        ({"model_type": "mixtral", "num_key_value_heads": None}, "num_key_value_heads is missing, and model_type = 'm"),
+        ({"model_type": "mistral"}, "sliding_window is missing, and model_type = 'mistral' has a default of its own"),
+        ({"model_type": "glm4"}, "head_dim is missing, and model_type = 'glm4' has a default"),
+        (
+            {"model_type": "gemma3_text", "head_dim": 128, "sliding_window": 1024},
+            "layer_types is missing, and model_type = 'gemma3_text' has a default",
+        ),
+        (DEEPSEEK_V3 | {"v_head_dim": None}, "v_head_dim is missing"),
+        (DEEPSEEK_V3 | {"first_k_dense_replace": 62}, "first_k_dense_replace = 62 does not go with 61 layers"),
+        (DEEPSEEK_V3 | {"moe_layer_freq": 2}, "moe_layer_freq = 2: this architecture is not covered"),
         ({"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 28}, "layers of different kinds"),
         ({"text_config": 3}, "text_config is not an object"),
         ({"layer_types": ["sliding_attention", "full_attention"]}, "layers of different kinds"),
@@ -106,6 +120,17 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
 def test_configurations_that_are_not_covered_are_refused(tmp_path, changes, sentence):
     with pytest.raises(InputError, match=sentence):
         load_network(str(config(tmp_path, **changes)))
+
+
+def test_a_configuration_of_latent_attention_is_the_shipped_network(tmp_path):
+    found, shipped = load_network(str(config(tmp_path, **DEEPSEEK_V3))), networks()["deepseek_v3"]
+    assert (found.layers, found.hidden, found.vocab) == (shipped.layers, shipped.hidden, shipped.vocab)
+
+
+@pytest.mark.parametrize(("changes", "billions"), [({}, 671.0), (KIMI_K2, 1026.4), (V2_LITE, 15.7)])
+def test_parameters_of_latent_attention_are_the_published_ones(tmp_path, changes, billions):
+    network = load_network(str(config(tmp_path, **(DEEPSEEK_V3 | changes))))
+    assert network.parameters / 1e9 == pytest.approx(billions, rel=2e-3)
 
 
 def test_files_that_are_no_configuration_are_refused(tmp_path):

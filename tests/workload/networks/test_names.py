@@ -4,6 +4,7 @@ import csv
 
 import pytest
 
+from dse import load_workload
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network, network_of, stated_quantisation
 from dse.workload.networks.network import networks
@@ -62,8 +63,19 @@ def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
     assert stated_quantisation("llama3_8b") == stated_quantisation(str(config(tmp_path))) == ""
     quantised = {"quantization_config": {"quant_method": "gptq", "bits": 4}}
     assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
+    assert stated_quantisation(str(config(tmp_path, text_config=quantised))) == "gptq of 4 bits"
+    compressed = {"compression_config": {"quant_method": "compressed-tensors"}}
+    assert stated_quantisation(str(config(tmp_path, **compressed))) == "compressed-tensors"
     with pytest.raises(InputError, match=r"config\.json: quantization_config = \[1\] is not accepted; give an object"):
         stated_quantisation(str(config(tmp_path, quantization_config=[1])))
+
+
+def test_quantised_weights_are_seen_in_the_file_beside_the_configuration(tmp_path):
+    path = config(tmp_path)
+    (path.parent / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4", "group_size": 16}}')
+    assert stated_quantisation(str(path)) == stated_quantisation(str(path.parent)) == "NVFP4"
+    with pytest.raises(InputError, match=r"says that its weights are quantised \(NVFP4\); give their type"):
+        load_workload(f"{path}:phase=decode")
 
 
 @pytest.mark.parametrize("group", ["meta-llama/Llama-2-7b-hf", "anl_Llama-2-7b-hf", "llama2_7b"])
