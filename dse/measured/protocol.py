@@ -44,6 +44,7 @@ class Protocol:
     layer_host_us: float = 0.0  # [us] in which the host launches each
     powered_loop: bool = False  # a row with watts was timed in the long loop that they were read in
     large_tile_age: float = 1.0  # [1] by which results of large tiles seem to be older
+    zeros: tuple[str, ...] = ()  # data types of products whose operands are all zeros
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
@@ -76,6 +77,10 @@ class Protocol:
         if not 0 <= us < inf:
             raise InputError(f"notes say {said[0]}; give microseconds from 0 on")
         return us
+
+    def of_zeros(self, row: Any) -> bool:
+        """Return whether a row's product was measured on zeros, whose multipliers hardly toggle."""
+        return row.op in PRODUCTS and str(row.dtype) in self.zeros
 
     def distances(self, a: float, b: float, c: float) -> tuple[float, float, float]:
         """Return the bytes touched between two uses of A, of the weights B and of C, each of so many bytes."""
@@ -144,6 +149,7 @@ def _protocol(name: str, rows: dict[str, dict[str, str]]) -> Protocol:
         layers=float(rows["layers"]["value"]) if "layers" in rows else 0.0,
         layer_host_us=float(rows["layer_host_us"]["value"]) if "layer_host_us" in rows else 0.0,
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
+        zeros=tuple(rows["zeros"]["value"].split(";")) if "zeros" in rows else (),
     )
 
 

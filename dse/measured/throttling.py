@@ -8,7 +8,8 @@ a kernel of P watts at the requested clock brings that mean to the limit after
 later the less it exceeds the limit. From then on the kernel takes F times as long, what the limit costs a run without
 end, by :class:`dse.power.board.BoardPower`: time and power as one fixed point. So a reading that keeps the GPU busy for
 T us takes 1 + (F - 1) max(0, 1 - tau / T) of its time at the requested clock. What belongs to the protocol is T
-alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Protocol`).
+alone (``launches`` and ``run_us`` of :class:`dse.measured.protocol.Protocol`), and P where the operands are ``zeros``:
+their products then cost what those of padding do.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from dse.evaluate.batching import in_blocks
 from dse.evaluate.steps import activities, settle_alone, settle_phase, timings, unlimited_power
 from dse.evaluate.steps import launches as launches_on
 from dse.hardware.gpu import Gpu
+from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.timing.timing import TimingModel
 from dse.workload.kernel import Kernel
@@ -47,16 +49,25 @@ HELD = "power_limit"
 
 
 def slowdowns(
-    model: TimingModel, kernels: Kernel, gpus: Gpu, launches: np.ndarray, run_us: np.ndarray, drawn: np.ndarray
+    model: TimingModel,
+    kernels: Kernel,
+    gpus: Gpu,
+    launches: np.ndarray,
+    run_us: np.ndarray,
+    drawn: np.ndarray,
+    zeros: np.ndarray | float = 0.0,
 ) -> np.ndarray:
     """Return how many times as long as at the requested clock each row's kernel takes; all of shape (rows,).
 
     ``launches``: back-to-back launches of a reading, inf where it runs until the board has settled; ``run_us``: how
-    long they take together at least [us]; ``drawn``: mean watts of a reading over those of its own kernel [1].
+    long they take together at least [us]; ``drawn``: mean watts of a reading over those of its own kernel [1];
+    ``zeros``: 1 where the operands of products are zeros.
     """
     if not len(launches):
         return np.ones(0)
-    numbers = jax.tree.map(lambda x: np.asarray(x, np.float32), (kernels, gpus, launches, run_us, drawn))
+    numbers = jax.tree.map(
+        lambda x: np.asarray(x, np.float32), (kernels, gpus, launches, run_us, drawn, zeros + np.zeros(len(launches)))
+    )
     return np.asarray(in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers))
 
 
@@ -91,10 +102,17 @@ def _board() -> BoardPower:
 
 @quick_filter_jit
 def _slowdowns(
-    model: TimingModel, board: BoardPower, kernels: Kernel, gpus: Gpu, launches: Array, run_us: Array, drawn: Array
+    model: TimingModel,
+    board: BoardPower,
+    kernels: Kernel,
+    gpus: Gpu,
+    launches: Array,
+    run_us: Array,
+    drawn: Array,
+    zeros: Array,
 ) -> Array:
     timing = timings(model, kernels, gpus)
-    counts, limit = activities(kernels, timing, gpus), board.limit(gpus)
+    counts, limit = _of_zeros(activities(kernels, timing, gpus), zeros), board.limit(gpus)
     settled = settle_alone(board, counts, timing, gpus, limit / drawn).timing
     busy = jnp.maximum(launches * timing.microseconds, run_us)
     watts = drawn * unlimited_power(board, counts, gpus).watts
@@ -102,6 +120,12 @@ def _slowdowns(
     shown = jnp.maximum(1.0 - reached / jnp.maximum(busy, 1e-3), 0.0)
     slower = 1.0 + (settled.microseconds / jnp.maximum(timing.microseconds, 1e-6) - 1.0) * shown
     return jnp.where(timing.feasible > 0, jnp.maximum(slower, 1.0), 1.0)
+
+
+def _of_zeros(counts: Activity, share: Array) -> Activity:
+    """Activities whose products are those of zeros, as padding's are, to a ``share`` [1]."""
+    zeros = share * counts.tensor_fma
+    return counts._replace(tensor_fma=counts.tensor_fma - zeros, padding_fma=counts.padding_fma + zeros)
 
 
 def _reached_us(watts: Array, limit: Array, rest: Array) -> Array:

@@ -51,9 +51,10 @@ def can_run(predicted_us: np.ndarray | pd.Series) -> np.ndarray:
 class TimedRows:
     """Rows of a table with their candidates: ``kernels`` (candidates,) of row ``row`` (candidates,), ``labels``.
 
-    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches``, ``run_us`` and
-    ``drawn`` of its readings (:func:`dse.measured.throttling.slowdowns`), and the data sheet's ``compute_us`` and
-    ``memory_us`` [us]; ``gpus`` (rows,) are as they were measured (:func:`dse.measured.protocol.as_measured`).
+    ``table`` gains ``family``, ``harness``, ``quantises``, ``overhead_us``, ``shadow_us``, ``launches``, ``run_us``,
+    ``drawn`` and ``zeros`` of its readings (:func:`dse.measured.throttling.slowdowns`), and the data
+    sheet's ``compute_us`` and ``memory_us`` [us]; ``gpus`` (rows,) are as they were measured
+    (:func:`dse.measured.protocol.as_measured`).
     """
 
     table: pd.DataFrame
@@ -79,7 +80,7 @@ class TimedRows:
     def take(self, places: np.ndarray, model: TimingModel) -> "Chosen":
         """Return the candidates at ``places`` (rows, n), the first of each row the one that ``model`` finds fastest."""
         first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
-        readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn"))
+        readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn", "zeros"))
         slower = slowdowns(model, first, self.gpus, *readings)
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
         return Chosen(self.table, self.gpus, kernels, places, slower, correction_factors(model, first))
@@ -202,6 +203,7 @@ def _block(
                 *overhead_of(row, way, hosts[str(row.device)]),
                 way.back_to_back(row),
                 *before,
+                float(way.of_zeros(row)),
                 arithmetic,
                 memory,
             )
@@ -223,6 +225,7 @@ def _block(
         "launches",
         "run_us",
         "drawn",
+        "zeros",
         "compute_us",
         "memory_us",
     ]

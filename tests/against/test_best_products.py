@@ -56,7 +56,7 @@ EACH = (
 def tflops(preset: str, shapes: list[tuple[int, int, int]], dtype: str = "bf16", launches: float = 1):
     columns = {"device": preset, "op": "gemm", "dtype": dtype, "latency_us": 1.0}
     frame = pd.DataFrame(shapes, columns=["m", "n", "k"]).astype(float).assign(**columns)
-    protocol = replace(protocols()["deepbench"], launches=float(launches))
+    protocol = replace(protocols()["deepbench"], launches=float(launches), zeros=())
     (rows,) = blocks(frame, {preset: load_sheet(preset)}, protocol, Skipped())
     time, _ = best(load_timing_calibration(calibration_for(preset)).model, rows)
     return 2e-6 * frame[["m", "n", "k"]].prod(axis=1).to_numpy() / time

@@ -1,5 +1,7 @@
 """The protocols of measurements as records."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from dse.base.errors import InputError
@@ -17,6 +19,13 @@ def test_harnesses_are_records_by_source():
     assert {h.clock for h in protocols().values()} == {"boost", "sheet"}
     with pytest.raises(InputError, match="--harness: no harness is called 'vidr'; did you mean 'vidur'"):
         find_protocol("vidr")
+
+
+def test_who_multiplied_zeros():
+    row = SimpleNamespace(op="gemm", dtype="fp16")
+    assert protocol_of("deepbench").of_zeros(row)
+    assert not protocol_of("deepbench").of_zeros(SimpleNamespace(op="gemm", dtype="fp32"))
+    assert not protocol_of("neusight").of_zeros(row)
 
 
 def test_vidurs_a100s_are_pcie_boards():
