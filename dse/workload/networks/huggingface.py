@@ -1,6 +1,7 @@
 """Hugging Face ``config.json`` files: the shape of a network, where its architecture is one that is covered."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,9 @@ _OLD = ("gpt2", "opt", "gpt_neox", "gpt_bigcode", "bloom", "falcon", "gptj", "ph
 """Model types with LayerNorm, biases and an MLP without gate."""
 
 _GATED = (
-    "llama", "mistral", "ministral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl_text",
-    "qwen2_5_vl_text", "qwen3_vl_text", "gemma", "gemma3_text", "phi3", "phimoe", "olmo", "olmo2", "olmoe", "stablelm",
+    "llama", "mistral", "ministral", "ministral3", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "qwen2_vl",
+    "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text", "qwen3_vl_text", "qwen3_vl_moe_text", "mimo", "minimax_m2",
+    "gemma", "gemma3_text", "phi3", "phimoe", "olmo", "olmo2", "olmoe", "stablelm",
     "internlm2", "internlm3", "baichuan", "aquila", "xverse", "yi", "minicpm", "granite", "granitemoe", "exaone",
     "cohere", "smollm3", "glm", "glm4", "seed_oss", "ernie4_5", "deepseek",
 )  # fmt: skip
@@ -64,6 +66,9 @@ _OWN_DEFAULTS = {
 }
 """Keys that may be missing, and the model types whose class then takes a value of its own (transformers 4.57, their
 configuration classes): what such a file means depends on the release that reads it, so it is refused."""
+
+_ENCODERS = {"vision_config": "vision", "audio_config": "audio", "img_processor": "vision"}
+"""Keys of networks with an encoder beside the language model, whose time is not modelled: the title says so."""
 
 _LAYERNORM = (*_OLD, "cohere", "stablelm", "olmo", "phimoe")
 """Model types with LayerNorm."""
@@ -99,7 +104,8 @@ def config_network(path: Path) -> Network:
     Raises InputError naming file, key and value for what is missing, wrong, or of an architecture whose kernels are not
     described here.
     """
-    config = text_config(read_config(path), path)
+    whole = read_config(path)
+    config = text_config(whole, path)
     kind = str(config.get("model_type") or "llama").lower()
     _refuse_uncovered(config, kind, path)
     layers = config.get("layer_types") or []
@@ -107,7 +113,10 @@ def config_network(path: Path) -> Network:
         raise InputError(f"{path}: layer_types = {layers!r} is not accepted; give a list of texts, one a layer")
     if len(set(layers)) > 1 or _slides(config, path) is None:
         raise InputError(f"{path}: layers of different kinds in one network are not covered")
-    return _network(config, kind, path)
+    network = _network(config, kind, path)
+    encoders = [name for key, name in _ENCODERS.items() if whole.get(key)]
+    note = f" (language model alone, without its {' and '.join(encoders)} encoder)" if encoders else ""
+    return replace(network, title=network.title + note)
 
 
 def text_config(config: dict[str, Any], path: Path) -> dict[str, Any]:
@@ -126,6 +135,9 @@ def _refuse_uncovered(config: dict, kind: str, path: Path) -> None:
     read = _LATENT_KEYS if kind in _LATENT else ()
     said = {key: config.get(key) for key in _UNSUPPORTED if key not in read}
     said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
+    kinds = said["attn_type_list"]
+    if isinstance(kinds, list) and kinds == [1] * len(kinds):
+        said["attn_type_list"] = None  # MiniMax: 1 is attention to all tokens, 0 its linear attention
     for key, value in said.items():
         if value:
             raise InputError(

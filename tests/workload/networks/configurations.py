@@ -63,6 +63,33 @@ V2_LITE = {
 }
 """What deepseek-ai/DeepSeek-V2-Lite changes of DeepSeek-V3."""
 
+MINIMAX_M2 = {
+    "model_type": "minimax_m2",
+    "num_hidden_layers": 62,
+    "hidden_size": 3072,
+    "num_attention_heads": 48,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "intermediate_size": 1536,
+    "vocab_size": 200064,
+    "num_experts_per_tok": 8,
+    "num_local_experts": 256,
+    "attn_type_list": [1] * 62,
+}
+"""That of MiniMaxAI/MiniMax-M2.5, whose layers all attend to all tokens."""
+
+DEVSTRAL = {
+    "model_type": "ministral3",
+    "num_hidden_layers": 40,
+    "hidden_size": 5120,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "intermediate_size": 32768,
+    "vocab_size": 131072,
+}
+"""The language model of mistralai/Devstral-Small-2-24B."""
+
 
 def config(tmp_path, **changes):
     """Path of a config.json: LLAMA with changes (None removes a key)."""

@@ -5,7 +5,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network
 from dse.workload.networks.network import networks
-from tests.workload.networks.configurations import DEEPSEEK_V3, KIMI_K2, LLAMA, V2_LITE, config
+from tests.workload.networks.configurations import DEEPSEEK_V3, DEVSTRAL, KIMI_K2, LLAMA, MINIMAX_M2, V2_LITE, config
 
 
 def sizes(network):
@@ -151,3 +151,20 @@ def test_a_configuration_may_mark_the_order_of_its_bytes(tmp_path):
     path = config(tmp_path)
     path.write_text(path.read_text(), encoding="utf-8-sig")
     assert load_network(str(path)).depth == 32
+
+
+@pytest.mark.parametrize(("changes", "billions"), [(MINIMAX_M2, 228.6), (DEVSTRAL, 23.57)])
+def test_parameters_of_networks_that_need_their_name_alone(tmp_path, changes, billions):
+    assert load_network(str(config(tmp_path, **changes))).parameters / 1e9 == pytest.approx(billions, rel=2e-3)
+
+
+@pytest.mark.parametrize("kinds", [[0] * 62, [1, 0] * 31, "full"])
+def test_minimax_with_another_kind_of_attention_is_refused(tmp_path, kinds):
+    with pytest.raises(InputError, match="attn_type_list"):
+        load_network(str(config(tmp_path, **(MINIMAX_M2 | {"attn_type_list": kinds}))))
+
+
+def test_an_encoder_that_is_left_out_is_said(tmp_path):
+    assert load_network(str(config(tmp_path))).title == "net"
+    title = load_network(str(config(tmp_path, vision_config={"hidden_size": 1024}))).title
+    assert title == "net (language model alone, without its vision encoder)"
