@@ -176,6 +176,13 @@ Records = dict[tuple[str, str, str], Any]
 """(device, source, clock of a protocol) -> the GPU as it was measured, in plain numbers."""
 
 
+_READINGS = (
+    "family", "harness", "quantises", "overhead_us", "shadow_us", "launches", "run_us", "drawn", "zeros", "compute_us",
+    "memory_us",
+)  # fmt: skip
+"""Columns that a table's rows get, in the order in which :func:`_block` finds them."""
+
+
 def _block(
     frame: pd.DataFrame,
     sheets: Mapping[str, GpuSheet],
@@ -216,20 +223,9 @@ def _block(
         groups.append(candidates)
     if not kept:
         return None
-    names = [
-        "family",
-        "harness",
-        "quantises",
-        "overhead_us",
-        "shadow_us",
-        "launches",
-        "run_us",
-        "drawn",
-        "zeros",
-        "compute_us",
-        "memory_us",
-    ]
-    table = frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(names, zip(*columns, strict=True), strict=True)))
+    table = (
+        frame.iloc[kept].reset_index(drop=True).assign(**dict(zip(_READINGS, zip(*columns, strict=True), strict=True)))
+    )
     kernels = Kernel.stack([c.kernel for group in groups for c in group])
     return TimedRows(
         table,

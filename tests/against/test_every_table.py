@@ -14,8 +14,6 @@ from experiments import data
 NOT_YET = (
     "aiconfigurator__comm",
     "aiconfigurator__encoder_attention",
-    "aiconfigurator__gemm_narrow",
-    "aiconfigurator__moe",
     "energaizer__energy",
     "pipeweave__comm",
 )

@@ -58,7 +58,7 @@ def test_a_reading_that_draws_less_than_its_kernel_is_held_less_and_later():
 
 
 def test_products_of_zeros_are_held_less():
-    """DeepBench's half-precision operands are zeros (its issue 104); its fp32 operands are not."""
+    """DeepBench's half-precision operands are zeros (its issue #104); its fp32 operands are not."""
     values, zeros = (factor("t4", source) for source in ("neusight", "deepbench"))
     assert 1.0 < zeros < 0.7 * values
     assert factor("v100_sxm2_16gb", "neusight") > 1.1

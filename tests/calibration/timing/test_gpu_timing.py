@@ -249,7 +249,7 @@ def test_a_file_that_claims_to_be_the_shared_one_is_judged_by_its_content(tmp_pa
 
 
 def test_names_that_nothing_has_are_told_with_the_nearest(asked, tmp_path):
-    other = products("aiconfigurator", 3).assign(op="gem"), products("aiconfigurator", 2, "bfloat16")
+    other = products("aiconfigurator", 3).assign(op="gem"), products("aiconfigurator", 2, "bfloat17")
     skipped = calibrate_timing(GPU, [table(tmp_path / "t.csv", decodes(16), *other)]).skipped
     (no_operator, first), (no_type, second) = skipped.items()
     assert (first, second) == (3, 2)
