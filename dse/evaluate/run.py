@@ -210,7 +210,7 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
     if all(float(k.compute_capability) > numbers["compute_capability"] for k in kernels):
         need = min(float(k.compute_capability) for k in kernels)
         return f"its instructions need compute capability {need:g}, it has {numbers['compute_capability']:g}"
-    joined = min(float(getattr(k, "link_gpus", 0.0)) for k in kernels)
+    joined = min(float(getattr(k, "link_gpus", 0.0)) for k in kernels)  # kernels of a trace send nothing
     if joined > numbers["nvlink_gpus"]:
         return (
             f"it sends between {joined:g} GPUs, and NVLink joins {numbers['nvlink_gpus']:g} of them; give a smaller "

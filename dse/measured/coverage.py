@@ -68,7 +68,7 @@ GPUS = tuple(range(2, MOST["tp"] + 1))
 
 
 @cache
-def told_types(op: str) -> tuple[str, ...]:
+def listed_types(op: str) -> tuple[str, ...]:
     """Return the types of an operator that a refusal names: other spellings of them left out."""
     spelled = {name for kind in data_types().values() for name in kind.spellings}
     return tuple(name for name in dict.fromkeys(DTYPES[op]) if name not in spelled)
@@ -111,7 +111,7 @@ def uncovered(
     mark(op.isin(SHAPES), not_modelled(frame, limits, fits))
     shaped = frame.reindex(columns=[*frame.columns, *(c for c in MIXTURE_SHAPE if c not in frame)])
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
-        types = f" (accepted are {', '.join(told_types(known))})"
+        types = f" (accepted are {', '.join(listed_types(known))})"
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
         mark(op == known, why_no_shape(shaped, known, SHAPES[known]))
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0

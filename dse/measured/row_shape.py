@@ -107,9 +107,9 @@ def attention_of(row: Any, **kernel: Any) -> Attention:
     if row.seq_kv < row.seq_q:
         raise InputError("fewer keys (seq_kv) than queries (seq_q); keys count the queries' own")
     heads = int(row.heads), int(row.kv_heads), int(row.head_dim)
-    window, kv = int(_given(row, "window", 0)), canonical(str(_given(row, "kv_dtype", row.dtype)))
+    window, kv = int(given(row, "window", 0)), canonical(str(given(row, "kv_dtype", row.dtype)))
     keys = min(row.seq_kv, window) if window and row.seq_q == 1 else row.seq_kv
-    values = {"v_dim": int(_given(row, "v_head_dim", 0)), "latent": row.op == "mla_decode"}
+    values = {"v_dim": int(given(row, "v_head_dim", 0)), "latent": row.op == "mla_decode"}
     types = {"dtype": canonical(str(row.dtype)), "kv": kv}
     kernel |= {"causal": _causal(row)}
     bare = Attention(row.batch, *heads, row.seq_q, keys, window=window, **types, **values, **kernel)
@@ -117,7 +117,7 @@ def attention_of(row: Any, **kernel: Any) -> Attention:
     return replace(bare, q_distance=touched, kv_distance=touched, out_distance=touched)
 
 
-def _given(row: Any, column: str, otherwise: Any) -> Any:
+def given(row: Any, column: str, otherwise: Any) -> Any:
     """What a row's cell says, ``otherwise`` where it is empty."""
     cell = getattr(row, column, otherwise)
     return otherwise if pd.isna(cell) else cell  # pyright: ignore[reportGeneralTypeIssues]

@@ -1,10 +1,12 @@
 """Axes of a space as parameters of Optuna: by their values, or by their places where a sampler needs an order."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
+from dse.pareto.local_search import SearchGrid
 from dse.space.axis import Axis
 
 
@@ -57,13 +59,18 @@ class ValueParameter(Parameter):
 
     def suggest(self, trial: Any) -> Any:
         """Return the value that a trial's sampler chooses."""
-        match self.distribution:
-            case IntDistribution(low=low, high=high, step=step):
-                return trial.suggest_int(self.name, low, high, step=step)
-            case CategoricalDistribution(choices=choices):
-                return trial.suggest_categorical(self.name, choices)
-            case _:
-                raise AssertionError(self.distribution)
+        if isinstance(self.distribution, IntDistribution):
+            low, high, step = self.distribution.low, self.distribution.high, self.distribution.step
+            return trial.suggest_int(self.name, low, high, step=step)
+        return trial.suggest_categorical(self.name, self._values)
+
+
+def design_numbers(
+    parameters: Sequence[Parameter], grid: SearchGrid, designs: Sequence[Mapping[str, Any]]
+) -> np.ndarray:
+    """Return the numbers in the grid of designs, each the values of its parameters by name."""
+    digits = [[parameter.digit(design[parameter.name]) for parameter in parameters] for design in designs]
+    return grid.index(np.asarray(digits, np.int64).reshape(len(designs), len(parameters)))
 
 
 def _is_named(axis: Axis) -> bool:

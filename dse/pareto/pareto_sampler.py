@@ -7,12 +7,12 @@ import numpy as np
 from optuna import Study
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler, RandomSampler
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
+from optuna.trial import FrozenTrial
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, expect
+from dse.pareto.ended_trials import add_trials
 from dse.pareto.optuna_storage import directions_of, ended_trials, running_trials
-from dse.pareto.parameters import ValueParameter
+from dse.pareto.parameters import ValueParameter, design_numbers
 from dse.pareto.search_state import SearchState
 from dse.space.space import Space, space_of
 
@@ -39,6 +39,7 @@ class ParetoSampler(BaseSampler):
     def __init__(
         self, space: Space | str | Path, *, seed: int = 0, batch: int = BATCH, state: SearchState | None = None
     ) -> None:
+        expect("batch", batch, int, "give a whole number of at least 1")
         if batch < 1:
             raise InputError(f"batch {batch!r} is not accepted; give a whole number of at least 1")
         space = space_of(space)
@@ -46,6 +47,7 @@ class ParetoSampler(BaseSampler):
         self.parameters = [ValueParameter(axis) for axis in space.axes]
         self.state = state or SearchState(space)
         self.directions = directions_of(space)
+        self._signs = np.asarray([o.sign for o in space.objectives])
         self._counted: set[int] = set()
         self._waiting: list[int] = []
 
@@ -114,11 +116,7 @@ class ParetoSampler(BaseSampler):
 
     def _take(self, generation: list[FrozenTrial]) -> None:
         self._counted.update(trial.number for trial in generation)
-        complete = [trial for trial in generation if trial.state == TrialState.COMPLETE]
-        signs = np.asarray([1.0 if d == StudyDirection.MINIMIZE else -1.0 for d in self.directions])
-        costs = signs * np.asarray([trial.values for trial in complete]).reshape(-1, len(signs))
-        violation = np.asarray([sum(max(value, 0.0) for value in t.constraints.values()) for t in complete])
-        self.state.add(self._numbers(generation), self._numbers(complete), costs, violation.reshape(-1))
+        add_trials(self.state, self.parameters, self._signs, generation)
 
     def _is_design(self, trial: FrozenTrial) -> bool:
         """Whether a trial's parameters are a design of the space: somebody may have enqueued another."""
@@ -126,6 +124,4 @@ class ParetoSampler(BaseSampler):
 
     def _numbers(self, trials: list[FrozenTrial]) -> np.ndarray:
         designs = [trial.params for trial in trials if self._is_design(trial)]
-        digits = [[p.digit(params[p.name]) for p in self.parameters] for params in designs]
-        grid = self.state.local.grid
-        return grid.index(np.asarray(digits, np.int64).reshape(len(digits), len(self.parameters)))
+        return design_numbers(self.parameters, self.state.local.grid, designs)

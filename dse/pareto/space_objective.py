@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
+from dse.pareto.generations import GENERATION
 from dse.pareto.optuna_storage import fail
-from dse.pareto.parameters import ValueParameter
+from dse.pareto.parameters import ValueParameter, design_numbers
 from dse.pareto.search_state import grid_of
 from dse.space.space import Space, space_of
-
-CHUNK = 512
-"""Designs of a call of the model at most."""
 
 
 class SpaceObjective:
@@ -28,7 +26,7 @@ class SpaceObjective:
     def __init__(self, space: Space | str | Path) -> None:
         self.space = space_of(space)
         self.parameters = [ValueParameter(axis) for axis in self.space.axes]
-        self._model = BatchModel(self.space, CHUNK)
+        self._model = BatchModel(self.space, GENERATION)
         self._grid = grid_of(self.space)
 
     def __call__(self, trial: Any) -> tuple[float, ...]:
@@ -47,9 +45,8 @@ class SpaceObjective:
                 study.tell(trial, values)
 
     def _evaluate(self, trials: Sequence[Any]) -> EvaluatedDesigns:
-        digits = [[p.digit(p.suggest(trial)) for p in self.parameters] for trial in trials]
-        table = np.asarray(digits, np.int64).reshape(len(trials), len(self.parameters))
-        return self._model(self._grid.index(table))
+        designs = [{p.name: p.suggest(trial) for p in self.parameters} for trial in trials]
+        return self._model(design_numbers(self.parameters, self._grid, designs))
 
     def _described(self, trials: Sequence[Any], evaluated: EvaluatedDesigns) -> list[tuple[float, ...]]:
         """Write constraint and attributes of trials and return the objectives of each."""

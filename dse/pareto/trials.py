@@ -6,7 +6,9 @@ import numpy as np
 
 from dse.pareto import optuna_storage as optuna_trials
 from dse.pareto.batch_model import EvaluatedDesigns
+from dse.pareto.ended_trials import add_trials
 from dse.pareto.optuna_storage import CHOICES
+from dse.pareto.parameters import design_numbers
 from dse.pareto.study import Batch, SpaceStudy
 from dse.space.space import Space
 
@@ -40,24 +42,12 @@ class DesignStudy(SpaceStudy):
         ended = [trial for trial in trials if optuna_trials.is_complete(trial) or "no_result" in trial.user_attrs]
         while ended:  # batch by batch, as they were told
             count = self._to_ask(self.state.count)
-            self._take_batch(ended[:count])
+            add_trials(self.state, self.axes, self.signs, ended[:count])
             ended = ended[count:]
 
     def _to_ask(self, ended: int) -> int:
         """Trials that the batch in hand takes after so many."""
         return self.batch - ended % self.batch
-
-    def _take_batch(self, ended: list[Any]) -> None:
-        index = self._index([trial.params for trial in ended])
-        had = np.asarray([optuna_trials.is_complete(trial) for trial in ended])
-        complete = [trial for trial in ended if optuna_trials.is_complete(trial)]
-        costs = self.signs * np.asarray([t.values for t in complete]).reshape(-1, len(self.signs))
-        violation = np.maximum([sum(trial.constraints.values()) for trial in complete], 0.0)
-        self.state.add(index, index[had], costs, violation)
-
-    def _index(self, params: list[dict[str, Any]]) -> np.ndarray:
-        digits = [[p.digit(row[p.name]) for p in self.axes] for row in params]
-        return self.state.local.grid.index(np.asarray(digits, np.int64).reshape(len(params), len(self.axes)))
 
     def ask(self, most: int) -> Batch | None:
         """Return the next batch, of at most ``most`` designs and those that a killed search asked for."""
@@ -71,7 +61,8 @@ class DesignStudy(SpaceStudy):
             seed = np.random.SeedSequence([self.seed, *place]).generate_state(1)[0]
             self.study.sampler = self._choice.make(int(seed), space)
             trials.append(self.study.ask(space))
-        return Batch(self._index([trial.params for trial in trials]), trials)
+        index = design_numbers(self.axes, self.state.local.grid, [trial.params for trial in trials])
+        return Batch(index, trials)
 
     def tell(self, batch: Batch, evaluated: EvaluatedDesigns) -> None:
         """Finish a batch: an infeasible design carries its violation, one without results fails."""

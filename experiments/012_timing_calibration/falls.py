@@ -47,6 +47,7 @@ FALL = 0.01
 
 
 def main() -> None:
+    """Print how far measured times fall, and predicted ones."""
     print("| measured | (n, k) | that fall by over 1 % | median fall % | monotone at best % |\n" + "|---" * 5 + "|")
     for table, device in MEASURED:
         falls, floor = measured_falls(table, device)

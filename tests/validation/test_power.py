@@ -13,7 +13,7 @@ from dse.calibration.power.board import FOLDS, _as_constant, _Fit, _folds, _no_b
 from dse.cli import run_command
 from dse.hardware.presets import load_sheet
 from dse.measured.board_watts import watts_of
-from dse.measured.coverage import told_types
+from dse.measured.coverage import listed_types
 from dse.measured.power_rows import load_rows
 from dse.measured.table import read_operators
 from dse.power.board import BoardPower
@@ -41,7 +41,7 @@ def test_answers_by_device_and_operator_with_short_runs_apart(tmp_path):
         ({"device": ["H200-SXM-141GB", "TPU", "H200-SXM-141GB"]}, "device 'TPU' has no preset; give one with --gpu"),
         (
             {"dtype": ["bf16", "int3", "bf16"]},
-            f"no kernel is made for gemm in int3 (accepted are {', '.join(told_types('gemm'))})",
+            f"no kernel is made for gemm in int3 (accepted are {', '.join(listed_types('gemm'))})",
         ),
         ({"dtype": ["bf16", "fp8", "bf16"]}, "the board's power was not fitted to gemm in fp8"),
         ({"op": ["gemm", "rope", "gemm"], "rows": 4096, "cols": 4096}, "the board's power was not fitted to rope"),

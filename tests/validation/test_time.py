@@ -10,7 +10,7 @@ import pytest
 
 from dse.base.errors import InputError, accepted
 from dse.cli import run_command
-from dse.measured.coverage import SHAPES, told_types
+from dse.measured.coverage import SHAPES, listed_types
 from dse.reports.validate.page import validation_page_html
 from dse.validation.time import validate_time
 from tests.calibration.timing.products import DEVICE, products
@@ -81,7 +81,7 @@ def test_document(table, capsys):
         "device 'TPU' has no preset; give one with --gpu": 1,
         f"no kernel is made yet for operator 'conv'; {accepted('conv', SHAPES)}": 1,
         "no kernel is made yet for operator 'GEMM'; did you mean 'gemm' or 'gemm_bias'?": 1,
-        f"no kernel is made for gemm in int3 (accepted are {', '.join(told_types('gemm'))})": 1,
+        f"no kernel is made for gemm in int3 (accepted are {', '.join(listed_types('gemm'))})": 1,
         "gemm whose m, n, k are not whole": 1,
         "gemm: operands of more than 80 GB, the memory of H100 SXM5 80GB": 1,
         "attention whose heads are no multiple of its kv_heads": 1,

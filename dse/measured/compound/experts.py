@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import pandas as pd
-
 from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
-from dse.measured.row_shape import notes_of
+from dse.measured.row_shape import given, notes_of
 from dse.workload.dtypes import precision
 from dse.workload.networks.routed_experts import routed_experts
 from dse.workload.networks.step import Step
@@ -23,11 +21,11 @@ NOT_GATED = "2 matrices"
 
 def expert_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row of experts; raises InputError where its ranks do not divide them."""
-    ranks, split = int(_given(row, "moe_ep", 1)), int(_given(row, "moe_tp", 1))
+    ranks, split = int(given(row, "moe_ep", 1)), int(given(row, "moe_tp", 1))
     experts, chosen, width = int(row.experts), int(row.topk), int(row.inter)
     if experts % ranks or width % split:
         raise InputError(f"{ranks} ranks share out {experts} experts, {split} split {width} columns; give divisors")
-    routing = checked_routing(MIXTURE, str(_given(row, "distribution", UNIFORM)))
+    routing = checked_routing(MIXTURE, str(given(row, "distribution", UNIFORM)))
     types = precision(MIXTURE, str(row.dtype))
     rows = ExpertRows(float(row.tokens), experts, chosen, ranks, routing)
     gated = NOT_GATED not in notes_of(row)
@@ -36,8 +34,3 @@ def expert_operators(row: Any, target: Target) -> tuple[Operator, ...]:
         "kernel", 1, int(row.tokens), row.tokens, int(row.hidden), "rmsnorm", types, 1, target, weights, weights
     )
     return tuple(routed_experts(step, width, gated, "silu" if gated else "relu2", rows, split))
-
-
-def _given(row: Any, column: str, otherwise: Any) -> Any:
-    cell = getattr(row, column, otherwise)
-    return otherwise if pd.isna(cell) else cell  # pyright: ignore[reportGeneralTypeIssues]

@@ -30,7 +30,7 @@ _UNSUPPORTED = (
     "shared_expert_intermediate_size", "sliding_window_pattern", "attn_layer_period", "mamba_d_state", "mamba_d_ssm",
     "hybrid_override_pattern", "full_attention_interval", "cross_attention_layers", "attention_chunk_size",
     "first_k_dense_replace", "mlp_only_layers", "num_key_value_heads_per_layer", "block_configs", "block_types",
-    "attn_type_list", "moe_num_experts", "shared_intermediate_size", "num_shared_expert",
+    "moe_num_experts", "shared_intermediate_size", "num_shared_expert",
 )  # fmt: skip
 """Keys of architectures whose kernels are not described here: state space, encoder-decoder, attention in chunks or over
 chosen tokens, and layers of different kinds in one network; those of latent attention, of experts that every token uses
@@ -39,8 +39,10 @@ and of first layers without experts are read of the model types that have all th
 _LATENT_KEYS = ("kv_lora_rank", "q_lora_rank", "n_shared_experts", "first_k_dense_replace")
 """Keys of ``_UNSUPPORTED`` that are read of model types with latent attention."""
 
-_EVERY_NTH = ("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", "expert_layer_period")
-"""Keys of networks whose layers have experts only every so often: covered where that is every layer."""
+_EVERY_LAYER = (
+    "decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq", "expert_layer_period", "attn_type_list",
+)  # fmt: skip
+"""Keys that say in which layers there are experts, or attention to all tokens: covered where it is 1, each layer."""
 
 _OLD = ("gpt2", "opt", "gpt_neox", "gpt_bigcode", "bloom", "falcon", "gptj", "phi", "starcoder2")
 """Model types with LayerNorm, biases and an MLP without gate."""
@@ -64,8 +66,8 @@ _OWN_DEFAULTS = {
     "sliding_window": ("mistral",),
     "layer_types": ("gemma3_text",),
 }
-"""Keys that may be missing, and the model types whose class then takes a value of its own (transformers 4.57, their
-configuration classes): what such a file means depends on the release that reads it, so it is refused."""
+"""Keys that may be missing, and the model types whose class then takes a value of its own (transformers,
+configuration_mistral.py and its like): what such a file means depends on the release that reads it."""
 
 _ENCODERS = {"vision_config": "vision", "audio_config": "audio", "img_processor": "vision"}
 """Keys of networks with an encoder beside the language model, whose time is not modelled: the title says so."""
@@ -134,10 +136,9 @@ def _refuse_uncovered(config: dict, kind: str, path: Path) -> None:
     a key that is missing where the model type has a default of its own."""
     read = _LATENT_KEYS if kind in _LATENT else ()
     said = {key: config.get(key) for key in _UNSUPPORTED if key not in read}
-    said |= {key: config.get(key) for key in _EVERY_NTH if config.get(key) != 1}
-    kinds = said["attn_type_list"]
-    if isinstance(kinds, list) and kinds == [1] * len(kinds):
-        said["attn_type_list"] = None  # MiniMax: 1 is attention to all tokens, 0 its linear attention
+    for key in _EVERY_LAYER:
+        layers = config.get(key)
+        said[key] = None if all(layer == 1 for layer in (layers if isinstance(layers, list) else [layers])) else layers
     for key, value in said.items():
         if value:
             raise InputError(

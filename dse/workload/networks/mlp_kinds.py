@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from dse.base.errors import InputError
+from dse.workload.networks.mlp_products import mlp_products
 from dse.workload.networks.routed_experts import routed_experts
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
@@ -50,13 +51,10 @@ class Dense:
     def shared_out(self, step: Step, prefix: str, rows: float, experts: float, activated: float) -> Iterator[Operator]:
         """Yield the operators of ``rows`` tokens of each of ``experts``; ``activated`` of them in all pass the
         activation, since products pad theirs."""
-        columns = self.ffn // step.gpus
-        up, gates = ("gate_up", 2) if self.gated else ("up", 1)
-        filled = min(1.0, activated / (rows * experts))
-        yield from step.gemm(f"{prefix}{up}_projection", rows, gates * columns, step.hidden, experts, filled)
-        kernel = "silu_and_mul" if self.gated else "relu" if self.activation == "relu" else "gelu"
-        yield step.vector(f"{prefix}{self.activation}", kernel, activated, columns)
-        yield from step.gemm(f"{prefix}down_projection", rows, step.hidden, columns, experts, filled)
+        columns, filled = self.ffn // step.gpus, min(1.0, activated / (rows * experts))
+        yield from mlp_products(
+            step, prefix, columns, self.gated, self.activation, rows, experts, filled, activated=activated
+        )
 
 
 @dataclass(frozen=True)

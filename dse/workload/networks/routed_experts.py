@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 
+from dse.base.constants import constant
 from dse.hardware.data_types import element_bytes
+from dse.workload.networks.mlp_products import mlp_products
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.operators.collective import all_to_all_operator
 from dse.workload.operators.expert_rows import ExpertRows
 
-SORTED = 4.0
-"""Arrays that sorting (token, expert) pairs by expert passes: counts, prefix sums, places, and the pairs themselves."""
+SORTED = constant("expert_sort_arrays")
+"""Arrays that sorting (token, expert) pairs by expert passes."""
 
 
 def routed_experts(
@@ -20,15 +22,13 @@ def routed_experts(
     ``width`` [element] of an expert, whose columns ``split`` GPUs share out.
     """
     pairs, columns, tokens = rows.rows, width // split, step.rows
-    up, gates = ("gate_up", 2) if gated else ("up", 1)
     yield step.vector("expert_choice", "softmax", tokens, rows.experts)
     yield from _sent(step, "expert_dispatch", rows, step.precision.activations)
     yield step.vector("expert_sort", "copy", SORTED * pairs, 1.0)
     yield step.vector("expert_permute", "copy", pairs, step.hidden)
-    yield from step.gemm(f"expert_{up}_projection", rows.mean, gates * columns, step.hidden, rows.distinct, 1.0, rows)
-    kernel = "silu_and_mul" if gated else "relu" if activation.startswith("relu") else "gelu"
-    yield step.vector(f"expert_{activation}", kernel, pairs, columns)
-    yield from step.gemm("expert_down_projection", rows.mean, step.hidden, columns, rows.distinct, 1.0, rows)
+    yield from mlp_products(
+        step, "expert_", columns, gated, activation, rows.mean, rows.distinct, activated=pairs, groups=rows
+    )
     yield from _sent(step, "expert_combine", rows, step.precision.output)
     arrays = rows.chosen if step.replicas > 1 else max(pairs / tokens, 1.0)
     yield step.vector("combine_experts", "add", tokens, step.hidden, inputs=arrays)

@@ -27,7 +27,8 @@ FEW_LOADS = (constant("routing_few_least"), constant("routing_few_most"))
 class ExpertRows:
     """Rows of the experts on one of ``ranks`` GPUs that share out ``experts``, of which each token goes to ``chosen``.
 
-    ``tokens`` of all ranks. Of a power law the rank with most rows counts, since the others wait for it.
+    ``tokens`` of all ranks. Of a power law the rank with most rows counts, since the others wait for it. The slowest
+    rank has a row at least, with any routing.
     """
 
     tokens: float
@@ -45,7 +46,7 @@ class ExpertRows:
     def rows(self) -> float:
         """Rows that the rank computes."""
         if self._exponent is None:
-            return self.tokens * self.chosen / self.ranks
+            return max(1.0, self.tokens * self.chosen / self.ranks)
         return float(self._loads.sum(axis=1).mean())
 
     @property
@@ -66,7 +67,7 @@ class ExpertRows:
         if self.routing == BALANCED:
             busy = min(self.local, self.rows)
             return busy * (np.ceil(self.rows / busy / rows - 1e-9) if np.isfinite(rows) else 1.0)
-        return self.local * _ceilings(self.tokens, self.chosen / self.experts, rows)
+        return max(1.0, self.local * _ceilings(self.tokens, self.chosen / self.experts, rows))
 
     @property
     def _exponent(self) -> float | None:

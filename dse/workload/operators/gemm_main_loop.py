@@ -39,7 +39,7 @@ class Cluster(NamedTuple):
         return self.rows * self.columns
 
 
-BLOCK = 128
+BLOCK = int(constant("fp8_block_elements"))
 """Elements of k that share a scale in FP8 by blocks."""
 
 ALONE = Cluster(1, 1)

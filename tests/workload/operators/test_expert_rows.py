@@ -61,3 +61,12 @@ def test_a_grouped_product_computes_the_rows_and_reads_each_expert_once():
         gemm_operator("grouped", gemm).candidates, gemm_operator("plain", alone).candidates, strict=False
     ):
         assert grouped.kernel.cold_bytes == plain.kernel.cold_bytes
+
+
+@pytest.mark.parametrize("routing", ["balanced", "uniform", "power_law_1.2"])
+def test_the_slowest_rank_has_a_row_at_least(routing):
+    """Four tokens to eight of 256 experts on 128 ranks: a quarter of a row in the mean, and some rank waits for one."""
+    rows = ExpertRows(4, 256, 8, 128, routing)
+    assert rows.rows >= 1
+    assert rows.distinct >= 1
+    assert rows.tiles(64) >= 1
