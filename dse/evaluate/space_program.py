@@ -88,14 +88,21 @@ class Evaluator:
 
     Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
     first reason why not (:class:`dse.evaluate.infeasibility.Reasons`). ``chunk``: designs a call evaluates at most.
-    ``asked``:
-    designs that will be asked for, all of the space by default; a few of them are worth no program of their own
-    (:mod:`dse.evaluate.shared_programs`), and one of this process's ``devices``, JAX's default. ``in_order``: most
-    designs come in the grid's order, so that groups of them have slow axes in common (:mod:`dse.evaluate.groups`).
+    ``asked``: designs that will be asked for, all of the space by default; a few of them are worth no program of their
+    own (:mod:`dse.evaluate.shared_programs`), and one of the ``devices``, all of this process's by default.
+    ``in_order``: most designs come in the grid's order, so that groups of them have slow axes in common
+    (:mod:`dse.evaluate.groups`).
     """
 
     def __init__(
-        self, space: Space, reasons: Reasons, chunk: int = CHUNK, asked: int | None = None, *, in_order: bool = False
+        self,
+        space: Space,
+        reasons: Reasons,
+        chunk: int = CHUNK,
+        asked: int | None = None,
+        *,
+        in_order: bool = False,
+        devices: Sequence[Any] | None = None,
     ) -> None:
         self.space = space
         self._reasons = reasons
@@ -105,7 +112,7 @@ class Evaluator:
         self._of_base = space.of_base()
         block = min(max(evaluation.block for evaluation in self._evaluations), chunk)
         asked = min(space.size if asked is None else asked, space.size)
-        self.devices = jax.local_devices()
+        self.devices = list(devices or jax.local_devices())
         self._in_order, self._block = (
             in_order and not by_shared_programs(asked, space.workloads) and asked > block,
             block,

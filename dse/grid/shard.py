@@ -69,12 +69,15 @@ def chunk_table(space: Space, reasons: Reasons, chunk: Chunk) -> pa.Table:
 
 
 class SpaceEvaluator:
-    """Everything that evaluates designs of one space on the devices of this process; ``chunk``: designs a call."""
+    """Everything that evaluates designs of one space on ``devices``, all of this process's by default.
 
-    def __init__(self, space: Space, chunk: int | None = None) -> None:
+    ``chunk``: designs a call.
+    """
+
+    def __init__(self, space: Space, chunk: int | None = None, devices: Sequence[Any] | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK, in_order=True)
+        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK, in_order=True, devices=devices)
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)

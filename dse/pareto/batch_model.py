@@ -1,6 +1,8 @@
 """The model of a search: batches of designs to costs and to the size of violated constraints."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,12 +31,18 @@ class EvaluatedDesigns:
 
 
 class BatchModel:
-    """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known."""
+    """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known.
 
-    def __init__(self, space: Space, chunk: int, expected: int | None = None) -> None:
+    ``devices``: of which the first evaluates, this process's by default.
+    """
+
+    def __init__(
+        self, space: Space, chunk: int, expected: int | None = None, devices: Sequence[Any] | None = None
+    ) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self._evaluator = Evaluator(space, self.reasons, chunk, expected)
+        self._evaluator = Evaluator(space, self.reasons, chunk, expected, devices=devices)
+        self.chunk = self._evaluator.chunk
 
     @property
     def base_results(self) -> dict[str, np.ndarray]:
@@ -59,7 +67,7 @@ class BatchModel:
 
     def of(self, index: np.ndarray, columns: designs.Columns) -> EvaluatedDesigns:
         """Evaluate designs that are given as columns of axes and links."""
-        step = self._evaluator.chunk
+        step = self.chunk
         parts = [
             self._evaluator({name: values[start : start + step] for name, values in columns.items()})
             for start in range(0, len(index), step)

@@ -1,0 +1,75 @@
+"""What a sweep, a search and a calibration are to a GPU, from compiling them for an H100 that is not there.
+
+Run with ``python -m benchmarks.gpu_program [--json] [PROGRAM ...]`` (five minutes on two cores); it needs
+``pip install -e '.[gpu-aot]'``, and no GPU. Launches, scratch, bytes, instructions, registers and spills are facts of
+compiling. Designs a second are a model (benchmarks/gpu/h100.csv): each kernel takes the largest of its instructions
+over three quarters of the issue slots, its busiest pipe, and its bytes over 3 TB/s; each launch 1.5 us more. The bound
+is the same without launches and with every issue slot. Bytes count what kernels read and write, in the L2 or beyond.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu.h100 import environment, missing
+from benchmarks.gpu.reading import figures_of
+
+COLUMNS = {
+    "program": "{}",
+    "launches_per_million": "{:,.0f}",
+    "scratch_mib": "{:,.0f}",
+    "bytes_per_design": "{:,.0f}",
+    "instructions_per_design": "{:,.0f}",
+    "instructions_per_pair": "{:,.0f}",
+    "most_registers": "{}",
+    "spill_bytes": "{}",
+    "bound_designs_per_second": "{:,.0f}",
+    "projected_designs_per_second": "{:,.0f}",
+    "bound_by": "{}",
+}
+
+
+def measured(wanted: Sequence[str] = (), module: str = "benchmarks.gpu.compiled") -> list[dict[str, Any]]:
+    """Return the figures of programs, all by default; ``module`` compiles them in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        dump, index = Path(folder, "dump"), Path(folder, "index.json")
+        command = [sys.executable, "-m", module, str(dump), str(index), *wanted]
+        subprocess.run(command, env=os.environ | environment(dump), check=True, stdout=sys.stderr)
+        return [figures_of(dump, one) for one in json.loads(index.read_text(encoding="utf-8"))]
+
+
+def table(programs: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the figures as a Markdown table."""
+    rows = ["| " + " | ".join(name.replace("_", " ") for name in COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    for one in programs:
+        cells = ["" if one[name] is None else form.format(one[name]) for name, form in COLUMNS.items()]
+        rows.append("| " + " | ".join(cells) + " |")
+    return rows
+
+
+def main() -> None:
+    """Print the figures as a table and the heaviest kernels, or as JSON with --json."""
+    if lacking := missing():
+        print(f"benchmarks.gpu_program needs {', '.join(lacking)}: pip install 'gpu-dse[gpu-aot]'", file=sys.stderr)
+        raise SystemExit(2)
+    programs = measured([name for name in sys.argv[1:] if name != "--json"])
+    if "--json" in sys.argv:
+        print(json.dumps({"device": "H100 SXM5, compiled for and not run on", "programs": programs}))
+        return
+    print(*table(programs), sep="\n")
+    for one in programs:
+        print(f"\n{one['program']}: {one['designs_per_call']:,} designs a call; heaviest kernels")
+        for kernel in one["heaviest"]:
+            print(
+                "  {kernel}: {instructions_per_design:,.0f} instructions a design, {registers} registers, "
+                "{spill_bytes} bytes spilled".format(**kernel)
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Machine code as nvdisasm prints it: loops by their passes, pipes, and what ptxas tells of registers and spills."""
+
+from collections import Counter
+
+import pytest
+
+from benchmarks.gpu.sass import by_pipe, executed, resources
+
+STRAIGHT = """
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   FADD R0, R1, R2 ;
+        /*0020*/              @!P0 BRA `(.L_x_0) ;
+        /*0030*/                   MUFU.RCP R3, R0 ;
+        /*0040*/                   CALL.REL.NOINC `($__slow) ;
+.L_x_0:
+        /*0050*/              @P1  EXIT ;
+        /*0060*/                   STG.E desc[UR4][R2.64], R0 ;
+        /*0070*/                   EXIT ;
+$__slow:
+        /*0080*/                   FFMA R0, R0, R0, R0 ;
+        /*0090*/                   RET.REL.NODEC R2 `(kernel) ;
+.L_x_1:
+        /*00a0*/                   BRA `(.L_x_1);
+        /*00b0*/                   NOP ;
+"""
+
+LOOP = """
+        /*0000*/                   MOV R5, {first} ;
+.L_x_0:
+        /*0010*/                   FMUL R0, R0, R1 ;
+        /*0020*/                   IADD3 R5, R5, {step}, RZ ;
+        /*0030*/                   ISETP.{holds}.AND P0, PT, R5, {bound}, PT ;
+        /*0040*/               @P0 BRA `(.L_x_0) ;
+        /*0050*/                   EXIT ;
+"""
+
+NESTED = """
+        /*0000*/                   IMAD.MOV.U32 R5, RZ, RZ, RZ ;
+.L_x_0:
+        /*0010*/                   UMOV UR6, URZ ;
+.L_x_1:
+        /*0020*/                   FFMA R0, R0, R1, R2 ;
+        /*0030*/                   UIADD3 UR6, UR6, 0x1, URZ ;
+        /*0040*/                   UISETP.NE.AND UP0, UPT, UR6, 0x8, UPT ;
+        /*0050*/              @UP0 BRA `(.L_x_1) ;
+        /*0060*/                   VIADD R5, R5, 0x4 ;
+        /*0070*/                   ISETP.NE.AND P0, PT, R5, 0x14, PT ;
+        /*0080*/               @P0 BRA `(.L_x_0) ;
+        /*0090*/                   EXIT ;
+"""
+
+
+def test_what_only_a_call_reaches_and_padding_are_not_counted() -> None:
+    found, counted = executed(STRAIGHT)
+    assert counted
+    assert found == Counter(LDC=1, FADD=1, BRA=1, MUFU=1, CALL=1, EXIT=2, STG=1)
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "holds", "bound", "passes"),
+    [
+        ("RZ", "0x1", "NE", "0x15c", 348),
+        ("RZ", "0x4", "LT.U32", "0x16", 6),
+        ("0x2", "0x2", "LE", "0x8", 4),
+        ("0x10", "-0x1", "NE", "0x0", 16),
+    ],
+)
+def test_a_loop_counts_by_its_passes(first: str, step: str, holds: str, bound: str, passes: int) -> None:
+    found, counted = executed(LOOP.format(first=first, step=step, holds=holds, bound=bound))
+    assert counted
+    assert found["FMUL"] == found["BRA"] == passes
+    assert found["EXIT"] == found["MOV"] == 1
+
+
+def test_loops_in_loops_multiply() -> None:
+    found, counted = executed(NESTED)
+    assert counted
+    assert (found["FFMA"], found["VIADD"]) == (5 * 8, 5)
+
+
+def test_a_loop_until_a_number_that_is_read_counts_once_and_says_so() -> None:
+    found, counted = executed(LOOP.format(first="RZ", step="0x1", holds="NE", bound="R7"))
+    assert not counted
+    assert found["FMUL"] == 1
+
+
+def test_instructions_go_to_their_pipes() -> None:
+    assert {k: v for k, v in by_pipe(Counter(FFMA=3, FMNMX=2, MUFU=1, LDG=4, BRA=9)).items() if v} == {
+        "fma": 3, "alu": 2, "special": 1, "memory": 4,
+    }  # fmt: skip
+
+
+def test_registers_and_spills_are_those_that_ptxas_tells() -> None:
+    said = "    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\nptxas info    : Used 80 registers"
+    assert resources(said) == (80, 40)
+    assert resources("ptxas info    : Used 32 registers, used 0 barriers") == (32, 0)

@@ -1,0 +1,40 @@
+"""The GPU's figures: of the sweep's own program, in a table, and a refusal where what compiles for it is missing."""
+
+import sys
+
+import pytest
+
+from benchmarks import gpu_program
+from benchmarks.gpu import h100
+from tests.benchmarks.gpu.altered import MORE
+
+KEYS = {
+    "program", "launches_per_million", "scratch_mib", "bytes_per_design", "instructions_per_design", "spill_bytes",
+    "bound_designs_per_second", "projected_designs_per_second", "bound_by",
+}  # fmt: skip
+
+
+def test_refuses_with_a_sentence_where_the_plugin_is_missing(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(h100, "_importable", lambda module: False)
+    monkeypatch.setattr(sys, "argv", ["gpu_program", "--json"])
+    with pytest.raises(SystemExit) as refusal:
+        gpu_program.main()
+    said = capsys.readouterr()
+    assert refusal.value.code == 2
+    assert "jax-cuda12-plugin" in said.err
+    assert "gpu-dse[gpu-aot]" in said.err
+    assert said.out == ""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(h100.missing()), reason="needs the packages of gpu-aot")
+def test_the_figures_are_those_of_the_program_that_the_sweep_runs() -> None:
+    sweep, altered = gpu_program.measured(module="tests.benchmarks.gpu.altered")
+    assert set(sweep) >= KEYS
+    assert sweep["all_loops_counted"]
+    assert sweep["designs_per_call"] == altered["designs_per_call"]
+    added = altered["instructions_per_design"] - sweep["instructions_per_design"]
+    assert 2 * MORE <= added < 2.5 * MORE  # a product and a maximum, and what of the area is computed twice
+    assert altered["projected_designs_per_second"] < altered["bound_designs_per_second"]
+    lines = gpu_program.table([sweep, altered])
+    assert len({line.count("|") for line in lines}) == 1
