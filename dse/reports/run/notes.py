@@ -24,6 +24,9 @@ NO_ENGINE = (
 HARDLY_SLOWED = 0.9
 """Share of the clock from which on a time hardly depends on the watts: rows of the fits were slowed as far."""
 
+STATES, UNFITTED = "kernels of states and indexers", "products and attention that were measured alone"
+"""What no interval covers of networks with states, and what intervals are of there."""
+
 ROUNDED = 1.001
 """Kernels' bandwidth over the DRAM's that is no more than rounding."""
 
@@ -91,10 +94,13 @@ def interval_notes(result: RunResult) -> list[str]:
         (stack.get(INTERCONNECT, 0.0) / sum(stack.values()), name, "messages between GPUs")
         for name, stack in stacks.items()
     ]
-    for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention")):
+    states = [(begins, STATES) for begins in ("delta_", "state_", "index_")]
+    for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention"), *states):
         rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
         shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(error.scope for error in errors if error.scope)
+    if not scopes:  # nothing else says so
+        scopes = dict.fromkeys([UNFITTED] if any(share > 0 for share, _, what in shares if what == STATES) else [])
     lines += [f"{scope}: {joined(parts)}, which no interval covers" for scope in scopes]
     return [*lines, *filter(None, [extrapolation(result)])]

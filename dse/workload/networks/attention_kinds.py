@@ -10,21 +10,43 @@ from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention, attention_operator
 
+NO_NORM, BY_HEAD, WHOLE = "none", "head", "whole"
+"""Norms of queries and keys: none, each head by itself, all heads of a token together."""
+
 
 @dataclass(frozen=True)
 class GroupedQueryAttention:
-    """Causal softmax attention whose query heads share key-value heads, all of them (multi-query) to none."""
+    """Causal softmax attention whose query heads share key-value heads, all of them (multi-query) to none.
+
+    With a ``window`` a query attends only that many tokens, with a ``chunk`` only those of its own stretch of so many.
+    """
 
     heads: int  # query heads
     kv_heads: int  # key-value heads
     head_dim: int  # [element] of a head
     window: int = 0  # [token] that a query attends at most (0: all before it)
     rotary: bool = True  # whether queries and keys are rotated by their positions
+    chunk: int = 0  # [token] of the stretches whose tokens attend each other alone (0: there are none)
+    qk_norm: str = NO_NORM  # norms of queries and keys: none, head (each head's own), whole (all heads together)
+    output_gate: bool = False  # whether a projection as wide as the queries gates the result
+    sinks: bool = False  # whether every head's softmax has one more term, learnt, that no token stands for
+    softcap: bool = False  # whether the scores' magnitude is capped by a tanh
+    keys_as_values: bool = False  # whether values are the keys before their norm, without a projection of their own
 
     @property
     def facts(self) -> dict[str, object]:
         """What a table of networks shows of it."""
         return {"heads": f"{self.heads}/{self.kv_heads} x {self.head_dim}"}
+
+    @property
+    def kind(self) -> str:
+        """What of the past it attends, in words."""
+        return f"window {self.window}" if self.window else f"chunk {self.chunk}" if self.chunk else "full"
+
+    @property
+    def reach(self) -> int:
+        """Tokens that a query attends at most (0: all before it)."""
+        return self.window or self.chunk
 
     def check(self, gpus: int, name: str, title: str) -> None:
         """Raise InputError where ``gpus`` cannot share the heads out; ``name`` of the workload, ``title`` of the
@@ -38,19 +60,22 @@ class GroupedQueryAttention:
 
     def parameters(self, hidden: int, gpus: int = 1) -> float:
         """Return the parameters that ``gpus`` hold together, those of copied heads as often as they are held."""
-        return 2.0 * hidden * self.head_dim * (self.heads + self._kv_heads(gpus) * gpus)
+        ends = self.heads * (3.0 if self.output_gate else 2.0)  # queries, results, and the gates of these
+        kept = self._kv_heads(gpus) * gpus * (1.0 if self.keys_as_values else 2.0)
+        return hidden * self.head_dim * (ends + kept)
 
     def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
         """Return what one GPU keeps of a request of so many ``tokens`` [B]: its heads' keys and values in reach."""
-        in_reach = min(tokens, self.window) if self.window else tokens
+        in_reach = min(tokens, self.reach) if self.reach else tokens
         return 2.0 * self._kv_heads(gpus) * self.head_dim * in_reach * element_bytes(precision.kv)
 
     def operators(self, step: Step) -> Iterator[Operator]:
-        """Yield projection, rotation, the write to the cache, attention, and projection."""
-        p = step.precision
+        """Yield projection, norms, rotation, the write to the cache, attention, its gate, and projection."""
         heads, kv_heads = self.heads // step.gpus, self._kv_heads(step.gpus)
         queries, keys = heads * self.head_dim, kv_heads * self.head_dim
-        yield from step.gemm("qkv_projection", step.rows, queries + 2 * keys, step.hidden)
+        gates, values = queries if self.output_gate else 0, 0 if self.keys_as_values else keys
+        yield from step.gemm("qkv_projection", step.rows, queries + gates + keys + values, step.hidden)
+        yield from self._norms(step, heads, kv_heads)
         if self.rotary:
             yield step.vector("rope", "rope", step.rows, queries + keys, second=keys)
         yield step.vector(
@@ -58,36 +83,45 @@ class GroupedQueryAttention:
             "copy",
             step.rows,
             2 * keys,
-            out_dtype=p.kv,
+            out_dtype=step.precision.kv,
             input_distance=3.0 * step.activation_bytes(2 * keys),
             out_distance=step.step_bytes,
         )
-        decodes = step.phase == "decode"
+        yield self._attention(step, heads, kv_heads)
+        if self.output_gate:  # the same arrays, and one product less an element
+            yield step.vector("attention_gate", "silu_and_mul", step.rows, queries)
+        yield from step.gemm("output_projection", step.rows, step.hidden, queries)
+
+    def _norms(self, step: Step, heads: int, kv_heads: int) -> Iterator[Operator]:
+        """Norms of queries, of keys, and of values where these are keys."""
+        normed = {"query_norm": heads, "key_norm": kv_heads} if self.qk_norm != NO_NORM else {}
+        normed |= {"value_norm": kv_heads} if self.keys_as_values else {}
+        for name, count in normed.items():
+            apart = 1 if self.qk_norm == WHOLE else count
+            yield step.vector(name, "rmsnorm", step.rows * apart, count // apart * self.head_dim)
+
+    def _attention(self, step: Step, heads: int, kv_heads: int) -> Operator:
+        p, target, decodes = step.precision, step.target, step.phase == "decode"
+        queries, keys = heads * self.head_dim, kv_heads * self.head_dim
         attention = Attention(
             step.batch,
             heads,
             kv_heads,
             self.head_dim,
             step.queries,
-            min(step.keys, self.window) if decodes and self.window else step.keys,
+            min(step.keys, self.reach) if decodes and self.reach else step.keys,
             window=self.window,
+            chunk=self.chunk,
+            sinks=self.sinks,
+            softcap=self.softcap,
             dtype=p.output,
             kv=p.kv,
             q_distance=2.0 * step.activation_bytes(queries),
             kv_distance=step.step_bytes if decodes else 2.0 * step.activation_bytes(queries + 2 * keys),
             out_distance=step.layer_bytes,
         )
-        target = step.target
-        yield attention_operator(
-            "attention",
-            attention,
-            target.capabilities,
-            target.warpgroup,
-            step.phase,
-            library=target.attention,
-            elsewhere=True,
-        )
-        yield from step.gemm("output_projection", step.rows, step.hidden, queries)
+        ran = {"library": target.attention, "elsewhere": True}
+        return attention_operator("attention", attention, target.capabilities, target.warpgroup, step.phase, **ran)
 
     def _kv_heads(self, gpus: int) -> int:
         """Key-value heads a GPU holds: shared out, or copied where there are fewer than GPUs."""

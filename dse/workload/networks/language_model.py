@@ -169,9 +169,14 @@ def _head(network: Network, step: Step) -> list[Operator]:
     )
     chosen = rows * columns * element_bytes(dtype)
     late = {"out_distance": step.step_bytes}
+    capped = ("logit_scale", "mul_scalar"), ("logit_tanh", "tanh"), ("logit_unscale", "mul_scalar")
     return [
         step.vector("final_norm", network.norm, rows, hidden, input_distance=stream, **late),
         step.product("logits", logits),
+        *(
+            step.vector(name, op, rows, columns, implementation="pytorch_vector", out_distance=2.0 * chosen)
+            for name, op in (capped if network.logit_softcap else ())
+        ),
         step.vector("sampling", "softmax", rows, columns, outputs=1.0 / columns, input_distance=chosen, **late),
     ]
 

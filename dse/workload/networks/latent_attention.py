@@ -35,6 +35,11 @@ class LatentAttention:
         return {"heads": f"{self.heads} x {self.key_dim}"}
 
     @property
+    def kind(self) -> str:
+        """What of the past it attends, in words."""
+        return "latent"
+
+    @property
     def key_dim(self) -> int:
         """Elements of a head of queries and keys."""
         return self.nope_dim + self.rope_dim

@@ -1,7 +1,7 @@
 """Kinds of MLP: the operators of each and its parameters."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 
 from dse.base.errors import InputError
@@ -32,6 +32,11 @@ class Dense:
         """What a table of networks shows of it."""
         return {"ffn": self.ffn, "experts": ""}
 
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        return "dense"
+
     def check(self, gpus: int, name: str, title: str) -> None:
         """Raise InputError where ``gpus`` cannot share the columns out."""
         refuse_uneven(self.ffn, "MLP columns", gpus, name, title)
@@ -39,6 +44,10 @@ class Dense:
     def parameters(self, hidden: int, gpus: int = 1) -> float:
         """Return the parameters that ``gpus`` hold together: none twice."""
         return (3.0 if self.gated else 2.0) * hidden * self.ffn
+
+    def active_parameters(self, hidden: int) -> float:
+        """Return the parameters that a token passes: all."""
+        return self.parameters(hidden)
 
     def columns(self, gpus: float) -> float:
         """Return the elements of a token's products up on one GPU."""
@@ -67,11 +76,18 @@ class Mixture:
     gated: bool
     activation: str
     shared_ffn: int = 0  # [element] of the experts that every token passes
+    shared_gate: bool = False  # whether a number for each token gates the result of these
+    latent: int = 0  # [element] to which tokens are projected before their experts (0: they are not)
 
     @property
     def shared(self) -> Dense:
         """The experts that every token passes, as one MLP."""
         return Dense(self.shared_ffn, self.gated, self.activation)
+
+    @property
+    def kind(self) -> str:
+        """What it is, in words."""
+        return "latent mixture" if self.latent else "mixture"
 
     @property
     def expert(self) -> Dense:
@@ -99,12 +115,19 @@ class Mixture:
         self.expert.check(max(1, gpus // ranks), name, title)
 
     def parameters(self, hidden: int, gpus: int = 1) -> float:
-        """Return the parameters of all experts (the router's left out: below 0.1 %)."""
-        return self.routed_parameters(hidden) + (self.shared.parameters(hidden, gpus) if self.shared_ffn else 0.0)
+        """Return the parameters of all experts (the router's left out: below 0.1 %); every GPU has the projections to
+        latents."""
+        shared = self.shared.parameters(hidden, gpus) if self.shared_ffn else 0.0
+        return self.routed_parameters(hidden) + shared + 2.0 * hidden * self.latent * gpus
 
     def routed_parameters(self, hidden: int) -> float:
         """Return the parameters of the experts that are chosen among, the router's left out."""
-        return self.experts * self.expert.parameters(hidden)
+        return self.experts * self.expert.parameters(self.latent or hidden)
+
+    def active_parameters(self, hidden: int) -> float:
+        """Return the parameters that a token passes: of its experts, and what every token passes."""
+        idle = 1.0 - self.experts_per_token / self.experts
+        return self.parameters(hidden) - idle * self.routed_parameters(hidden)
 
     def columns(self, gpus: float) -> float:
         """Return the elements of a token's products up on one GPU, of all its experts."""
@@ -113,7 +136,7 @@ class Mixture:
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield router, experts and the sum over them: of the experts the expected number of distinct ones is read,
         each with its share of the tokens."""
-        if step.routing or step.ranks > 1 or step.replicas > 1 or self.shared_ffn:
+        if step.routing or step.ranks > 1 or step.replicas > 1 or self.shared_ffn or self.latent:
             yield from self._routed(step)
             return
         used = step.rows * self.experts_per_token
@@ -128,10 +151,23 @@ class Mixture:
         rows = ExpertRows(tokens, self.experts, self.experts_per_token, step.ranks, step.routing or UNIFORM)
         split = max(1, step.gpus * step.replicas // step.ranks)
         yield from step.gemm("router", step.rows, self.experts, step.hidden)
-        yield from routed_experts(step, self.ffn, self.gated, self.activation, rows, split)
-        if self.shared_ffn:
-            yield from self.shared.shared_out(step, "shared_", step.rows, 1.0, step.rows)
-            yield step.vector("combine_shared", "add", step.rows, step.hidden)
+        if self.latent:
+            yield from step.gemm("latent_down_projection", step.rows, self.latent, step.hidden)
+        inside = replace(step, hidden=self.latent or step.hidden)
+        yield from routed_experts(inside, self.ffn, self.gated, self.activation, rows, split)
+        if self.latent:
+            yield from step.gemm("latent_up_projection", step.rows, step.hidden, self.latent)
+        yield from self._shared(step)
+
+    def _shared(self, step: Step) -> Iterator[Operator]:
+        """The experts that every token passes, their gate, and the sum with the others."""
+        if not self.shared_ffn:
+            return
+        yield from self.shared.shared_out(step, "shared_", step.rows, 1.0, step.rows)
+        if self.shared_gate:
+            yield from step.gemm("shared_gate", step.rows, 1, step.hidden)
+            yield step.vector("shared_scale", "mul_scalar", step.rows, step.hidden, implementation="pytorch_vector")
+        yield step.vector("combine_shared", "add", step.rows, step.hidden)
 
 
 def distinct_experts(experts: int, per_token: int, tokens: float) -> float:

@@ -23,6 +23,7 @@ class Network:
     tied: bool = False  # whether the head's weights are the embedding's
     positions: int = 0  # [token] that it was made for (0: not known), beyond which it is timed all the same
     source: str = ""
+    logit_softcap: bool = False  # whether the logits' magnitude is capped by a tanh
 
     @property
     def depth(self) -> int:
@@ -43,6 +44,14 @@ class Network:
     def parameters(self) -> float:
         """Parameters in all (norms and biases left out: below 0.1 %)."""
         return self.layer_parameters() + self.end_parameters
+
+    @property
+    def active_parameters(self) -> float:
+        """Parameters that one token passes: where experts are idle, a table of the embedding beside the head is, too,
+        of which a row is looked up."""
+        layers = sum(count * layer.active_parameters(self.hidden) for layer, count in self.layers)
+        mixture = layers < self.layer_parameters()
+        return layers + (self.embedding_parameters if mixture else self.end_parameters)
 
     def layer_parameters(self, gpus: int = 1) -> float:
         """Return the parameters of all layers that ``gpus`` hold together, copies among them."""
@@ -71,6 +80,7 @@ def networks() -> dict[str, Network]:
             tied=row["tied_embeddings"] == "1",
             positions=int(row["positions"]),
             source=row["source"],
+            logit_softcap=row["logit_softcap"] == "1",
         )
         for row in read_table("networks/networks.csv")
     }

@@ -13,7 +13,9 @@ class Attention:
     ``queries`` new tokens a request attend ``keys`` tokens (those before them and themselves); ``causal`` masks later
     ones. ``dtype`` of the products, ``kv`` of the cache. ``kv_distance`` [B]: bytes touched since the keys were
     written or last read; ``q_distance`` since the queries were; ``out_distance`` until the result's buffer is reused.
-    With a ``window`` a causal query attends only that many tokens (0: all). ``writes_cache``: a kernel that writes the
+    With a ``window`` a causal query attends only that many tokens (0: all), with a ``chunk`` only those of its own
+    stretch of so many (0: all). ``sinks``: every head's softmax has one more term, which no key stands for.
+    ``softcap``: scores pass a tanh. ``writes_cache``: a kernel that writes the
     new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
     prompt of one token, which some libraries give to another kernel. ``v_dim`` of the values' heads (0: as the keys').
     ``latent``: the values are a slice of the keys, so that one read serves both, as of multi-head latent attention with
@@ -38,6 +40,9 @@ class Attention:
     decoding: bool = True
     v_dim: int = 0
     latent: bool = False
+    chunk: int = 0
+    sinks: bool = False
+    softcap: bool = False
 
     def __post_init__(self) -> None:
         if self.latent and self.value_dim > self.head_dim:
@@ -55,6 +60,8 @@ class Attention:
         """Keys that a query attends, averaged over the queries."""
         if not self.causal:
             return self.keys
+        if self.chunk:
+            return (_pairs(self.keys, self.chunk) - _pairs(self.prefix, self.chunk)) / self.queries
         window = self.window or self.keys
         growing = min(max(window - self.prefix, 0.0), self.queries)  # queries that still see every key before them
         seen = growing * (2 * self.prefix + growing + 1) / 2 + (self.queries - growing) * window
@@ -86,6 +93,11 @@ class Attention:
         return self.batch * self.heads * self.queries * self.head_dim * element_bytes(self.dtype)
 
     @property
+    def sink_bytes(self) -> float:
+        """Bytes of the heads' sinks."""
+        return self.heads * element_bytes(self.dtype) if self.sinks else 0.0
+
+    @property
     def out_bytes(self) -> float:
         """Bytes of the result."""
         return self.batch * self.heads * self.queries * self.value_dim * element_bytes(self.result)
@@ -99,3 +111,9 @@ class Attention:
     def fma(self) -> float:
         """Multiply-adds of both products, those that the mask removes left out."""
         return self.batch * self.heads * self.queries * self.visible * self.both_dims
+
+
+def _pairs(tokens: float, chunk: int) -> float:
+    """Pairs of a query and a key of its own chunk at or before it, over the first ``tokens``."""
+    whole, rest = divmod(tokens, chunk)
+    return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2

@@ -28,6 +28,9 @@ SOFTMAX_ALU = constant("softmax_alu_instructions")
 SOFTMAX_SFU = constant("softmax_sfu_instructions")
 """Exponentials a score."""
 
+SOFTCAP_ALU, SOFTCAP_SFU = constant("softcap_alu_instructions"), constant("softcap_sfu_instructions")
+"""What a cap of the scores adds to each: two scalings and a tanh."""
+
 CACHE_THREADS, CACHE_SMALL = int(constant("cache_write_threads")), constant("cache_write_size_power")
 """Threads of a CTA that writes a token into the cache at most (vLLM, csrc/cache_kernels.cu: a thread an element), and
 by which power of its size a smaller one costs its SM less (measured A100 and H100 rows: 1.5, 4.5, 10.5 and 10.8 ns a
@@ -122,14 +125,16 @@ class Lengths(NamedTuple):
 def key_blocks(attention: Attention, library: AttentionLibrary, block: Block, group: float) -> np.ndarray:
     """Return the key blocks that each tile of queries visits (tiles,), ``group`` query heads side by side in a tile.
 
-    Causal CTAs skip the blocks above the diagonal and those that left the window, where the library does.
+    Causal CTAs skip the blocks above the diagonal, those that left the window and those of earlier chunks, where the
+    library does.
     """
     tiles = np.arange(ceil(attention.queries * group / block.rows))
     if not attention.causal or not library.skips:
         return np.full(len(tiles), ceil(attention.keys / block.columns), float)
     window = attention.window or attention.keys
     last = attention.prefix + np.minimum(attention.queries, np.ceil((tiles + 1) * block.rows / group))
-    first = np.maximum(0.0, attention.prefix + tiles * block.rows // group + 1 - window)
+    query = attention.prefix + tiles * block.rows // group  # the first of a tile
+    first = query // attention.chunk * attention.chunk if attention.chunk else np.maximum(0.0, query + 1 - window)
     return np.ceil(last / block.columns) - first // block.columns
 
 
@@ -216,7 +221,12 @@ def _copies(run: _Run) -> dict[str, float]:
 def _problem(attention: Attention) -> tuple[float, ...]:
     """Its size where it is plain and in 16 bits, as those are that libraries were measured with."""
     a = attention
-    plain = not a.window and a.dtype == a.kv and BITS[a.dtype] == 16 and a.cached_dim == 2 * a.head_dim
+    plain = (
+        not (a.window or a.chunk or a.softcap)
+        and a.dtype == a.kv
+        and BITS[a.dtype] == 16
+        and a.cached_dim == 2 * a.head_dim
+    )
     return (a.batch * a.heads, a.queries, a.keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
 
 
@@ -246,7 +256,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         pipelined=1.0,
         cold_bytes=attention.kv_bytes,
         cold_distance=attention.kv_distance,
-        warm_bytes=attention.q_bytes,
+        warm_bytes=attention.q_bytes + attention.sink_bytes,
         warm_distance=attention.q_distance,
         write_bytes=attention.out_bytes + partial_bytes,
         result_bytes=attention.out_bytes,
@@ -286,8 +296,8 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
         matrix = fma / instruction.fma[attention.dtype]
         shared_bytes = block.columns * attention.both_dims * element / _key_warps(block) + load_bytes
         fragments, copies = shared_bytes / VECTOR_BYTES, load_bytes / VECTOR_BYTES
-    alu = scores * SOFTMAX_ALU + rescale + widened
-    sfu = scores * SOFTMAX_SFU
+    alu = scores * (SOFTMAX_ALU + SOFTCAP_ALU * attention.softcap) + rescale + widened
+    sfu = scores * (SOFTMAX_SFU + SOFTCAP_SFU * attention.softcap)
     cuda_core = attention.dtype == "fp32"
     return Interval(
         repeats=key_blocks,
@@ -320,7 +330,7 @@ def _end(attention: Attention, block: Block, split: int, rows: float) -> Interva
         instructions=elements * 1.5 + elements * out_element / 8 + 20,
         fp32=elements,
         int32=16.0,
-        sfu=1.0,
+        sfu=1.0 + attention.sinks,
         shared_bytes=2 * elements * 32 * out_element,
         store_bytes=elements * 32 * out_element,
         shared_waits=1.0,

@@ -1,0 +1,84 @@
+"""MLPs of a configuration: which layers have experts, and the sizes of both kinds."""
+
+from pathlib import Path
+
+from dse.base.errors import InputError
+from dse.workload.networks.configuration.model_types import ModelType
+from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, refuse_part, whole
+from dse.workload.networks.mlp_kinds import Dense, Mixture
+
+FIRST = ("first_k_dense_replace", "moe_layer_start_index")
+"""Keys of the layers without experts before those that have any."""
+
+EVERY = ("decoder_sparse_step", "interleave_moe_layer_step")
+"""Keys of how many layers there are to one with experts, the last of them."""
+
+FROM_FIRST = ("moe_layer_freq", "moe_layer_interval")
+"""The same, where the first of them has the experts."""
+
+COUNT = "count"
+"""What every token passes is a number of experts."""
+
+FFN = ("intermediate_size", "ffn_dim", "ffn_hidden_size", "n_inner")
+
+
+def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> list[bool]:
+    """Return which layers have experts; raises InputError where keys do not go with so many ``layers``."""
+    if whole(config, SPELLINGS["experts"], path, 1) <= 1 or config.get("enable_moe_block") is False:
+        return [False] * layers
+    said = listed(config, "mlp_layer_types", str, layers, path)
+    if said:
+        return [word != "dense" for word in said]
+    if config.get("moe_layers"):
+        return [layer in config["moe_layers"] for layer in range(layers)]
+    first = whole(config, FIRST, path, 0)
+    if first > layers:
+        raise InputError(f"{path}: {_given(config, FIRST)} = {first} does not go with {layers} layers")
+    dense = config.get("mlp_only_layers") or []
+    found = [layer >= first and layer not in dense for layer in range(layers)]
+    for key in (*EVERY, *FROM_FIRST):
+        if isinstance(config.get(key), list):
+            of_layer = listed(config, key, int, layers, path)
+            found = [here and bool(of_layer[layer]) for layer, here in enumerate(found)]
+            continue
+        step = whole(config, (key,), path, 1) or 1
+        last = step - 1 if key in EVERY else 0
+        found = [here and layer % step == last for layer, here in enumerate(found)]
+    return found
+
+
+def _given(config: Config, keys: tuple[str, ...]) -> str:
+    return next(key for key in keys if config.get(key) is not None)
+
+
+def mlp_of(experts: bool, config: Config, kind: ModelType, path: Path) -> Dense | Mixture:
+    """Return the MLP of a layer with ``experts`` or without; raises InputError."""
+    gated, activation = activation_of(config, kind)
+    hidden = whole(config, SPELLINGS["hidden"], path)
+    if experts:
+        return _mixture(config, kind, gated, activation, path)
+    llama4 = ("intermediate_size_mlp",) if kind.name == "llama4_text" else ()
+    all_tokens = ("shared_intermediate_size",) if kind.name == "granitemoehybrid" else ()
+    return Dense(whole(config, (*llama4, *all_tokens, *FFN), path, 4 * hidden if kind.old else None), gated, activation)
+
+
+def _mixture(config: Config, kind: ModelType, gated: bool, activation: str, path: Path) -> Mixture:
+    experts, used = whole(config, SPELLINGS["experts"], path), whole(config, SPELLINGS["used"], path)
+    refuse_part(used, "experts a token", experts, path)
+    ffn = whole(config, ("moe_intermediate_size", *FFN), path)
+    shared = 0
+    if kind.shared == COUNT:
+        shared = ffn * whole(config, SPELLINGS["shared"], path, 0)
+    elif kind.shared:
+        shared = whole(config, (kind.shared,), path, 0)
+    gate = kind.shared_gate and shared > 0
+    latent = whole(config, ("moe_latent_size",), path, 0)
+    return Mixture(experts, used, ffn, gated, activation, shared, gate, latent)
+
+
+def activation_of(config: Config, kind: ModelType) -> tuple[bool, str]:
+    """Return whether an MLP has a gate, and its activation as vector kernels call it."""
+    keys = ("hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act")
+    said = str(next(filter(None, map(config.get, keys)), "gelu" if kind.old else "silu"))
+    gated = kind.gated or "swiglu" in said or "geglu" in said
+    return gated, "silu" if "sil" in said else "relu" if "relu" in said else "gelu"

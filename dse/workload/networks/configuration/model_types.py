@@ -1,0 +1,98 @@
+"""Model types of Hugging Face: what of a network its class decides, whatever its configuration says."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+from dse.base.package_tables import read_table
+from dse.workload.networks.configuration.values import Config
+
+UNKNOWN = "?"
+"""Default of a key that differs between releases or is not known: where it is missing, a configuration is refused."""
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A row of ``networks/model_types.csv``.
+
+    ``layers``: kinds of attention in turn where no ``layer_types`` says them, "" for all alike; ``interval``: key of
+    how many there are in a turn, the last one of another kind. ``unrotated``: kind whose queries and keys have no
+    positions, or all. ``shared``: key of the width of what every token passes beside its experts, or count: a number of
+    experts. ``shared_gate``: whether a gate scales it. ``defaults`` of keys that may be missing.
+    """
+
+    name: str
+    norm: str
+    arrangement: str
+    qk_norm: str
+    tied: bool
+    gated: bool
+    attention: str
+    layers: tuple[str, ...]
+    interval: str
+    unrotated: str
+    shared: str
+    shared_gate: bool
+    defaults: dict[str, Any]
+
+    @property
+    def old(self) -> bool:
+        """Whether it is one of the networks with LayerNorm, biases and an MLP without gate."""
+        return not self.gated and self.norm == "layernorm"
+
+
+@cache
+def model_types() -> dict[str, ModelType]:
+    """Return the model types that are covered, by name."""
+    return {row["model_type"]: _from_row(row) for row in read_table("networks/model_types.csv")}
+
+
+def _from_row(row: dict[str, str]) -> ModelType:
+    turns = re.findall(r"(\w+)(?:\*(\d+))?", row["layers"])
+    defaults = dict(pair.split("=") for pair in filter(None, row["defaults"].split(";")))
+    return ModelType(
+        row["model_type"],
+        row["norm"],
+        row["arrangement"],
+        row["qk_norm"],
+        row["tied"] == "1",
+        row["gated"] == "1",
+        row["attention"],
+        tuple(kind for kind, count in turns for _ in range(int(count or 1))),
+        row["interval"],
+        row["unrotated"],
+        row["shared"],
+        row["shared_gate"] == "1",
+        {key: value if value == UNKNOWN else _value(value) for key, value in defaults.items()},
+    )
+
+
+def _value(text: str) -> Any:
+    return json.loads(text) if re.fullmatch(r"[0-9.]+|true|false", text) else text
+
+
+def find_model_type(name: str, path: Path) -> ModelType:
+    """Return a model type by name; raises InputError naming those that are covered."""
+    if name not in model_types():
+        raise InputError(
+            f"{path}: model_type = {name!r}: this architecture is not covered; known are "
+            f"{', '.join(sorted(model_types()))}. Where it is built as one of these, give that one's"
+        )
+    return model_types()[name]
+
+
+def with_defaults(config: Config, kind: ModelType, path: Path) -> Config:
+    """Return a configuration with its class's defaults of what is missing; raises InputError where those are not sure:
+    what such a file means depends on the release that reads it."""
+    for key, value in kind.defaults.items():
+        spellings = key.split("|")
+        if value == UNKNOWN and not any(spelling in config for spelling in spellings):
+            raise InputError(
+                f"{path}: {' or '.join(spellings)} is missing, and model_type = {kind.name!r} has a default of its own "
+                f"for it; give {spellings[0]}"
+            )
+    return {key: value for key, value in kind.defaults.items() if value != UNKNOWN} | config

@@ -1,0 +1,55 @@
+"""Numbers and lists of a configuration, each refused with its file, key and value where it is none."""
+
+from pathlib import Path
+from typing import Any
+
+from dse.base.errors import InputError
+
+Config = dict[str, Any]
+"""What a config.json, or the part of it that describes a language model, holds."""
+
+SPELLINGS = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden": ("hidden_size", "n_embd", "d_model"),
+    "heads": ("num_attention_heads", "n_head"),
+    "vocab": ("vocab_size",),
+    "positions": ("max_position_embeddings", "n_positions", "seq_length"),
+    "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads"),
+    "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
+    "used": ("num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_topk", "moe_k"),
+    "shared": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
+}
+"""Spellings of the same quantity."""
+
+
+def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None = None) -> int:
+    """Return the first of ``keys`` that is given, as a whole number; raises InputError where it is none, or where none
+    is given and there is no ``default``."""
+    least = 1 if default is None else 0
+    for key in keys:
+        value = config.get(key)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number of at least {least}")
+        return value
+    if default is None:
+        raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")
+    return default
+
+
+def listed(config: Config, key: str, of: type, layers: int, path: Path) -> list[Any]:
+    """Return a list with an item ``of`` a type for each of ``layers``, empty where none is given; raises InputError."""
+    given = config.get(key) or []
+    if not isinstance(given, list) or not all(isinstance(item, of) for item in given):
+        what = "texts" if of is str else "whole numbers"
+        raise InputError(f"{path}: {key} = {given!r} is not accepted; give a list of {what}, one a layer")
+    if given and len(given) != layers:
+        raise InputError(f"{path}: {key} states {len(given)} layers, and there are {layers}; give one each")
+    return given
+
+
+def refuse_part(part: int, what: str, of_all: int, path: Path) -> None:
+    """Raise InputError where a ``part`` is none of ``of_all``."""
+    if not 1 <= part <= of_all:
+        raise InputError(f"{path}: {part} {what} do not go with {of_all}")

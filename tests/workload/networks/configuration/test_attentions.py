@@ -1,0 +1,82 @@
+"""Attentions of configurations: which layer has which kind, by every way in which configurations say it."""
+
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+
+import pytest
+
+from dse.workload.networks.configuration.attentions import attention_of, attention_words
+from dse.workload.networks.configuration.model_types import model_types, with_defaults
+
+FILE = Path("net.json")
+SIZES = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
+
+
+def words(model_type, layers=8, **said):
+    """Kinds of layers in runs: ``s5 f1``."""
+    kind = model_types()[model_type]
+    found = attention_words(with_defaults(SIZES | said, kind, FILE), kind, layers, FILE)
+    return " ".join(f"{word[0]}{len(list(run))}" for word, run in groupby(found))
+
+
+@pytest.mark.parametrize(
+    ("model_type", "said", "expected"),
+    [
+        ("gemma3_text", {}, "s5 f1 s2"),
+        ("gemma3_text", {"sliding_window_pattern": 2}, "s1 f1 s1 f1 s1 f1 s1 f1"),
+        ("gemma2", {}, "s1 f1 s1 f1 s1 f1 s1 f1"),
+        ("gpt_oss", {"layer_types": ["full_attention"] * 7 + ["sliding_attention"]}, "f7 s1"),
+        ("cohere2", {"sliding_window_pattern": 4}, "s3 f1 s3 f1"),
+        ("olmo3", {}, "s3 f1 s3 f1"),
+        ("exaone4", {}, "f8"),
+        ("exaone4", {"sliding_window": 4096, "sliding_window_pattern": "LLLG"}, "s3 f1 s3 f1"),
+        ("llama4_text", {}, "c3 f1 c3 f1"),
+        ("llama4_text", {"no_rope_layers": [1, 0, 1, 1, 1, 1, 1, 1]}, "c1 f1 c6"),
+        ("smollm3", {}, "f3 u1 f3 u1"),
+        ("smollm3", {"no_rope_layer_interval": 2}, "f1 u1 f1 u1 f1 u1 f1 u1"),
+        ("qwen3_next", {}, "l3 f1 l3 f1"),
+        ("qwen3_next", {"full_attention_interval": 8}, "l7 f1"),
+        ("bamba", {"attn_layer_indices": [2]}, "m2 f1 m5"),
+        ("mistral", {"sliding_window": 4096}, "s8"),
+        ("mistral", {"sliding_window": None}, "f8"),
+        ("qwen2", {"sliding_window": 4096, "max_window_layers": 6}, "f8"),
+        ("qwen2", {"sliding_window": 4096, "max_window_layers": 6, "use_sliding_window": True}, "f6 s2"),
+        ("mimo", {"sliding_window": 32768, "max_window_layers": 4}, "f8"),
+    ],
+)
+def test_layers_take_turns(model_type, said, expected):
+    assert words(model_type, **said) == expected
+
+
+def attention(model_type, word, **said):
+    kind = model_types()[model_type]
+    return attention_of(word, 0, with_defaults(SIZES | said, kind, FILE), kind, FILE)
+
+
+def test_what_classes_decide():
+    window = attention("gemma3_text", "sliding", sliding_window=512)
+    assert (window.window, window.qk_norm, window.rotary) == (512, "head", True)
+    assert attention("gemma3_text", "full") == replace(window, window=0)
+    assert attention("gpt_oss", "full").sinks
+    assert attention("gemma2", "full").softcap
+    assert not attention("gemma2", "full", attn_logit_softcapping=None).softcap
+    chunked, unrotated = (attention("llama4_text", word) for word in ("chunked", "full"))
+    assert (chunked.chunk, chunked.rotary, chunked.qk_norm) == (8192, True, "head")
+    assert (unrotated.chunk, unrotated.rotary, unrotated.qk_norm) == (0, False, "none")
+    assert attention("qwen3_next", "full").output_gate
+    assert not attention("cohere2", "full").rotary and attention("cohere2", "sliding").rotary
+    assert attention("exaone4", "full").rotary  # where no layer slides
+
+
+def test_norms_of_queries_and_keys_may_be_turned_on_and_off():
+    assert attention("glm4_moe", "full", use_qk_norm=True).qk_norm == "head"
+    assert attention("glm4_moe", "full", use_qk_norm=False).qk_norm == "none"
+    assert attention("olmo2", "full").qk_norm == "whole"
+
+
+def test_gemma_4_has_other_heads_where_it_attends_to_all():
+    said = {"sliding_window": 1024, "global_head_dim": 32, "num_global_key_value_heads": 1, "attention_k_eq_v": True}
+    full, window = (attention("gemma4_text", word, **said) for word in ("full", "sliding"))
+    assert (full.head_dim, full.kv_heads, full.keys_as_values) == (32, 1, True)
+    assert (window.head_dim, window.kv_heads, window.keys_as_values) == (16, 2, False)
