@@ -14,6 +14,7 @@ from dse.power.board import BoardPower
 from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
+from dse.timing.novelty import NOTHING_NEW, Novelty, novelty, widened
 from dse.timing.timing import TimingModel
 from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.serving_engine import interval_of, runs_of
@@ -98,7 +99,7 @@ def metric_error(space: Space, text: str) -> MetricError:
     workload, metric = named_metric(text)
     named = [w for w in space.workloads if w.name == workload] or space.workloads
     intervals = _by_metric(
-        lambda one: _time(space.model, named, one, space.base),
+        lambda one: _time(space.model, named, one, space.base, _new_of_designs(space)),
         _power(space.model, space.power.model, named, space.base),
     )
     intervals |= {"die_mm2": DieArea.from_table().error_interval}
@@ -117,7 +118,7 @@ def run_metric_error(
     """
     watts = _power(model, power, [workload], gpu)
     watts = replace(watts, high=min(watts.high, most)) if watts else None
-    intervals = _by_metric(lambda one: _time(model, [workload], one, gpu), watts)
+    intervals = _by_metric(lambda one: _time(model, [workload], one, gpu, _new_of_gpu(model, gpu)), watts)
     if metric in intervals:
         return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], [workload]))
     return MetricError(None, metric == "memory_gb")
@@ -158,7 +159,7 @@ def time_error_interval(space: Space, workload: str = "total", metric: str = "ti
     tokens: prefills); of several workloads the widest holds.
     """
     named = [w for w in space.workloads if w.name == workload] or space.workloads
-    return _time(space.model, named, metric, space.base)
+    return _time(space.model, named, metric, space.base, _new_of_designs(space))
 
 
 def power_error_interval(space: Space) -> ErrorInterval | None:
@@ -172,6 +173,35 @@ def _covered(workloads: Sequence[Workload]) -> bool:
     return all(len(w.implementations) and o.operands <= CALIBRATED for w in workloads for o in w.operators)
 
 
+def _new_of_gpu(model: TimingModel, gpu: GpuSheet) -> Novelty:
+    """What of a GPU is new to the fit of a model that has an interval for any; nothing of those that were fitted."""
+    known = model.error_interval
+    if known is None or not known.anywhere or matching_name(gpu, known.gpus, known.own):
+        return NOTHING_NEW
+    return novelty(gpu, _measured(known))
+
+
+def _new_of_designs(space: Space) -> Novelty:
+    """What is new of the designs of a space, by the one of which most is: each is a GPU that nobody has measured."""
+    known = space.model.error_interval
+    if known is None or not known.anywhere:
+        return NOTHING_NEW
+    fitted = _measured(known)
+    return max((novelty(one, fitted) for one in _kinds(space)), key=lambda new: new.widening)
+
+
+def _kinds(space: Space) -> list[GpuSheet]:
+    """The base of a space in each memory type and of each compute capability that its axes have."""
+    found = [space.base]
+    for axis in (axis for axis in space.axes if axis.name in ("dram_type", "compute_capability")):
+        found = [
+            replace(sheet, entries=sheet.entries | {axis.name: replace(sheet.entries[axis.name], number=float(number))})
+            for sheet in found
+            for number in axis.numbers
+        ]
+    return found
+
+
 def _applies_to(interval: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval | None:
     """The error interval where it is said of a GPU: one of those that were measured, or of any."""
     return interval if interval and (interval.anywhere or matching_name(gpu, interval.gpus, interval.own)) else None
@@ -183,13 +213,17 @@ def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload],
     return _applies_to(power.error_interval, gpu) if timed else None
 
 
-def _time(model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet) -> ErrorInterval | None:
+def _time(
+    model: TimingModel, workloads: Sequence[Workload], metric: str, gpu: GpuSheet, new: Novelty
+) -> ErrorInterval | None:
+    """That of a time of workloads on a GPU, wider by what is ``new`` of it."""
     kernels = _applies_to(model.error_interval, gpu)
     if kernels is None or not _covered(workloads):
         return None
     found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
-    return replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
+    whole = replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
+    return widened(whole, new)
 
 
 def _served(kernels: ErrorInterval, workload: Workload, metric: str) -> ErrorInterval:

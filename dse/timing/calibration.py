@@ -21,13 +21,14 @@ from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
-from dse.hardware.own_gpus import matching_name, preset_of, read_own
+from dse.hardware.own_gpus import matching_name, preset_of, read_own, sheets_of
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
 from dse.timing.amali import Amali
 from dse.timing.discrepancy import Points, read_points
 from dse.timing.discrepancy import composed as composed_discrepancy
 from dse.timing.error_quantiles import ErrorQuantiles, read_error_quantiles
 from dse.timing.launch import LaunchLatency
+from dse.timing.novelty import NOTHING_NEW, Novelty, novelty
 from dse.timing.parameters import LAUNCH, read_parameters
 from dse.timing.sustained import Sustained
 from dse.workload.implementation import IMPLEMENTATIONS
@@ -99,6 +100,16 @@ class TimingCalibration:
         """Return the name by which the errors of a GPU are kept: a preset's only where it is known as it."""
         changed = f"{sheet.name}, changed" if sheet.name in gpu_index() else sheet.name
         return matching_name(sheet, self.gpus, self.own) or preset_of(sheet) or changed
+
+    def new_of(self, sheet: GpuSheet, implementation: str) -> Novelty:
+        """Return what of a GPU is new to the fit of an implementation: of products that of SHARED."""
+        if implementation in shipped_implementations():
+            fit = self.fits.get(implementation) or implementation_calibration(implementation)
+            others = implementation_calibration(implementation).gpus
+            names, own = {*fit.gpus, *others}, fit.own
+        else:
+            names, own = {*self.gpus, *_shared().gpus}, self.own
+        return NOTHING_NEW if matching_name(sheet, names, own) else novelty(sheet, sheets_of(names, own).values())
 
     def said_of(self, sheet: GpuSheet) -> "TimingCalibration":
         """Return the calibration without the errors that are not said of a GPU: those on GPUs that no fit has seen are
@@ -233,9 +244,13 @@ def _with_unseen(fit: TimingCalibration, shipped: TimingCalibration) -> TimingCa
 
 
 @cache
-def _shared_quantiles() -> tuple[ErrorQuantiles, ...]:
+def _shared() -> TimingCalibration:
     path = shipped_calibrations()[SHARED]
-    return _calibration(path, read_toml(path)).error_quantiles
+    return _calibration(path, read_toml(path))
+
+
+def _shared_quantiles() -> tuple[ErrorQuantiles, ...]:
+    return _shared().error_quantiles
 
 
 def _errors(calibration: TimingCalibration) -> ErrorInterval | None:

@@ -1,16 +1,18 @@
 """Errors of predicted times by device, operator, data type and regime, beside two rooflines and the noise."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from dse.hardware.presets import GpuSheet
 from dse.measured.device_models import DeviceModel
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.regimes import by_regime, compute_bound, regime
 from dse.measured.row_shape import PRODUCTS
-from dse.timing.calibration import TimingCalibration
+from dse.timing.calibration import UNSEEN, TimingCalibration
+from dse.timing.novelty import NOTHING_NEW, widened_ends
 from dse.validation.error_quantiles import errors_of
 from dse.validation.noise_floor import group_noise
 
@@ -56,8 +58,9 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
     """Return predicted rows with ``low_us`` and ``high_us`` [us], between which 80 % of measured times are to lie.
 
     NaN where no calibration says so. An engine brings the ends of whole runs, ``low`` and ``high``, itself.
+    ``widened_by``: what of the GPU is new and has widened them, in words, "" for nothing.
     """
-    rows = rows.assign(low_us=np.nan, high_us=np.nan)
+    rows = rows.assign(low_us=np.nan, high_us=np.nan, widened_by="")
     for (device, op, dtype), part in rows.groupby(["device", "op", "dtype"], sort=True):
         used = models[str(device)]
         if used.calibration is None:
@@ -67,7 +70,8 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
         if op in RUNS:
             low, high = with_errors[["low", "high"]].to_numpy().T
         else:
-            low, high = interval_of(with_errors, used.calibration, gpu, str(op), str(dtype))
+            found = interval_of(with_errors, used.calibration, gpu, str(op), str(dtype), used.sheet)
+            (low, high), rows.loc[part.index, "widened_by"] = found[:2], found.widened_by
         ends = np.exp(-np.stack([high, low], 1)) * part[["predicted_us"]].to_numpy()
         rows.loc[part.index, ["low_us", "high_us"]] = ends
     return rows
@@ -79,17 +83,36 @@ def _inside(rows: pd.DataFrame) -> np.ndarray | None:
     return None if np.isnan(low).any() else (measured >= low) & (measured <= high)
 
 
+class RowIntervals(NamedTuple):
+    """Ends (rows,) of the log errors that 80 % of rows are to have, NaN where nothing is known, and ``widened_by``."""
+
+    low: np.ndarray
+    high: np.ndarray
+    widened_by: np.ndarray
+
+
 def interval_of(
-    with_errors: pd.DataFrame, calibration: TimingCalibration, gpu: str, op: str, dtype: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends (rows,) of the log errors that 80 % of rows of :func:`errors_of` are to have, NaN where nothing
-    is known: by implementation, protocol and regime of the predicted time."""
+    with_errors: pd.DataFrame,
+    calibration: TimingCalibration,
+    gpu: str,
+    op: str,
+    dtype: str,
+    sheet: GpuSheet | None = None,
+) -> RowIntervals:
+    """Return the intervals of rows of :func:`errors_of`: by implementation, protocol and regime of the predicted time.
+
+    ``sheet``: the GPU, where errors of GPUs that no fit has seen are to be widened by what is new about it.
+    """
     low, high = np.full((2, len(with_errors)), np.nan)
+    words = np.full(len(with_errors), "", dtype=object)
     for (name, way, where), places in with_errors.groupby(["implementation", "way", "where"]).indices.items():
         asked = (dtype, str(where), gpu, str(way))
         known = calibration.quantiles(str(name), op, *asked)
         if known is None and op in PRODUCTS:
             known = calibration.quantiles(str(name), "gemm", *asked)
-        if known is not None:
-            low[places], high[places] = known.q10, known.q90
-    return low, high
+        if known is None:
+            continue
+        new = calibration.new_of(sheet, str(name)) if sheet and known.gpu == UNSEEN else NOTHING_NEW
+        low[places], high[places] = widened_ends(known.q10, known.q90, new.widening)
+        words[places] = new.words
+    return RowIntervals(low, high, words)

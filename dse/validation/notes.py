@@ -74,6 +74,8 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor
         products = [f"{op} {dtype}" for name, op, dtype in kinds if name == MATRIX]
         notes.append(f"{device}: {said}" + (f": no interval of {', '.join(products)}" if products else ""))
         kinds = [kind for kind in kinds if kind[0] != MATRIX]
+    for words, mine in part[part["widened_by"] != ""].groupby("widened_by"):
+        notes.append(f"{device}: the interval of {len(mine)} rows is {words}")
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")

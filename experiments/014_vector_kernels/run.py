@@ -9,7 +9,7 @@ TOMLs (five minutes).
 
 import argparse
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +46,12 @@ DATA = Path(tables.__file__).parent / "data" / "calibration"
 HERE = "experiments/014_vector_kernels"
 
 
-def rows_of(implementation: str) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
-    """Return the vector rows that an implementation is fitted on, with families, and the GPUs of their devices."""
-    read = [read_times(data.path(name)) for name in SOURCES[implementation]]
+def rows_of(
+    implementation: str, tables: Iterable[str] = ()
+) -> tuple[list[OperatorTable], pd.DataFrame, dict[str, GpuSheet]]:
+    """Return the vector rows that an implementation is fitted on, with families, and the GPUs of their devices; of
+    other ``tables`` where given."""
+    read = [read_times(data.path(name)) for name in tables or SOURCES[implementation]]
     frame = pd.concat([table.frame[table.frame["op"].isin(VECTOR)] for table in read], ignore_index=True)
     frame["family"] = [vector_family(row) for row in frame.itertuples()]
     n = frame.groupby(["source", "op"])["op"].transform("size").to_numpy()

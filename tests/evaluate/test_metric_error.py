@@ -302,3 +302,31 @@ def test_a_calibration_of_one_s_own_gpu_says_what_lies_beyond_it():
     assert sheet_beyond(H100, known) == ["l2_mib 50, above 40"]
     fewer = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 40, "sm_count": 60}, "here", "mine")
     assert sheet_beyond(fewer, known) == ["sm_count 60, below 132"]
+
+
+def shared_time(gpu):
+    """The error interval of a decode's time on a GPU under the calibration for any."""
+    use = load_workload("gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16")
+    model = load_timing_calibration("shared").model
+    found = run_metric_error("tbt_ms", use, model, BoardPower.from_table(), gpu).error_interval
+    assert found is not None
+    return found
+
+
+def test_what_is_new_of_a_gpu_widens_the_interval_of_its_times_in_words():
+    fitted, new = shared_time(H100), shared_time(preset_sheet("l40s"))
+    assert "never fitted" not in fitted.source
+    assert "generation Ada never fitted" in new.source
+    assert new.low < fitted.low and new.high > fitted.high
+    assert new.low * new.high == pytest.approx(fitted.low * fitted.high)
+
+
+def test_designs_of_a_space_are_gpus_that_nobody_has_measured(space, small):
+    space = replace(space, model=load_timing_calibration("shared").model)
+    told = metric_error(space, "decode.tbt_ms").error_interval
+    assert told is not None and "GPU never fitted" in told.source
+    older = small | {"axes": {**small["axes"], "compute_capability": [8.9, 9.0]}}
+    space = replace(space_from_mapping(older, "here", "older"), model=space.model)
+    wider = metric_error(space, "decode.tbt_ms").error_interval
+    assert wider is not None and "generation Ada never fitted" in wider.source
+    assert wider.high / wider.low > told.high / told.low

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from dse.base.errors import InputError
+from dse.hardware.presets import preset_sheet
 from dse.timing.calibration import UNSEEN, load_timing_calibration, shipped_calibrations, shipped_implementations
 from dse.validation.error_quantiles import (
     LEAST_OF_REGIME,
@@ -85,7 +86,7 @@ def test_rows_with_power_are_another_way_of_measuring():
     assert list(judged["gpu"]) == ["h200"] * 2
     assert list(judged["where"]) == ["under_10us", "10_to_50us"]
     judged = judged.assign(implementation="matrix")
-    low, high = interval_of(judged, load_timing_calibration("h200"), "h200", "gemm", "bf16")
+    low, high, _ = interval_of(judged, load_timing_calibration("h200"), "h200", "gemm", "bf16")
     assert low[0] != low[1] and (low < high).all()
 
 
@@ -120,3 +121,18 @@ def test_a_gpu_lies_within_the_interval_of_others_like_it_and_not_of_others_unli
     assert held.keys() == {"a", "b", "c"}
     assert all(70 < share < 90 for share in held.values())
     assert coverage_by_others(parts)["d"] < 5
+
+
+def test_rows_of_a_gpu_never_fitted_have_a_wider_interval_by_what_is_new_in_words():
+    calibration = load_timing_calibration("shared")
+    judged = errors(np.zeros(3), gpu="l40s", where="compute_above_50us").assign(way="aiconfigurator")
+    plain = interval_of(judged, calibration, "l40s", "gemm", "bf16")
+    wide = interval_of(judged, calibration, "l40s", "gemm", "bf16", preset_sheet("l40s"))
+    assert set(plain.widened_by) == {""}
+    assert all(words.endswith("generation Ada never fitted") for words in wide.widened_by)
+    assert (wide.high - wide.low > plain.high - plain.low).all()
+    assert wide.high + wide.low == pytest.approx(plain.high + plain.low)
+    fitted = interval_of(
+        judged.assign(gpu="h100_sxm"), calibration, "h100_sxm", "gemm", "bf16", preset_sheet("h100_sxm")
+    )
+    assert set(fitted.widened_by) == {""}
