@@ -8,7 +8,7 @@ once for that side, with what is known of the kernels and of the fixed attribute
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -21,9 +21,14 @@ from dse.evaluate.partial_evaluation import Operations, Program, Side
 from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.power.board import BoardPower
 from dse.power.power import Power
+from dse.power.sequence import launch_terms
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from dse.evaluate.pallas.choice import Choice
+    from dse.evaluate.pallas.launches import Launches
 
 Tables = Sequence[Any]
 """The terms of kernels and groups that pairs read, by kind of kernels: arrays (groups, terms, kernels), or of one
@@ -47,6 +52,7 @@ class Candidates:
 
     def __init__(self, model: TimingModel, workload: Workload, gpus: Gpu) -> None:
         self._workload, self._every = workload, kinds(workload.kernels)
+        self._model, self._gpus = model, gpus
         order = jax.tree.leaves(Gpu.from_attributes({name: place for place, name in enumerate(ATTRIBUTES)}))
         self._names = [ATTRIBUTES[place] for place, x in zip(order, jax.tree.leaves(gpus), strict=True) if np.ndim(x)]
         time = _of_scalars(model.nanoseconds, workload.kernels, gpus)  # one function: it is traced once for all kinds
@@ -71,6 +77,37 @@ class Candidates:
         times = in_parts(part, columns, tables or [None] * len(self._programs))
         return [_rows(self._every, times, range(p.start, p.stop)) for p in self._workload.slices]
 
+    def choice(self, common: Sequence[str] = (), *, interpret: bool = False) -> "Choice":
+        """Return what chooses among the candidates as one kernel of a GPU (:mod:`dse.evaluate.pallas.choice`), called
+        with the columns :attr:`names`.
+
+        ``common``: attributes that groups have in common; ``interpret``: by plain operations, without a GPU.
+        """
+        from dse.evaluate.pallas.choice import Choice  # for GPUs alone: a second of imports
+
+        slices = self._workload.slices
+        return Choice(self._programs, self._every, slices, self._bits(common), interpret=interpret)
+
+    def launches(self, power: BoardPower, *, interpret: bool = False) -> "Launches":
+        """Return what adds up the chosen candidates in each phase as one kernel of a GPU, the terms of
+        :func:`dse.power.sequence.launch_terms`; called with the columns :attr:`names` too."""
+        from dse.evaluate.pallas.launches import Launches
+
+        def terms(kernel: Kernel, gpu: Gpu, often: Array) -> list[Array]:
+            return launch_terms(*steps.evaluate_kernel(self._model, power, kernel, gpu), often)
+
+        workload = self._workload
+        scalars = _of_scalars(terms, workload.kernels, self._gpus)
+        each = [_taken(workload.kernels, kind) for kind in self._every]
+        programs = [_program(scalars, kernels, self._gpus, len(kernels.ctas), True, Side.PAIR) for kernels in each]
+        repeats = np.stack([workload.phase_repeats(phase.name) for phase in workload.phases])
+        return Launches(programs, self._every, workload.slices, repeats, interpret=interpret)
+
+    @property
+    def names(self) -> list[str]:
+        """The attributes that vary."""
+        return self._names
+
     def tables(self, columns: Mapping[str, np.ndarray], common: Sequence[str]) -> Tables:
         """Return the terms of a kernel and a group, for each kind an array (groups, terms, kernels), in NumPy.
 
@@ -89,23 +126,25 @@ class Candidates:
         return sum(1 << place for place, name in enumerate(self._names) if name in attributes)
 
 
-def _of_scalars(function: Callable[[Kernel, Gpu], Any], kernels: Kernel, gpus: Gpu) -> Callable[..., Any]:
-    """Return a function of two records as one of their scalars, in the order of their leaves."""
-    tree = jax.tree.structure((kernels, gpus))
-    return lambda *scalars: function(*jax.tree.unflatten(tree, scalars))
+def _of_scalars(function: Callable[..., Any], kernels: Kernel, gpus: Gpu) -> Callable[..., Any]:
+    """Return a function of two records, and of numbers, as one of scalars, in the order of the leaves."""
+    leaves, tree = jax.tree.flatten((kernels, gpus))
+    return lambda *x: function(*jax.tree.unflatten(tree, x[: len(leaves)]), *x[len(leaves) :])
 
 
-def _program(function: Callable[..., Any], kernels: Kernel, gpus: Gpu, count: int, designs_minor: bool) -> Program:
+def _program(
+    function: Callable[..., Any], kernels: Kernel, gpus: Gpu, count: int, designs_minor: bool, *more: Side
+) -> Program:
     """Return a program of ``count`` kernels on designs, called with the arrays of pairs and of designs among both.
 
-    ``function``: of the scalars of both records (:func:`_of_scalars`).
+    ``function``: of the scalars of both records (:func:`_of_scalars`); ``more``: further arguments of it.
     """
     leaves = jax.tree.leaves((kernels, gpus))
     first = len(jax.tree.leaves(kernels))
     varied = [Side.PAIR] * first + [Side.DESIGN] * (len(leaves) - first)
     arrays = [2] * first + [1] * (len(leaves) - first)
     given = [side if np.ndim(x) == axes else x for x, side, axes in zip(leaves, varied, arrays, strict=True)]
-    return Program(function, given, count, designs_minor)
+    return Program(function, [*given, *more], count, designs_minor)
 
 
 def _taken(kernels: Kernel, places: np.ndarray) -> Kernel:

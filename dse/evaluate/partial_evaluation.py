@@ -84,6 +84,23 @@ class Operations(NamedTuple):
     columns: int
 
 
+class Parts(NamedTuple):
+    """A program taken apart, for whoever runs it line by line: ``lines`` in order, and places among them.
+
+    ``designs``, ``pairs``: what is computed for a design alone, and for a pair; ``columns``: the terms of a kernel and
+    a group, read from a table. ``rows``: the terms of the kernels that pairs read. ``results``: places, Rows, or known
+    numbers, in the order of ``tree``.
+    """
+
+    lines: list[Line]
+    designs: list[int]
+    pairs: list[int]
+    columns: list[int]
+    rows: list[Rows]
+    results: list[Any]
+    tree: Any
+
+
 class Program:
     """``function`` of scalars, simplified for what is known of them; call it with what is not.
 
@@ -159,6 +176,17 @@ class Program:
         for term, place in enumerate(columns):
             table[:, term] = np.nan_to_num(found[place], nan=0.0)
         return table
+
+    def parts(self, common: int) -> Parts:
+        """Return what is computed where the ``common`` arguments are common to groups of designs."""
+        lines, used = self._writer.lines, self._used(common)
+        pairs = sorted(x for x in self._needed if _side_of(common, lines[x]) == Side.PAIR)
+        designs = _leading_to(lines, [x for x in used if not lines[x].side & Side.KERNEL])
+        read = [x for place in pairs for x in lines[place].given] + self._results
+        rows = {x.key: x for x in read if isinstance(x, Rows)}
+        return Parts(
+            lines, sorted(designs), pairs, self._columns(common), list(rows.values()), self._results, self._tree
+        )
 
     def operations(self, common: int) -> Operations:
         """Return the operations, by primitive, where the ``common`` arguments are common to groups of designs."""

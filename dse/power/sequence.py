@@ -6,7 +6,8 @@ engine runs it, the GPU waits for the host, too; the kernels alone hold the limi
 it looks back.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -16,9 +17,9 @@ from dse.base.numerics import sums
 from dse.base.units import KILO, NANO
 from dse.hardware.gpu import Gpu
 from dse.power.models import PowerChoice
-from dse.power.power import Power
+from dse.power.power import COMPONENTS, Power
 from dse.power.power_limit import PACES, at_paces, shadow_between, sustain
-from dse.timing.timing import HOST, Timing
+from dse.timing.timing import CAUSES, HOST, Timing
 from dse.workload.serving_engine import Host
 
 
@@ -59,24 +60,36 @@ def in_sequence(
     ``timing`` and ``power`` hold arrays (..., launches), ``repeats`` (launches,) says how often each runs; fields of
     ``gpu`` are of shape (...) or scalars. ``host``: what the GPU waits for beside (None: nothing).
     """
+    *terms, dram_bytes = launch_terms(timing, power, repeats)
+    total = [*sums(tuple(jnp.broadcast_arrays(*terms))), jnp.sum(dram_bytes, axis=-1)]
+    return of_sums(choice, total, gpu, host)
+
+
+def launch_terms(timing: Timing, power: Power, repeats: Array | np.ndarray) -> list[Any]:
+    """Return what a sequence adds up of a launch that runs so often: all that :func:`of_sums` needs of it."""
     times, weights = repeats * timing.nanoseconds, repeats / timing.clock_ghz
-    watts, cycles = power.breakdown(), timing.stack()
-    terms = [
+    return [
         times,
         times * timing.clock_ghz,
         *(cycles * weights for cycles in at_paces(timing)),
-        *(w * times for w in watts.values()),
-        *(c * weights for c in cycles.values()),
+        *(w * times for w in power.breakdown().values()),
+        *(c * weights for c in timing.stack().values()),
+        timing.dram_bytes * repeats,
     ]
-    total, clocked, *rest = sums(tuple(jnp.broadcast_arrays(*terms)))
+
+
+def of_sums(choice: PowerChoice, terms: Sequence[Array], gpu: Gpu, host: Host | None = None) -> LaunchSequence:
+    """Return the sequence of launches whose :func:`launch_terms` add up to ``terms``; see :func:`in_sequence`."""
+    total, clocked, *rest = terms
     longer, rest = rest[: len(PACES)], rest[len(PACES) :]
     total = jnp.maximum(total, 1.0)
-    mean = Power(**{name: value / total for name, value in zip(watts, rest, strict=False)})
-    stack = dict(zip(cycles, rest[len(watts) :], strict=True))
+    mean = Power(**{name: value / total for name, value in zip(COMPONENTS, rest, strict=False)})
+    *cycles, dram_bytes = rest[len(COMPONENTS) :]
+    stack = dict(zip(CAUSES, cycles, strict=True))
     clock = clocked / total
     one, nothing = jnp.ones_like(total), jnp.zeros_like(total)
     together = Timing(**stack, clock_ghz=one, feasible=one, dram_bytes=one, hidden=nothing)  # nanoseconds: at 1 GHz
-    run, model = LaunchSequence(stack, mean, one, jnp.sum(timing.dram_bytes * repeats, axis=-1)), choice.model
+    run, model = LaunchSequence(stack, mean, one, dram_bytes), choice.model
     if choice.limit:
         shadow = shadow_between(longer)
         point = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)

@@ -1,0 +1,160 @@
+"""The first stage of a space's program as one Pallas kernel: the fastest candidate of every operator on every design.
+
+A block of designs takes the candidates one after the other; what is fastest so far stays in registers. The lines are
+those of :class:`dse.evaluate.partial_evaluation.Program`, so that XLA's program is the reference to the last rounding.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+from jax.experimental import pallas as pl
+from jax.experimental.pallas import triton
+
+from dse.base.numerics import INFEASIBLE
+from dse.evaluate.fastest import EQUAL
+from dse.evaluate.pallas.block_program import BlockProgram
+from dse.evaluate.pallas.references import gathered, whole
+from dse.evaluate.partial_evaluation import Program
+
+BLOCK = 256
+"""Designs of a block: two for each thread of WARPS warps."""
+
+WARPS = 4
+
+SLOWER = 3e38
+"""A time that every candidate undercuts, one that cannot run too."""
+
+
+class Run(NamedTuple):
+    """Candidates of an operator that follow each other and are of one kind: ``first`` to ``end`` count within it;
+    ``number``: of the first among all candidates; ``begins``: 1 where they are the operator's first."""
+
+    operator: int
+    first: int
+    end: int
+    number: int
+    begins: int
+
+
+class Stretch(NamedTuple):
+    """Runs of one kind that a kernel takes after each other."""
+
+    kind: int
+    runs: list[Run]
+
+
+def stretches(kinds: Sequence[np.ndarray], slices: Sequence[slice]) -> list[Stretch]:
+    """Return the runs of all operators by kind, those of an operator in order: of equal candidates the first runs."""
+    kind, place = np.empty(slices[-1].stop, int), np.empty(slices[-1].stop, int)
+    for number, members in enumerate(kinds):
+        kind[members], place[members] = number, np.arange(len(members))
+    left = []
+    for operator, part in enumerate(slices):
+        breaks = np.flatnonzero(np.diff(kind[part])) + 1
+        runs = np.split(np.arange(part.start, part.stop), breaks)
+        left.append(
+            [Run(operator, int(place[r[0]]), int(place[r[-1]]) + 1, int(r[0]), int(r is runs[0])) for r in runs]
+        )
+    found = []
+    while any(left):
+        heads = [int(kind[runs[0].number]) for runs in left if runs]
+        most = int(np.bincount(heads).argmax())
+        taken = [runs.pop(0) for runs in left if runs and kind[runs[0].number] == most]
+        found.append(Stretch(most, taken))
+    return found
+
+
+class Choice:
+    """The fastest candidates on designs: call it inside a program.
+
+    ``programs``: the times of each kind's candidates; ``kinds`` and ``slices``: where they stand among all.
+    ``common``: arguments of the programs that groups have in common (bits). ``interpret``: by plain operations, without
+    a GPU.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        kinds: Sequence[np.ndarray],
+        slices: Sequence[slice],
+        common: int = 0,
+        *,
+        interpret: bool = False,
+    ) -> None:
+        self._blocks = [BlockProgram(program, common, assembly=not interpret) for program in programs]
+        self._stretches = stretches(kinds, slices)
+        self._operators, self._interpret = len(slices), interpret
+
+    def __call__(
+        self, columns: Sequence[Array], group: Array | None = None, tables: Sequence[Array] = ()
+    ) -> tuple[Array, Array]:
+        """Return the candidate of every operator, counted through the workload, and 1 where it can run, else 0: arrays
+        (operators, designs).
+
+        ``columns``: the programs' arguments, each (designs,), a multiple of BLOCK. ``group``: each design's, (designs,)
+        among ``tables``: of each kind, (groups, kernels, terms).
+        """
+        designs = len(columns[0])
+        of_designs = {"columns": list(columns), "group": [] if group is None else [group]}
+        of_all = {
+            "runs": [jnp.asarray(stretch.runs, jnp.int32) for stretch in self._stretches],
+            "rows": [jnp.asarray(block.rows) for block in self._blocks],
+            "tables": [table if table.shape[2] else jnp.zeros((1, 1, 1)) for table in tables],
+        }
+        block = pl.BlockSpec((BLOCK,), lambda block: (block,))
+        specs = jax.tree.map(lambda _: block, of_designs) | jax.tree.map(whole, of_all)
+        shape = (self._operators, designs)
+        threshold, chosen = pl.pallas_call(
+            self._kernel,
+            out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)],
+            grid=(designs // BLOCK,),
+            in_specs=[specs],
+            out_specs=[pl.BlockSpec((self._operators, BLOCK), lambda block: (0, block))] * 2,
+            compiler_params=triton.CompilerParams(num_warps=WARPS),
+            interpret=self._interpret,
+            name="fastest_candidates",
+        )(of_designs | of_all)
+        return chosen, jnp.where(threshold < INFEASIBLE * (1.0 - 2.0 * EQUAL), 1.0, 0.0)
+
+    def _kernel(self, given: Mapping[str, Sequence[Any]], threshold: Any, chosen: Any) -> None:
+        """The kernel of a block: references to what :meth:`__call__` gives, and to both results."""
+        columns = {place: column[:] for place, column in enumerate(given["columns"])}
+        groups = [group[:] for group in given["group"]]
+        for stretch, runs in zip(self._stretches, given["runs"], strict=True):
+            block, rows = self._blocks[stretch.kind], given["rows"][stretch.kind]
+            tables = given["tables"][stretch.kind : stretch.kind + 1]
+            time = partial(_time, block, block.of_designs(columns), rows, groups, tables)
+            lax.fori_loop(0, len(stretch.runs), partial(_run, time, runs, threshold, chosen), None)
+
+
+def _time(
+    block: BlockProgram,
+    designs: Mapping[int, Array],
+    rows: Any,
+    groups: Sequence[Array],
+    tables: Sequence[Any],
+    kernel: Array,
+) -> Array:
+    """Return the time [ns] of a kernel on a block of designs, (BLOCK,)."""
+    of_kernel, of_group = block.terms
+    terms = [rows[kernel, term] for term in range(of_kernel)]
+    return jnp.broadcast_to(block.of_pairs(designs, terms, gathered(tables, groups, kernel, of_group)), (BLOCK,))
+
+
+def _run(time: Callable[[Array], Array], runs: Any, threshold: Any, chosen: Any, number: Array, _: None) -> None:
+    """Choose among the candidates of a run, and those of the operator's earlier ones."""
+    operator, first, end, of_all, begins = (runs[number, field] for field in range(len(Run._fields)))
+
+    def step(kernel: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
+        nanoseconds = time(kernel)
+        faster = nanoseconds < best[0]
+        least = jnp.where(faster, nanoseconds * (1.0 - EQUAL), best[0])
+        return least, jnp.where(faster, of_all + kernel - first, best[1])
+
+    start = jnp.where(begins > 0, SLOWER, threshold[operator, :]), chosen[operator, :]
+    threshold[operator, :], chosen[operator, :] = lax.fori_loop(first, end, step, start)
