@@ -17,7 +17,8 @@ from jax import Array, lax
 
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_parts, over_arrays, with_kernel_axis
-from dse.evaluate.partial_evaluation import Operations, Program, Side
+from dse.evaluate.lines import Operations, Side
+from dse.evaluate.partial_evaluation import Program
 from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.power.board import BoardPower
 from dse.power.power import Power

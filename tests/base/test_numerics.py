@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from dse.base.numerics import ceil_div, few_ceil_div, few_floor_div, floor_div
-from dse.evaluate.partial_evaluation import Program, Side
+from dse.evaluate.lines import Side
+from dse.evaluate.partial_evaluation import Program
 from dse.evaluate.space_program import CPU_OPTIONS
 
 COUNT = 400_000

@@ -5,7 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.evaluate.partial_evaluation import Program, Side, reciprocal
+from dse.evaluate.lines import Side
+from dse.evaluate.partial_evaluation import Program, reciprocal
 
 
 def _function(a, b, c, d):

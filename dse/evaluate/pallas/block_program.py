@@ -16,7 +16,8 @@ import numpy as np
 from jax import Array
 from jax.experimental.pallas import triton
 
-from dse.evaluate.partial_evaluation import Line, Parts, Program, Rows
+from dse.evaluate.lines import Line, Parts, Rows
+from dse.evaluate.partial_evaluation import Program
 
 FUSED = {
     ("add", 0): "fma.rn.ftz.f32 $0, $1, $2, $3;",

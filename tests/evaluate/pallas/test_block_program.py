@@ -5,8 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from dse.evaluate.lines import Side
 from dse.evaluate.pallas.block_program import BlockProgram
-from dse.evaluate.partial_evaluation import Program, Side
+from dse.evaluate.partial_evaluation import Program
 
 KERNELS, DESIGNS = 7, 8
 
