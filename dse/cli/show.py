@@ -51,6 +51,20 @@ def show_networks(*, json_: Json = False) -> None:
     terminal_show.print_networks(Console(), json_)
 
 
+@show.command(name="network")
+def show_network(name: str, /, *, json_: Json = False) -> None:
+    """Print a network: kinds of layers, parameters, bytes that a token and a request keep, types of the checkpoint.
+
+    Parameters
+    ----------
+    name:
+        Name of a network, any of its aliases, or the path of a Hugging Face config.json or its folder.
+    """
+    from dse.reports.show import network as network_show
+
+    network_show.print_network(name, Console(), json_)
+
+
 @show.command(name="engines")
 def show_engines(*, json_: Json = False) -> None:
     """List the serving engines and what their hosts add to a step: the values of a workload's key engine."""

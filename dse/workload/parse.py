@@ -16,7 +16,7 @@ from dse.hardware.presets import GpuSheet
 from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.mlp_kinds import Mixture
-from dse.workload.networks.names import load_network, relative_to, stated_quantisation
+from dse.workload.networks.names import load_network, relative_to, stated_types
 from dse.workload.networks.network import Network, networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
@@ -174,11 +174,13 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     if tp > 8:
         raise InputError(f"{where}: tp={tp} is not accepted; give a whole number from 1 to 8")
     types = {key: settings[key] for key in ("dtype", "weights", "activations", "kv") if key in settings}
-    if (quantised := stated_quantisation(name)) and not types:
-        raise InputError(
-            f"{where}: {name} says that its weights are quantised ({quantised}); give their type, as dtype=fp8 or "
-            "weights=int4, or dtype=bf16 for the network as it was trained"
-        )
+    if (stated := stated_types(name)).method and not types:
+        if not stated.settings:
+            raise InputError(
+                f"{where}: {name} says that its weights are quantised ({stated.method}); give their type, as dtype=fp8 "
+                "or weights=int4, or dtype=bf16 for the network as it was trained"
+            )
+        types = stated.settings
     engine = find_engine(settings["engine"], where) if "engine" in settings else None
     batch = _whole(settings, "batch", where, 1)
     serving = Serving(

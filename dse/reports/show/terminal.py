@@ -153,6 +153,7 @@ def print_networks(console: Console, as_json: bool) -> None:
             "network": n.name,
             "name": n.title,
             "parameters 1e9": float(f"{n.parameters / 1e9:.4g}"),
+            "active 1e9": float(f"{n.active_parameters / 1e9:.4g}"),
             "layers": n.depth,
             "hidden": n.hidden,
             **_layer_facts(n),
@@ -168,7 +169,8 @@ def print_networks(console: Console, as_json: bool) -> None:
 def _layer_facts(network: Network) -> dict[str, object]:
     """What a table shows of a network's attentions and MLPs, by column: of several kinds one after the other."""
     kinds = [layer.attention.facts | layer.mlp.facts for layer, _ in network.layers]
-    columns = {column: list(dict.fromkeys(facts[column] for facts in kinds if column in facts)) for column in kinds[0]}
+    named = dict.fromkeys(column for facts in kinds for column in facts)
+    columns = {column: list(dict.fromkeys(facts[column] for facts in kinds if column in facts)) for column in named}
     return {c: facts[0] if len(facts) == 1 else ", ".join(map(str, facts)) for c, facts in columns.items()}
 
 

@@ -98,7 +98,7 @@ def memory_needed(network: Network, serving: Serving) -> MemoryFootprint:
     ends = network.end_parameters * element_bytes(p.output)
     elsewhere = sum(n * _elsewhere(layer.mlp, network.hidden, serving) for layer, n in network.layers)
     weights = (network.layer_parameters(gpus) - elsewhere) * element_bytes(p.weights) + ends
-    request = sum(n * layer.attention.cache_bytes(_longest(serving), p, gpus) for layer, n in network.layers)
+    request = network.cache_bytes(_longest(serving), p, gpus)
     rows = serving.requests * (1 if serving.phase == "decode" else serving.prompt)
     columns = 3.0 * network.hidden + max(layer.mlp.columns(gpus) for layer, _ in network.layers)
     logits = serving.requests * network.vocab / gpus * 4.0

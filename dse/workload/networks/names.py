@@ -6,8 +6,10 @@ from pathlib import Path
 
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
-from dse.workload.networks.huggingface import config_network, read_config, text_config
+from dse.workload.dtypes import Precision, precision
+from dse.workload.networks.huggingface import config_network
 from dse.workload.networks.network import Network, networks
+from dse.workload.networks.stated_types import StatedTypes, types_of_file, types_of_name, wide_type
 
 
 @cache
@@ -29,7 +31,7 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     """Return a shipped network by any of its names, or the one that a Hugging Face config.json describes."""
     if not name_or_path.strip():
         raise InputError(f"{where}: names no network; give one of 'dse show networks' or a Hugging Face config.json")
-    found, path = _by_alias().get(_key(name_or_path)), _config_path(name_or_path)
+    found, path = _shipped(name_or_path), _config_path(name_or_path)
     if path is not None:
         return config_network(path)
     if found is None:
@@ -38,6 +40,12 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
             f"{where}: no network is called {name_or_path!r}; {hint} (or give the path of a Hugging Face config.json)"
         )
     return networks()[found]
+
+
+def _shipped(name: str) -> str | None:
+    """The shipped network of a name, with its publisher's as on a hub (``Qwen/Qwen3-8B``) or without."""
+    publisher, _, own = name.rpartition("/")
+    return _by_alias().get(_key(name)) or (_by_alias().get(_key(own)) if publisher and "/" not in publisher else None)
 
 
 def network_of(group: str) -> Network:
@@ -55,7 +63,7 @@ def network_of(group: str) -> Network:
 def relative_to(name_or_path: str, folder: Path) -> str:
     """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
     path = folder / name_or_path
-    is_path = path.suffix == ".json" or (_key(name_or_path) not in _by_alias() and path.is_dir())
+    is_path = path.suffix == ".json" or (_shipped(name_or_path) is None and path.is_dir())
     return str(path) if is_path else name_or_path
 
 
@@ -67,32 +75,20 @@ def _config_path(name_or_path: str) -> Path | None:
     return path / "config.json" if _key(name_or_path) not in _by_alias() and path.is_dir() else None
 
 
-def stated_quantisation(name_or_path: str) -> str:
-    """Return how a network's name or its config.json says that its weights are quantised, "" where neither does."""
+def stated_types(name_or_path: str) -> StatedTypes:
+    """Return what a network's name or its config.json says of its types."""
+    path = _config_path(name_or_path)
+    return types_of_name(name_or_path) if path is None else types_of_file(path)
+
+
+def checkpoint_precision(name_or_path: str) -> tuple[Precision | None, str]:
+    """Return the types of a network's published checkpoint and how it calls them; None where no pair of types is that
+    of all its weights, "" where it is not quantised."""
     path = _config_path(name_or_path)
     if path is None:
-        named = _QUANTISED.search(name_or_path)
-        return named[0] if named else ""
-    whole, beside = read_config(path), path.parent / "hf_quant_config.json"
-    parts = {"": whole, "text_config: ": text_config(whole, path)}
-    stated = {f"{part}{key}": config.get(key) for part, config in parts.items() for key in _QUANTISED_KEYS}
-    if path.name == "config.json" and beside.is_file():
-        stated[beside.name] = read_config(beside).get("quantization")
-    for key, said in stated.items():
-        if said and not isinstance(said, dict):
-            raise InputError(f"{path}: {key} = {said!r} is not accepted; give an object with quant_method")
-        if said:
-            return _stated(said, key)
-    return ""
-
-
-def _stated(said: dict, key: str) -> str:
-    method = said.get("quant_method") or said.get("quant_algo") or key
-    return f"{method} of {said['bits']} bits" if "bits" in said else str(method)
-
-
-_QUANTISED_KEYS = ("quantization_config", "compression_config")
-"""Keys of a configuration under which its publisher says how weights are quantised."""
-
-_QUANTISED = re.compile(r"nvfp4|mxfp4|fp8|int8|int4|w8a8|w4a16|awq|gptq", re.IGNORECASE)
-"""Words of a network's name that say how its weights are quantised."""
+        row = next(r for r in read_table("networks/networks.csv") if r["network"] == load_network(name_or_path).name)
+        return precision(name_or_path, row["checkpoint"] or "bf16"), row["checkpoint"]
+    stated = types_of_file(path)
+    if stated.method and not stated.settings:
+        return None, stated.method
+    return precision(str(path), **(stated.settings or {"dtype": wide_type(path)})), stated.method

@@ -5,6 +5,7 @@ from functools import cache
 from typing import TypeVar
 
 from dse.base.package_tables import read_table
+from dse.workload.dtypes import Precision
 from dse.workload.networks.layers import Layer, layer_from_row
 
 Kind = TypeVar("Kind")
@@ -56,6 +57,10 @@ class Network:
     def layer_parameters(self, gpus: int = 1) -> float:
         """Return the parameters of all layers that ``gpus`` hold together, copies among them."""
         return sum(count * layer.parameters(self.hidden, gpus) for layer, count in self.layers)
+
+    def cache_bytes(self, tokens: float, precision: Precision, gpus: int = 1) -> float:
+        """Return what one of ``gpus`` keeps of a request of so many ``tokens`` from step to step [B]."""
+        return sum(count * layer.attention.cache_bytes(tokens, precision, gpus) for layer, count in self.layers)
 
     def shared(self, kind: type[Kind]) -> Kind | None:
         """Return the attention or MLP of a ``kind`` that all layers have, None where they do not."""

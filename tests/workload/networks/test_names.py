@@ -6,7 +6,8 @@ import pytest
 
 from dse import load_workload
 from dse.base.errors import InputError
-from dse.workload.networks.names import load_network, network_of, stated_quantisation
+from dse.workload.dtypes import precision
+from dse.workload.networks.names import checkpoint_precision, load_network, network_of, stated_types
 from dse.workload.networks.network import networks
 from experiments import data
 from tests.workload.networks.configurations import config
@@ -58,24 +59,25 @@ def test_a_folder_of_the_same_name_does_not_replace_a_shipped_network(tmp_path, 
     assert load_network("llama3_8b") == networks()["llama3_8b"]
 
 
-def test_quantised_weights_are_seen_by_name_and_by_configuration(tmp_path):
-    assert stated_quantisation("Llama-3.1-8B-Instruct-FP8") == "FP8"
-    assert stated_quantisation("llama3_8b") == stated_quantisation(str(config(tmp_path))) == ""
-    quantised = {"quantization_config": {"quant_method": "gptq", "bits": 4}}
-    assert stated_quantisation(str(config(tmp_path, **quantised))) == "gptq of 4 bits"
-    assert stated_quantisation(str(config(tmp_path, text_config=quantised))) == "gptq of 4 bits"
-    compressed = {"compression_config": {"quant_method": "compressed-tensors"}}
-    assert stated_quantisation(str(config(tmp_path, **compressed))) == "compressed-tensors"
-    with pytest.raises(InputError, match=r"config\.json: quantization_config = \[1\] is not accepted; give an object"):
-        stated_quantisation(str(config(tmp_path, quantization_config=[1])))
-
-
-def test_quantised_weights_are_seen_in_the_file_beside_the_configuration(tmp_path):
+def test_a_checkpoints_types_are_those_of_a_workload_without_any(tmp_path):
     path = config(tmp_path)
-    (path.parent / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4", "group_size": 16}}')
-    assert stated_quantisation(str(path)) == stated_quantisation(str(path.parent)) == "NVFP4"
-    with pytest.raises(InputError, match=r"says that its weights are quantised \(NVFP4\); give their type"):
+    (path.parent / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "FP8"}}')
+    assert stated_types(str(path)) == stated_types(str(path.parent))
+    assert "fp8 weights, fp8, bf16 KV" in load_workload(f"{path}:phase=decode").description
+    assert "bf16" in load_workload(f"{path}:phase=decode,dtype=bf16").description
+    (path.parent / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "MIXED_PRECISION"}}')
+    with pytest.raises(InputError, match=r"says that its weights are quantised \(MIXED_PRECISION\); give their type"):
         load_workload(f"{path}:phase=decode")
+    with pytest.raises(InputError, match=r"says that its weights are quantised \(FP8\); give their type"):
+        load_workload("Llama-3.1-8B-Instruct-FP8:phase=decode")
+
+
+def test_types_of_the_published_checkpoint(tmp_path):
+    assert checkpoint_precision("deepseek_v3") == (precision("x", "fp8_block"), "fp8_block")
+    assert checkpoint_precision("meta-llama/Llama-3.1-8B-Instruct") == (precision("x"), "")
+    assert checkpoint_precision(str(config(tmp_path, torch_dtype="float16"))) == (precision("x", "fp16"), "")
+    mixed = {"quant_algo": "MIXED_PRECISION", "quantized_layers": {"a": {"quant_algo": "NVFP4"}}}
+    assert checkpoint_precision(str(config(tmp_path, quantization_config=mixed))) == (None, "MIXED_PRECISION of NVFP4")
 
 
 @pytest.mark.parametrize("group", ["meta-llama/Llama-2-7b-hf", "anl_Llama-2-7b-hf", "llama2_7b"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dse.workload.networks.absent import Absent
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.networks.mlp_kinds import Dense, Mixture
 from dse.workload.networks.names import load_network
@@ -25,8 +26,9 @@ def test_a_shipped_network_is_consistent_and_sourced(network):
         attention, mlp = layer.attention, layer.mlp
         assert count >= 1
         assert not isinstance(attention, GroupedQueryAttention) or attention.heads % attention.kv_heads == 0
-        assert isinstance(mlp, Dense | Mixture) and mlp.activation in ("silu", "gelu", "relu")
-        assert isinstance(mlp, Dense) or 1 <= mlp.experts_per_token < mlp.experts
+        assert isinstance(mlp, Dense | Mixture | Absent)
+        assert isinstance(mlp, Absent) or mlp.activation in ("silu", "gelu", "relu")
+        assert not isinstance(mlp, Mixture) or 1 <= mlp.experts_per_token < mlp.experts
     assert network.norm in ("rmsnorm", "layernorm")
     assert network.source
     assert network.positions >= 1024

@@ -1,0 +1,67 @@
+"""What checkpoints say of their types, as publishers and tools write it."""
+
+import pytest
+
+from dse.base.errors import InputError
+from dse.workload.networks.stated_types import types_of_file, types_of_name, wide_type
+from tests.workload.networks.configurations import config
+
+BLOCKS = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+GROUP = {"weights": {"num_bits": 4, "type": "int"}, "input_activations": None}
+
+
+@pytest.mark.parametrize(
+    ("said", "method", "settings"),
+    [
+        (BLOCKS, "fp8", {"dtype": "fp8_block"}),
+        (BLOCKS | {"weight_block_size": [64, 64]}, "fp8", {}),
+        ({"quant_method": "fp8", "activation_scheme": "static"}, "fp8", {"dtype": "fp8_static"}),
+        ({"quant_method": "fp8", "activation_scheme": "dynamic"}, "fp8", {"dtype": "fp8"}),
+        ({"quant_method": "mxfp4"}, "mxfp4", {"dtype": "w4a16_mxfp4"}),
+        ({"quant_method": "gptq", "bits": 4}, "gptq of 4 bits", {"dtype": "w4a16"}),
+        ({"quant_method": "awq", "bits": 3}, "awq of 3 bits", {}),
+        (
+            {"quant_method": "compressed-tensors", "config_groups": {"a": GROUP}},
+            "compressed-tensors",
+            {"dtype": "w4a16"},
+        ),
+        ({"quant_method": "compressed-tensors"}, "compressed-tensors", {}),
+        ({"quant_method": "bitsandbytes"}, "bitsandbytes", {}),
+        (
+            {"quant_method": "modelopt", "quant_algo": "NVFP4", "kv_cache_scheme": {"num_bits": 8, "type": "float"}},
+            "NVFP4",
+            {"dtype": "nvfp4", "kv": "fp8"},
+        ),
+    ],
+)
+@pytest.mark.parametrize("key", ["quantization_config", "compression_config"])
+def test_what_is_said_becomes_settings(tmp_path, key, said, method, settings):
+    found = types_of_file(config(tmp_path, **{key: said}))
+    assert (found.method, found.settings) == (method, settings)
+    within = types_of_file(config(tmp_path, text_config={key: said}))
+    assert (within.method, within.settings) == (method, settings)
+
+
+def test_the_file_of_modelopt_stands_beside(tmp_path):
+    path = config(tmp_path)
+    assert types_of_file(path).method == ""
+    beside = '{"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}}'
+    (path.parent / "hf_quant_config.json").write_text(beside)
+    assert types_of_file(path).settings == {"dtype": "fp8_static", "kv": "fp8"}
+
+
+def test_what_is_no_object_is_refused(tmp_path):
+    with pytest.raises(
+        InputError, match=r"quantization_config = \[1\] is not accepted; give an object with quant_meth"
+    ):
+        types_of_file(config(tmp_path, quantization_config=[1]))
+
+
+def test_a_name_says_a_method_alone():
+    assert types_of_name("Llama-3.1-8B-Instruct-FP8").method == "FP8"
+    assert types_of_name("llama3_8b").method == ""
+
+
+def test_numbers_that_are_not_quantised_have_a_type(tmp_path):
+    assert wide_type(config(tmp_path)) == "bf16"
+    assert wide_type(config(tmp_path, torch_dtype="float16")) == "fp16"
