@@ -33,6 +33,8 @@ _HOME = {
     "Explanation": "dse.explanation.explain",
     "compare": "dse.explanation.compare",
     "Comparison": "dse.explanation.compare",
+    "axis_verdicts": "dse.explanation.axis_verdicts",
+    "AxisVerdicts": "dse.explanation.axis_verdicts",
     "assumed_numbers": "dse.reports.sweep.assumed",
     "AssumedEffects": "dse.explanation.assumed_effects",
     "pareto_mask": "dse.base.pareto_filter",
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from dse.evaluate.run import RunResult as RunResult
     from dse.evaluate.run import run as run
     from dse.explanation.assumed_effects import AssumedEffects as AssumedEffects
+    from dse.explanation.axis_verdicts import AxisVerdicts as AxisVerdicts
+    from dse.explanation.axis_verdicts import axis_verdicts as axis_verdicts
     from dse.explanation.compare import Comparison as Comparison
     from dse.explanation.compare import compare as compare
     from dse.explanation.explain import Explanation as Explanation

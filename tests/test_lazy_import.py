@@ -45,10 +45,10 @@ def test_a_name_loads_on_first_use():
 
 
 PUBLIC = {
-    "Amali", "AssumedEffects", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel",
+    "Amali", "AssumedEffects", "AxisVerdicts", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel",
     "ParetoSampler", "Roofline", "RunResult", "SearchResult", "Space", "SpaceObjective", "SweepResult", "Timing",
-    "Workload", "__version__", "assumed_numbers", "compare", "explain", "load_gpu", "load_space", "load_workload",
-    "pareto_mask", "run", "search", "sweep",
+    "Workload", "__version__", "assumed_numbers", "axis_verdicts", "compare", "explain", "load_gpu", "load_space",
+    "load_workload", "pareto_mask", "run", "search", "sweep",
 }  # fmt: skip
 
 

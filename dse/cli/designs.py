@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -12,6 +12,13 @@ from dse.cli.app import Json, Out, Whole, app, print_json
 
 PAGE = "report.html"
 """The page of a sweep or a search in its folder."""
+
+
+class Looked(NamedTuple):
+    """What was looked into after an answer: what assumed numbers decide of it, and what each axis is worth."""
+
+    assumed: Any = None
+    verdicts: Any = None
 
 
 @app.command
@@ -99,8 +106,6 @@ def sweep(
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
     from dse.reports.sweep.answer import caveats
-    from dse.reports.sweep.assumed import document
-    from dse.reports.sweep.data_ratios import comparisons
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -108,15 +113,14 @@ def sweep(
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
-    assumed = _page(result, result, folder, page, programs, look=page or json_)
+    looked = _page(result, result, folder, page, programs, look=page or json_)
     for text in result.notes:
         print(f"dse: {text}", file=sys.stderr)
     if json_:
-        notes = {"notes": [*result.notes, *caveats(result)], "assumed_numbers": document(result, assumed)}
-        notes |= {"comparisons": comparisons(result)}
+        notes = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
-    _print_sweep(result, refinement, folder, assumed)
+    _print_sweep(result, refinement, folder, looked)
 
 
 def _swept(
@@ -154,13 +158,13 @@ def _compiling_alongside(programs: Any, progress: Callable[..., None]) -> Callab
     return both
 
 
-def _print_sweep(result: Any, refinement: Any, folder: Path, assumed: Any) -> None:
+def _print_sweep(result: Any, refinement: Any, folder: Path, looked: Looked) -> None:
     from dse.reports.sweep.terminal import print_front
     from dse.reports.sweep.terminal_scatter import print_scatter
 
     if refinement:
         print(refinement.sentence())
-    print_front(result, Console(), assumed=assumed)
+    print_front(result, Console(), assumed=looked.assumed, verdicts=looked.verdicts)
     print_scatter(result, Console())
     _say_page(folder)
 
@@ -175,15 +179,16 @@ def _file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
-def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None, look: bool = True) -> Any:
-    """Look into the designs of an answer and write its page, and return what assumed numbers decide of them.
+def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None, look: bool = True) -> Looked:
+    """Look into the designs of an answer and write its page, and return what was seen.
 
     Where no page is wanted, an older sweep's does not stay; without ``look`` nothing is looked into.
     """
     if not wanted:
         (folder / PAGE).unlink(missing_ok=True)
     if not look:
-        return None
+        return Looked()
+    from dse.explanation.axis_verdicts import axis_verdicts
     from dse.reports.common.progress import doing
     from dse.reports.sweep.assumed import assumed_numbers
     from dse.reports.sweep.design_explanations import explain_designs
@@ -192,12 +197,24 @@ def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = 
     try:
         with doing("looking into the designs of the answer"):
             explanations = explain_designs(result, programs) if wanted else None
-            assumed = assumed_numbers(result, programs)
+            looked = Looked(assumed_numbers(result, programs), axis_verdicts(result.space))
             if wanted:
-                write_page(answer, folder / PAGE, explanations, assumed)
-            return assumed
+                write_page(answer, folder / PAGE, explanations, *looked)
+            return looked
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
+
+
+def _seen(result: Any, looked: Looked) -> dict[str, Any]:
+    """What was looked into, as JSON."""
+    from dse.reports.sweep import assumed, verdicts
+    from dse.reports.sweep.data_ratios import comparisons
+
+    return {
+        "assumed_numbers": assumed.document(result, looked.assumed),
+        "comparisons": comparisons(result),
+        "verdicts": verdicts.document(looked.verdicts),
+    }
 
 
 @app.command
@@ -242,10 +259,8 @@ def search(
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
+    from dse.reports.search.data import search_report
     from dse.reports.sweep.answer import caveats
-    from dse.reports.sweep.assumed import document
-    from dse.reports.sweep.data_ratios import comparisons
-    from dse.reports.sweep.data_search import search_report
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
@@ -254,20 +269,20 @@ def search(
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
     answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)
-    assumed = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
+    looked = _page(search_report(answer), answer.result, folder, page, programs, look=page or json_)
     if json_:
         found = answer.result
-        more = {"assumed_numbers": document(found, assumed), "comparisons": comparisons(found)}
+        more = _seen(found, looked)
         print_json(answer.summary() | {"notes": caveats(found)} | more)
         return
-    _print_search(answer, folder, assumed)
+    _print_search(answer, folder, looked)
 
 
 def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
     """Search under a progress line, the page's programs beginning beside it."""
     from dse.base.compilation import cache_compilations
     from dse.pareto.search import search as run_search
-    from dse.reports.sweep.terminal_search import searching
+    from dse.reports.search.terminal import searching
 
     cache_compilations()
     try:
@@ -277,11 +292,11 @@ def _search(space: Any, folder: Path, programs: Any, **options: Any) -> Any:
         raise KeyboardInterrupt("interrupted; the same command goes on") from None
 
 
-def _print_search(answer: Any, folder: Path, assumed: Any) -> None:
+def _print_search(answer: Any, folder: Path, looked: Looked) -> None:
+    from dse.reports.search.terminal import print_search
     from dse.reports.sweep.terminal_scatter import print_scatter
-    from dse.reports.sweep.terminal_search import print_search
 
-    print_search(answer, Console(), assumed=assumed)
+    print_search(answer, Console(), assumed=looked.assumed, verdicts=looked.verdicts)
     print_scatter(answer.result, Console())
     _say_page(folder)
 
@@ -296,7 +311,7 @@ def report(folder: Path, /) -> None:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
     from dse.base.compilation import cache_compilations
-    from dse.reports.sweep.data_search import SearchReport, load_page
+    from dse.reports.search.data import SearchReport, load_page
 
     cache_compilations()
     answer = load_page(folder)

@@ -31,6 +31,7 @@ def test_sweep_answers_in_json_and_writes_everything(
         "notes",
         "assumed_numbers",
         "comparisons",
+        "verdicts",
     ]
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"

@@ -12,7 +12,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.grid.record import load_result
 from dse.grid.sweep import sweep
-from dse.reports.sweep.data_search import load_page
+from dse.reports.search.data import load_page
 from dse.space.space import space_from_mapping
 from tests.grid.trivial import trivial
 

@@ -8,7 +8,7 @@ import pytest
 from dse import sweep
 from dse.grid.result import SweepResult
 from dse.pareto.search import SearchResult, search
-from dse.reports.sweep.data_search import SearchReport, search_report
+from dse.reports.search.data import SearchReport, search_report
 from dse.reports.sweep.design_explanations import DesignExplanations, explain_designs
 from dse.space.space import space_from_mapping
 from tests.conftest import SMALL

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from dse.explanation.cause_words import cause_text
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.hardware.cost import DieCost
@@ -12,7 +13,17 @@ from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.hardware.presets import gpu_index
 from dse.hardware.tensor_area import TENSOR_AXES, tensor_area_note
-from dse.reports.common.words import change, changes_text, gpu_name, joined, label, number, power_calibration, quantity
+from dse.reports.common.words import (
+    change,
+    changes_text,
+    gpu_name,
+    joined,
+    label,
+    number,
+    power_calibration,
+    quantity,
+    span_text,
+)
 from dse.reports.sweep.data import (
     best_no_worse,
     chosen_designs,
@@ -78,6 +89,19 @@ def caveats(result: SweepResult) -> list[str]:
     if not base["feasible"]:
         notes.append(f"The baseline itself is infeasible in this space ({base['reason']}).")
     return notes
+
+
+def good_to(result: SweepResult) -> str:
+    """Return in a few words how good the objectives are: where most measured values lie, or that nothing says so."""
+    known = {o.name: result.intervals()[o.name] for o in result.space.objectives}
+    texts = [
+        f"{label(o)} good to {span_text((found['low'], found['high']))}"
+        for o in result.space.objectives
+        if (found := known[o.name])
+    ]
+    without = [label(o) for o in result.space.objectives if not known[o.name]]
+    parts = [f"{', '.join(texts)} (80 % of measured values)"] if texts else []
+    return "; ".join(parts + [f"{joined(without)} uncalibrated"] * bool(without))
 
 
 def _of_the_timing(result: SweepResult) -> str:
@@ -244,7 +268,8 @@ def _at_no_loss(result: SweepResult) -> str:
         parts += _gain(result, o, base.iloc[0], chosen, in_full=not parts)
     name = gpu_name(result.space)
     if not parts:
-        return f"No design betters the {name} in one objective without being worse in another."
+        seen = "No design" if result.n == result.space.size else f"None of the {result.n:,} designs seen"
+        return f"{seen} betters the {name} in one objective without being worse in another."
     if len(objectives) == 1:
         return f"The best {parts[0]}."
     others = "the other objective" if len(objectives) == 2 else "every other objective"
@@ -284,14 +309,14 @@ def _takeover(result: SweepResult, workload: Workload, chosen: pd.DataFrame) -> 
     if not then or not first:
         return f"{workload.name} on {where} is held back by {_of(then)}" if then else here
     if then[0][0] != first[0][0]:
-        return f"{here}; on {where} {then[0][0]} takes over ({then[0][1]:.0f} % of {number(then[0][2])} ms)"
-    second = f", with {then[1][0]} next ({then[1][1]:.0f} %)" if len(then) > 1 else ""
+        return f"{here}; on {where} {cause_text(then[0][0])} takes over ({then[0][1]:.0f} % of {number(then[0][2])} ms)"
+    second = f", with {cause_text(then[1][0])} next ({then[1][1]:.0f} %)" if len(then) > 1 else ""
     return f"{here}, which still leads on {where} ({then[0][1]:.0f} % of {number(then[0][2])} ms){second}"
 
 
 def _of(leaders: list[tuple[str, float, float]]) -> str:
     cause, percent, total = leaders[0]
-    return f"{cause} ({percent:.0f} % of {number(total)} ms)"
+    return f"{cause_text(cause)} ({percent:.0f} % of {number(total)} ms)"
 
 
 def _design_for(result: SweepResult, workload: Workload, others: pd.DataFrame) -> pd.Series:

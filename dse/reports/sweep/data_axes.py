@@ -19,7 +19,7 @@ def axis_effect(result: SweepResult) -> pd.DataFrame:
     """Return the effect of each varied axis, a row an axis value and objective, by ascending value.
 
     ``at_baseline``: only that axis moved from the base GPU; ``best`` and ``median`` over all feasible designs with that
-    value; ``paired``: see :func:`dse.reports.sweep.data_search.evaluated_effects`; each in the objective's unit, empty
+    value; ``paired``: see :func:`dse.reports.search.data.evaluated_effects`; each in the objective's unit, empty
     where there is none. ``at``: the axis value as text.
     """
     frame = result.axis_effects[result.axis_effects["axis"].isin([a.name for a in varied_axes(result)])].copy()

@@ -5,24 +5,27 @@ from html import escape
 from pathlib import Path
 
 from dse.explanation.assumed_effects import AssumedEffects
+from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.explanation.explain import ALONE
 from dse.grid.result import SweepResult
 from dse.power.power import COMPONENTS
 from dse.reports.common import stacks as figures_stacks
 from dse.reports.common.page_parts import document, drawn, note, row, section, swatches, table, write_document
 from dse.reports.common.words import gpu_name, joined
+from dse.reports.search.data import SearchReport
 from dse.reports.sweep import data as findings
 from dse.reports.sweep import data_axes as findings_axes
 from dse.reports.sweep import data_explanations as findings_explanations
 from dse.reports.sweep import figures_axes, figures_explanations, figures_pareto
-from dse.reports.sweep.answer import answer, caveats, question
-from dse.reports.sweep.assumed import sentences as decided_by
-from dse.reports.sweep.data_search import SearchReport
+from dse.reports.sweep.answer import answer
 from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page_assumed import assumed_section
 from dse.reports.sweep.page_explorer import explorer_section
+from dse.reports.sweep.page_head import page_head, paragraphs
 from dse.reports.sweep.page_ratios import ratios_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
+from dse.reports.sweep.verdicts import METHOD as VERDICTS_METHOD
+from dse.reports.sweep.verdicts import sentences as verdict_sentences
 from dse.timing.timing import PHASE_CAUSES
 
 
@@ -31,29 +34,33 @@ def write_page(
     path: str | Path,
     explanations: DesignExplanations | None = None,
     assumed: AssumedEffects | None = None,
+    verdicts: AxisVerdicts | None = None,
 ) -> None:
     """Write the page of a sweep or a search; it gets its name only when it is whole. Same result, same bytes.
 
     ``explanations`` (:func:`dse.reports.sweep.design_explanations.explain_designs`) add power, rooflines, elasticities;
-    ``assumed`` (:func:`dse.reports.sweep.assumed.assumed_numbers`) the assumed numbers that decide the answer.
+    ``assumed`` (:func:`dse.reports.sweep.assumed.assumed_numbers`) the assumed numbers that decide the answer;
+    ``verdicts`` (:func:`dse.explanation.axis_verdicts.axis_verdicts`) what each axis is worth.
     """
-    write_document(Path(path), page_html(shown, explanations, assumed))
+    write_document(Path(path), page_html(shown, explanations, assumed, verdicts))
 
 
 def page_html(
     shown: SweepResult | SearchReport,
     explanations: DesignExplanations | None = None,
     assumed: AssumedEffects | None = None,
+    verdicts: AxisVerdicts | None = None,
 ) -> str:
     """Return the page of a sweep or a search as one HTML document that loads nothing."""
     search = shown if isinstance(shown, SearchReport) else None
     result = shown.result if isinstance(shown, SearchReport) else shown
     sections = [
-        _head(result, search, assumed),
+        page_head(result, search, assumed, verdicts),
+        _pareto(result),
+        _in_words(result, verdicts),
+        assumed_section(result, assumed),
         chosen_section(result),
         ratios_section(result),
-        _pareto(result),
-        assumed_section(result, assumed),
         _stacks(result),
         *_why(explanations),
         _places(result),
@@ -66,31 +73,14 @@ def page_html(
     return document(f"{result.space.name}: design-space exploration", "\n".join(filter(None, sections)))
 
 
-def _head(result: SweepResult, search: SearchReport | None, assumed: AssumedEffects | None) -> str:
-    words = result.calibration if result.calibration == "uncalibrated" else f"calibration {result.calibration}"
-    badge = f'<span class="badge">{escape(words)}</span>'
-    lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
-    if search is not None:
-        lead += f", {result.n:,} of them evaluated by a search"
-    every = answer(result) + decided_by(result, assumed)
-    sentences = [sentence.replace(" %", "\u00a0%").replace(" → ", "\u00a0→\u00a0") for sentence in every]
-    paragraphs = "\n".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    notes = caveats(result) + ([_how_far(search)] if search is not None else [])
-    beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
-    return (
-        f'<header>\n<p class="lead">{escape(lead)}{badge}</p>\n<h1>{escape(question(result))}</h1>\n</header>\n'
-        f'<section id="answer" class="answer">\n{paragraphs}\n</section>\n<aside class="caveats">\n{beware}\n</aside>'
-    )
-
-
-def _how_far(search: SearchReport) -> str:
-    """What a reader must know of a search: designs that were not evaluated, and whether it had settled."""
-    result = search.result
-    if result.n == result.space.size:
-        return "The search evaluated every design: its Pareto set is exact."
-    gain = search.late_gain
-    late = "" if gain is None else f"; the last tenth of the evaluations added {100 * gain:.2g} % to the hypervolume"
-    return f"A search: designs that were not evaluated may be better{late}."
+def _in_words(result: SweepResult, verdicts: AxisVerdicts | None) -> str:
+    """The answer in sentences, and what each axis is worth, an item an axis."""
+    if result.front.empty:
+        return ""
+    every = [sentence.partition(": ") for sentence in verdict_sentences(verdicts)]
+    items = [f"<li><strong>{escape(name)}</strong>{colon}{escape(text)}</li>" for name, colon, text in every]
+    axes = f'<ul class="verdicts">{"".join(items)}</ul>{note(VERDICTS_METHOD)}' if items else ""
+    return section("words", "In words", paragraphs(answer(result)), axes)
 
 
 def _pareto(result: SweepResult) -> str:

@@ -42,10 +42,10 @@ def explorer_section(result: SweepResult) -> str:
     return section(
         "pareto",
         "Pareto set",
-        small_print,
         _controls(),
-        _keys(result, data),
         f'<div class="plots{"" if several else " single"}">{plots}</div>',
+        _keys(result, data),
+        small_print,
         _parallel(result, data),
         _file(),
         f'<script type="application/json" id="explorer-data">{text}</script>',
@@ -80,7 +80,7 @@ def _keys(result: SweepResult, data: dict) -> str:
         "cloud": f"other feasible designs ({data['cloud_text']})",
         "front": f"Pareto set ({data['front_text']})",
         "edge": "best of these two objectives alone",
-        "chosen": "designs of the table above",
+        "chosen": "designs of the table below",
         "baseline": f"baseline: {gpu_name(result.space)}",
     }
     left_out = {"chosen": not data["chosen"], "baseline": data["baseline"] is None}

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dse.explanation.assumed_effects import AssumedEffects
+from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.constraint_check import without_designs
 from dse.grid.result import SweepResult
 from dse.reports.common.terminal_parts import say
@@ -18,6 +19,7 @@ from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
+from dse.reports.sweep.verdicts import sentences as verdict_sentences
 
 GAP = 2
 """Blank columns between two columns of a table."""
@@ -48,10 +50,17 @@ class _Column:
         )
 
 
-def print_front(result: SweepResult, console: Console, rows: int = 12, assumed: AssumedEffects | None = None) -> None:
+def print_front(
+    result: SweepResult,
+    console: Console,
+    rows: int = 12,
+    assumed: AssumedEffects | None = None,
+    verdicts: AxisVerdicts | None = None,
+) -> None:
     """Print the baseline and ``rows`` spread front designs with their differences to it, in the console's width.
 
-    ``assumed``: the assumed numbers that decide the answer, where they were looked for.
+    ``assumed``: the assumed numbers that decide the answer; ``verdicts``: what each axis is worth; where they were
+    looked for.
     """
     feasible = "" if result.n_feasible == result.n else f", {result.n_feasible:,} feasible"
     between = f", {result.n_off_grid:,} between the grid's values" if result.n_off_grid else ""
@@ -75,6 +84,8 @@ def print_front(result: SweepResult, console: Console, rows: int = 12, assumed: 
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
         )
     _print_reasons(result, console)
+    for sentence in verdict_sentences(verdicts):
+        say(console, sentence)
     _print_assumed(result, assumed, console)
     for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line
         say(console, note, "dim")

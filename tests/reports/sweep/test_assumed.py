@@ -126,7 +126,7 @@ def test_lines_name_what_moves_most(pair: SweepResult, effects: AssumedEffects) 
 def test_the_page_has_its_section_below_the_front(pair: SweepResult, effects: AssumedEffects) -> None:
     page = page_html(pair, assumed=effects)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections[sections.index("pareto") + 1] == "assumed"
+    assert sections[sections.index("words") + 1] == "assumed"
     assert page == page_html(pair, assumed=assumed_numbers(pair))  # the same bytes
     order = (
         place_of(effects, "l2_slices"),

@@ -9,8 +9,8 @@ import pytest
 from dse import sweep
 from dse.grid.result import SweepResult
 from dse.pareto.search import search
+from dse.reports.search.data import search_report
 from dse.reports.sweep.answer import caveats
-from dse.reports.sweep.data_search import search_report
 from dse.reports.sweep.idle_axes import idle_axes, idle_note
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL

@@ -9,7 +9,7 @@ from dse import sweep
 from dse.base.errors import InputError
 from dse.grid.result import SweepResult
 from dse.reports.common.page_parts import write_document
-from dse.reports.sweep.data_search import SearchReport
+from dse.reports.search.data import SearchReport
 from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page import page_html, write_page
 
@@ -43,13 +43,24 @@ def test_page_loads_nothing_and_holds_plotly_once(result: SweepResult) -> None:
 
 def test_sections_stand_in_order(result: SweepResult) -> None:
     sections = re.findall(r'<section id="(\w+)"', page_html(result))
-    assert sections == ["answer", "designs", "ratios", "pareto", "stacks", "places", "axes", "front", "provenance"]
+    assert sections == [
+        "answer",
+        "pareto",
+        "words",
+        "designs",
+        "ratios",
+        "stacks",
+        "places",
+        "axes",
+        "front",
+        "provenance",
+    ]
 
 
 def test_what_was_looked_into_has_its_sections(pair: SweepResult, explanations: DesignExplanations) -> None:
     page = page_html(pair, explanations)
     sections = re.findall(r'<section id="(\w+)"', page)
-    assert sections[4:8] == ["stacks", "power", "roofline", "elasticities"]
+    assert sections[5:9] == ["stacks", "power", "roofline", "elasticities"]
     assert page == page_html(pair, explanations)
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from dse.explanation.assumed_effects import AssumedEffects
+from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.pareto.search import HYPERVOLUME_OF, SearchResult, default_evaluations
 from dse.reports.common.terminal_parts import say
 from dse.reports.sweep.terminal import print_front
@@ -48,8 +49,14 @@ def searching(
         yield show
 
 
-def print_search(search: SearchResult, console: Console, rows: int = 12, assumed: AssumedEffects | None = None) -> None:
-    """Print what was evaluated and how, the front, and the ``assumed`` numbers that decide it."""
+def print_search(
+    search: SearchResult,
+    console: Console,
+    rows: int = 12,
+    assumed: AssumedEffects | None = None,
+    verdicts: AxisVerdicts | None = None,
+) -> None:
+    """Print what was evaluated and how, the front, what each axis is worth, and the ``assumed`` numbers that decide."""
     size = f"{search.result.space.size:,}" if search.result.space.size < 1e9 else f"{search.result.space.size:.3g}"
     restored = f", {search.restored:,} of them from the storage" if search.restored else ""
     console.print(
@@ -67,4 +74,4 @@ def print_search(search: SearchResult, console: Console, rows: int = 12, assumed
         )
     if search.refinement:
         say(console, search.refinement.sentence())
-    print_front(search.result, console, rows, assumed)
+    print_front(search.result, console, rows, assumed, verdicts)

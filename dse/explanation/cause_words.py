@@ -1,0 +1,28 @@
+"""Causes of a kernel's time in plain words; Nsight Compute's names stand beside them where a reader looks further."""
+
+from dse.timing.timing import PHASE_CAUSES
+
+CAUSE_WORDS = {
+    "selected": "instruction issue",
+    "wait": "instruction latency",
+    "short_scoreboard": "shared-memory latency",
+    "long_scoreboard": "memory latency",
+    "math_pipe_throttle": "arithmetic on tensor cores and lanes",
+    "lg_throttle": "the SM's path to the L2",
+    "mio_throttle": "queues of memory requests",
+    "launch": "kernel launches",
+    "divergence": "partly filled waves",
+    "dram_bandwidth": "DRAM bandwidth",
+    "l2_bandwidth": "L2 bandwidth",
+    "interconnect": "messages between GPUs",
+    "host": "the serving engine's host",
+}
+"""Cause -> what takes the time."""
+
+assert CAUSE_WORDS.keys() == PHASE_CAUSES.keys()
+
+
+def cause_text(cause: str) -> str:
+    """Return a cause in plain words, with its own name in brackets where that says something else."""
+    plain = CAUSE_WORDS[cause]
+    return plain if plain.lower() == cause.replace("_", " ") else f"{plain} ({cause})"

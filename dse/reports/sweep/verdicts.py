@@ -1,0 +1,161 @@
+"""Verdicts of axes in words: what more of each is worth, what binds beyond, what cuts it; as sentences and as JSON."""
+
+from typing import Any
+
+from dse.explanation.attribute_words import words
+from dse.explanation.axis_verdicts import ALWAYS, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, can_be_scanned
+from dse.explanation.cause_words import cause_text
+from dse.reports.common.words import capital, joined, label, number, quantity, short_value, unit_text
+from dse.space.axis import Axis
+
+NEAR = 0.005
+"""A value that differs by less from the base GPU's is the base's [1]."""
+
+METHOD = (
+    "Each axis moves alone from the base GPU in steps of 5 %; more pays up to the value beyond which no step gains "
+    "1 %. What binds on other designs is another matter: the front moves all axes together."
+)
+
+
+def sentences(verdicts: AxisVerdicts | None) -> list[str]:
+    """Return a paragraph for each axis: where more of it pays, what binds beyond, which constraint cuts from where."""
+    if verdicts is None:
+        return []
+    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+    return [*_base_itself(verdicts), *(_of_axis(verdicts, axis) for axis in axes)]
+
+
+def _base_itself(verdicts: AxisVerdicts) -> list[str]:
+    """That the base GPU itself cannot be had, where that is so."""
+    reasons = {one.reason.removeprefix("constraint: "): None for one in verdicts.cuts if one.last != one.last}
+    return [f"The base itself cannot be had ({reason})." for reason in reasons]
+
+
+def document(verdicts: AxisVerdicts | None) -> list[dict[str, Any]]:
+    """Return the verdicts as JSON: a mapping an axis, with its objectives and cuts."""
+    if verdicts is None:
+        return []
+    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+    return [
+        {
+            "axis": axis.name,
+            "unit": axis.unit,
+            "base": verdicts.space.base.numbers()[axis.name],
+            "sentence": _of_axis(verdicts, axis),
+            "objectives": [_objective(one) for one in verdicts.of(axis.name)],
+            "cuts": [_cut(one) for one in verdicts.cuts_of(axis.name)],
+        }
+        for axis in axes
+    ]
+
+
+def _objective(one: AxisVerdict) -> dict[str, Any]:
+    return {
+        "objective": one.objective.name,
+        "unit": one.objective.unit,
+        "pays": one.pays,
+        "until": one.until,
+        "at_base": float(f"{one.before:.7g}"),
+        "at_until": float(f"{one.after:.7g}"),
+        "die_mm2": float(f"{one.area:.5g}"),
+        "cause_beyond": one.cause or None,
+        "power_limit": one.power_limit,
+        "clock_share_beyond": round(one.clock, 4),
+    }
+
+
+def _cut(one: AxisCut) -> dict[str, Any]:
+    last = None if one.last != one.last else one.last
+    return {"from": one.value, "last": last, "upwards": one.upwards, "reason": one.reason}
+
+
+def _of_axis(verdicts: AxisVerdicts, axis: Axis) -> str:
+    """The paragraph of one axis: what pays more than the base has, what is enough, what cuts."""
+    every = verdicts.of(axis.name)
+    raised = [one for one in every if one.until > one.base * (1 + NEAR)]
+    found = [_pays(group) for group in _alike(raised)]
+    found += [_enough(group) for group in _alike([one for one in every if one not in raised])]
+    name = capital(words(axis.attribute))
+    if not raised:
+        found.insert(0, "nothing is gained by more than the base has" if every else "no objective gains")
+    cuts = [_cut_text(one) for one in verdicts.cuts_of(axis.name) if one.last == one.last]
+    return f"{name}: {'. '.join([found[0], *map(capital, [*found[1:], *cuts])])}."
+
+
+def _alike(every: list[AxisVerdict]) -> list[list[AxisVerdict]]:
+    """Verdicts of the same value, together."""
+    groups: dict[tuple[Any, ...], list[AxisVerdict]] = {}
+    for one in every:
+        groups.setdefault((one.pays, one.until), []).append(one)
+    return [sorted(group, key=lambda one: not one.cause) for group in groups.values()]  # a time's cause speaks for all
+
+
+def _pays(group: list[AxisVerdict]) -> str:
+    """More than the base GPU's pays."""
+    one = group[0]
+    how = "pays to the end of the axis," if one.pays == ALWAYS else "pays up to"
+    gains = [f"{label(o.objective)} {number(o.before)} → {quantity(o.after, o.objective.unit)}" for o in group]
+    area = f", for {number(one.area)} mm² more" if one.area > 1 else ""
+    beyond = f". Beyond it {_leads(one)}" if one.cause else ""
+    return f"{how} {_value(one)}: {joined(gains)}{area}{beyond}"
+
+
+def _enough(group: list[AxisVerdict]) -> str:
+    """The base GPU's is enough, or more than enough."""
+    one, names = group[0], joined([label(o.objective) for o in group])
+    if one.pays == ALWAYS:
+        return f"{names} {_gains(group)} up to the base's, the end of the axis"
+    cause = f": beyond it {_leads(one)}" if one.cause else ""
+    if one.pays == UNTIL and abs(one.until / one.base - 1) <= NEAR:
+        return f"{names} {_gains(group)} up to the base's{cause}"
+    lowest = ", the lowest of the axis," if one.pays != UNTIL else ""
+    return f"for {names} {_value(one)}{lowest} is enough{cause}"
+
+
+def _gains(group: list[AxisVerdict]) -> str:
+    return "gains" if len(group) == 1 else "gain"
+
+
+def _value(one: AxisVerdict) -> str:
+    """A value of an axis as a multiple of the base's, and as such."""
+    return f"{one.until / one.base:.2f} times the base's ({_number(one.until, one.axis)})"
+
+
+def _number(value: float, axis: Axis) -> str:
+    """A value of an axis with its unit, where its words do not say it."""
+    text = short_value(float(f"{value:.4g}") if axis.attribute.type == "float" else value)
+    return text if axis.unit in words(axis.attribute) else f"{text} {unit_text(axis.unit)}".rstrip()
+
+
+def _leads(one: AxisVerdict) -> str:
+    """What leads the time beyond, and whether the power limit holds the clock."""
+    leads = f"{cause_text(one.cause)} leads"
+    if not one.power_limit:
+        return leads
+    return f"the power limit leaves {100 * one.clock:.0f} % of the clock, and {leads}"
+
+
+def _cut_text(one: AxisCut) -> str:
+    """Which constraint cuts, and from where."""
+    reason = one.reason.replace("constraint:", "the constraint")
+    return f"{reason} cuts from {_number(one.value, one.axis)} {'up' if one.upwards else 'down'}"
+
+
+def headline(verdicts: AxisVerdicts | None) -> str:
+    """Return in one sentence which axes are worth more than the base GPU has, up to where, and which are not."""
+    if verdicts is None:
+        return ""
+    best: dict[str, AxisVerdict] = {}
+    for one in sorted(verdicts.verdicts, key=lambda one: one.until / one.base):
+        best[one.axis.name] = one
+    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+    paying = [a for a in axes if a.name in best and best[a.name].until > best[a.name].base * (1 + NEAR)]
+    parts = [f"{words(a.attribute)} to {_times(best[a.name])}" for a in paying]
+    rest = [words(a.attribute) for a in axes if a not in paying]
+    pays = f"From the base, more pays of {joined(parts)}" if parts else "From the base, more pays of no axis"
+    return pays + (f"; more gains nothing of {joined(rest)}." if parts and rest else "." if parts or rest else "")
+
+
+def _times(one: AxisVerdict) -> str:
+    end = " (the end of its axis)" if one.pays == ALWAYS else ""
+    return f"{one.until / one.base:.2f} times{end}"
