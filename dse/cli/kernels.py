@@ -22,7 +22,7 @@ def run(
     *,
     timing: str = "amali",
     calibration: str | None = None,
-    power: Path | None = None,
+    power: str | None = None,
     json_: Json = False,
 ) -> None:
     """Time one workload on one GPU, kernel by kernel.
@@ -40,7 +40,8 @@ def run(
         Calibration of the timing model: a shipped one ('shared', 'h100_sxm' ...), a TOML of 'dse calibrate timing', or
         'none'. By default the GPU's own, and for a GPU that nobody has measured 'shared'; traces have none.
     power:
-        Coefficients of the board's power: a TOML of 'dse calibrate power'. By default the shipped ones.
+        Power model: board, accelwattch, or a TOML of 'dse calibrate power' with coefficients of the board's. By default
+        the board's shipped ones.
     """
     from dse.base.compilation import cache_compilations
     from dse.evaluate.run import run as run_one
@@ -66,6 +67,7 @@ def trace(
     gpu: str | None = None,
     timing: str | None = None,
     representative: Whole | None = None,
+    power: str | None = None,
     json_: Json = False,
 ) -> None:
     """Time the kernels of an Accel-Sim trace directory: the stack of each kernel and the total.
@@ -82,14 +84,26 @@ def trace(
     representative:
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
+    power:
+        Watts by component too: accelwattch (from the trace's opcodes, lanes, cache traffic and cycles), board, or a
+        TOML of 'dse calibrate power'. No power limit is held.
     """
+    from dse.evaluate.trace_watts import traced_watts
     from dse.reports.common.progress import doing
-    from dse.reports.trace.terminal import print_gcom, print_trace
+    from dse.reports.trace.terminal import print_gcom, print_trace, print_watts
     from dse.timing.traced.trace_answer import TraceQuestion
 
-    question = TraceQuestion.of(directory, gpu, timing, representative)
+    question, choice = TraceQuestion.of(directory, gpu, timing, representative), _power(power)
     for note in question.notes:
         print(f"dse: {note}", file=sys.stderr)
+    if choice is not None:
+        with doing("timing the kernels of the trace"):
+            drawn = traced_watts(question, choice.model)
+        if json_:
+            print_json([result.document() for result in drawn])
+        else:
+            print_watts(question, choice.model, drawn, Console())
+        return
     with doing("timing the kernels of the trace"):
         results = question.answer()
     if json_:
@@ -109,7 +123,7 @@ def explain(
     against: str | None = None,
     timing: str = "amali",
     calibration: str | None = None,
-    power: Path | None = None,
+    power: str | None = None,
     top: Whole | None = None,
     out: Annotated[Path | None, Parameter(name=["-o", "--out"], help="HTML page to write.")] = None,
     json_: Json = False,
@@ -129,7 +143,7 @@ def explain(
     calibration:
         Calibration of the timing model, as for 'dse run'.
     power:
-        Coefficients of the board's power, as for 'dse run'.
+        Power model, as for 'dse run'.
     top:
         Tell so many attributes, kernels of a phase and causes, those that matter most, --json too. By default 20
         attributes, three causes of a kernel and every kernel; all of them with --json.
@@ -184,8 +198,10 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
     return model
 
 
-def _power(path: Path | None) -> "PowerChoice | None":
-    """The power model with the coefficients of a file; None: the shipped ones."""
-    from dse.power.models import power_choice
+def _power(said: str | None) -> "PowerChoice | None":
+    """The power model of a name, or the board's with the coefficients of a file; None: the board's shipped ones."""
+    from dse.power.models import POWER_MODELS, power_choice
 
-    return None if path is None else power_choice({"calibration": str(path)}, "--power")
+    if said is None:
+        return None
+    return power_choice(said if said in POWER_MODELS else {"calibration": said}, "--power")

@@ -20,8 +20,7 @@ from dse.evaluate.batching import float_type, in_parts, over_arrays, with_kernel
 from dse.evaluate.lines import Operations, Side
 from dse.evaluate.partial_evaluation import Program
 from dse.hardware.gpu import ATTRIBUTES, Gpu
-from dse.power.board import BoardPower
-from dse.power.power import Power
+from dse.power.power import Power, PowerModel
 from dse.power.sequence import launch_terms
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
@@ -89,7 +88,7 @@ class Candidates:
         slices = self._workload.slices
         return Choice(self._programs, self._every, slices, self._bits(common), interpret=interpret)
 
-    def launches(self, power: BoardPower, *, interpret: bool = False) -> "Launches":
+    def launches(self, power: PowerModel, *, interpret: bool = False) -> "Launches":
         """Return what adds up the chosen candidates in each phase as one kernel of a GPU, the terms of
         :func:`dse.power.sequence.launch_terms`; called with the columns :attr:`names` too."""
         from dse.evaluate.pallas.launches import Launches
@@ -178,7 +177,7 @@ def kinds(kernels: Kernel) -> list[np.ndarray]:
 
 
 def chosen_launches(
-    model: TimingModel, power: BoardPower, workload: Workload, chosen: Array, gpus: Gpu, *, simplified: bool
+    model: TimingModel, power: PowerModel, workload: Workload, chosen: Array, gpus: Gpu, *, simplified: bool
 ) -> tuple[Timing, Power]:
     """Return timing and power, if nothing limits it, of the ``chosen`` candidates (designs, operators) on designs.
 

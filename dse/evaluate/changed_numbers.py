@@ -22,7 +22,7 @@ from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import PEAK_METRICS, peak_tflops
 from dse.hardware.schema import gpu_schema
-from dse.power.board import BoardPower
+from dse.power.power import PowerModel
 from dse.power.sequence import LaunchSequence
 from dse.space import links
 from dse.space.links import OF_BASE
@@ -43,7 +43,7 @@ class Numbers:
     linked: Mapping[str, float]
     area: DieArea
     cost: DieCost
-    power: BoardPower
+    power: PowerModel
 
     @classmethod
     def of(cls, space: Space) -> "Numbers":
@@ -53,7 +53,7 @@ class Numbers:
 
     def with_area(self, area: DieArea) -> "Numbers":
         """Return the numbers with another area model, which decides areas and, by them, watts."""
-        return replace(self, area=area, power=replace(self.power, area=area))
+        return replace(self, area=area, power=self.power.with_area(area))
 
 
 class Answers(NamedTuple):

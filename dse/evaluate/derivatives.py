@@ -17,8 +17,7 @@ from dse.base.compilation import quick_derivatives_jit
 from dse.evaluate import steps
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
-from dse.power.board import BoardPower
-from dse.power.power import Power
+from dse.power.power import Power, PowerModel
 from dse.power.sequence import LaunchSequence
 from dse.space.metrics import PHASE_OF
 from dse.timing.timing import Timing, TimingModel
@@ -71,14 +70,14 @@ def _stepped(gpu: Gpu, steps: Array) -> Gpu:
 
 
 @quick_derivatives_jit
-def launches_along(model: TimingModel, power: BoardPower, kernels: Kernel, gpu: Gpu) -> tuple[Launches, Launches]:
+def launches_along(model: TimingModel, power: PowerModel, kernels: Kernel, gpu: Gpu) -> tuple[Launches, Launches]:
     """Return generated kernels (launches,) at a GPU and along every attribute."""
     return along(partial(steps.launches, model, power, kernels), gpu)
 
 
 @quick_derivatives_jit
 def phase_along(
-    power: BoardPower, limit: bool, launches: Launches, slopes: Launches, run: steps.PhaseRun, gpu: Gpu
+    power: PowerModel, limit: bool, launches: Launches, slopes: Launches, run: steps.PhaseRun, gpu: Gpu
 ) -> tuple[PhaseTimes, PhaseTimes]:
     """Return a phase of launches at a GPU and along every attribute."""
 

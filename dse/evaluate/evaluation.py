@@ -34,7 +34,7 @@ from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
-from dse.power.power import Power
+from dse.power.power import Power, PowerModel
 from dse.power.sequence import LaunchSequence
 from dse.timing.occupancy import Waves, waves
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
@@ -171,7 +171,7 @@ class Evaluation(ABC):
         """Return the same of designs given by columns, attribute -> numbers (designs,)."""
         return WorkloadResult(self.workload, *in_blocks(self._on_block, DESIGNS, gpu_record(gpus)))
 
-    def boards(self, result: WorkloadResult) -> Callable[[BoardPower], dict[str, LaunchSequence]]:
+    def boards(self, result: WorkloadResult) -> Callable[[PowerModel], dict[str, LaunchSequence]]:
         """Return what gives the phases of a result's launches under another power model, by shared programs.
 
         Of at most DESIGNS designs. No power model decides how long a launch takes if nothing limits it, so that
@@ -185,7 +185,9 @@ class Evaluation(ABC):
         gpus = jax.tree.map(lambda x: np.pad(x, (0, designs), mode="edge"), result.gpus)
         counts = jax.tree.map(np.asarray, self._activities(chosen, timing, gpus))
 
-        def phases(power: BoardPower) -> dict[str, LaunchSequence]:
+        def phases(power: PowerModel) -> dict[str, LaunchSequence]:
+            if not isinstance(power, BoardPower):
+                return result.phases  # no number that a study changes decides its watts
             watts = watts_of_few_calls(power, counts, with_kernel_axis(gpus))
             settled = self._phases(settle_of_few_calls, timing, watts, gpus, power)
             return jax.tree.map(lambda x: np.asarray(x)[:count], {name: phase for name, (phase, _) in settled.items()})
@@ -211,7 +213,7 @@ class Evaluation(ABC):
         return {name: phase for name, (phase, _) in settled.items()}, chosen, *asked, at_clock, gpus
 
     def _phases(
-        self, settle: Callable[..., T], timing: Timing, power: Power, gpus: Gpu, board_power: BoardPower | None = None
+        self, settle: Callable[..., T], timing: Timing, power: Power, gpus: Gpu, board_power: PowerModel | None = None
     ) -> dict[str, T]:
         """Return what settles each phase of launches (designs, operators or more), on boards of this power model or
         of another."""

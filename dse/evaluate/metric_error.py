@@ -10,7 +10,7 @@ from dse.hardware.area import DieArea
 from dse.hardware.own_gpus import matching_name, sheets_of
 from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
-from dse.power.board import BoardPower
+from dse.power.power import PowerModel
 from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
@@ -110,7 +110,7 @@ def metric_error(space: Space, text: str) -> MetricError:
 
 
 def run_metric_error(
-    metric: str, workload: Workload, model: TimingModel, power: BoardPower, gpu: GpuSheet, most: float = math.inf
+    metric: str, workload: Workload, model: TimingModel, power: PowerModel, gpu: GpuSheet, most: float = math.inf
 ) -> MetricError:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
 
@@ -207,7 +207,7 @@ def _applies_to(interval: ErrorInterval | None, gpu: GpuSheet) -> ErrorInterval 
     return interval if interval and (interval.anywhere or matching_name(gpu, interval.gpus, interval.own)) else None
 
 
-def _power(model: TimingModel, power: BoardPower, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval | None:
+def _power(model: TimingModel, power: PowerModel, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval | None:
     """That of the watts, which are energy over time: none is known beside a time of which none is."""
     timed = _applies_to(model.error_interval, gpu) is not None and _covered(workloads)
     return _applies_to(power.error_interval, gpu) if timed else None

@@ -19,7 +19,7 @@ from dse.evaluate.batching import in_blocks
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.fastest import fastest, fastest_of
 from dse.hardware.gpu import Gpu
-from dse.power.board import BoardPower
+from dse.power.power import PowerModel
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
@@ -34,7 +34,7 @@ ROWS = 8192
 """Kernels of measured rows that a call times."""
 
 
-Launches = Callable[[TimingModel, BoardPower, Kernel, Gpu], steps.Launch]
+Launches = Callable[[TimingModel, PowerModel, Kernel, Gpu], steps.Launch]
 
 launches_of_many_calls: Launches = shared_filter_jit(steps.launches)
 settle_of_many_calls = shared_filter_jit(steps.settle_phase)

@@ -14,16 +14,15 @@ from jax import Array
 from dse.base.units import MEGA
 from dse.evaluate.batching import float_type, over_arrays, with_kernel_axis
 from dse.hardware.gpu import Gpu
-from dse.power.activity import Activity, activity, recorded_activity
+from dse.power.activity import Activity, activity
 from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
-from dse.power.power import Power
+from dse.power.power import Power, PowerModel
 from dse.power.power_limit import OperatingPoint, at_clock, at_paces, shadow_between
 from dse.power.sequence import LaunchSequence, in_sequence
 from dse.space.metrics import energy_metrics, time_metrics
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.models import on_trace
-from dse.timing.traced.operation_counts import operation_counts
 from dse.workload.kernel import Kernel, RecordedKernel
 from dse.workload.serving_engine import Host
 from dse.workload.workload import Workload
@@ -36,17 +35,16 @@ PhaseRun = tuple[np.ndarray | Array, tuple[np.ndarray | Array, np.ndarray | Arra
 the GPU's and while it waits (None: there is no host)."""
 
 
-def evaluate_kernel(model: TimingModel, power: BoardPower, kernel: Kernel, gpu: Gpu) -> Launch:
+def evaluate_kernel(model: TimingModel, power: PowerModel, kernel: Kernel, gpu: Gpu) -> Launch:
     """Return what one kernel does on one GPU (scalars)."""
     timing = model(kernel, gpu)
-    return timing, power.uncapped(activity(kernel, timing, gpu), gpu)
+    return timing, power.uncapped(power.counts(kernel, timing, gpu), gpu)
 
 
-def evaluate_recorded(model: TimingModel, power: BoardPower, kernel: RecordedKernel, gpus: Gpu) -> Launch:
+def evaluate_recorded(model: TimingModel, power: PowerModel, kernel: RecordedKernel, gpus: Gpu) -> Launch:
     """Return what a recorded kernel does on GPUs, scalars or arrays (designs,), which its model batches itself."""
     timing = on_trace(model, kernel, gpus)
-    counts = recorded_activity(operation_counts(kernel, gpus), timing, gpus)
-    return timing, power.uncapped(counts, gpus)
+    return timing, power.uncapped(power.recorded_counts(kernel, timing, gpus), gpus)
 
 
 def times(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Array:
@@ -60,7 +58,7 @@ def timings(model: TimingModel, kernels: Kernel, gpus: Gpu) -> Timing:
     return over_arrays(model, kernels, gpus)
 
 
-def launches(model: TimingModel, power: BoardPower, kernels: Kernel, gpus: Gpu) -> Launch:
+def launches(model: TimingModel, power: PowerModel, kernels: Kernel, gpus: Gpu) -> Launch:
     """Return what kernels (kernels,), or (designs, kernels), do on one GPU or on GPUs (designs,)."""
     return over_arrays(partial(evaluate_kernel, model, power), kernels, with_kernel_axis(gpus))
 
@@ -97,7 +95,7 @@ def phase_run(workload: Workload, phase: str, count: int) -> PhaseRun:
 
 
 def settle_phase(
-    power: BoardPower, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
+    power: PowerModel, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
 ) -> LaunchSequence:
     """Return a phase where the board settles: launches (..., operators) one after another, each as often as it runs,
     and the time that the GPU waits for a serving engine's host.
@@ -109,7 +107,7 @@ def settle_phase(
 
 
 def settle_launches(
-    power: BoardPower, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
+    power: PowerModel, limit: bool, timing: Timing, watts: Power, run: PhaseRun, gpus: Gpu
 ) -> tuple[LaunchSequence, Timing]:
     """Return :func:`settle_phase`, and the launches at the clock that the power limit leaves to the phase."""
     phase = settle_phase(power, limit, timing, watts, run, gpus)

@@ -19,6 +19,7 @@ from dse.evaluate.infeasibility import Reasons
 from dse.explanation.assumed_numbers import AssumedNumber, assumed_attributes
 from dse.explanation.assumed_tables import assumed_of_tables
 from dse.grid.result import records
+from dse.power.board import BoardPower
 from dse.space.space import Space
 from dse.timing.traced.reading import why_not_simulated
 
@@ -127,7 +128,7 @@ def _numbers(space: Space, axes: Columns, own: Numbers) -> list[AssumedNumber]:
     for name, _ in space.links:
         changed = Numbers(dict(own.base) | {name: own.base[name] * 1.5}, {}, own.area, own.cost, own.power)
         follows[name] = bool((design_columns(space, axes, changed)[name][1:] != used[name][1:]).any())
-    return [*assumed_attributes(space.base, follows), *assumed_of_tables(used)]
+    return [*assumed_attributes(space.base, follows), *assumed_of_tables(used, isinstance(own.power, BoardPower))]
 
 
 def _covered(space: Space, every: list[AssumedNumber]) -> tuple[list[AssumedNumber], dict[str, str]]:

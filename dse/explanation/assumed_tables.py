@@ -157,10 +157,12 @@ RANGED = ("process/area.csv", "process/memory.csv")
 """Tables of which every number counts beside which a range stands, fitted ones too: few dies decide them."""
 
 
-def assumed_of_tables(used: Mapping[str, np.ndarray]) -> Iterator[AssumedNumber]:
+def assumed_of_tables(used: Mapping[str, np.ndarray], of_board: bool = True) -> Iterator[AssumedNumber]:
     """Yield the assumed numbers of all tables; ``used``: attribute -> the designs' numbers, which say what nodes and
-    memory types matter."""
+    memory types matter. ``of_board``: those of the board's power, too, where it decides the watts."""
     for column in COLUMNS:
+        if column.place[0] == "power" and not of_board:
+            continue
         names = _names(column.rows)
         numbers = (
             _number(column, row, names) for row in read_table(column.table) if _matters(column, row, names, used)

@@ -127,21 +127,21 @@ class AccelWattch(eqx.Module):
         return by_component(self.watts_by_part(activity))
 
     def watts_by_part(self, activity: AccelWattchActivity) -> dict[str, Array]:
-        """Watts of one launch by AccelWattch's components (PARTS); they add up to the total, Eq. (10)."""
+        """Watts of a launch, or of a batch, by AccelWattch's components (PARTS); they add up to the total, Eq. (10)."""
         return self.with_static(activity, self.static(activity))
 
     def with_static(self, activity: AccelWattchActivity, static_w: ArrayLike) -> dict[str, Array]:
         """The same with the static power stated [W], for launches whose mix of instructions is known otherwise."""
-        watts = safe_div(activity.counts * self.energy_pj * PICO, activity.seconds)  # Eq. (11), (12)
-        controller = safe_div(jnp.sum(activity.counts * self.controller_pj) * PICO, activity.seconds)
+        watts = safe_div(activity.counts * self.energy_pj * PICO, activity.seconds[..., None])  # Eq. (11), (12)
+        controller = safe_div(jnp.sum(activity.counts * self.controller_pj, axis=-1) * PICO, activity.seconds)
         zero = jnp.zeros_like(controller)
-        parts = {part: sum((watts[row] for row in rows), zero) for part, rows in part_counters().items()}
+        parts = {part: sum((watts[..., row] for row in rows), zero) for part, rows in part_counters().items()}
         return self.target(
             parts
             | {
                 "MCP": controller + self.controller_base_w,
                 "IDLE_COREP": self.idle_sm_w * activity.idle_sms,
-                "CONSTP": self.constant_w,
+                "CONSTP": self.constant_w + zero,
                 "STATICP": jnp.asarray(static_w),
             }
         )

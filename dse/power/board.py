@@ -23,11 +23,12 @@ from dse.hardware.data_types import TENSOR_DTYPES, data_types
 from dse.hardware.gpu import Gpu
 from dse.hardware.node_power import MemoryPower, NodePower
 from dse.hardware.process import node_index, node_names, value_at
-from dse.power.activity import Activity, activity
+from dse.power.activity import Activity, activity, recorded_activity
 from dse.power.power import Power, PowerModel
 from dse.power.power_limit import OperatingPoint, VoltageLine, sustain
 from dse.timing.timing import Timing
-from dse.workload.kernel import Kernel
+from dse.timing.traced.operation_counts import operation_counts
+from dse.workload.kernel import Kernel, RecordedKernel
 
 TABLE = "power/board.csv"
 ERRORS = "power/board_error.csv"
@@ -152,7 +153,19 @@ class BoardPower(PowerModel):
 
     def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
         """Return the watts by component that the board draws while the kernel repeats, the power limit held."""
-        return self.sustained(activity(kernel, timing, gpu), timing, gpu).power
+        return self.sustained(self.counts(kernel, timing, gpu), timing, gpu).power
+
+    def counts(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Activity:
+        """Return what :meth:`uncapped` asks of a generated kernel (scalars)."""
+        return activity(kernel, timing, gpu)
+
+    def recorded_counts(self, kernel: RecordedKernel, timing: Timing, gpus: Gpu) -> Activity:
+        """Return the same of a recorded kernel; fields of ``gpus`` are scalars or of shape (designs,)."""
+        return recorded_activity(operation_counts(kernel, gpus), timing, gpus)
+
+    def with_area(self, area: DieArea) -> "BoardPower":
+        """Return the model with another area model, which its leakage and clocked parts follow."""
+        return replace(self, area=area)
 
     def sustained(self, counts: Activity, timing: Timing, gpu: Gpu, limit: Array | None = None) -> OperatingPoint:
         """Return timing and power where the board settles while an activity repeats: the clock falls until the power

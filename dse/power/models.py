@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError, accepted, shown
+from dse.power.accelwattch_designs import AccelWattchPower
 from dse.power.board import BoardPower
 from dse.power.calibration import calibrated_board
+from dse.power.power import PowerModel
 
-POWER_MODELS = {"board": BoardPower.from_table}
+POWER_MODELS = {"board": BoardPower.from_table, "accelwattch": AccelWattchPower.published}
 """Name -> what makes the model."""
 
 
@@ -16,11 +18,11 @@ POWER_MODELS = {"board": BoardPower.from_table}
 class PowerChoice:
     """A power model, and whether designs are held to their power limit (``tdp_w``)."""
 
-    model: BoardPower
+    model: PowerModel
     limit: bool = True
 
     def __repr__(self) -> str:
-        return f"PowerChoice(BoardPower, calibration={self.model.calibration!r}, limit={self.limit})"
+        return f"PowerChoice({type(self.model).__name__}, calibration={self.model.calibration!r}, limit={self.limit})"
 
 
 def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
@@ -40,6 +42,8 @@ def power_choice(spec: Any, where: str, folder: Path = Path()) -> PowerChoice:
     if name not in POWER_MODELS:
         raise InputError(f"{where}: no power model is called {name!r}; {accepted(name, POWER_MODELS)}")
     calibration = table.get("calibration")
+    if calibration is not None and name != "board":
+        raise InputError(f"{where}: coefficients of a file are the board model's; leave calibration out, or {name!r}")
     model = POWER_MODELS[name]() if calibration is None else calibrated_board(folder / calibration)
     return PowerChoice(model, bool(table.get("limit", True)))
 

@@ -2,14 +2,17 @@
 
 from abc import abstractmethod
 from dataclasses import fields
+from typing import Any
 
 import equinox as eqx
+from jax import Array
 
 from dse.base.error_interval import ErrorInterval
 from dse.base.shapes import OnBatch
+from dse.hardware.area import DieArea
 from dse.hardware.gpu import Gpu
 from dse.timing.timing import Timing
-from dse.workload.kernel import Kernel
+from dse.workload.kernel import Kernel, RecordedKernel
 
 COMPONENTS = {
     "constant": "what the board draws whatever runs: regulators, fans, memory and links at rest",
@@ -74,11 +77,46 @@ class Power(eqx.Module):
 
 
 class PowerModel(eqx.Module):
-    """A model of the power of one kernel on one GPU; its fields are its coefficients."""
+    """A model of the power of one kernel on one GPU; its fields are its coefficients.
+
+    ``area``: the area model that goes with it; ``cap_width``: half width of the bend at the power limit, relative to
+    the limit.
+    """
+
+    area: eqx.AbstractVar[DieArea]
+    cap_width: eqx.AbstractVar[Array]
 
     @abstractmethod
     def __call__(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Power:
         """Return the watts by component; scalars in, scalars out. Batching is :mod:`dse.evaluate.space_program`'s."""
+
+    @abstractmethod
+    def counts(self, kernel: Kernel, timing: Timing, gpu: Gpu) -> Any:
+        """Return what :meth:`uncapped` asks of a generated kernel (scalars)."""
+
+    @abstractmethod
+    def recorded_counts(self, kernel: RecordedKernel, timing: Timing, gpus: Gpu) -> Any:
+        """Return the same of a recorded kernel; fields of ``gpus`` are scalars or of shape (designs,)."""
+
+    @abstractmethod
+    def uncapped(self, counts: Any, gpu: Gpu) -> Power:
+        """Return the watts of an activity by component if nothing limited them; scalars or (designs,)."""
+
+    @abstractmethod
+    def draw(self, clock_ghz: Array, gpu: Gpu) -> Any:
+        """Return how voltage follows the clock of a launch, a :class:`dse.power.power_limit.VoltageLine`."""
+
+    @abstractmethod
+    def limit(self, gpu: Gpu) -> Array:
+        """Return the power at which the board settles [W]."""
+
+    @abstractmethod
+    def idle(self, clock_ghz: Array, gpu: Gpu) -> Power:
+        """Return the watts by component of a board that waits, its clock held, for its next kernel."""
+
+    @abstractmethod
+    def with_area(self, area: DieArea) -> "PowerModel":
+        """Return the model with another area model, as far as that decides its watts."""
 
     @property
     def calibration(self) -> str:

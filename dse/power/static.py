@@ -94,8 +94,8 @@ class StaticPower(eqx.Module):
 
     def of_mix(self, weights: Array, units: ArrayLike, activity: AccelWattchActivity) -> Array:
         """Static power [W] of a stated mix: ``weights`` of CATEGORIES (they add up to 1), ``units`` at work."""
-        first = jnp.sum(weights * self.first_lane_w)
-        added = jnp.sum(weights * self.added_lane_w)
+        first = jnp.sum(weights * self.first_lane_w, axis=-1)
+        added = jnp.sum(weights * self.added_lane_w, axis=-1)
         return (first + added * self.added_lanes(activity.lanes, units)) * self.sm_share(activity)
 
     def presence(self, activity: AccelWattchActivity) -> dict[str, Array]:
@@ -112,7 +112,7 @@ class StaticPower(eqx.Module):
         # the released code tests McPAT's coefficients, which are never 0, for integer additions, L1D, shared and L2
         one = jnp.ones_like(activity.cycles)
         with_units = category_weights(presence | {"int_add": one})
-        return jnp.where(jnp.ceil(activity.lanes) > 0, with_units, one_hot("l1"))
+        return jnp.where(jnp.ceil(activity.lanes)[..., None] > 0, with_units, one_hot("l1"))
 
     def added_lanes(self, lanes: ArrayLike, units: ArrayLike) -> Array:
         """Lanes beyond the first that a mean warp of ``lanes`` lanes is charged for; 31 for a full warp."""

@@ -60,13 +60,28 @@ class Curves(NamedTuple):
     footprint_bytes: int
 
 
+class Executed(NamedTuple):
+    """What all warps of a kernel execute, by opcode (those of ``WarpProfile.opcodes``), [opcodes] each.
+
+    ``warps`` [warp instruction]; ``lanes`` that are active in them [thread operation]; ``read`` and ``written``
+    [register operand of a warp]. ``sectors`` [2]: 32-byte sectors that all loads and all stores of global and local
+    memory ask the L1 for.
+    """
+
+    warps: np.ndarray
+    lanes: np.ndarray
+    read: np.ndarray
+    written: np.ndarray
+    sectors: np.ndarray
+
+
 class WarpProfile(NamedTuple):
     """The representative warp with what the caches did for it, and the kernel's totals.
 
     Arrays over its instructions i: ``opcode`` indexes ``opcodes``; ``own`` [i, 4] are its accesses that hit and miss
     L1 and L2; ``pooled`` [i, 4] count warp instructions at the same (program counter, index) over all warps without
     and with an L1 miss, without and with an L2 miss (H1, X1, H2, X2); ``access_at`` [i + 1] slices ``access``.
-    ``warp_counts`` [CTAs, warps of a CTA]: instructions of every warp.
+    ``warp_counts`` [CTAs, warps of a CTA]: instructions of every warp; ``executed``: of all warps by opcode.
     """
 
     kernel: KernelFile
@@ -85,6 +100,7 @@ class WarpProfile(NamedTuple):
     pooled: np.ndarray
     access_at: np.ndarray
     access: np.ndarray
+    executed: Executed
     curves: Curves | None = None
 
 
@@ -109,6 +125,8 @@ class _Simulation:
         self.requests = make_requests(2 * MOST_SECTORS * self.cursor.size + _REQUESTS if curves else 0)
         self.distances, self.histograms = StackDistances(), make_histograms(len(self.counts) if curves else 0)
         self.profile: dict[str, np.ndarray] = {}
+        self.executed = np.zeros((4, 0), np.int64)
+        self.sectors = np.zeros(2, np.int64)
 
     def free_sm(self) -> int:
         """Return the SM that takes the next CTA, round robin over those with a free slot; -1 where none has."""
@@ -122,6 +140,7 @@ class _Simulation:
         """Place a CTA on an SM."""
         self.next_sm = (sm + 1) % self.geometry.sms
         memory = self._memory(cta)
+        self._count(cta, memory)
         slot = self._slot(memory)
         self.order[sm, self.resident[sm]] = slot
         self.resident[sm] += 1
@@ -131,6 +150,19 @@ class _Simulation:
         if cta.number == self.own_cta:
             self.own_slot, self.profile = slot, _own_rows(cta, self.own_warp, memory)
             self.own = np.zeros((max(len(self.profile["memory_row"]), 1), 4), np.int64)
+
+    def _count(self, cta: Cta, memory: CtaMemory) -> None:
+        """Add a CTA's instructions to those executed, and its sectors to those asked for."""
+        c, rows, kinds = cta.columns, int(cta.warp_count.sum()), len(self.stream.opcodes)
+        opcode = c.opcode[:rows]
+        lanes, read = np.bitwise_count(c.mask[:rows]), c.source_count[:rows]
+        weights = (None, lanes, read, (c.destination[:rows, 0] >= 0).astype(np.int64))
+        counted = np.array([np.bincount(opcode, w, kinds) for w in weights], np.int64)
+        counted[:, : self.executed.shape[1]] += self.executed
+        self.executed = counted
+        filled = int(memory.warps[-1, 0])
+        wide = np.diff(memory.table[: filled + 1, 1])
+        self.sectors += np.bincount(memory.table[:filled, 3], wide, 2).astype(np.int64)
 
     def _slot(self, memory: CtaMemory) -> int:
         if self.filled < len(self.now):
@@ -287,6 +319,7 @@ def _warp_profile(simulation: _Simulation, representative: int) -> WarpProfile:
     number = np.zeros(n + 1, np.int64)
     number[memory_row + 1] = np.diff(starts)
     stream = simulation.stream
+    warps, lanes, read, written = simulation.executed
     return WarpProfile(
         kernel=stream.kernel,
         warp=representative,
@@ -296,6 +329,7 @@ def _warp_profile(simulation: _Simulation, representative: int) -> WarpProfile:
         own=own,
         pooled=pooled,
         access_at=np.cumsum(number),
+        executed=Executed(warps, lanes, read, written, simulation.sectors),
         curves=_curves(simulation, n, memory_row, counter),
         **rows,
     )

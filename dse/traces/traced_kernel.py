@@ -13,7 +13,7 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.base.units import WARP_SIZE
-from dse.traces.cache_simulation import L1_HIT, L1_MISS, Curves, WarpProfile
+from dse.traces.cache_simulation import L1_HIT, L1_MISS, Curves, Executed, WarpProfile
 from dse.traces.latency_forms import Forms, find_forms
 from dse.traces.opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached
 from dse.traces.sectored_cache import LINEAR, bank_cycles, make_hash
@@ -21,6 +21,9 @@ from dse.traces.segments import COMPUTE, GLOBAL, SHARED, Segments, make_segments
 
 SECTOR_BYTES = 32.0
 L1_BANKS, L1_BANK_BYTES = 4, 32
+
+INSTRUCTION_BYTES = 16
+"""Bytes of a SASS instruction, since Volta."""
 
 ROWS = ("alu", "fp64", "sfu", "texture", "control", "shared_load", "shared_store", "global_store")
 """Latencies that do not depend on the instruction beyond its kind; tensor classes and loads follow in the table."""
@@ -50,8 +53,9 @@ class Profile(NamedTuple):
     ``load_misses`` [M]: share of warp instructions that miss the L1 (mu1); ``load_l2_misses`` [M, G]: share of those
     that miss an L2 of each size (mu2). Means of a warp, by segment: ``load_sectors``, ``store_sectors`` [S] that miss
     the L1, ``dram_sectors`` [S, G] of the loads that miss the L2 too, ``load_lines``, ``store_lines`` [S] of 128
-    bytes. Of the kernel: ``read_bytes``, ``write_bytes`` [G] of DRAM, ``l2_bytes`` between SMs and L2, ``footprint``
-    [B] touched. ``busiest`` and ``hosted``: instructions of the busiest sub-core and of the representative warp's.
+    bytes. Of the kernel: ``read_bytes``, ``write_bytes`` [G] of DRAM, ``l2_bytes`` between SMs and L2,
+    ``l2_read_bytes`` of them loaded, ``footprint`` [B] touched. ``busiest`` and ``hosted``: instructions of the busiest
+    sub-core and of the representative warp's.
     """
 
     load_misses: np.ndarray
@@ -64,6 +68,7 @@ class Profile(NamedTuple):
     read_bytes: np.ndarray
     write_bytes: np.ndarray
     l2_bytes: np.ndarray
+    l2_read_bytes: np.ndarray
     footprint: np.ndarray
     busiest: np.ndarray
     hosted: np.ndarray
@@ -77,7 +82,9 @@ class TracedKernel:
     instructions, fp32, int32, fp64 and sfu instructions, and ``l1_bytes`` moved between registers, L1 and shared
     memory, of the representative warp; ``tensor_counts`` [classes, S] its tensor instructions. ``profiles`` holds a
     Profile with a leading axis of P profiles, made for GPUs whose attributes (in the order of ``keys``) are the rows of
-    ``made_for`` [P, keys]. ``compiled``: the same kernel with ``forms``, whose counts are by distinct interval.
+    ``made_for`` [P, keys]. ``opcodes`` are those of all warps, ``executed`` what these did by them; ``code_bytes`` [B]
+    of instructions that the representative warp fetches. ``compiled``: the same kernel with ``forms``, whose counts are
+    by distinct interval.
     """
 
     name: str
@@ -95,6 +102,9 @@ class TracedKernel:
     keys: tuple[str, ...]
     made_for: np.ndarray
     profiles: Profile
+    opcodes: tuple[Opcode, ...]
+    executed: Executed
+    code_bytes: float
     launches: float = 1.0
     compute_capability: float = 0.0
     forms: Forms | None = None
@@ -113,10 +123,18 @@ class TracedKernel:
 
     def arrays(self) -> Iterator[np.ndarray]:
         """Return every array that decides its results, for a hash."""
-        for part in (self.segments, self.counts.values(), (self.tensor_counts, self.made_for), self.profiles):
+        counted = (
+            self.segments,
+            self.counts.values(),
+            (self.tensor_counts, self.made_for),
+            self.profiles,
+            self.executed,
+        )
+        for part in counted:
             yield from map(np.asarray, part)
         yield np.array([self.ctas, self.warps, self.registers, self.shared_kib, self.launches, self.compute_capability])
         yield np.array([str(tuple(kind)) for kind in self.tensor], "U")
+        yield np.array([opcode.text for opcode in self.opcodes], "U")
 
     @property
     def fma(self) -> float:
@@ -192,6 +210,9 @@ def traced_kernel(
         keys=keys,
         made_for=made_for,
         profiles=Profile(*(np.stack([getattr(p, field) for p in profiles]) for field in Profile._fields)),
+        opcodes=run.opcodes,
+        executed=run.executed,
+        code_bytes=float(INSTRUCTION_BYTES * len(np.unique(run.pc))),
     )
 
 
@@ -313,6 +334,7 @@ def _profile(
         read_bytes=read,
         write_bytes=write,
         l2_bytes=np.asarray(SECTOR_BYTES * curves.kernel.sum()),
+        l2_read_bytes=np.asarray(SECTOR_BYTES * curves.kernel[0].sum()),
         footprint=np.asarray(float(curves.footprint_bytes)),
         busiest=np.asarray(subcores[0]),
         hosted=np.asarray(subcores[1]),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dse.base.units import WARP_SIZE
 from dse.power.accelwattch import (
     AccelWattch,
     TargetScaling,
@@ -19,6 +20,7 @@ from dse.power.accelwattch import (
     sheet_columns,
     superseded_idle_correction,
 )
+from dse.power.accelwattch_counts import FETCHED, FULL_RATE
 from dse.power.counters import COUNTERS, AccelWattchActivity, constants, hw_activity
 from dse.power.static import CATEGORIES, StaticPower, one_hot
 from experiments import data
@@ -238,3 +240,21 @@ def test_equations_9_and_10_taken_literally(gpu, sms, error):
     ratio = float(per_sm(activity) / released(activity))
     parts = TargetScaling(constant=factor, static=ratio)(published(frame, "sass"))
     assert mape(total(parts), frame["meas_W"].to_numpy()) == pytest.approx(error, abs=0.05)
+
+
+def simulated_accesses(part: str, counter: str) -> np.ndarray:
+    """The accesses that SASS_SIM's published watts of a part imply, were they all of one counter."""
+    frame, energies = volta(), AccelWattch.variant("sass_sim").energy_pj
+    energy = 1e-12 * np.asarray(energies)[[COUNTERS.index("INT_ACC"), COUNTERS.index(counter)]]
+    seconds = frame["act_INT_ACC"] * energy[0] / frame["sass_INTP_W"]
+    return (frame[f"sass_{part}_W"] * seconds / energy[1]).to_numpy()
+
+
+def test_the_simulator_counts_as_designs_and_traces_are_counted() -> None:
+    """Two instructions a fetch; thread instructions a cycle over 256 as duty; instructions as in the HW variant."""
+    instructions = volta()["act_TOT_INST"].to_numpy()
+    assert simulated_accesses("IBP", "TOT_INST") == pytest.approx(instructions, rel=2e-3)
+    fetches = simulated_accesses("ICP", "IC_H") / instructions * FETCHED
+    assert fetches.min() > 0.99 and np.median(fetches) < 1.05  # misses count here as the hits that cost the same
+    duty = WARP_SIZE * instructions / FULL_RATE / simulated_accesses("PIPEP", "PIPE_A")
+    assert duty.min() > 0.99 and np.median(duty) < 1.05  # all lanes are taken to work

@@ -6,7 +6,7 @@ from typing import Any
 
 from dse.base.units import signed
 from dse.hardware.peak import PEAK_METRICS
-from dse.power.board import left_out_errors
+from dse.power.board import BoardPower, left_out_errors
 from dse.power.models import PowerChoice
 from dse.space.axis import Axis
 from dse.space.metrics import design_metrics, named_metric
@@ -177,6 +177,8 @@ def timing_calibration(model: TimingModel) -> str:
 def power_calibration(choice: PowerChoice) -> str:
     """Return the power model's calibration, its error, and whether the power limit applies."""
     limit = "designs are held to tdp_w" if choice.limit else "no power limit is held"
+    if not isinstance(choice.model, BoardPower):
+        return f"{choice.model.calibration}; {limit}"
     left_out, off = choice.model.left_out, left_out_errors()
     of = "boards" if left_out is None else "kernels"
     errors = (

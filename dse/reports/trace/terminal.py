@@ -6,7 +6,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dse.reports.common.terminal_parts import plain_table
+from dse.evaluate.trace_watts import TracedPower, mean_watts, power_notes
+from dse.power.power import COMPONENTS, PowerModel
+from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import timing_calibration
 from dse.timing.timing import CAUSES
 from dse.timing.traced.gcom import GcomResult, Stack
@@ -47,15 +49,36 @@ def print_trace(question: TraceQuestion, results: Sequence[TracedTiming], consol
     )
 
 
+def print_watts(question: TraceQuestion, model: PowerModel, results: Sequence[TracedPower], console: Console) -> None:
+    """Print what :func:`print_trace` does, then the watts of each kernel by component and of all [W]."""
+    print_trace(question, [result.timing for result in results], console)
+    console.print(f"\npower model: {model.calibration}; no power limit is held", markup=False, style="yellow")
+    for note in power_notes(question, model):
+        say(console, note, "dim")
+    names, watts = [result.timing.kernel for result in results], [result.watts for result in results]
+    _print_stacks(names, watts, COMPONENTS, console, "watts by component, and %", mean_watts(results))
+    beside = [f"{result.board_w:,.1f}" for result in results if result.board_w is not None]
+    if beside:
+        say(console, f"the board model's watts, kernel by kernel: {', '.join(beside)}", "dim")
+
+
 MOST_COLUMNS = 5
 """Kernels that one table holds beside each other: so it fits 80 columns."""
 
 
 def _print_stacks(
-    names: Sequence[str], stacks: Sequence[dict[str, float]], causes: dict[str, str], console: Console
+    names: Sequence[str],
+    stacks: Sequence[dict[str, float]],
+    causes: dict[str, str],
+    console: Console,
+    title: str = "cycles by cause, and %",
+    together: dict[str, float] | None = None,
 ) -> None:
-    """Print a row a cause and a column a kernel, most cycles first; causes that cost nothing are left out."""
-    sums = {cause: sum(stack[cause] for stack in stacks) for cause in causes}
+    """Print a row a cause and a column a kernel, the largest first; causes that cost nothing are left out.
+
+    ``together``: the column of all kernels, None for their sums.
+    """
+    sums = together or {cause: sum(stack[cause] for stack in stacks) for cause in causes}
     shown = sorted((cause for cause, cycles in sums.items() if cycles > 0), key=lambda cause: -sums[cause])
     columns = [(f"{number} {name}", stack) for number, (name, stack) in enumerate(zip(names, stacks, strict=True), 1)]
     for start in range(0, len(columns), MOST_COLUMNS):
@@ -63,24 +86,25 @@ def _print_stacks(
         last = start + MOST_COLUMNS >= len(columns)
         if last and len(columns) > 1:
             part = [*part, ("all", sums)]
-        console.print(_table(part, shown))
+        console.print(_table(part, shown, title))
     console.print()
     for cause in shown:
         console.print(Text(f"{cause}: {causes[cause]}", style="dim"))
 
 
-def _table(columns: Sequence[tuple[str, dict[str, float]]], shown: Sequence[str]) -> Table:
-    table = plain_table("cycles by cause, and %")
-    table.add_column("cause", no_wrap=True)
+def _table(columns: Sequence[tuple[str, dict[str, float]]], shown: Sequence[str], title: str) -> Table:
+    table = plain_table(title)
+    table.add_column(title.split()[2].rstrip(","), no_wrap=True)
     for name, _ in columns:
         table.add_column(Text(name), justify="right", overflow="fold", min_width=9)
     totals = [sum(stack.values()) for _, stack in columns]
     for cause in shown:
         cells = [_cell(stack[cause], total) for (_, stack), total in zip(columns, totals, strict=True)]
         table.add_row(cause, *cells)
-    table.add_row("total", *(f"{total:,.0f} 100%" for total in totals))
+    table.add_row("total", *(_cell(total, total) for total in totals))
     return table
 
 
 def _cell(cycles: float, total: float) -> str:
-    return f"{cycles:,.0f} {100 * cycles / total:3.0f}%" if cycles else ""
+    digits = 0 if total >= 1000 else 1
+    return f"{cycles:,.{digits}f} {100 * cycles / total:3.0f}%" if cycles else ""

@@ -1,6 +1,7 @@
 """One trace on one GPU with one timing model: what ``dse trace`` answers."""
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import jax
 from dse.base.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet, load_sheet
 from dse.timing.models import TIMING_MODELS
-from dse.timing.timing import TimingModel
+from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.gcom import gcom_trace
 from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
 from dse.timing.traced.gcom_gpu import config_of_sheet, sheet_of_config
@@ -103,23 +104,29 @@ class TraceQuestion:
         if self.timing == "gcom":
             config = self.gpu if isinstance(self.gpu, GcomConfig) else config_of_sheet(self.gpu)
             return gcom_trace(self.directory, config, self.representative)
-        sheet = self.sheet
-        workload = traced_workload(self.directory.path, [sheet.numbers()], representative=self.representative)
-        return [_timed(trace, self.model, sheet) for trace in workload.recorded if isinstance(trace, TracedKernel)]
+        record, answers = self.sheet.record(), []
+        for kernel in self.kernels():
+            with jax.enable_x64(True):
+                timing = jax.jit(partial(on_trace, self.model, kernel))(record)
+            answers.append(self.timed(kernel, timing))
+        return answers
 
+    def kernels(self) -> list[TracedKernel]:
+        """Return the kernels, their caches simulated for the GPU."""
+        numbers = [self.sheet.numbers()]
+        workload = traced_workload(self.directory.path, numbers, representative=self.representative)
+        return [kernel for kernel in workload.recorded if isinstance(kernel, TracedKernel)]
 
-def _timed(trace: TracedKernel, model: TimingModel, sheet: GpuSheet) -> TracedTiming:
-    with jax.enable_x64(True):
-        timing = jax.jit(lambda gpu: on_trace(model, trace, gpu))(sheet.record())
-    if not float(timing.feasible):
-        raise InputError(
-            f"{trace.name}: {sheet.title} cannot run it: a CTA does not fit an SM, or its tensor cores lack "
-            f"{' or '.join(sorted(trace.tensor_types)) or 'a type'}"
-        )
-    stack = {cause: float(value) for cause, value in timing.stack().items()}
-    return TracedTiming(
-        trace.name, sum(stack.values()), stack, float(timing.clock_ghz), trace.warp_instructions, trace.representative
-    )
+    def timed(self, kernel: TracedKernel, timing: Timing) -> TracedTiming:
+        """Return a kernel's timing on the GPU as it is told; raises InputError where it cannot run."""
+        if not float(timing.feasible):
+            raise InputError(
+                f"{kernel.name}: {self.sheet.title} cannot run it: a CTA does not fit an SM, or its tensor cores lack "
+                f"{' or '.join(sorted(kernel.tensor_types)) or 'a type'}"
+            )
+        stack = {cause: float(value) for cause, value in timing.stack().items()}
+        clock, facts = float(timing.clock_ghz), (kernel.warp_instructions, kernel.representative)
+        return TracedTiming(kernel.name, sum(stack.values()), stack, clock, *facts)
 
 
 def _made_for(traces: TraceDirectory) -> str:

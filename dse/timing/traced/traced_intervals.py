@@ -147,6 +147,22 @@ def trace_l2_bytes(kernel: TracedKernel, gpu: Gpu) -> Array:
     return _Profiles(kernel, gpu, designs_shape(gpu)).plain(kernel.profiles.l2_bytes)
 
 
+class TraceTraffic(NamedTuple):
+    """Bytes of a traced launch [B]: between SMs and L2, and between L2 and DRAM, each loaded and stored."""
+
+    read: Array
+    write: Array
+    dram_read: Array
+    dram_write: Array
+
+
+def trace_traffic(kernel: TracedKernel, gpu: Gpu) -> TraceTraffic:
+    """Return the bytes of a traced kernel on designs, at each one's L2."""
+    at, p = _Profiles(kernel, gpu, designs_shape(gpu)), kernel.profiles
+    read = at.plain(p.l2_read_bytes)
+    return TraceTraffic(read, at.plain(p.l2_bytes) - read, at.sized(p.read_bytes), at.sized(p.write_bytes))
+
+
 class _Profiles:
     """Values by profile, and by cache size, to those of each design.
 
