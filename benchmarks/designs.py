@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.gcom_batch import GcomBatch
 from benchmarks.traces import write
-from dse.evaluate.space_program import CPU_OPTIONS
+from dse.evaluate.platform import CPU
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import preset_sheet
 from dse.timing.amali import Amali
@@ -158,7 +158,7 @@ def compiled_forms(kernel: TracedKernel, sheet: Mapping[str, float], model: Timi
     def again(number: jax.Array, total: jax.Array) -> jax.Array:  # of latencies that differ a little each time
         return total + time_of(jax.lax.optimization_barrier(latency) + 1e-6 * number)
 
-    compiled = jax.jit(lambda: jax.lax.fori_loop(0, REPEATS, again, jnp.zeros(BLOCK)), compiler_options=CPU_OPTIONS)
+    compiled = jax.jit(lambda: jax.lax.fori_loop(0, REPEATS, again, jnp.zeros(BLOCK)), compiler_options=CPU.options)
     covered = float(jnp.mean(by_forms(forms, latency).exact))
     return {
         "patterns": len(forms.patterns),

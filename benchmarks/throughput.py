@@ -29,11 +29,11 @@ from jax import Array
 
 from benchmarks.transcribe import COST, DESIGN, KERNEL, NUMBA, NUMPY, PAIR, Line, Transcript, decay, transcribe
 from dse.base.numerics import INFEASIBLE
-from dse.evaluate.batching import PARTS
 from dse.evaluate.candidates import Candidates, Tables
 from dse.evaluate.groups import Groups, TableCache, chosen_groups, cost_of
 from dse.evaluate.infeasibility import Reasons
-from dse.evaluate.space_program import CPU_OPTIONS, Evaluator, gpu_batch
+from dse.evaluate.platform import CPU
+from dse.evaluate.space_program import Evaluator, gpu_batch
 from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.space import designs
 from dse.space.shipped import find_space
@@ -93,7 +93,7 @@ class Task:
     @cached_property
     def groups(self) -> Groups | None:
         """The groups in which a sweep takes the designs."""
-        return chosen_groups(self.space, CHUNK, partial(cost_of, [self.candidates]))
+        return chosen_groups(self.space, CHUNK, partial(cost_of, [self.candidates]), CPU.parts)
 
     @cached_property
     def operations(self) -> float:
@@ -130,17 +130,17 @@ def ours(task: Task) -> Callable[[Columns], np.ndarray]:
 
     def block(given: tuple[dict[str, Array], Tables]) -> Array:
         columns, tables = given
-        count = PARTS * groups.size
+        count = CPU.parts * groups.size
         times = candidates.times(gpu_batch(base, columns), count, groups.attributes, tables)
         best = [reduce(jnp.minimum, list(rows)) for rows in times]
         return sum((t * n for t, n in zip(best, repeats, strict=True)), jnp.zeros(count))
 
     def blocks(columns: dict[str, Array], tables: Tables) -> dict[str, Array]:
-        tables = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // PARTS, PARTS, *x.shape[1:])), tables)
-        columns = {k: jnp.reshape(v, (-1, PARTS * groups.size)) for k, v in columns.items()}
+        tables = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // CPU.parts, CPU.parts, *x.shape[1:])), tables)
+        columns = {k: jnp.reshape(v, (-1, CPU.parts * groups.size)) for k, v in columns.items()}
         return {"ns": jnp.reshape(jax.lax.map(block, (columns, tables)), (-1, groups.size))}
 
-    program = jax.jit(blocks, compiler_options=CPU_OPTIONS)
+    program = jax.jit(blocks, compiler_options=CPU.options)
     cache = TableCache(lambda columns: candidates.tables(columns, groups.attributes))
     return lambda columns: groups.evaluated(program, cache, columns)["ns"]
 
@@ -273,7 +273,7 @@ def peak() -> float:
 
     found = []
     for chains in (4, 8, 12, 16):
-        program = jax.jit(lambda x, n=chains: jax.lax.map(lambda row: loop(row, n), x), compiler_options=CPU_OPTIONS)
+        program = jax.jit(lambda x, n=chains: jax.lax.map(lambda row: loop(row, n), x), compiler_options=CPU.options)
         x = jnp.full((512, 2048), 0.5, jnp.float32)
         seconds = fastest(on_all_cores(program, x))
         found.append(CORES * x.size * chains * (2 * steps + 2) / seconds)

@@ -19,9 +19,7 @@ from dse.calibration.timing.stages import SHORTLIST
 from dse.grid.shard import SpaceEvaluator
 from dse.hardware.presets import preset_sheet
 from dse.pareto.batch_model import BatchModel
-from dse.pareto.search import CHUNK
 from dse.space.space import Space, space_from_mapping
-from dse.workload.kernel import Kernel
 
 CHEAPEST_DESIGNS = 10**8
 SEARCH_EVALUATIONS = 10**7
@@ -44,9 +42,8 @@ def traced_space(folder: Path) -> Space:
     trace.mkdir()
     write(trace, streaming)
     axes = {
-        "sm_count": {"from": 20, "to": 119, "step": 1},
-        "dram_bandwidth_gbs": {"from": 200, "to": 1190, "step": 10},
-        "boost_clock_mhz": {"from": 1000, "to": 1990, "step": 10},
+        "dram_bandwidth_gbs": {"from": 200, "to": 1199, "step": 1},
+        "boost_clock_mhz": {"from": 1000, "to": 1999, "step": 1},
     }
     objectives = [{"value": "trace.time_ms", "goal": "min"}, {"value": "die_mm2", "goal": "min"}]
     content = {"base": "rtx_2060", "axes": axes, "workloads": {"trace": "trace"}, "objectives": objectives}
@@ -62,7 +59,7 @@ def swept(space: Space, device: Any) -> Subject:
 
 def searched(space: Space, device: Any) -> Subject:
     """Return what evaluates a generation of a search."""
-    model = BatchModel(space, CHUNK, SEARCH_EVALUATIONS, [device])
+    model = BatchModel(space, expected=SEARCH_EVALUATIONS, devices=[device])
     model.trace()
     return Subject(model.chunk, _pairs(space), model.compile)
 
@@ -73,29 +70,26 @@ def calibrated(device: Any) -> Subject:
     A design stands for a row of a step.
     """
     here = jax.sharding.SingleDeviceSharding(device)
-    priors = fit.priors()
-
-    def rows(*shape: int) -> Any:
-        return jax.ShapeDtypeStruct(shape, jnp.zeros(()).dtype)
-
-    number = Kernel.stack([_kernel()])
-    kernels = jax.tree.map(lambda _: rows(CALIBRATION_ROWS, SHORTLIST), number)
-    gpus = jax.tree.map(lambda _: rows(CALIBRATION_ROWS), preset_sheet("h100_sxm").record)
-    each = [rows(CALIBRATION_ROWS) for _ in range(7)]
-    family = jax.ShapeDtypeStruct((CALIBRATION_ROWS,), jnp.arange(1).dtype)
-    given = fit.FitRows(kernels, gpus, *each[:4], family, *each[5:])
-    z = rows(len(fit.NAMES))
-    arguments = (z, z, jax.tree.map(np.asarray, priors), given, rows())
 
     def compile() -> None:
-        jax.jit(fit._stage, in_shardings=here, out_shardings=here).lower(*arguments).compile()
+        jax.jit(fit._stage, in_shardings=here, out_shardings=here).lower(*stage_arguments()).compile()
 
     return Subject(CALIBRATION_ROWS * fit.STEPS, SHORTLIST, compile)
 
 
-def _kernel() -> Kernel:
-    space = main_space(0)
-    return space.workloads[0].operators[0].candidates[0].kernel
+def stage_arguments() -> tuple[Any, ...]:
+    """Return the shapes that a stage of a calibration is called with."""
+
+    def array(*shape: int) -> Any:
+        return jax.ShapeDtypeStruct(shape, jnp.zeros(()).dtype)
+
+    kernels = jax.tree.map(lambda _: array(CALIBRATION_ROWS, SHORTLIST), main_space(0).workloads[0].kernels)
+    gpus = jax.tree.map(lambda _: array(CALIBRATION_ROWS), preset_sheet("h100_sxm").record)
+    each = {name: array(CALIBRATION_ROWS) for name in fit.FitRows._fields}
+    each["family"] = jax.ShapeDtypeStruct((CALIBRATION_ROWS,), jnp.arange(1).dtype)
+    rows = fit.FitRows(**(each | {"kernels": kernels, "gpus": gpus}))
+    z = array(len(fit.NAMES))
+    return z, z, jax.tree.map(np.asarray, fit.priors()), rows, array()
 
 
 def _pairs(space: Space) -> int:

@@ -15,13 +15,11 @@ from jax import Array
 
 from dse.base.compilation import quick_to_compile
 from dse.calibration.losses import relative_error, robust, weighted_mean
+from dse.evaluate.platform import local_platform
 
 MOST_STEPS = 1000
 TOLERANCE = 1e-9
 """Norm of the gradient at which a fit has converged; objectives are of the order of 1e-3."""
-
-CHUNK = 64
-"""Fits that run side by side; neighbours in a batch should be alike."""
 
 NEAR = 0.05
 """A start on a bound is moved off it by this part of its value: the slope of a square is zero there."""
@@ -130,15 +128,18 @@ def _solve(
         found, value, norm, steps = quasi_newton(objective, theta)
         return Fits(problem.ranges.values(found), value, norm, steps)
 
-    # Vectors of CHUNK fits: each ends when its slowest fit does, and its memory stays in the cache.
-    return jax.lax.map(lambda fit: one(*fit), (weights, strength), batch_size=CHUNK)
+    # Vectors of some fits: each ends when its slowest fit does, and on a CPU its memory stays in the cache.
+    return jax.lax.map(lambda fit: one(*fit), (weights, strength), batch_size=local_platform().fits)
 
 
 def solve(problem: LinearProblem, start: Array, weights: Array, strength: Array, bend: float | None) -> Fits:
-    """Fit a linear model to every row of ``weights`` (batch, rows) with ``strength`` (batch,), in one compiled call."""
+    """Fit a linear model to every row of ``weights`` (batch, rows) with ``strength`` (batch,), in one compiled call.
+
+    Some run side by side (:class:`dse.evaluate.platform.Platform`), so neighbours in a batch should be alike.
+    """
     held = problem._replace(ranges=problem.ranges._replace(parent=()))  # integers are no operands of a gradient
-    count = len(strength)
-    whole = np.arange(-(-count // CHUNK) * CHUNK if count > CHUNK else count) % count  # a rest would be compiled apart
+    count, together = len(strength), local_platform().fits
+    whole = np.arange(-(-count // together) * together if count > together else count) % count  # no rest of its own
     fitted = _compiled()(held, start, weights[whole], strength[whole], bend, problem.ranges.parent)
     return jax.tree.map(lambda x: x[:count], fitted)
 

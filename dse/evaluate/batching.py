@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from dse.evaluate.platform import traced_platform
+
 T = TypeVar("T")
 
 
@@ -56,18 +58,17 @@ def float_type() -> type:
     return np.float64 if jax.config.jax_enable_x64 else np.float32  # pyright: ignore[reportAttributeAccessIssue]
 
 
-PARTS = 2
-"""Parts of a block of designs that a loop takes one after the other: the fewest that make it a loop."""
-
-
 def in_parts(function: Callable[..., list[Array]], arrays: list[Array], *of_parts: Any) -> list[Array]:
     """Return ``function(arrays)`` of arrays (..., designs), some of the designs after the others in one program.
 
     ``of_parts``: further arguments, whose arrays (parts, ...) hold one value for each part.
     What a loop returns is there once; a compiler would compute it anew, as far as that is cheap, wherever it is used.
+    Where the platform has no parts, all are taken at once.
     """
-    count = arrays[0].shape[-1]
-    size = count // PARTS if count % PARTS == 0 else count
+    count, parts = arrays[0].shape[-1], traced_platform().parts
+    if parts == 1:
+        return _at_once(function, arrays, of_parts)
+    size = count // parts if count % parts == 0 else count
 
     def cut(number: Array) -> list[Array]:
         own = jax.tree.map(lambda x: lax.dynamic_index_in_dim(x, number, keepdims=False), of_parts)
@@ -79,3 +80,14 @@ def in_parts(function: Callable[..., list[Array]], arrays: list[Array], *of_part
 
     shapes = jax.eval_shape(cut, 0)
     return lax.fori_loop(0, count // size, part, [jnp.zeros((*x.shape[:-1], count), x.dtype) for x in shapes])
+
+
+def _at_once(function: Callable[..., list[Array]], arrays: list[Array], of_parts: tuple[Any, ...]) -> list[Array]:
+    """Return the same without a loop: parts are an axis beside that of their designs."""
+    leaves = jax.tree.leaves(of_parts)
+    if not leaves:
+        return function(arrays, *of_parts)
+    parts = len(leaves[0])
+    cut = [jnp.reshape(x, (*x.shape[:-1], parts, -1)) for x in arrays]
+    every = jax.vmap(function, (-2, *[0] * len(of_parts)), -2)(cut, *of_parts)
+    return [jnp.reshape(x, (*x.shape[:-2], -1)) for x in every]

@@ -17,6 +17,7 @@ from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
 from dse.evaluate.evaluation import Evaluation, Times
 from dse.evaluate.fastest import choose, fastest, fastest_of
+from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
     CANDIDATES,
     DESIGNS,
@@ -46,13 +47,16 @@ Slopes = tuple[tuple[Timing, Power], tuple[Timing, Power]]
 class KernelEvaluation(Evaluation):
     """A workload of generated kernels: the programs take all that they compute with as arguments."""
 
-    block = 1024  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     shares_programs = True
 
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         model, kernels = fold_corrections(model, workload.kernels)
         super().__init__(workload.with_kernels(kernels), model, power)
         self._anonymous = model.anonymous()
+
+    @staticmethod
+    def block(platform: Platform) -> int:
+        return platform.kernel_block
 
     def candidates(self, gpus: Gpu) -> Candidates:
         return Candidates(self.model, self.workload, gpus)
@@ -95,8 +99,11 @@ class KernelEvaluation(Evaluation):
 class RecordedEvaluation(Evaluation):
     """A workload of recorded kernels (a trace), each of which needs programs of its own."""
 
-    block = 2048  # a trace's steps are short, so more designs share each
     shares_programs = False
+
+    @staticmethod
+    def block(platform: Platform) -> int:
+        return platform.recorded_block
 
     def _launches(self, gpus: Gpu, shape: tuple[int, ...]) -> steps.Launch:
         """Return every kernel on GPUs (designs,) or on one: arrays (*shape, kernels)."""

@@ -19,6 +19,7 @@ from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_parts, over_arrays, with_kernel_axis
 from dse.evaluate.lines import Operations, Side
 from dse.evaluate.partial_evaluation import Program
+from dse.evaluate.platform import traced_platform
 from dse.hardware.gpu import ATTRIBUTES, Gpu
 from dse.power.power import Power, PowerModel
 from dse.power.sequence import launch_terms
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 Tables = Sequence[Any]
 """The terms of kernels and groups that pairs read, by kind of kernels: arrays (groups, terms, kernels), or of one
 group."""
-
-LANES = 16
-"""32-bit numbers in a vector of the widest CPUs."""
 
 
 def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, count: int) -> list[Array]:
@@ -64,7 +62,7 @@ class Candidates:
         An array (candidates, designs) for each operator: designs are minor, so that choosing runs along them in whole
         vectors. Only the total leaves the pair's program, so that it fuses to one loop: the stack is computed again for
         the few candidates that are chosen. No derivative passes: a choice has none. Where the designs are
-        PARTS groups that have the attributes ``common``: with their ``tables`` (:meth:`tables`).
+        groups that have the attributes ``common``: with their ``tables`` (:meth:`tables`).
         """
         columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
         bits = self._bits(common)
@@ -181,11 +179,11 @@ def chosen_launches(
 ) -> tuple[Timing, Power]:
     """Return timing and power, if nothing limits it, of the ``chosen`` candidates (designs, operators) on designs.
 
-    The last operator is repeated until their number is a multiple of LANES: sums over the operators of a design then
-    run in whole vectors; who adds up must give the repeated ones no weight. ``simplified``: as a program whose results
-    differ by rounding, several times faster; derivatives pass through the other.
+    The last operator is repeated until their number is a multiple of the platform's lanes: sums over the operators of a
+    design then run in whole vectors; who adds up must give the repeated ones no weight. ``simplified``: as a program
+    whose results differ by rounding, several times faster; derivatives pass through the other.
     """
-    chosen = jnp.pad(chosen, ((0, 0), (0, -chosen.shape[1] % LANES)), mode="edge")
+    chosen = jnp.pad(chosen, ((0, 0), (0, -chosen.shape[1] % traced_platform().lanes)), mode="edge")
     kernels = _picked(workload, chosen)
     evaluate = partial(steps.evaluate_kernel, model, power)
     if not simplified:

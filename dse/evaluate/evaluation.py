@@ -20,6 +20,7 @@ from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_blocks, with_kernel_axis
 from dse.evaluate.candidates import Candidates
 from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
+from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
     DESIGNS,
     OPERATORS,
@@ -107,15 +108,17 @@ class WorkloadResult:
 class Evaluation(ABC):
     """A workload with the models that evaluate it."""
 
-    block: ClassVar[int]
-    """Designs that a space's own program evaluates together."""
-
     shares_programs: ClassVar[bool]
     """Whether other workloads are evaluated by the same programs."""
 
     def __init__(self, workload: Workload, model: TimingModel, power: PowerChoice) -> None:
         self.workload, self.model, self.power = workload, model, power
         self._runs = cache(self._phase_runs)
+
+    @staticmethod
+    @abstractmethod
+    def block(platform: Platform) -> int:
+        """Return how many designs a space's own program evaluates together."""
 
     def candidates(self, gpus: Gpu) -> Candidates | None:
         """Return the candidates on designs of which those attributes vary that are arrays in ``gpus``; None where there

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dse.evaluate.batching import PARTS, in_blocks
+from dse.evaluate.batching import in_blocks
 from dse.evaluate.candidates import Candidates
 from dse.space import links
 from dse.space.axis import Axis
@@ -147,11 +147,12 @@ def _in_order(columns: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return np.argsort(kind.astype(np.min_scalar_type(kind.max())), kind="stable"), np.bincount(kind)
 
 
-def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost]) -> Groups | None:
+def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost], together: int = 1) -> Groups | None:
     """Return the groups that make a sweep of a space fastest, which takes ``chunk`` designs after each other; None
     where none helps.
 
-    ``cost``: of having attributes in common. Axes are added one after the other as long as that saves operations.
+    ``cost``: of having attributes in common; ``together``: groups of a block. Axes are added one after the other as
+    long as that saves operations.
     """
     starts = np.unique(np.linspace(0, max(space.size - chunk, 0), STARTS).astype(np.int64))
     chunks = [with_links(space, space.at(start + np.arange(min(chunk, space.size)))) for start in starts]
@@ -160,7 +161,9 @@ def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost
     common: list[Axis] = []
     while True:
         options = [
-            _of_axes(space, [*common, axis], chunks, cost, OTHERS * pairs) for axis in space.axes if axis not in common
+            _of_axes(space, [*common, axis], chunks, cost, OTHERS * pairs, together)
+            for axis in space.axes
+            if axis not in common
         ]
         if not options:
             return best
@@ -171,7 +174,12 @@ def chosen_groups(space: Space, chunk: int, cost: Callable[[Sequence[str]], Cost
 
 
 def _of_axes(
-    space: Space, axes: list[Axis], chunks: Sequence[Columns], cost: Callable[[Sequence[str]], Cost], others: float
+    space: Space,
+    axes: list[Axis],
+    chunks: Sequence[Columns],
+    cost: Callable[[Sequence[str]], Cost],
+    others: float,
+    together: int,
 ) -> tuple[float, Groups | None, list[Axis]]:
     """Return the operations of a design in groups that have the values of ``axes`` in common, and the groups;
     ``others``: operations of a design that no group saves."""
@@ -185,7 +193,7 @@ def _of_axes(
         return np.inf, None, axes
     lengths = [_in_order([np.asarray(columns[name]) for name in names])[1] for columns in chunks]
     counts = [max(int(np.sum(-(-each // size))) for each in lengths) for size in SIZES]
-    counts = [-(-count // PARTS) * PARTS for count in counts]
+    counts = [-(-count // together) * together for count in counts]
     prices = []
     for size, count in zip(SIZES, counts, strict=True):
         # A picture's designs lie scattered over the grid, and so does a front.

@@ -20,6 +20,7 @@ import numpy as np
 from jax import Array, lax
 
 from dse.evaluate.lines import Line, Operations, Parts, Rows, Side
+from dse.evaluate.platform import traced_platform
 
 SAME = ("copy", "copy_p", "stop_gradient", "optimization_barrier")
 """Primitives that return what they are given."""
@@ -261,8 +262,9 @@ class _Writer:
 
 
 def reciprocal(x: Array) -> Array:
-    """Return 1 / x to 1e-7 without a division: in 32 bits, a first guess from the exponent and three Newton steps."""
-    if x.dtype != jnp.float32:
+    """Return 1 / x to 1e-7, where a division is slow without one: in 32 bits, a first guess from the exponent and three
+    Newton steps."""
+    if x.dtype != jnp.float32 or traced_platform().divides:
         return 1.0 / x
     bits = lax.bitcast_convert_type(x, jnp.int32)
     y = lax.bitcast_convert_type(np.int32(0x7EF311C7) - bits, jnp.float32)

@@ -18,6 +18,7 @@ from dse.evaluate import steps
 from dse.evaluate.batching import in_blocks
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.fastest import fastest, fastest_of
+from dse.evaluate.platform import local_platform
 from dse.hardware.gpu import Gpu
 from dse.power.power import PowerModel
 from dse.timing.timing import Timing, TimingModel
@@ -29,10 +30,6 @@ DESIGNS = 64
 
 CANDIDATES, OPERATORS = 512, 32
 """Candidates and operators that a workload is filled up to: those of most that a space has."""
-
-ROWS = 8192
-"""Kernels of measured rows that a call times."""
-
 
 Launches = Callable[[TimingModel, PowerModel, Kernel, Gpu], steps.Launch]
 
@@ -61,7 +58,7 @@ def times_of_rows(model: TimingModel, kernels: Kernel, gpus: Gpu, row: np.ndarra
     def block(kernels: Kernel, row: np.ndarray) -> Array:
         return _times(anonymous, kernels, jax.tree.map(lambda x: np.asarray(x)[row], gpus))
 
-    return np.asarray(in_blocks(block, ROWS, kernels, row))
+    return np.asarray(in_blocks(block, local_platform().rows, kernels, row))
 
 
 def fastest_of_rows(model: TimingModel, kernels: Kernel, gpus: Gpu, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,15 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.base.compilation import LEAST, Options, threads
+from dse.base.compilation import Options, threads
 from dse.base.errors import InputError
 from dse.base.units import GIGA, MILLI, NANO
-from dse.evaluate.batching import PARTS, float_type, in_blocks, over_arrays
+from dse.evaluate.batching import float_type, in_blocks, over_arrays
 from dse.evaluate.by_workload import by_shared_programs, evaluation_of
 from dse.evaluate.candidates import Candidates, Tables
 from dse.evaluate.evaluation import Evaluation, Times
 from dse.evaluate.groups import Groups, TableCache, chosen_groups, cost_of
 from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.platform import platform_of, traced_for
 from dse.evaluate.shared_programs import DESIGNS
 from dse.evaluate.steps import phase_metrics
 from dse.hardware.area import DieArea
@@ -36,9 +37,6 @@ from dse.space.metrics import design_metrics, workload_metrics
 from dse.space.space import Space
 from dse.timing.timing import causes_of
 from dse.workload.workload import Workload
-
-CHUNK = 32768
-"""Designs a call evaluates at most: a multiple of both blocks."""
 
 Columns = Mapping[str, Any]
 """Attribute or result -> array of shape (designs,)."""
@@ -82,12 +80,17 @@ class Program(Protocol):
         """Compile for a device, ahead of the first call."""
         ...
 
+    def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
+        """Return the program as StableHLO, lowered for one of JAX's platforms of which no device need be there."""
+        ...
+
 
 class Evaluator:
     """A space's designs to results: call it with the columns of a chunk, axes and links, each of shape (designs,).
 
     Every result column has shape (designs,) and is finite. ``code`` is 0 where a design can run, else the number of the
-    first reason why not (:class:`dse.evaluate.infeasibility.Reasons`). ``chunk``: designs a call evaluates at most.
+    first reason why not (:class:`dse.evaluate.infeasibility.Reasons`). ``chunk``: designs a call evaluates at most, the
+    platform's by default.
     ``asked``: designs that will be asked for, all of the space by default; a few of them are worth no program of their
     own (:mod:`dse.evaluate.shared_programs`), and one of the ``devices``, all of this process's by default.
     ``in_order``: most designs come in the grid's order, so that groups of them have slow axes in common
@@ -98,7 +101,7 @@ class Evaluator:
         self,
         space: Space,
         reasons: Reasons,
-        chunk: int = CHUNK,
+        chunk: int | None = None,
         asked: int | None = None,
         *,
         in_order: bool = False,
@@ -110,9 +113,11 @@ class Evaluator:
         self._evaluations = [evaluation_of(workload, space.model, space.power) for workload in space.workloads]
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
-        block = min(max(evaluation.block for evaluation in self._evaluations), chunk)
-        asked = min(space.size if asked is None else asked, space.size)
         self.devices = list(devices or jax.local_devices())
+        self.platform = platform_of(self.devices[0].platform)
+        chunk = chunk or self.platform.chunk
+        block = min(max(evaluation.block(self.platform) for evaluation in self._evaluations), chunk)
+        asked = min(space.size if asked is None else asked, space.size)
         self._in_order, self._block = (
             in_order and not by_shared_programs(asked, space.workloads) and asked > block,
             block,
@@ -124,7 +129,8 @@ class Evaluator:
         else:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
-            self._program = _OwnProgram(self._in_blocks, self._rows, LEAST if asked <= block else CPU_OPTIONS)
+            options = self.platform.quick if asked <= block else self.platform.options
+            self._program = _OwnProgram(self._in_blocks, self._rows, options)
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
@@ -159,7 +165,7 @@ class Evaluator:
         if not self._in_order or None in self._candidates:
             return None
         every = [candidates for candidates in self._candidates if candidates is not None]
-        return chosen_groups(self.space, self.chunk, partial(cost_of, every))
+        return chosen_groups(self.space, self.chunk, partial(cost_of, every), self.platform.parts)
 
     @cached_property
     def _tables(self) -> TableCache:
@@ -204,22 +210,42 @@ class Evaluator:
         """Compile the programs ahead of the first call."""
         self._on_each(self._program.compile, devices)
 
+    def lowered(self, platform: str) -> str:
+        """Return the program as StableHLO, lowered for one of JAX's platforms: "cuda" needs neither GPU nor plugin."""
+        return self._program.lowered(*self._example(), platform)
+
     def _on_each(self, do: Callable[..., None], devices: Sequence[Any] | None) -> None:
         """Call ``do`` with designs as a program takes them and each device, the first one by default."""
+        example = self._example()
+        devices = devices or self.devices[:1]
+        with threads(len(devices)) as pool:
+            list(pool.map(lambda device: do(*example, device), devices))
+
+    def _example(self) -> tuple[Columns, OfWorkloads, Columns]:
+        """Return arguments of a program: the base GPU as often as it takes designs."""
         rows, tables = self._program.rows, ()
         shape = (rows, self.groups.size) if self.groups else (rows,)
         base = {name: np.full(shape, value, float_type()) for name, value in baseline(self.space).items()}
         if self.groups:
             tables = self._tables({name: base[name][:, 0] for name in self.groups.attributes})
-        devices = devices or self.devices[:1]
-        with threads(len(devices)) as pool:
-            list(pool.map(lambda device: do(base, tables, self._unknown(), device), devices))
+        return base, tables, self._unknown()
 
     def _in_blocks(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> dict[str, Array]:
+        with traced_for(self.platform):
+            return self._traced_in_blocks(columns, tables, of_base)
+
+    @property
+    def groups_of_block(self) -> int:
+        """Groups whose designs are evaluated together: one a part, or all where the platform has no parts."""
+        assert self.groups
+        return self.platform.parts if self.platform.parts > 1 else self.groups.count
+
+    def _traced_in_blocks(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> dict[str, Array]:
         shape = next(iter(columns.values())).shape
-        block = PARTS * self.groups.size if self.groups else self._block
+        parts = self.groups_of_block if self.groups else 1
+        block = parts * self.groups.size if self.groups else self._block
         blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
-        of_blocks = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // PARTS, PARTS, *x.shape[1:])), tables)
+        of_blocks = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // parts, parts, *x.shape[1:])), tables)
 
         def one(block: tuple[Columns, OfWorkloads]) -> dict[str, Array]:
             return self.evaluate(block[0], of_base, simplified=True, tables=block[1])
@@ -300,7 +326,7 @@ class _OwnProgram:
         self,
         evaluate: Callable[[Columns, OfWorkloads, Columns], dict[str, Array]],
         rows: Callable[[], int],
-        options: Options,
+        options: Options | None,
     ) -> None:
         self._rows, self._evaluate, self._options = rows, evaluate, options
         self._traced: dict[Any, Any] = {}
@@ -324,6 +350,9 @@ class _OwnProgram:
             traced = self._traced.pop(device, None) or self._lowered(columns, tables, of_base, device)
             self._compiled[device] = traced.compile()
 
+    def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
+        return _lowered_text(self._evaluate, platform, columns, tables, of_base)
+
     def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
         return _on_device(self._evaluate, device, self._options).lower(columns, tables, of_base)
 
@@ -341,7 +370,7 @@ class _SharedPrograms:
 
     def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
         if device not in self._compiled:
-            self._compiled[device] = _on_device(self._results, device, LEAST)
+            self._compiled[device] = _on_device(self._results, device, platform_of(device.platform).quick)
         gpus = filled_batch(self._base, columns, DESIGNS)
         with jax.default_device(device):
             every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
@@ -353,11 +382,19 @@ class _SharedPrograms:
     def compile(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         self(columns, tables, of_base, device)  # each is compiled when it is first called
 
+    def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
+        gpus = filled_batch(self._base, columns, DESIGNS)
+        every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
+        return _lowered_text(self._results, platform, columns, of_base, *zip(*every, strict=True))
 
-def _on_device(function: Callable[..., Any], device: Any, on_cpu: Options) -> Any:
-    """Return a program of one device; ``on_cpu``: how to compile it for a CPU."""
+
+def _lowered_text(function: Callable[..., Any], platform: str, *arguments: Any) -> str:
+    return jax.jit(function).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
+
+
+def _on_device(function: Callable[..., Any], device: Any, options: Options | None) -> Any:
+    """Return a program of one device; ``options``: how to compile it."""
     here = jax.sharding.SingleDeviceSharding(device)
-    options = on_cpu if device.platform == "cpu" else None
     return jax.jit(function, in_shardings=here, out_shardings=here, compiler_options=options)
 
 
@@ -374,12 +411,3 @@ def result_columns(space: Space) -> list[str]:
         names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]
         names += [f"{workload.name}.{cause}_ms" for cause in causes_of(workload)]
     return list(dict.fromkeys(names))
-
-
-CPU_OPTIONS: Options = {
-    "xla_cpu_enable_fast_math": True,
-    "xla_cpu_enable_fast_min_max": True,
-    "xla_cpu_prefer_vector_width": 512,
-}
-"""Fast-math lets the reductions over kernels vectorise, and a minimum that need not heed NaN is one instruction; every
-value is finite, and whole numbers survive it (:func:`dse.base.numerics.floor_div`)."""

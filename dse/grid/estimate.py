@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dse.base.units import GIGA
-from dse.evaluate.by_workload import RecordedEvaluation, by_shared_programs
-from dse.evaluate.space_program import CHUNK, result_columns
+from dse.evaluate.by_workload import by_shared_programs
+from dse.evaluate.platform import CPU
+from dse.evaluate.space_program import result_columns
 from dse.grid.constraint_check import constraint_checks
 from dse.space.space import Space
 
@@ -78,7 +79,7 @@ def estimate(space: Space) -> Estimate:
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
     parts = _seconds(space, kernels, rows * columns)
     constraints = constraint_checks(space)
-    chunks = CHUNKS_IN_MEMORY * CHUNK * columns * 8 / GIGA
+    chunks = CHUNKS_IN_MEMORY * CPU.chunk * columns * 8 / GIGA
     return Estimate(
         n=space.size,
         kernels=kernels,
@@ -97,7 +98,7 @@ def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
     if by_shared_programs(space.size, space.workloads):
         compilation, designs = SHARED_SECONDS, space.size * count * FEW_SECONDS
     else:
-        compilation = (QUICK_SECONDS if space.size <= RecordedEvaluation.block else COMPILE_SECONDS) * count
+        compilation = (QUICK_SECONDS if space.size <= CPU.recorded_block else COMPILE_SECONDS) * count
         designs = space.size * kernels / (PAIRS_PER_CORE_SECOND * cores)
     return {
         "start": START_SECONDS,

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dse.evaluate import space_program as evaluate
 from dse.evaluate.infeasibility import Masks, Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.grid.accumulator import Accumulator
@@ -77,7 +76,7 @@ class SpaceEvaluator:
     def __init__(self, space: Space, chunk: int | None = None, devices: Sequence[Any] | None = None) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self.evaluator = Evaluator(space, self.reasons, chunk or evaluate.CHUNK, in_order=True, devices=devices)
+        self.evaluator = Evaluator(space, self.reasons, chunk, in_order=True, devices=devices)
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)

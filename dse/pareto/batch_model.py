@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import jax
 import numpy as np
 import pyarrow as pa
 
 from dse.evaluate.infeasibility import Masks, Reasons
+from dse.evaluate.platform import platform_of
 from dse.evaluate.space_program import Evaluator
 from dse.grid.shard import Chunk, chunk_table
 from dse.pareto.violation import violation
@@ -33,15 +35,22 @@ class EvaluatedDesigns:
 class BatchModel:
     """The model of a space, called with the numbers of designs; ``expected``: designs in all, if known.
 
-    ``devices``: of which the first evaluates, this process's by default.
+    ``chunk``: designs evaluated together at most, a generation of the platform by default; ``devices``: of which the
+    first evaluates, this process's by default.
     """
 
     def __init__(
-        self, space: Space, chunk: int, expected: int | None = None, devices: Sequence[Any] | None = None
+        self,
+        space: Space,
+        chunk: int | None = None,
+        expected: int | None = None,
+        devices: Sequence[Any] | None = None,
     ) -> None:
         self.space = space
         self.reasons = Reasons(space)
-        self._evaluator = Evaluator(space, self.reasons, chunk, expected, devices=devices)
+        devices = devices or jax.local_devices()
+        self.generation = chunk or platform_of(devices[0].platform).generation
+        self._evaluator = Evaluator(space, self.reasons, self.generation, expected, devices=devices)
         self.chunk = self._evaluator.chunk
 
     @property

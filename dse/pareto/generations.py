@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dse.evaluate.platform import local_platform
 from dse.pareto import optuna_storage as optuna_trials
 from dse.pareto.batch_model import EvaluatedDesigns
 from dse.pareto.fronts import thin_to
@@ -17,9 +18,6 @@ from dse.space.space import Space
 
 LOCAL = "local"
 """The sampler that asks for whole generations: Pareto local search."""
-
-GENERATION = 512
-"""Designs a generation at most: one block of the model."""
 
 GENERATIONS = 8
 """Generations a trial at most: a trial is written to the disk, which takes as long as the model for a generation."""
@@ -32,8 +30,8 @@ FRONT_TRIALS = 500
 
 
 def generation_sizes(evaluations: int) -> tuple[int, int]:
-    """Return designs a generation and generations a trial of a search of so many evaluations."""
-    batch = int(np.clip(evaluations // LEAST_GENERATIONS, 16, GENERATION))
+    """Return designs a generation, at most one block of the model, and generations a trial of a search."""
+    batch = int(np.clip(evaluations // LEAST_GENERATIONS, 16, local_platform().generation))
     return batch, int(np.clip(evaluations // (LEAST_GENERATIONS * batch), 1, GENERATIONS))
 
 

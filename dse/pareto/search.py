@@ -38,9 +38,6 @@ from dse.pareto.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
 from dse.space.space import Space, space_of
 
-CHUNK = 512
-"""Designs the model takes at once: a generation."""
-
 ROWS = 32768
 """Designs in a row group of the table."""
 
@@ -249,7 +246,7 @@ class _Search:
         self, space: Space, study: Searching, folder: Path | None, progress: Progress, evaluations: int | None
     ) -> None:
         self.space, self.study, self.folder, self.progress = space, study, folder, progress
-        self.model = BatchModel(space, CHUNK, evaluations)
+        self.model = BatchModel(space, expected=evaluations)
         self.points = _Points(self.model, folder)
         self.seconds = {"compile": 0.0, "evaluate": 0.0, "write": 0.0}
         self.history: list[tuple[int, float, int, float]] = []
@@ -269,7 +266,7 @@ class _Search:
         start = time.perf_counter()
         state = self.study.state
         while (evaluations is None or state.count < evaluations) and (seconds is None or self.took < seconds):
-            batch = self.study.ask(CHUNK if evaluations is None else evaluations - state.count)
+            batch = self.study.ask(self.model.generation if evaluations is None else evaluations - state.count)
             if batch is None:
                 break
             evaluated = self._evaluate(batch.index)

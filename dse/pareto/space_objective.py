@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
-from dse.pareto.generations import GENERATION
 from dse.pareto.optuna_storage import fail
 from dse.pareto.parameters import ValueParameter, design_numbers
 from dse.pareto.search_state import grid_of
@@ -26,7 +25,7 @@ class SpaceObjective:
     def __init__(self, space: Space | str | Path) -> None:
         self.space = space_of(space)
         self.parameters = [ValueParameter(axis) for axis in self.space.axes]
-        self._model = BatchModel(self.space, GENERATION)
+        self._model = BatchModel(self.space)
         self._grid = grid_of(self.space)
 
     def __call__(self, trial: Any) -> tuple[float, ...]:

@@ -8,7 +8,7 @@ import pytest
 from dse.base.numerics import ceil_div, few_ceil_div, few_floor_div, floor_div
 from dse.evaluate.lines import Side
 from dse.evaluate.partial_evaluation import Program
-from dse.evaluate.space_program import CPU_OPTIONS
+from dse.evaluate.platform import CPU
 
 COUNT = 400_000
 
@@ -29,7 +29,7 @@ def numbers(a_most: int, b_most: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("which", PAIRS)
-@pytest.mark.parametrize("options", [None, CPU_OPTIONS], ids=["plain", "fast"])
+@pytest.mark.parametrize("options", [None, CPU.options], ids=["plain", "fast"])
 def test_quotients_are_exact(which: str, options: dict | None) -> None:
     floor, ceil, a_most, b_most = PAIRS[which]
     a, b = numbers(a_most, b_most)
@@ -46,6 +46,6 @@ def test_quotients_are_exact_in_a_simplified_program(which: str) -> None:
     a, b = numbers(a_most, b_most)
     program = Program(lambda a, b: (floor(a, b), ceil(a, b)), [Side.DESIGN, Side.DESIGN], 1, True)
     columns = jnp.asarray(a, jnp.float32), jnp.asarray(b, jnp.float32)
-    down, up = jax.jit(lambda *given: program(given, COUNT), compiler_options=CPU_OPTIONS)(*columns)
+    down, up = jax.jit(lambda *given: program(given, COUNT), compiler_options=CPU.options)(*columns)
     assert np.array_equal(np.ravel(down).astype(int), a // b)
     assert np.array_equal(np.ravel(up).astype(int), -(-a // b))

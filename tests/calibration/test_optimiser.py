@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from dse.calibration.optimiser import CHUNK, LinearProblem, Ranges, descend, solve
+from dse.calibration.optimiser import LinearProblem, Ranges, descend, solve
+from dse.evaluate.platform import CPU
 
 PARENT = (-1, 0, 1, -1, 3, 3)
 RATIO = (0.0, 0.5, 1.0, 0.0, 0.9, 0.2)
 
 
 pytestmark = pytest.mark.usefixtures("in_64_bits")
+
+TOGETHER = CPU.fits
 
 
 def problem(seed: int = 0, rows: int = 12) -> LinearProblem:
@@ -86,10 +89,10 @@ def test_parameters_are_the_way_back():
 def test_a_batch_is_its_fits_one_by_one():
     """More fits than a chunk, so that padding is tested too; weight 0 is a row that is not there."""
     p = problem()
-    weights = np.random.default_rng(1).integers(0, 3, (CHUNK + 3, 12)).astype(float) + np.eye(CHUNK + 3, 12)
-    batch = solve(p, jnp.ones(6), jnp.asarray(weights), jnp.full(CHUNK + 3, 1e-2), 0.1)
-    assert batch.coefficients.shape == (CHUNK + 3, 6)
-    for i in (0, CHUNK - 1, CHUNK + 2):
+    weights = np.random.default_rng(1).integers(0, 3, (TOGETHER + 3, 12)).astype(float) + np.eye(TOGETHER + 3, 12)
+    batch = solve(p, jnp.ones(6), jnp.asarray(weights), jnp.full(TOGETHER + 3, 1e-2), 0.1)
+    assert batch.coefficients.shape == (TOGETHER + 3, 6)
+    for i in (0, TOGETHER - 1, TOGETHER + 2):
         keep = weights[i] > 0
         alone = p._replace(design=p.design[keep], offset=p.offset[keep], measured=p.measured[keep])
         one = solve(alone, jnp.ones(6), jnp.asarray(weights[i][keep])[None], jnp.asarray([1e-2]), 0.1)

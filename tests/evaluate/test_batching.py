@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dse.evaluate.batching import PARTS, in_blocks, in_parts, over_arrays, with_kernel_axis
+from dse.evaluate.batching import in_blocks, in_parts, over_arrays, with_kernel_axis
+from dse.evaluate.platform import CPU
 
 
 def product(a: dict[str, Any], b: Any) -> dict[str, Any]:
@@ -57,7 +58,7 @@ def test_blocks_are_full_and_give_every_row_once(rows):
     np.testing.assert_array_equal(found["sum"], x + 2)
 
 
-@pytest.mark.parametrize("designs", [PARTS * 3, 5])
+@pytest.mark.parametrize("designs", [CPU.parts * 3, 5])
 def test_parts_are_put_together_again(designs):
     rows = jnp.arange(2.0 * designs).reshape(2, designs)
     (doubled,) = in_parts(lambda arrays: [2 * arrays[0]], [rows])

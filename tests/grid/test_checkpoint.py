@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from dse.base.errors import InputError
-from dse.evaluate import space_program as evaluate
+from dse.evaluate.platform import PLATFORMS
 from dse.grid import checkpoint as checkpoint
 from dse.grid.accumulator import Accumulator
 from dse.grid.checkpoint import Checkpoint, leftovers
@@ -28,7 +28,7 @@ from dse.grid.shard import ShardResult, SpaceEvaluator, shards
 from dse.grid.store import results_in
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
-from tests.grid.trivial import CHUNK, WAIT, trivial
+from tests.grid.trivial import CHUNK, WAIT, trivial, with_chunks
 
 SIZE = 10_000
 FILES = {"all": ("points.parquet", "pareto.parquet"), "front": ("sample.parquet", "pareto.parquet")}
@@ -79,7 +79,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         self.evaluator._program._compiled = compiled(space.digest, self.chunk_size)
 
     monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     monkeypatch.setattr(checkpoint, "EVERY", 0.0)
 
 
@@ -219,10 +219,10 @@ def test_another_version_or_way_is_refused(interrupted, tmp_path: Path, monkeypa
     out = interrupted()
     with pytest.raises(InputError, match=r"--keep \(all, now front\)"):
         sweep(trivial(SIZE, tmp_path), out, resume=True, keep="front")
-    monkeypatch.setattr(evaluate, "CHUNK", 2 * CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks(2 * CHUNK))
     with pytest.raises(InputError, match=r"designs a chunk \(512, now 1024\)"):
         sweep(trivial(SIZE, tmp_path), out, resume=True)
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     monkeypatch.setattr("dse.__version__", "99.0")
     with pytest.raises(InputError, match=r"version of dse \(.*, now 99\.0\)"):
         sweep(trivial(SIZE, tmp_path), out, resume=True)
@@ -294,7 +294,7 @@ def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, monkeypatch
         signal.signal(signal.SIGXFSZ, before)
     assert {path.name for path in out.iterdir()} == {"unfinished"}
     monkeypatch.undo()
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     result = sweep(trivial(SIZE, tmp_path), out, resume=True)
     assert result.n == len(result.points()) == SIZE
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.evaluate import space_program as evaluate
+from dse.evaluate.platform import PLATFORMS
 from dse.grid.machine import machine
 from dse.grid.shard import Shard, ShardResult, SpaceEvaluator, shards
 from dse.grid.sweep import sweep
-from tests.grid.trivial import CHUNK, trivial
+from tests.grid.trivial import CHUNK, trivial, with_chunks
 
 distributed = pytest.importorskip("distributed", reason="install gpu-dse[cluster]")
 cluster = pytest.importorskip("dse.grid.cluster")
@@ -48,7 +48,7 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         return plugin
 
     monkeypatch.setattr(cluster, "SweepWorker", logging_worker)
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50) as dask:
         yield dask
 
@@ -157,7 +157,7 @@ def scheduler(tmp_path: Path):
 
 @pytest.mark.slow
 def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     process, address = scheduler
     space, counts = trivial(20_000, tmp_path), []
     sweep(space, tmp_path / "alone")
@@ -176,7 +176,7 @@ def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: P
 
 @pytest.mark.slow
 def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluate, "CHUNK", CHUNK)
+    monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
     sweep(trivial(10_000, tmp_path), tmp_path / "one")
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.grid.trivial", str(tmp_path / "four"), "all", "10000"]

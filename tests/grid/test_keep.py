@@ -11,12 +11,12 @@ import pytest
 
 from dse.base.errors import InputError
 from dse.base.pareto_filter import pareto_mask
-from dse.evaluate import space_program as evaluate
+from dse.evaluate.platform import CPU, PLATFORMS
 from dse.grid.accumulator import TOP
 from dse.grid.record import load_result
 from dse.grid.result import SweepResult
 from dse.grid.sweep import sweep
-from tests.grid.trivial import CHUNK, trivial
+from tests.grid.trivial import trivial, with_chunks
 
 SIZE = 30_000
 
@@ -25,10 +25,10 @@ SIZE = 30_000
 def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[SweepResult, SweepResult]:
     """The same sweep with every design kept, and with the front alone."""
     folder = tmp_path_factory.mktemp("keep")
-    chunk, evaluate.CHUNK = evaluate.CHUNK, CHUNK
+    PLATFORMS["cpu"] = with_chunks()
     space = trivial(SIZE, folder)
     result = tuple(sweep(space, folder / keep, keep=keep) for keep in ("all", "front"))
-    evaluate.CHUNK = chunk
+    PLATFORMS["cpu"] = CPU
     return result  # pyright: ignore[reportReturnType]
 
 

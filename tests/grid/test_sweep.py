@@ -14,6 +14,7 @@ import pytest
 from dse import sweep
 from dse.base.errors import InputError
 from dse.base.pareto_filter import pareto_mask
+from dse.evaluate.platform import CPU, PLATFORMS
 from dse.evaluate.run import run
 from dse.explanation.explain import explain
 from dse.grid.record import load_result
@@ -148,8 +149,7 @@ def test_axis_effects_agree_with_the_points(result: SweepResult) -> None:
 
 @pytest.mark.slow
 def test_chunks_do_not_change_results(result: SweepResult, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("dse.evaluate.space_program.BLOCK", 8)
-    monkeypatch.setattr("dse.evaluate.space_program.CHUNK", 16)
+    monkeypatch.setitem(PLATFORMS, "cpu", replace(CPU, chunk=16, kernel_block=8))
     small = sweep(space_from_mapping(SMALL, "here", "small"), tmp_path)
     pd.testing.assert_frame_equal(small.points(), result.points(), rtol=2e-6)
     assert len(small.front) == len(result.front)

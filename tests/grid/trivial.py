@@ -6,12 +6,13 @@ shard is written into OUT.log before it is evaluated.
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import jax
 
-from dse.evaluate import space_program as evaluate
+from dse.evaluate.platform import CPU, PLATFORMS, Platform
 from dse.grid import checkpoint as checkpoint
 from dse.grid.shard import Shard, ShardResult, SpaceEvaluator
 from dse.grid.sweep import sweep
@@ -43,9 +44,14 @@ def trivial(size: int, folder: Path, **changes: Any) -> Space:
     return space_from_mapping(content | changes, "here", "trivial", folder)
 
 
+def with_chunks(chunk: int = CHUNK) -> Platform:
+    """Return a CPU's platform whose sweeps take small chunks."""
+    return replace(CPU, chunk=chunk)
+
+
 def main(out: str, keep: str, size: str, cluster: str | None = None) -> None:
     """Sweep slowly into a folder, going on where a sweep was killed."""
-    evaluate.CHUNK = CHUNK
+    PLATFORMS["cpu"] = with_chunks()
     checkpoint.EVERY = 0.0
     shard = SpaceEvaluator.shard
 

@@ -114,8 +114,8 @@ def test_a_search_is_kept_and_shared_in_postgresql(write_space, tmp_path, monkey
     url, path = os.environ[POSTGRES], write_space(SMALL | {"axes": FINER})
     check_shared(two_workers(path, url, tmp_path, "nsga2", 100), url, 100)
     space = load_space(path)
-    model = BatchModel(space, search_module.CHUNK)
-    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk: model)
+    model = BatchModel(space)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, expected=None: model)
     search(space, evaluations=30, seed=3, storage=url, sampler="random")
     resumed = search(space, evaluations=60, seed=3, storage=url, sampler="random")
     assert resumed.restored == resumed.repeated == 30

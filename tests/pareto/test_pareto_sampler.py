@@ -39,7 +39,7 @@ def model(space: Space) -> BatchModel:
     """One compiled model for all tests: a search and a study see the same last digit."""
     patch = pytest.MonkeyPatch()
     patch.setattr(by_workload, "MOST_DESIGNS", 0)
-    made = BatchModel(space, search_module.CHUNK)
+    made = BatchModel(space)
     made.compile()
     patch.undo()
     return made
@@ -47,8 +47,8 @@ def model(space: Space) -> BatchModel:
 
 @pytest.fixture(autouse=True)
 def one_model(model: BatchModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, expected=None: model)
-    monkeypatch.setattr(space_objective, "BatchModel", lambda space, chunk: model)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, expected=None: model)
+    monkeypatch.setattr(space_objective, "BatchModel", lambda space: model)
 
 
 def study_of(space: Space, storage: optuna.storages.BaseStorage | None = None, **sampler: int) -> optuna.Study:

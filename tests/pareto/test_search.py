@@ -61,8 +61,8 @@ def compiled_once(space, monkeypatch, request):
     """All searches of this module share a compiled model: tens of thousands of designs."""
     monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
     if not hasattr(request.module, "_model"):
-        request.module._model = BatchModel(space, search_module.CHUNK)
-    monkeypatch.setattr(search_module, "BatchModel", lambda space, chunk, expected=None: request.module._model)
+        request.module._model = BatchModel(space)
+    monkeypatch.setattr(search_module, "BatchModel", lambda space, expected=None: request.module._model)
 
 
 def same_designs(first, second):
@@ -124,7 +124,7 @@ def test_a_sampler_gives_a_front_of_what_it_evaluated(space, compiled_once, samp
 
 
 def test_a_batch_of_evaluated_designs_alone_adds_nothing(space, compiled_once):
-    points = search_module._Points(search_module.BatchModel(space, search_module.CHUNK), None)
+    points = search_module._Points(search_module.BatchModel(space), None)
     for _ in range(2):
         points.add(points._model(np.asarray([7, 11, 7])))
     points.finish()

@@ -14,6 +14,7 @@ from dse.calibration.losses import robust, weighted_mean
 from dse.calibration.optimiser import quasi_newton
 from dse.calibration.timing.implementations import families_of
 from dse.calibration.timing.rows_fit import left_out
+from dse.evaluate.platform import local_platform
 from dse.measured.columns import not_modelled
 from dse.measured.device_models import device_models, device_names, power_limits
 from dse.measured.network_runs.kinds import RUNS, WHY_NOT
@@ -148,4 +149,5 @@ def fits(
 
             return costs(quasi_newton(objective, jnp.ones(len(free)))[0])
 
-        return {name: np.asarray(value) for name, value in jax.lax.map(fitted, jnp.asarray(weights)).items()}
+        found = jax.lax.map(fitted, jnp.asarray(weights), batch_size=local_platform().long_fits)
+        return {name: np.asarray(value) for name, value in found.items()}

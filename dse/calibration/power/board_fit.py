@@ -14,6 +14,7 @@ from dse.base.compilation import derivatives_quick_to_compile, quick_to_compile
 from dse.base.package_tables import read_table
 from dse.calibration.losses import absolute, weighted_mean
 from dse.calibration.optimiser import descend
+from dse.evaluate.platform import local_platform
 from dse.measured.board_watts import predicted
 from dse.measured.power_rows import MeasuredLaunches, taken
 from dse.power.board import FREE, BoardPower
@@ -68,7 +69,7 @@ def _fit(
 
         return jnp.exp(center + spread * descend(loss, about, steps))
 
-    return jax.lax.map(one, (weights, strength, pair_weights, about))
+    return jax.lax.map(one, (weights, strength, pair_weights, about), batch_size=local_platform().long_fits)
 
 
 def fit_batch(

@@ -1,0 +1,100 @@
+"""What depends on the device that a program runs on: sizes of blocks, calls and generations, and how loops are made.
+
+A CPU wants arrays that fit a core's cache, whole vectors, and products instead of divisions. A GPU wants few large
+kernels: no loops over parts, no rows that are only filled up, and 1 / x, which is one instruction there.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from dse.base.compilation import LEAST, Options
+
+
+@dataclass(frozen=True)
+class Platform:
+    """Sizes and ways of programs on a kind of device; ``block``: designs whose arrays are in memory at once."""
+
+    chunk: int  # designs of a sweep that are evaluated in one piece
+    kernel_block: int  # ... of which so many together, where kernels are generated
+    recorded_block: int  # ... and where they are recorded: steps of a trace are short
+    generation: int  # designs of a search that are evaluated together, at most
+    rows: int  # measured rows that a call times
+    fits: int  # fits of a linear model that run side by side
+    long_fits: int | None  # fits of other models that do; None: one after the other, each busy enough
+    parts: int  # a block is taken in so many parts, one after the other; 1: at once
+    lanes: int  # operators of a workload are filled up to a multiple of it
+    divides: bool  # 1 / x is an instruction like others
+    options: Options = field(hash=False)  # how XLA compiles what runs often
+    quick: Options | None = field(hash=False)  # ... and what runs for milliseconds
+
+
+CPU = Platform(
+    chunk=32768,
+    kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
+    recorded_block=2048,
+    generation=512,
+    rows=8192,
+    fits=64,
+    long_fits=None,
+    parts=2,  # the fewest that make it a loop: what it returns is not computed anew
+    lanes=16,  # 32-bit numbers in a vector of the widest
+    divides=False,
+    options={
+        "xla_cpu_enable_fast_math": True,
+        "xla_cpu_enable_fast_min_max": True,
+        "xla_cpu_prefer_vector_width": 512,
+    },
+    quick=LEAST,
+)
+"""Fast-math lets the reductions over kernels vectorise, and a minimum that need not heed NaN is one instruction; every
+value is finite, and whole numbers survive it (:func:`dse.base.numerics.floor_div`)."""
+
+GPU = Platform(
+    chunk=2**18,  # a GiB of temporary arrays
+    kernel_block=2**18,
+    recorded_block=2**18,
+    generation=2**14,
+    rows=2**16,
+    fits=4096,
+    long_fits=256,
+    parts=1,
+    lanes=1,
+    divides=True,
+    options={"xla_gpu_ftz": True, "xla_gpu_enable_fast_min_max": True},
+    quick=None,
+)
+
+PLATFORMS = {"cpu": CPU}
+"""JAX's name of a platform -> what is known of it; others are as GPU."""
+
+
+def platform_of(name: str) -> Platform:
+    """Return the platform of this name of JAX's (``device.platform``)."""
+    return PLATFORMS.get(name, GPU)
+
+
+def local_platform() -> Platform:
+    """Return the platform of this process's devices."""
+    import jax
+
+    return platform_of(jax.default_backend())
+
+
+_TRACED: ContextVar[Platform] = ContextVar("platform", default=CPU)
+
+
+@contextmanager
+def traced_for(platform: Platform) -> Iterator[None]:
+    """Trace what is inside for a platform; without it programs are a CPU's, which run anywhere."""
+    token = _TRACED.set(platform)
+    try:
+        yield
+    finally:
+        _TRACED.reset(token)
+
+
+def traced_platform() -> Platform:
+    """Return the platform for which a program is being traced."""
+    return _TRACED.get()

@@ -1,0 +1,68 @@
+"""Programs by platform: a GPU's has no loops over parts and other sizes, and gives the CPU's results."""
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from dse.evaluate import by_workload, space_program
+from dse.evaluate.batching import in_parts
+from dse.evaluate.groups import Groups
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.partial_evaluation import reciprocal
+from dse.evaluate.platform import CPU, GPU, PLATFORMS, local_platform, platform_of, traced_for, traced_platform
+from dse.evaluate.space_program import Evaluator
+from dse.space import designs
+from dse.space.space import space_from_mapping
+from tests.conftest import SMALL
+
+
+def test_a_platform_that_is_not_named_is_a_gpu() -> None:
+    assert platform_of("cpu") is CPU
+    assert platform_of("gpu") is platform_of("tpu") is GPU
+    assert local_platform() is platform_of(jax.default_backend())
+
+
+def test_programs_are_a_cpus_unless_traced_for_another() -> None:
+    with traced_for(GPU):
+        assert traced_platform() is GPU
+    assert traced_platform() is CPU
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_parts_at_once_are_parts_one_after_the_other(parts: int) -> None:
+    rows, factors = jnp.arange(12.0 * 2).reshape(2, 12), jnp.arange(1.0, parts + 1)
+
+    def scaled(arrays: list[jax.Array], factor: jax.Array) -> list[jax.Array]:
+        return [arrays[0] * factor]
+
+    with traced_for(GPU):
+        (found,) = in_parts(scaled, [rows], factors)
+    np.testing.assert_array_equal(found, rows * np.repeat(factors, 12 // parts))
+
+
+def test_a_gpus_reciprocal_is_a_division() -> None:
+    with traced_for(GPU):
+        lines = jax.make_jaxpr(reciprocal)(jnp.float32(3.0)).eqns
+    assert [line.primitive.name for line in lines] == ["div"]
+
+
+@pytest.mark.parametrize("groups", [None, Groups(("sm_count",), 32, 46)], ids=["as they come", "in groups"])
+def test_a_gpus_program_gives_the_cpus_results(monkeypatch: pytest.MonkeyPatch, groups: Groups | None) -> None:
+    axes = SMALL["axes"] | {"l2_mib": {"from": 20, "to": 49, "step": 1}}
+    space = space_from_mapping(SMALL | {"timing": "roofline", "axes": axes}, "here", "platforms")
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    monkeypatch.setattr(space_program, "chosen_groups", lambda *_: groups)
+    columns, found = designs.with_links(space, space.at(np.arange(space.size))), []
+    for platform in (CPU, replace(GPU, options=CPU.options, quick=CPU.quick)):  # the GPU's, compiled for this CPU
+        monkeypatch.setitem(PLATFORMS, "cpu", platform)
+        evaluator = Evaluator(space, Reasons(space), in_order=True)
+        assert (evaluator.groups is None) is (groups is None)
+        found.append(evaluator(columns))
+    cpu, gpu = found
+    np.testing.assert_array_equal(cpu.pop("code"), gpu.pop("code"))
+    for name, values in cpu.items():
+        # candidates that tie may be chosen otherwise; the parts of a time are rounded more than the time is
+        np.testing.assert_allclose(gpu[name], values, rtol=1e-5 if name.endswith("_ms") else 4e-6, err_msg=name)
