@@ -84,7 +84,7 @@ def stage_arguments() -> tuple[Any, ...]:
         return jax.ShapeDtypeStruct(shape, jnp.zeros(()).dtype)
 
     kernels = jax.tree.map(lambda _: array(CALIBRATION_ROWS, SHORTLIST), main_space(0).workloads[0].kernels)
-    gpus = jax.tree.map(lambda _: array(CALIBRATION_ROWS), preset_sheet("h100_sxm").record)
+    gpus = jax.tree.map(lambda _: array(CALIBRATION_ROWS), preset_sheet("h100_sxm").record())
     each = {name: array(CALIBRATION_ROWS) for name in fit.FitRows._fields}
     each["family"] = jax.ShapeDtypeStruct((CALIBRATION_ROWS,), jnp.arange(1).dtype)
     rows = fit.FitRows(**(each | {"kernels": kernels, "gpus": gpus}))

@@ -50,7 +50,7 @@ def test_what_is_refused_is_found() -> None:
     def called(x: jax.Array) -> jax.Array:
         return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
 
-    assert refused(lowered(called, jnp.ones(3)))
+    assert any("callback" in word for word in refused(jax.jit(called).lower(jnp.ones(3)).as_text()))
     assert refused(lowered(jnp.linalg.cholesky, jnp.eye(3)))
     with jax.enable_x64(True):
         assert refused(lowered(jnp.sin, jnp.ones(3, float))) == {"f64"}
@@ -83,7 +83,7 @@ def test_a_stage_of_a_calibration() -> None:
 
 def test_programs_that_spaces_share() -> None:
     kernels = jax.tree.map(lambda x: np.asarray(x, np.float32), _kernels())
-    gpus = jax.tree.map(lambda x: np.full(shared_programs.DESIGNS, x, np.float32), preset_sheet("h100_sxm").record)
+    gpus = jax.tree.map(lambda x: np.full(shared_programs.DESIGNS, x, np.float32), preset_sheet("h100_sxm").record())
     assert not refused(lowered(lambda k, g: steps.times(Amali(), k, g), kernels, gpus))
 
 

@@ -1,12 +1,14 @@
 """Programs by platform: a GPU's has no loops over parts and other sizes, and gives the CPU's results."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from benchmarks.scaling import cheapest
 from dse.evaluate import by_workload, space_program
 from dse.evaluate.batching import in_parts
 from dse.evaluate.groups import Groups
@@ -15,8 +17,6 @@ from dse.evaluate.partial_evaluation import reciprocal
 from dse.evaluate.platform import CPU, GPU, PLATFORMS, local_platform, platform_of, traced_for, traced_platform
 from dse.evaluate.space_program import Evaluator
 from dse.space import designs
-from dse.space.space import space_from_mapping
-from tests.conftest import SMALL
 
 
 def test_a_platform_that_is_not_named_is_a_gpu() -> None:
@@ -49,14 +49,16 @@ def test_a_gpus_reciprocal_is_a_division() -> None:
     assert [line.primitive.name for line in lines] == ["div"]
 
 
-@pytest.mark.parametrize("groups", [None, Groups(("sm_count",), 32, 46)], ids=["as they come", "in groups"])
-def test_a_gpus_program_gives_the_cpus_results(monkeypatch: pytest.MonkeyPatch, groups: Groups | None) -> None:
-    axes = SMALL["axes"] | {"l2_mib": {"from": 20, "to": 49, "step": 1}}
-    space = space_from_mapping(SMALL | {"timing": "roofline", "axes": axes}, "here", "platforms")
+@pytest.mark.parametrize("groups", [None, Groups(("sm_count",), 100, 100)], ids=["as they come", "in groups"])
+def test_a_gpus_program_gives_the_cpus_results(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, groups: Groups | None
+) -> None:
+    space = cheapest(10**4, tmp_path)
     monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
     monkeypatch.setattr(space_program, "chosen_groups", lambda *_: groups)
+    here = replace(GPU, options=CPU.options, quick=CPU.quick, kernel_block=4096)  # the GPU's, for this CPU
     columns, found = designs.with_links(space, space.at(np.arange(space.size))), []
-    for platform in (CPU, replace(GPU, options=CPU.options, quick=CPU.quick)):  # the GPU's, compiled for this CPU
+    for platform in (CPU, here):
         monkeypatch.setitem(PLATFORMS, "cpu", platform)
         evaluator = Evaluator(space, Reasons(space), in_order=True)
         assert (evaluator.groups is None) is (groups is None)
