@@ -117,8 +117,8 @@ class SparseLatentAttention(LatentAttention):
 
     def _choice(self, step: Step) -> Operator:
         """The tokens with the largest scores, found in passes over them as a softmax makes."""
-        visible = Attention(step.batch, 1, 1, 1, step.queries, step.keys).visible
-        kept: dict[str, Any] = {"outputs": min(self.index_topk, visible) / visible, "phase": step.phase}
-        kept["input_distance"] = 2.0 * step.rows * visible * element_bytes(SCALE)
-        columns = float(round(visible))
-        return vector_operator("index_choice", "softmax", step.rows, columns, SCALE, **kept)
+        seen = Attention(step.batch, 1, 1, 1, step.queries, step.keys)
+        scores, chosen = seen.visible, replace(seen, window=self.index_topk).visible
+        kept: dict[str, Any] = {"outputs": chosen / scores, "phase": step.phase}
+        kept["input_distance"] = 2.0 * step.rows * scores * element_bytes(SCALE)
+        return vector_operator("index_choice", "softmax", step.rows, scores, SCALE, **kept)

@@ -96,7 +96,7 @@ def plain(rows, pairs, keys, n):
     ]
 
 
-@pytest.mark.parametrize("gpus", [1, 2])
+@pytest.mark.parametrize("gpus", [1, 2, 8])
 @pytest.mark.parametrize(("phase", "batch"), [("prefill", 1), ("decode", 32)])
 @pytest.mark.parametrize(
     ("network", "by_hand", "tokens", "window"),
