@@ -1,10 +1,12 @@
 """What a sweep, a search and a calibration are to a GPU, from compiling them for an H100 that is not there.
 
-Run with ``python -m benchmarks.gpu_program [--json] [PROGRAM ...]`` (five minutes on two cores); it needs
-``pip install -e '.[gpu-aot]'``, and no GPU. Launches, scratch, bytes, instructions, registers and spills are facts of
-compiling. Designs a second are a model (benchmarks/gpu/h100.csv): each kernel takes the largest of its instructions
-over three quarters of the issue slots, its busiest pipe, and its bytes over 3 TB/s; each launch 1.5 us more. The bound
-is the same without launches and with every issue slot. Bytes count what kernels read and write, in the L2 or beyond.
+Run with ``python -m benchmarks.gpu_program [--json] [--write] [PROGRAM ...]`` (five minutes on two cores); it needs
+``pip install -e '.[gpu-aot]'``, and no GPU. ``--write`` puts the table into benchmarks/README.md.
+
+Launches, scratch, bytes, instructions, registers and spills are facts of compiling. Designs a second are a model
+(benchmarks/gpu/h100.csv): each kernel takes the largest of its instructions over three quarters of the issue slots, its
+busiest pipe, and its bytes over 3 TB/s; each launch 1.5 us more. The bound is the same without launches and with every
+issue slot. Bytes count what kernels read and write, in the L2 or beyond.
 """
 
 import json
@@ -33,6 +35,11 @@ COLUMNS = {
     "bound_by": "{}",
 }
 
+BEGIN, END = "<!-- python -m benchmarks.gpu_program --write -->", "<!-- end -->"
+"""What stands around the table in the page."""
+
+README = Path(__file__).with_name("README.md")
+
 
 def measured(wanted: Sequence[str] = (), module: str = "benchmarks.gpu.compiled") -> list[dict[str, Any]]:
     """Return the figures of programs, all by default; ``module`` compiles them in a process of its own."""
@@ -52,12 +59,20 @@ def table(programs: Sequence[dict[str, Any]]) -> list[str]:
     return rows
 
 
+def written(page: str, lines: Sequence[str]) -> str:
+    """Return a page whose table of these figures is a new one."""
+    begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+    return page[:begin] + "\n" + "\n".join(lines) + "\n" + page[end:]
+
+
 def main() -> None:
     """Print the figures as a table and the heaviest kernels, or as JSON with --json."""
     if lacking := missing():
         print(f"benchmarks.gpu_program needs {', '.join(lacking)}: pip install 'gpu-dse[gpu-aot]'", file=sys.stderr)
         raise SystemExit(2)
-    programs = measured([name for name in sys.argv[1:] if name != "--json"])
+    programs = measured([name for name in sys.argv[1:] if not name.startswith("--")])
+    if "--write" in sys.argv:
+        README.write_text(written(README.read_text(encoding="utf-8"), table(programs)), encoding="utf-8")
     if "--json" in sys.argv:
         print(json.dumps({"device": "H100 SXM5, compiled for and not run on", "programs": programs}))
         return

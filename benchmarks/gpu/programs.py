@@ -16,7 +16,7 @@ from benchmarks.scaling import cheapest, main_space
 from benchmarks.traces import streaming, write
 from dse.calibration.timing import fit
 from dse.calibration.timing.stages import SHORTLIST
-from dse.grid.shard import SpaceEvaluator
+from dse.grid.sweep import evaluator_of
 from dse.hardware.presets import preset_sheet
 from dse.pareto.batch_model import BatchModel
 from dse.space.space import Space, space_from_mapping
@@ -51,8 +51,8 @@ def traced_space(folder: Path) -> Space:
 
 
 def swept(space: Space, device: Any) -> Subject:
-    """Return what a sweep of a space runs on a device."""
-    evaluator = SpaceEvaluator(space, devices=[device])
+    """Return what a sweep of a space runs on a device, its front kept."""
+    evaluator = evaluator_of(space, "front", [device])
     evaluator.trace()
     return Subject(evaluator.chunk_size, _pairs(space), evaluator.compile)
 

@@ -5,7 +5,7 @@ and the counts; a checkpoint holds what is finished; at the end all is written a
 """
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,6 +104,12 @@ def _what_to_keep(space: Space, keep: str | None, on_disk: bool) -> str:
     return keep or ("all" if space.size <= limit else "front")
 
 
+def evaluator_of(space: Space, keep: str, devices: Sequence[Any] | None = None) -> SpaceEvaluator:
+    """Return what evaluates a sweep's designs on ``devices``, all of this process's by default; ``keep``: as in
+    :func:`sweep`."""
+    return SpaceEvaluator(space, devices=devices)
+
+
 def _into(folder: Path, run: "_Sweep") -> SweepResult:
     assert isinstance(run.checkpoint, Checkpoint)
     discard_record(folder)
@@ -126,7 +132,7 @@ class _Sweep:
     notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.evaluator = SpaceEvaluator(self.space)
+        self.evaluator = evaluator_of(self.space, self.keep)
         self.shards = shards(self.space.size, self.evaluator.chunk_size)
 
     @classmethod

@@ -26,6 +26,12 @@ def test_refuses_with_a_sentence_where_the_plugin_is_missing(monkeypatch, capsys
     assert said.out == ""
 
 
+def test_a_page_gets_the_new_table() -> None:
+    page = f"Before.\n{gpu_program.BEGIN}\n| old |\n{gpu_program.END}\nAfter.\n"
+    assert gpu_program.written(page, ["| new |", "|---|"]) == page.replace("| old |", "| new |\n|---|")
+    assert gpu_program.BEGIN in gpu_program.README.read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(bool(h100.missing()), reason="needs the packages of gpu-aot")
 def test_the_figures_are_those_of_the_program_that_the_sweep_runs() -> None:
