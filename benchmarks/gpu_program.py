@@ -51,10 +51,14 @@ def measured(wanted: Sequence[str] = (), module: str = "benchmarks.gpu.compiled"
 
 
 def table(programs: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the figures as a Markdown table."""
+    """Return the figures as a Markdown table; "at least" where a loop does not tell how often it runs."""
     rows = ["| " + " | ".join(name.replace("_", " ") for name in COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
     for one in programs:
-        cells = ["" if one[name] is None else form.format(one[name]) for name, form in COLUMNS.items()]
+        least = "" if one["all_loops_counted"] else "at least "
+        cells = [
+            "" if one[name] is None else least * name.startswith(("instr", "launch")) + form.format(one[name])
+            for name, form in COLUMNS.items()
+        ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.gpu.hlo import Module
 from benchmarks.gpu.projection import Started, figures
-from benchmarks.gpu.sass import Kernel, kernel_of
+from benchmarks.gpu.sass import Kernel, kernels_of
 from benchmarks.gpu.thunks import launches, sources
 
 
@@ -35,7 +35,7 @@ def _started(dump: Path, module: str) -> list[Started]:
 
 def _kernels(files: Sequence[Path]) -> dict[str, Kernel]:
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return {kernel.name: kernel for kernel in pool.map(kernel_of, files) if kernel}
+        return {kernel.name: kernel for kernels in pool.map(kernels_of, files) for kernel in kernels}
 
 
 def _text(dump: Path, module: str, end: str) -> str:

@@ -11,6 +11,8 @@ from benchmarks.gpu.h100 import ARCHITECTURE, pipes, tool
 
 _CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 _LABEL = re.compile(r"^(\.L_\w+):")
+_ENTRY = re.compile(r"Compiling entry function '([\w$]+)'")
+_SECTION = re.compile(r"^//-+ \.text\.([\w$]+) -+$", re.MULTILINE)
 _TARGET = re.compile(r"`\((\.L_\w+)\)")
 
 
@@ -44,17 +46,23 @@ class Line:
     target: int | None
 
 
-def kernel_of(ptx: Path) -> Kernel | None:
-    """Return the kernel of a PTX file, assembled and disassembled; None where the file has none."""
-    name = re.search(r"\.entry\s+([\w$]+)", ptx.read_text(encoding="utf-8"))
-    if name is None:
-        return None
+def kernels_of(ptx: Path) -> list[Kernel]:
+    """Return the kernels of a PTX file, assembled and disassembled."""
+    if not re.search(r"\.entry\s", ptx.read_text(encoding="utf-8")):
+        return []
     cubin = ptx.with_suffix(".cubin")
     said = _run("ptxas", "-v", f"-arch={ARCHITECTURE}", str(ptx), "-o", str(cubin)).stderr
-    code = _run("nvdisasm", "-c", str(cubin)).stdout
-    instructions, counted = executed(code)
-    registers, spilled = resources(said)
-    return Kernel(name[1], instructions, registers, spilled, counted)
+    return kernels_in(said, _run("nvdisasm", "-c", str(cubin)).stdout)
+
+
+def kernels_in(said: str, code: str) -> list[Kernel]:
+    """Return the kernels that ``ptxas -v`` told of, given their disassembled code."""
+    told, sections = _ENTRY.split(said)[1:], _SECTION.split(code)[1:]
+    code_of, found = dict(zip(sections[::2], sections[1::2], strict=True)), []
+    for name, text in zip(told[::2], told[1::2], strict=True):
+        instructions, counted = executed(code_of[name])
+        found.append(Kernel(name, instructions, *resources(text), counted))
+    return found
 
 
 def _run(name: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.gpu.sass import by_pipe, executed, resources
+from benchmarks.gpu.sass import by_pipe, executed, kernels_in, resources
 
 STRAIGHT = """
         /*0000*/                   LDC R1, c[0x0][0x28] ;
@@ -94,3 +94,16 @@ def test_registers_and_spills_are_those_that_ptxas_tells() -> None:
     said = "    8 bytes stack frame, 16 bytes spill stores, 24 bytes spill loads\nptxas info    : Used 80 registers"
     assert resources(said) == (80, 40)
     assert resources("ptxas info    : Used 32 registers, used 0 barriers") == (32, 0)
+
+
+def test_a_file_may_have_several_kernels() -> None:
+    said = "".join(
+        f"ptxas info    : Compiling entry function '{name}' for 'sm_90a'\n0 bytes spill stores\nUsed {used} registers\n"
+        for name, used in (("one", 16), ("loop", 40))
+    )
+    loop = LOOP.format(first="RZ", step="0x1", holds="NE", bound="0x8")
+    dashes = "-" * 20
+    code = f"//{dashes} .text.loop {dashes}\n{loop}\n//{dashes} .text.one {dashes}\n{STRAIGHT}"
+    one, other = kernels_in(said, code)
+    assert (one.name, one.registers, one.instructions["MUFU"]) == ("one", 16, 1)
+    assert (other.name, other.registers, other.instructions["FMUL"]) == ("loop", 40, 8)
