@@ -1,6 +1,6 @@
 """How fast a program would be on the device: each kernel at what binds it, and what each launch costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,7 +69,7 @@ def figures(started: Sequence[Started], designs: int, scratch: float, pairs: int
     }
 
 
-def _heaviest(started: Sequence[Started], designs: int, count: int = 6) -> list[Mapping[str, Any]]:
+def _heaviest(started: Sequence[Started], designs: int, count: int = 6) -> list[dict[str, Any]]:
     """Return the kernels with most instructions: instructions a design, those of a thread, registers and spills."""
     every: dict[str, dict[str, Any]] = {}
     for one in started:

@@ -77,17 +77,16 @@ def resources(said: str) -> tuple[int, int]:
 
 
 def lines(code: str) -> list[Line]:
-    """Return the instructions of disassembled code, up to the trap that fills a function's end."""
-    found, places, waiting = [], {}, []
+    """Return the instructions of disassembled code."""
+    places: dict[str, int] = {}
+    found: list[tuple[re.Match[str], str]] = []
     for text in code.splitlines():
         if label := _LABEL.match(text):
             places[label[1]] = len(found)
         elif line := _CODE.match(text):
             target = _TARGET.search(line[4])
-            waiting.append(target[1] if target else "")
-            found.append((line[3].split(".")[0], line[3], line[2] or "", line[4]))
-    targets = [places.get(name) for name in waiting]
-    return [Line(*parts, target) for parts, target in zip(found, targets, strict=True)]
+            found.append((line, target[1] if target else ""))
+    return [Line(x[3].split(".")[0], x[3], x[2] or "", x[4], places.get(target)) for x, target in found]
 
 
 def executed(code: str) -> tuple[Counter[str], bool]:

@@ -1,4 +1,4 @@
-"""Evaluation of many designs: the only file that knows blocks and devices.
+"""Evaluation of many designs, in blocks of a size that suits the platform.
 
 The models are mapped over (designs, kernels) in :mod:`dse.evaluate.candidates`; a chunk runs in blocks whose (designs x
 kernels) arrays fit a core's cache, inside one jitted program (docs/model/speed.md 2).
