@@ -35,6 +35,8 @@ _HOME = {
     "Comparison": "dse.explanation.compare",
     "axis_verdicts": "dse.explanation.axis_verdicts",
     "AxisVerdicts": "dse.explanation.axis_verdicts",
+    "compare_gpus": "dse.explanation.gpu_comparison",
+    "GpuComparison": "dse.explanation.gpu_comparison",
     "assumed_numbers": "dse.reports.sweep.assumed",
     "AssumedEffects": "dse.explanation.assumed_effects",
     "pareto_mask": "dse.base.pareto_filter",
@@ -54,6 +56,8 @@ if TYPE_CHECKING:
     from dse.explanation.compare import compare as compare
     from dse.explanation.explain import Explanation as Explanation
     from dse.explanation.explain import explain as explain
+    from dse.explanation.gpu_comparison import GpuComparison as GpuComparison
+    from dse.explanation.gpu_comparison import compare_gpus as compare_gpus
     from dse.grid.result import SweepResult as SweepResult
     from dse.grid.sweep import sweep as sweep
     from dse.hardware.area import DieArea as DieArea

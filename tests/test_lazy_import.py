@@ -45,10 +45,10 @@ def test_a_name_loads_on_first_use():
 
 
 PUBLIC = {
-    "Amali", "AssumedEffects", "AxisVerdicts", "Comparison", "DieArea", "Explanation", "Gpu", "InputError", "Kernel",
-    "ParetoSampler", "Roofline", "RunResult", "SearchResult", "Space", "SpaceObjective", "SweepResult", "Timing",
-    "Workload", "__version__", "assumed_numbers", "axis_verdicts", "compare", "explain", "load_gpu", "load_space",
-    "load_workload", "pareto_mask", "run", "search", "sweep",
+    "Amali", "AssumedEffects", "AxisVerdicts", "Comparison", "DieArea", "Explanation", "Gpu", "GpuComparison",
+    "InputError", "Kernel", "ParetoSampler", "Roofline", "RunResult", "SearchResult", "Space", "SpaceObjective",
+    "SweepResult", "Timing", "Workload", "__version__", "assumed_numbers", "axis_verdicts", "compare", "compare_gpus",
+    "explain", "load_gpu", "load_space", "load_workload", "pareto_mask", "run", "search", "sweep",
 }  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def run(
     from dse.reports.run.terminal import print_run
 
     cache_compilations()
-    model, watts = _timing(timing, calibration, [gpu], workload), _power(power)
+    model, watts = timing_option(timing, calibration, [gpu], workload), power_option(power)
     with doing("timing every kernel"):
         result = run_one(gpu, workload, model, watts)
     if json_:
@@ -93,7 +93,7 @@ def trace(
     from dse.reports.trace.terminal import print_gcom, print_trace, print_watts
     from dse.timing.traced.trace_answer import TraceQuestion
 
-    question, choice = TraceQuestion.of(directory, gpu, timing, representative), _power(power)
+    question, choice = TraceQuestion.of(directory, gpu, timing, representative), power_option(power)
     for note in question.notes:
         print(f"dse: {note}", file=sys.stderr)
     if choice is not None:
@@ -162,7 +162,7 @@ def explain(
     other = None if against is None else load_sheet(against, "--against")
     cache_compilations()
     gpus = [gpu] if against is None else [gpu, against]
-    model, watts = _timing(timing, calibration, gpus, workload), _power(power)
+    model, watts = timing_option(timing, calibration, gpus, workload), power_option(power)
     with doing("timing every kernel, and moving every attribute"):
         found = (
             explain_one(gpu, workload, model, watts) if other is None else compare(gpu, other, workload, model, watts)
@@ -177,7 +177,7 @@ def explain(
         print_answer(found, Console(), top)
 
 
-def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":
+def timing_option(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":
     """The timing model that the options name."""
     from dse.hardware.presets import load_sheet
     from dse.timing.calibration import load_timing_calibration, passed_over
@@ -198,7 +198,7 @@ def _timing(timing: str, calibration: str | None, gpus: list[str], workload: str
     return model
 
 
-def _power(said: str | None) -> "PowerChoice | None":
+def power_option(said: str | None) -> "PowerChoice | None":
     """The power model of a name, or the board's with the coefficients of a file; None: the board's shipped ones."""
     from dse.power.models import POWER_MODELS, power_choice
 

@@ -111,6 +111,19 @@ def _parted(text: str) -> tuple[str, str]:
     return text[:start] + network, settings
 
 
+def with_setting(text: str, key: str, value: str) -> str:
+    """Return a workload's text with one of its settings changed; raises InputError where it takes no such setting."""
+    if key not in KEYS:
+        raise InputError(f"{key} is not a key of a workload; {accepted(key, KEYS)}")
+    network, settings = _parted(text)
+    if Path(network).suffix.lower() == ".csv" or (
+        Path(network).is_dir() and not (Path(network) / "config.json").exists()
+    ):
+        raise InputError(f"{text}: takes no settings, so that {key} cannot vary; give a network")
+    every = _settings(settings, text) | {key: value}
+    return f"{network}:{','.join(f'{name}={each}' for name, each in every.items())}"
+
+
 def _checked(workload: Workload, name: str | None) -> Workload:
     for operator in workload.operators:
         _check_ctas(operator, f"{workload.name}: {operator.name}", "a smaller batch or prompt")

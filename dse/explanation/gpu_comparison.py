@@ -1,0 +1,184 @@
+"""Several GPUs on one workload, over the values of one of its settings: times, energy, dollars, and how sure."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from dse.base.brief import block, with_table
+from dse.base.errors import InputError
+from dse.comparison.run_ratios import run_ratio_errors
+from dse.evaluate.run import RunResult, model_of, run
+from dse.explanation.explain import records
+from dse.hardware.gpu import Gpu
+from dse.hardware.presets import GpuSheet, sheet_of
+from dse.hardware.prices import HourlyPrice, hourly_prices, usd_per_million_tokens
+from dse.power.models import PowerChoice, power_of
+from dse.timing.timing import TimingModel
+from dse.workload.parse import with_setting
+
+METRICS = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w")
+"""Metrics of a row, those that the workload has."""
+
+USD = "usd_per_mtoken"
+"""What a million tokens cost where the price of an hour is known [USD]."""
+
+
+@dataclass(frozen=True)
+class GpuComparison:
+    """GPUs side by side on one workload.
+
+    ``table``: a row a GPU and value: gpu, title, value of ``axis`` ("" without), reason where it cannot run, METRICS as
+    far as the workload has them, usd_per_hour, usd_per_mtoken, and against the first GPU at the same value: ``ratio``
+    of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better.
+    """
+
+    workload: str
+    axis: str
+    compared: str
+    gpus: tuple[GpuSheet, ...]
+    prices: Mapping[str, HourlyPrice]
+    calibration: str
+    table: pd.DataFrame
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return block(self, f"{', '.join(gpu.name for gpu in self.gpus)} on {self.workload}")
+
+    def _repr_html_(self) -> str:
+        return with_table(self, self.table)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document of ``dse compare``."""
+        prices = {name: {"usd_per_hour": price.usd, "list": price.list} for name, price in self.prices.items()}
+        return {
+            "workload": self.workload,
+            "axis": self.axis or None,
+            "compared": self.compared,
+            "gpus": [gpu.name for gpu in self.gpus],
+            "prices": prices,
+            "calibration": self.calibration,
+            "rows": records(self.table),
+            "notes": list(self.notes),
+        }
+
+
+def compare_gpus(
+    gpus: Sequence[str | Path | Gpu | GpuSheet],
+    workload: str,
+    axis: str = "",
+    values: Sequence[str] = (),
+    model: str | TimingModel | None = None,
+    power: str | PowerChoice | None = None,
+    prices: Mapping[str, float] | None = None,
+) -> GpuComparison:
+    """Return GPUs (names, paths or records) on a workload, given by its text, over ``values`` of its key ``axis``.
+
+    One timing model for all: as given, or by default the one that was fitted to all measured GPUs. ``prices``: GPU ->
+    price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. A GPU that cannot run has a row with its
+    reason. Raises InputError where the workload or a GPU is wrong, or no GPU can run it.
+    """
+    sheets = tuple(sheet_of(gpu) for gpu in gpus)
+    _refuse_twice(sheets)
+    texts = {value: with_setting(workload, axis, value) for value in values} if axis else {"": workload}
+    timing, watts = model_of(model, workload, *sheets), power_of(power)
+    known = _prices(sheets, prices or {})
+    rows, ran = [], []
+    for value, text in texts.items():
+        first: RunResult | None = None
+        for number, sheet in enumerate(sheets):
+            try:
+                result = run(sheet, text, timing, watts)
+            except InputError as error:
+                rows.append({"gpu": sheet.name, "title": sheet.title, "value": value, "reason": str(error)})
+                continue
+            first = result if number == 0 else first
+            ran.append(result)
+            rows.append(_row(sheet, value, result, first, known.get(sheet.name)))
+    if not ran:
+        raise InputError(f"no GPU can run the workload: {rows[0]['reason']}")
+    return GpuComparison(
+        ran[0].workload.description if not axis else workload,
+        axis,
+        compared_metric(ran[0]),
+        sheets,
+        known,
+        timing.calibration,
+        _table(rows, ran[0]),
+        tuple(_notes(ran, sheets, known)),
+    )
+
+
+def compared_metric(result: RunResult) -> str:
+    """Return the metric of a workload whose ratio is told: tokens a second, else its time."""
+    return "tokens_per_s" if "tokens_per_s" in result.metrics else "time_ms"
+
+
+def _refuse_twice(sheets: Sequence[GpuSheet]) -> None:
+    names = [sheet.name for sheet in sheets]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        raise InputError(f"{twice[0]} is given twice; give each GPU once")
+
+
+def _prices(sheets: Sequence[GpuSheet], given: Mapping[str, float]) -> dict[str, HourlyPrice]:
+    names = [sheet.name for sheet in sheets]
+    for name, usd in given.items():
+        if name not in names:
+            raise InputError(f"price of {name}: is none of the GPUs compared; give one of {', '.join(names)}")
+        if not usd > 0:
+            raise InputError(f"price of {name}: {usd!r} is not accepted; give dollars an hour above 0")
+    lists = hourly_prices()
+    known = {name: lists[name] for name in names if name in lists}
+    return known | {name: HourlyPrice(usd, "given") for name, usd in given.items()}
+
+
+def _row(
+    sheet: GpuSheet, value: str, result: RunResult, first: RunResult | None, price: HourlyPrice | None
+) -> dict[str, Any]:
+    numbers = {name: result.metrics[name][0] for name in METRICS if name in result.metrics}
+    row: dict[str, Any] = {"gpu": sheet.name, "title": sheet.title, "value": value, "reason": "", **numbers}
+    if price:
+        row["usd_per_hour"] = price.usd
+        if "tokens_per_s" in numbers:
+            row[USD] = usd_per_million_tokens(price.usd, result.workload.gpus, numbers["tokens_per_s"])
+    if first is not None and first is not result:
+        row |= _ratio(first, result)
+    return row
+
+
+def _ratio(first: RunResult, second: RunResult) -> dict[str, Any]:
+    metric = compared_metric(second)
+    errors = run_ratio_errors(metric, first, second)
+    span, better = errors.ratio_interval(0, 1), errors.probability_better(0, 1)
+    return {
+        "ratio": second.metrics[metric][0] / first.metrics[metric][0],
+        "ratio_low": None if span is None else span[0],
+        "ratio_high": None if span is None else span[1],
+        "probability_better": None if better is None else float(better),
+    }
+
+
+def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame:
+    metrics = [name for name in METRICS if name in result.metrics]
+    columns = ["gpu", "title", "value", "reason", *metrics, "usd_per_hour", USD]
+    return pd.DataFrame(list(rows)).reindex(
+        columns=[*columns, "ratio", "ratio_low", "ratio_high", "probability_better"]
+    )
+
+
+def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet], prices: Mapping[str, HourlyPrice]) -> list[str]:
+    one = ran[0].workload
+    lists = ", ".join(f"{name} {price.usd:g} ({price.list})" for name, price in prices.items())
+    notes = [f"Dollars an hour of a GPU: {lists}; the GPU never waits for requests."] if lists else []
+    without = [sheet.name for sheet in sheets if sheet.name not in prices]
+    if without:
+        notes.append(f"No price is known of {', '.join(without)}: give --price {without[0]}=USD.")
+    if any(phase.name == "prefill" for phase in one.phases) and one.tokens:
+        notes.append(
+            "One static batch: all its prompts are read together, and none waits for another; a server reads them as "
+            "they come, in chunks between decode steps, so that the first token of a lone prompt comes sooner."
+        )
+    return notes

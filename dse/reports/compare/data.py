@@ -1,0 +1,91 @@
+"""What a comparison of GPUs shows: columns with their names, cells as text, and the sentences of its answer."""
+
+from typing import Any
+
+import pandas as pd
+
+from dse.explanation.gpu_comparison import USD, GpuComparison
+from dse.reports.common.words import METRIC_LABELS, MISSING, capital, joined, number, probability_text
+from dse.space.metrics import MORE_IS_BETTER, WORKLOAD_METRICS
+
+SHOWN = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w", USD)
+"""Columns of numbers, in order; the time is left out where one phase is all of it."""
+
+HEADS = {
+    "ttft_ms": "TTFT ms",
+    "tbt_ms": "TBT ms",
+    "time_ms": "time ms",
+    "tokens_per_s": "token/s",
+    "tokens_per_joule": "token/J",
+    "power_w": "W",
+    USD: "USD/M",
+}
+"""Metric -> its head in a table; USD/M: dollars a million tokens."""
+
+BEST_IN = {"ttft_ms": "first token", "tbt_ms": "next token", "tokens_per_joule": "tokens a joule", USD: "dollars"}
+"""Metric whose best GPU the answer names -> its words."""
+
+
+def shown_metrics(comparison: GpuComparison) -> list[str]:
+    """Return the columns of numbers that a comparison shows."""
+    table = comparison.table
+    names = [name for name in SHOWN if name in table and table[name].notna().any()]
+    return [name for name in names if name != "time_ms" or len({"ttft_ms", "tbt_ms"} & set(names)) != 1]
+
+
+def groups(comparison: GpuComparison) -> list[tuple[str, pd.DataFrame]]:
+    """Return the rows of each value of the axis, with a title ("" where nothing varies)."""
+    axis = comparison.axis
+    return [(f"{axis} {value}" if axis else "", rows) for value, rows in comparison.table.groupby("value", sort=False)]
+
+
+def cells(comparison: GpuComparison, row: pd.Series) -> list[str]:
+    """Return the numbers of a row as text; empty cells are MISSING."""
+    return [MISSING if pd.isna(row[name]) else number(row[name]) for name in shown_metrics(comparison)]
+
+
+def ratio_text(row: pd.Series) -> str:
+    """Return a row's ratio to the first GPU, with where 80 % of measured ratios lie."""
+    if pd.isna(row["ratio"]):
+        return MISSING
+    span = None if pd.isna(row["ratio_low"]) else (float(row["ratio_low"]), float(row["ratio_high"]))
+    return f"{row['ratio']:.2f}" + (f" ({span[0]:.2f} to {span[1]:.2f})" if span else "")
+
+
+def better_text(row: pd.Series) -> str:
+    """Return how probably a row is better than the first GPU."""
+    probability = row["probability_better"]
+    return MISSING if pd.isna(probability) else probability_text(float(probability))
+
+
+def reason_text(row: pd.Series) -> str:
+    """Return why a GPU cannot run, without the workload's name before it."""
+    return str(row["reason"]).rpartition(": ")[2] if row["reason"] else ""
+
+
+def answer(comparison: GpuComparison) -> list[str]:
+    """Return which GPU is best in each shown metric, for each value of the axis, and which cannot run."""
+    sentences = []
+    for title, rows in groups(comparison):
+        running = rows[rows["reason"] == ""]
+        parts = [_best(running, name) for name in shown_metrics(comparison) if name in BEST_IN and len(running) > 1]
+        refused = [str(gpu) for gpu in rows.loc[rows["reason"] != "", "gpu"]]
+        cannot = [f"{joined(refused)} cannot run it"] if refused else []
+        if text := "; ".join(filter(None, [*parts, *cannot])):
+            sentences.append(capital(f"{title}: {text}." if title else f"{text}."))
+    return sentences
+
+
+def _best(rows: pd.DataFrame, metric: str) -> str:
+    known = rows[rows[metric].notna()]
+    if len(known) < 2:
+        return ""
+    more = metric in MORE_IS_BETTER
+    row: Any = known.loc[known[metric].idxmax() if more else known[metric].idxmin()]
+    unit = "USD a million" if metric == USD else WORKLOAD_METRICS[metric][0]
+    return f"{BEST_IN[metric]}: {row['gpu']} ({number(row[metric])} {unit})"
+
+
+def compared_text(comparison: GpuComparison) -> str:
+    """Return what the ratios are of."""
+    return f"ratio of {METRIC_LABELS.get(comparison.compared, comparison.compared)} to {comparison.gpus[0].name}"

@@ -1,0 +1,58 @@
+"""One self-contained HTML page of ``dse compare``: the answer, the plots, tables with ratios to the first GPU."""
+
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from dse.explanation.gpu_comparison import GpuComparison
+from dse.reports.common.page_parts import document, drawn, note, row, section, table, write_document
+from dse.reports.common.words import joined
+from dse.reports.compare.data import (
+    HEADS,
+    answer,
+    better_text,
+    cells,
+    compared_text,
+    groups,
+    ratio_text,
+    reason_text,
+    shown_metrics,
+)
+from dse.reports.compare.figures import comparison_figure
+
+
+def write_comparison_page(comparison: GpuComparison, path: Path) -> None:
+    """Write the page; it gets its name only when it is whole. Same comparison, same bytes."""
+    write_document(path, comparison_page_html(comparison))
+
+
+def comparison_page_html(comparison: GpuComparison) -> str:
+    """Return the page as one HTML document that loads nothing."""
+    names = joined([gpu.title for gpu in comparison.gpus])
+    sentences = "\n".join(f"<p>{escape(text)}</p>" for text in answer(comparison))
+    notes = "\n".join(f"<p>{escape(text)}</p>" for text in comparison.notes)
+    badge = f'<span class="badge">calibration {escape(comparison.calibration)}</span>'
+    parts = [
+        f'<header>\n<p class="lead">{escape(comparison.workload)}{badge}</p>\n<h1>{escape(names)}</h1>\n</header>',
+        f'<section id="answer" class="answer">\n{sentences}\n</section>',
+        section("plots", "Side by side", drawn(comparison_figure(comparison), "figure-compare")),
+        *(_table(comparison, title, rows, place) for place, (title, rows) in enumerate(groups(comparison))),
+        note(f"Ratio: {compared_text(comparison)}, and where 80 % of measured ratios lie."),
+        f'<details class="caveats">\n<summary>{len(comparison.notes)} notes</summary>\n{notes}\n</details>',
+    ]
+    return document(f"{names} compared", "\n".join(parts))
+
+
+def _table(comparison: GpuComparison, title: str, rows: pd.DataFrame, place: int) -> str:
+    heads = [*(HEADS[name] for name in shown_metrics(comparison)), "ratio", "better"]
+    head = '<th scope="col">GPU</th>' + "".join(f'<th scope="col" class="n">{escape(text)}</th>' for text in heads)
+    lines = []
+    for _, one in rows.iterrows():
+        name = f'<th scope="row">{escape(str(one["title"]))}</th>'
+        if one["reason"]:
+            lines.append(row(f'{name}<td colspan="{len(heads)}">cannot run it: {escape(reason_text(one))}</td>'))
+            continue
+        texts = [*cells(comparison, one), ratio_text(one), better_text(one)]
+        lines.append(row(name + "".join(f'<td class="n">{escape(text)}</td>' for text in texts)))
+    return section(f"table{place}", title or "All numbers", table(head, lines))

@@ -1,0 +1,41 @@
+"""``dse compare`` in the terminal: the answer, then a table a value of the axis."""
+
+from rich.console import Console
+
+from dse.explanation.gpu_comparison import GpuComparison
+from dse.reports.common.terminal_parts import plain_table, say
+from dse.reports.compare.data import (
+    HEADS,
+    answer,
+    better_text,
+    cells,
+    compared_text,
+    groups,
+    ratio_text,
+    reason_text,
+    shown_metrics,
+)
+
+
+def print_comparison(comparison: GpuComparison, console: Console) -> None:
+    """Print which GPU is best in what, tables with ratios to the first GPU, and notes."""
+    say(console, comparison.workload, "bold")
+    for sentence in answer(comparison):
+        say(console, sentence)
+    for title, rows in groups(comparison):
+        console.print()
+        heads = [HEADS[name] for name in shown_metrics(comparison)]
+        table = plain_table(title)
+        table.add_column("GPU", no_wrap=True, min_width=max(len(str(name)) for name in rows["gpu"]))
+        for head in (*heads, "ratio", "better"):
+            table.add_column(head, justify="right", overflow="fold")
+        for _, row in rows[rows["reason"] == ""].iterrows():
+            table.add_row(str(row["gpu"]), *cells(comparison, row), ratio_text(row), better_text(row))
+        console.print(table)
+        for _, row in rows[rows["reason"] != ""].iterrows():
+            say(console, f"{row['gpu']} cannot run it: {reason_text(row)}", "yellow")
+    console.print()
+    say(console, f"{compared_text(comparison)}, and where 80 % of measured ratios lie; USD/M: a million tokens", "dim")
+    say(console, f"timing: calibration {comparison.calibration}", "dim")
+    for text in comparison.notes:
+        say(console, text, "dim")
