@@ -1,7 +1,7 @@
 """Commands over many designs: sweep, search, and what goes before and after them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,10 +15,12 @@ PAGE = "report.html"
 
 
 class Looked(NamedTuple):
-    """What was looked into after an answer: what assumed numbers decide of it, and what each axis is worth."""
+    """What was looked into after an answer: what assumed numbers decide of it, what each axis is worth, and a record of
+    each design that its power limit slows or may slow."""
 
     assumed: Any = None
     verdicts: Any = None
+    limits: Sequence[dict[str, Any]] = ()
 
 
 @app.command
@@ -191,6 +193,7 @@ def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = 
     from dse.explanation.axis_verdicts import axis_verdicts
     from dse.reports.common.progress import doing
     from dse.reports.sweep.assumed import assumed_numbers
+    from dse.reports.sweep.data_explanations import limits_document
     from dse.reports.sweep.design_explanations import explain_designs
     from dse.reports.sweep.page import write_page
 
@@ -199,8 +202,8 @@ def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = 
             explanations = explain_designs(result, programs) if wanted else None
             looked = Looked(assumed_numbers(result, programs), axis_verdicts(result.space))
             if wanted:
-                write_page(answer, folder / PAGE, explanations, *looked)
-            return looked
+                write_page(answer, folder / PAGE, explanations, *looked[:2])
+            return looked._replace(limits=limits_document(explanations) if explanations else [])
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the tables are whole, dse report {folder} draws the page") from None
 
@@ -214,6 +217,7 @@ def _seen(result: Any, looked: Looked) -> dict[str, Any]:
         "assumed_numbers": assumed.document(result, looked.assumed),
         "comparisons": comparisons(result),
         "verdicts": verdicts.document(looked.verdicts),
+        "power_limit": list(looked.limits),
     }
 
 

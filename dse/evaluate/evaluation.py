@@ -197,6 +197,18 @@ class Evaluation(ABC):
 
         return phases
 
+    def settled_by(self, result: WorkloadResult, power: BoardPower) -> dict[str, LaunchSequence]:
+        """Return the phases of a result whose launches draw what they did, where boards of another limit settle."""
+        operators = len(filled_up(result.chosen[0], OPERATORS)) - result.chosen.shape[1]
+
+        def block(timing: Timing, watts: Power, gpus: Gpu) -> dict[str, LaunchSequence]:
+            launches = jax.tree.map(lambda x: np.pad(x, ((0, 0), (0, operators)), mode="edge"), (timing, watts))
+            settled = self._phases(settle_of_few_calls, *launches, gpus, power)
+            return {name: phase for name, (phase, _) in settled.items()}
+
+        at_once = DESIGNS if len(result.chosen) > 1 else 1
+        return in_blocks(block, at_once, result.timing, result.power, result.gpus)
+
     def on_gpu(self, gpu: Gpu) -> WorkloadResult:
         """Return what the workload does on one GPU, by shared programs: one design."""
         chosen, launches = self._launches_on_gpu(gpu)

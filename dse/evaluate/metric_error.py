@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from dse.base.error_interval import ErrorInterval
 from dse.base.units import signed
+from dse.evaluate.limit_ends import CLOCK, LimitEnds
 from dse.hardware.area import DieArea
 from dse.hardware.own_gpus import matching_name, sheets_of
 from dse.hardware.presets import GpuSheet
@@ -110,15 +111,28 @@ def metric_error(space: Space, text: str) -> MetricError:
 
 
 def run_metric_error(
-    metric: str, workload: Workload, model: TimingModel, power: PowerModel, gpu: GpuSheet, most: float = math.inf
+    metric: str,
+    workload: Workload,
+    model: TimingModel,
+    power: PowerModel,
+    gpu: GpuSheet,
+    most: float = math.inf,
+    ends: LimitEnds | None = None,
 ) -> MetricError:
     """Return how far a metric of one workload on one GPU can be trusted, by its name (``tbt_ms`` ...).
 
-    ``most``: what the board may draw over what it is predicted to [1].
+    ``most``: what the board may draw over what it is predicted to [1]; ``ends``: what the error of the watts makes of
+    its power limit (None: it has none).
     """
     watts = _power(model, power, [workload], gpu)
-    watts = replace(watts, high=min(watts.high, most)) if watts else None
-    intervals = _by_metric(lambda one: _time(model, [workload], one, gpu, _new_of_gpu(model, gpu)), watts)
+
+    def time_of(one: str) -> ErrorInterval | None:
+        interval = _time(model, [workload], one, gpu, _new_of_gpu(model, gpu))
+        return interval.with_factor(*ends.factors(one)) if interval and watts and ends else interval
+
+    intervals = _by_metric(time_of, replace(watts, high=min(watts.high, most)) if watts else None)
+    if watts and ends:
+        intervals[CLOCK] = ends.of_clock
     if metric in intervals:
         return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], [workload]))
     return MetricError(None, metric == "memory_gb")

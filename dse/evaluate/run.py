@@ -12,6 +12,7 @@ from dse.base.errors import InputError, expect, expect_one_of
 from dse.base.units import GIGA, MEGA
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
+from dse.evaluate.limit_ends import LimitEnds, limit_ends
 from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
@@ -37,7 +38,8 @@ class RunResult:
     [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
     [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
     energy ... by name, each with its unit. ``waits``: how long the GPU waits for the host in each phase [ms], of those
-    that a serving engine runs; the shares of the kernels then leave that out of 1.
+    that a serving engine runs; the shares of the kernels then leave that out of 1. ``limit_ends``: what the error of
+    the watts makes of the power limit (None: none holds).
     """
 
     gpu: GpuSheet
@@ -48,6 +50,7 @@ class RunResult:
     watts: dict[str, dict[str, float]]
     metrics: dict[str, tuple[float, str]]
     waits: dict[str, float] = field(default_factory=dict)
+    limit_ends: LimitEnds | None = None
 
     def __repr__(self) -> str:
         return block(
@@ -80,7 +83,14 @@ class RunResult:
         """
         expect_one_of("metric", metric, self.metrics)
         most = max(self.gpu.numbers()["tdp_w"] / self.metrics["power_w"][0], 1.0) if self.power.limit else inf
-        return run_metric_error(metric, self.workload, self.model, self.power.model, self.gpu, most)
+        ends = self.limit_ends
+        return run_metric_error(metric, self.workload, self.model, self.power.model, self.gpu, most, ends)
+
+    @property
+    def throttles(self) -> str | None:
+        """Whether the board throttles: yes, no, or open where the error of its watts leaves both; None without a
+        limit."""
+        return None if self.limit_ends is None else str(self.limit_ends.throttles[0])
 
     @property
     def extrapolated(self) -> list[str]:
@@ -92,7 +102,7 @@ class RunResult:
         """Return the JSON document of ``dse run --json``.
 
         ``interval_80`` is None where no calibration gives one; ``interval_80_of`` says what of the metric it is of,
-        None for all of it.
+        None for all of it. ``throttles``: :attr:`throttles`.
         """
         metric_errors = {name: self.metric_error(name) for name in self.metrics}
         metrics = {
@@ -110,6 +120,7 @@ class RunResult:
             "workload": self.workload.description,
             "calibration": self.calibration,
             "extrapolated": self.extrapolated,
+            "throttles": self.throttles,
             "metrics": metrics,
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
             "power_calibration": self.power.model.calibration,
@@ -137,7 +148,8 @@ def run(
     if not isinstance(workload, Workload):
         workload = _load(workload, sheet, model)
     _check_memory(sheet, workload)
-    result = evaluation_of(workload, model, power).on_gpu(sheet.record())
+    evaluation = evaluation_of(workload, model, power)
+    result = evaluation.on_gpu(sheet.record())
     _check_kernels(sheet, workload, result.timing)
     _check_power(sheet, workload, result.phases, power)
     kernels = pd.DataFrame([_row(result, k) for k in range(len(workload.operators))])
@@ -148,7 +160,8 @@ def run(
         name: {component: float(value[0]) for component, value in phase.power.breakdown().items()}
         for name, phase in result.phases.items()
     }
-    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result), waits)
+    ends = limit_ends(evaluation, result, power)
+    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result), waits, ends)
 
 
 def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:

@@ -18,6 +18,7 @@ from functools import cache, partial
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pandas as pd
 from jax import Array
 
 from dse.base.compilation import quick_filter_jit
@@ -28,6 +29,7 @@ from dse.evaluate.steps import launches as launches_on
 from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity
 from dse.power.board import BoardPower
+from dse.power.throttles import throttles
 from dse.timing.timing import TimingModel
 from dse.workload.kernel import Kernel
 
@@ -71,8 +73,18 @@ def slowdowns(
     return np.asarray(in_blocks(partial(_slowdowns, model.anonymous(), _board()), BLOCK, *numbers))
 
 
+def watts_ends() -> tuple[float, float]:
+    """Return between which factors of the predicted watts 80 % of those of boards lie that no fit has seen [1]."""
+    interval = _board().error_interval
+    return interval.low, interval.high
+
+
 def pass_slowdowns(
-    model: TimingModel, kernels: Kernel, gpus: Gpu, passes: Sequence[tuple[np.ndarray, np.ndarray]]
+    model: TimingModel,
+    kernels: Kernel,
+    gpus: Gpu,
+    passes: Sequence[tuple[np.ndarray, np.ndarray]],
+    drawn: float = 1.0,
 ) -> np.ndarray:
     """Return how many times as long as at the requested clock each pass through a network takes, (passes,).
 
@@ -86,13 +98,25 @@ def pass_slowdowns(
     for row, (places, times) in enumerate(passes):
         at[row, : len(places)], repeats[row, : len(places)] = places, times
     gpu = jax.tree.map(lambda x: np.float32(np.asarray(x)[0]), gpus)
-    anonymous = model.anonymous()
+    anonymous, board = model.anonymous(), _board().drawing(drawn)
 
     def block(at: np.ndarray, repeats: np.ndarray) -> Array:
         taken = jax.tree.map(lambda x: np.asarray(x, np.float32)[at], kernels)
-        return _pass_slowdowns(anonymous, _board(), taken, gpu, repeats)
+        return _pass_slowdowns(anonymous, board, taken, gpu, repeats)
 
     return np.asarray(in_blocks(block, BLOCK, at, repeats)) if passes else np.ones(0)
+
+
+def limited_times(
+    low_us: np.ndarray, high_us: np.ndarray, low_slower: np.ndarray, high_slower: np.ndarray
+) -> pd.DataFrame:
+    """Return columns of rows whose boards draw what the ends of :func:`watts_ends` say, all of shape (rows,).
+
+    ``low_us``, ``high_us``: predicted times there [us]; ``low_slower``, ``high_slower``: how many times as long their
+    kernels take as at the requested clock (:func:`dse.power.throttles.throttles`).
+    """
+    words = throttles(1 / low_slower, 1 / high_slower)
+    return pd.DataFrame({"throttles": words, "low_power_us": low_us, "high_power_us": high_us})
 
 
 @cache

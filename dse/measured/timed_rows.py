@@ -80,10 +80,14 @@ class TimedRows:
     def take(self, places: np.ndarray, model: TimingModel) -> "Chosen":
         """Return the candidates at ``places`` (rows, n), the first of each row the one that ``model`` finds fastest."""
         first = jax.tree.map(lambda x: x[places[:, 0]], self.kernels)
-        readings = (self.table[name].to_numpy() for name in ("launches", "run_us", "drawn", "zeros"))
-        slower = slowdowns(model, first, self.gpus, *readings)
+        slower = _slowdowns(model, first, self.gpus, self.table)
         kernels = jax.tree.map(lambda x: jnp.asarray(x[places]), self.kernels)
         return Chosen(self.table, self.gpus, kernels, places, slower, correction_factors(model, first))
+
+    def read_us(self, time: np.ndarray) -> np.ndarray:
+        """Return what its protocols read of kernels' times (rows,) [us] (:func:`as_read`)."""
+        overhead, shadow = (self.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
+        return as_read(time, overhead, shadow)
 
     def shortlist(self, model: TimingModel, count: int) -> "Chosen":
         """Return the ``count`` candidates of each row that ``model`` finds fastest (repeated where there are fewer)."""
@@ -113,6 +117,16 @@ class Chosen:
     slower: np.ndarray
     off: np.ndarray
 
+    def slowdowns(self, model: TimingModel, drawn: float) -> np.ndarray:
+        """Return ``slower`` where boards draw ``drawn`` times the watts that are predicted [1]."""
+        first = jax.tree.map(lambda x: np.asarray(x)[:, 0], self.kernels)
+        return _slowdowns(model, first, self.gpus, self.table, drawn)
+
+
+def _slowdowns(model: TimingModel, kernels: Kernel, gpus: Gpu, table: pd.DataFrame, drawn: float = 1.0) -> np.ndarray:
+    launches, run_us, readings, zeros = (table[name].to_numpy() for name in ("launches", "run_us", "drawn", "zeros"))
+    return slowdowns(model, kernels, gpus, launches, run_us, drawn * readings, zeros)
+
 
 def fastest_us(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, np.ndarray]:
     """Return the time of each row's fastest candidate [us], NEVER_US where none runs, and where it stands; without the
@@ -131,8 +145,7 @@ def best(model: TimingModel, rows: TimedRows) -> tuple[np.ndarray, Chosen]:
     that is fastest, (rows, 1)."""
     time, places = fastest_us(model, rows)
     chosen = rows.take(places[:, None], model)
-    overhead, shadow = (rows.table[column].to_numpy() for column in ("overhead_us", "shadow_us"))
-    return as_read(time * chosen.slower, overhead, shadow), chosen
+    return rows.read_us(time * chosen.slower), chosen
 
 
 def as_read(time: Any, overhead: Any, shadow: Any) -> Any:

@@ -84,6 +84,7 @@ class BoardPower(PowerModel):
     temperature: Array
     pipeline: Array
     idle_sm: Array
+    waiting_sm: Array
     idle_units: Array
     instruction: Array
     register_file: Array
@@ -177,6 +178,11 @@ class BoardPower(PowerModel):
         """Return how voltage follows the clock of a launch that asks for ``clock_ghz`` [GHz]."""
         return VoltageLine(clock_ghz / self._nominal_clock(gpu), self.voltage_slope, self.voltage_floor)
 
+    def drawing(self, factor: float) -> "BoardPower":
+        """Return the model of boards that settle as if they drew ``factor`` times as much [1]: their limit is that much
+        nearer."""
+        return replace(self, cap_share=self.cap_share / factor)
+
     def limit(self, gpu: Gpu) -> Array:
         """Return the power at which the board settles [W]: a little under its limit."""
         return self.cap_share * gpu.tdp_w
@@ -208,10 +214,16 @@ class BoardPower(PowerModel):
         )
 
     def idle(self, clock_ghz: Array, gpu: Gpu) -> Power:
-        """Return the watts by component of a board that waits, its clock held, for its next kernel."""
+        """Return the watts by component of a board at rest, its clock held."""
         zero = jnp.zeros_like(clock_ghz)
         nothing = Activity(**dict.fromkeys(Activity._fields, zero))
         return self.uncapped(nothing._replace(nanoseconds=zero + 1, clock_ghz=clock_ghz), gpu)
+
+    def between_kernels(self, clock_ghz: Array, gpu: Gpu) -> Power:
+        """Return the watts by component of a board that waits for the next kernel of a run: clocks are up as at rest,
+        and the SMs' are gated for part of so short a time alone."""
+        rest = self.idle(clock_ghz, gpu)
+        return replace(rest, idle_sm=rest.idle_sm * self.waiting_sm / self.idle_sm)
 
     def _energies(self, counts: Activity, gpu: Gpu, die: Array) -> dict[str, Array]:
         """Energies of a launch on the chip [pJ], at the node and voltage of the reference."""

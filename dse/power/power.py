@@ -112,7 +112,12 @@ class PowerModel(eqx.Module):
 
     @abstractmethod
     def idle(self, clock_ghz: Array, gpu: Gpu) -> Power:
-        """Return the watts by component of a board that waits, its clock held, for its next kernel."""
+        """Return the watts by component of a board at rest, its clock held."""
+
+    def between_kernels(self, clock_ghz: Array, gpu: Gpu) -> Power:
+        """Return the watts by component of a board that waits for the next kernel of a run: those at rest, unless a
+        model knows more."""
+        return self.idle(clock_ghz, gpu)
 
     @abstractmethod
     def with_area(self, area: DieArea) -> "PowerModel":

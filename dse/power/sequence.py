@@ -95,13 +95,16 @@ def of_sums(choice: PowerChoice, terms: Sequence[Array], gpu: Gpu, host: Host | 
         point = sustain(model.draw(clock, gpu), mean, together, model.limit(gpu), model.cap_width, shadow)
         slowed = {cause: cycles / point.timing.clock_ghz for cause, cycles in point.timing.stack().items()}
         run = run._replace(stack=slowed, power=point.power, clock=point.clock)
-    return run if host is None else waiting(run, host, model.idle(clock * run.clock, gpu))
+    return run if host is None else waiting(run, host, model.between_kernels(clock * run.clock, gpu))
 
 
-def waiting(run: LaunchSequence, host: Host, idle: Power) -> LaunchSequence:
-    """Return ``run`` with the time that its GPU waits for the ``host`` (:meth:`Host.idle_us`), drawing ``idle``."""
+def waiting(run: LaunchSequence, host: Host, between: Power) -> LaunchSequence:
+    """Return ``run`` with the time that its GPU waits for the ``host`` (:meth:`Host.idle_us`), drawing what it does
+    ``between`` kernels."""
     busy = run.nanoseconds
     wait = KILO * host.idle_us(busy / KILO)
     share = wait / jnp.maximum(busy + wait, 1.0)
-    watts = {name: at_work + share * (getattr(idle, name) - at_work) for name, at_work in run.power.breakdown().items()}
+    watts = {
+        name: at_work + share * (getattr(between, name) - at_work) for name, at_work in run.power.breakdown().items()
+    }
     return run._replace(stack=run.stack | {HOST: wait}, power=Power(**watts))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from dse.base.error_interval import ends_with_factor
 from dse.hardware.presets import GpuSheet
 from dse.measured.device_models import DeviceModel
 from dse.measured.network_runs.kinds import RUNS
@@ -57,7 +58,8 @@ def _scores(rows: pd.DataFrame) -> dict[str, Any]:
 def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.DataFrame:
     """Return predicted rows with ``low_us`` and ``high_us`` [us], between which 80 % of measured times are to lie.
 
-    NaN where no calibration says so. An engine brings the ends of whole runs, ``low`` and ``high``, itself.
+    NaN where no calibration says so. An engine brings the ends of whole runs, ``low`` and ``high``, itself. Errors of
+    other GPUs do not hold what the watts' error makes of this one's power limit, which is added; those of its own do.
     ``widened_by``: what of the GPU is new and has widened them, in words, "" for nothing.
     """
     rows = rows.assign(low_us=np.nan, high_us=np.nan, widened_by="")
@@ -69,11 +71,14 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
         with_errors = errors_of(part, part["predicted_us"].to_numpy(), gpu)
         if op in RUNS:
             low, high = with_errors[["low", "high"]].to_numpy().T
+            own = np.zeros(len(part), bool)
         else:
             found = interval_of(with_errors, used.calibration, gpu, str(op), str(dtype), used.sheet)
-            (low, high), rows.loc[part.index, "widened_by"] = found[:2], found.widened_by
-        ends = np.exp(-np.stack([high, low], 1)) * part[["predicted_us"]].to_numpy()
-        rows.loc[part.index, ["low_us", "high_us"]] = ends
+            (low, high, own), rows.loc[part.index, "widened_by"] = found[:3], found.widened_by
+        us = part["predicted_us"].to_numpy()
+        limit = (np.where(own, 0.0, np.log(part[name] / us)) for name in ("low_power_us", "high_power_us"))
+        ends = np.exp(ends_with_factor(-high, -low, *limit)) * us
+        rows.loc[part.index, ["low_us", "high_us"]] = ends.T
     return rows
 
 
@@ -84,10 +89,12 @@ def _inside(rows: pd.DataFrame) -> np.ndarray | None:
 
 
 class RowIntervals(NamedTuple):
-    """Ends (rows,) of the log errors that 80 % of rows are to have, NaN where nothing is known, and ``widened_by``."""
+    """Ends (rows,) of the log errors that 80 % of rows are to have, NaN where nothing is known; whether they are
+    of this GPU's ``own`` rows, and ``widened_by``."""
 
     low: np.ndarray
     high: np.ndarray
+    own: np.ndarray
     widened_by: np.ndarray
 
 
@@ -105,6 +112,7 @@ def interval_of(
     """
     low, high = np.full((2, len(with_errors)), np.nan)
     words = np.full(len(with_errors), "", dtype=object)
+    own = np.zeros(len(with_errors), bool)
     for (name, way, where), places in with_errors.groupby(["implementation", "way", "where"]).indices.items():
         asked = (dtype, str(where), gpu, str(way))
         known = calibration.quantiles(str(name), op, *asked)
@@ -114,5 +122,5 @@ def interval_of(
             continue
         new = calibration.new_of(sheet, str(name)) if sheet and known.gpu == UNSEEN else NOTHING_NEW
         low[places], high[places] = widened_ends(known.q10, known.q90, new.widening)
-        words[places] = new.words
-    return RowIntervals(low, high, words)
+        words[places], own[places] = new.words, known.gpu == gpu
+    return RowIntervals(low, high, own, words)

@@ -16,6 +16,7 @@ from dse.measured.protocol import measured_boards
 from dse.measured.quantisation_passes import WAYS
 from dse.measured.row_shape import notes_of
 from dse.measured.unit_check import far_rows
+from dse.power.throttles import OPEN, YES
 from dse.timing.calibration import MATRIX
 from dse.validation.baselines import roofline_notes
 from dse.workload.networks.names import network_of
@@ -36,7 +37,8 @@ def validation_notes(
     rows' sources, by their notes)."""
     notes = []
     for predictor in predictors:
-        notes += _notes_of_device(rows[rows["device"] == predictor.device], models[predictor.device], predictor)
+        mine = rows[rows["device"] == predictor.device]
+        notes += _notes_of_device(mine, models[predictor.device], predictor) + _notes_of_limit(mine, predictor.device)
     whole = rows["op"].isin(RUNS)
     if whole.any() and engine is not None and engine.like:
         notes += _notes_of_own(rows[whole], models, engine, table_sha256)
@@ -82,6 +84,15 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor
     if predictor.fitted_on_it and len(bare) < len(kinds):  # runs are judged by their engine
         notes.append(f"{device}: on rows that the calibration was fitted on, the error is partly a training error")
     return notes
+
+
+def _notes_of_limit(rows: pd.DataFrame, device: str) -> list[str]:
+    """In how many rows the board throttles at its power limit, and in how many that is open."""
+    held, may = (int((rows["throttles"] == word).sum()) for word in (YES, OPEN))
+    if not held + may:
+        return []
+    counts = f"the board throttles at its power limit in {held} of {len(rows)} rows, and in {may} that is open"
+    return [f"{device}: {counts}: intervals hold both, where they are not of this GPU's own rows"]
 
 
 def _notes_of_boards(rows: pd.DataFrame, device: str, preset: str) -> list[str]:

@@ -36,7 +36,8 @@ OWN_FIT = (
 )
 OF_RUNS = (
     "Runs of whole networks: the mean over kernels and waits for the host, kernels by the GPU's timing calibration; "
-    "no power of such runs was fitted (experiments/019_whole_networks)."
+    "what a board draws between kernels is fitted to such runs of A100s and an H100, their kernels are not "
+    "(experiments/019_whole_networks)."
 )
 PEAK = "peak for prefill"
 """Words in the notes of rows whose power is a prefill's peak."""

@@ -17,13 +17,14 @@ from dse.measured.coverage import uncovered
 from dse.measured.device_models import DeviceModel, Predictor, device_models, device_names, power_limits, predictors
 from dse.measured.layer_rows import NVLINK, as_operators
 from dse.measured.network_runs.kinds import RUNS, WHY_NOT
-from dse.measured.network_runs.rows import network_rows, predicted_runs, run_stack
+from dse.measured.network_runs.rows import network_rows, predicted_runs, run_stack, runs_at_watts_ends
 from dse.measured.protocol import Protocol, find_protocol
 from dse.measured.quantisation_time import quantising_us
 from dse.measured.row_operator import none_runs
 from dse.measured.row_shape import ALL_REDUCE, notes_of_masks
 from dse.measured.table import notes_of_gpus, read_times, tensor_parallel
-from dse.measured.timed_rows import TimedRows, best, blocks, can_run
+from dse.measured.throttling import limited_times, watts_ends
+from dse.measured.timed_rows import TimedRows, blocks, can_run, fastest_us
 from dse.validation.baselines import with_rooflines
 from dse.validation.group_errors import group_errors, with_intervals
 from dse.validation.noise_floor import noise_percent
@@ -147,8 +148,12 @@ def _predicted_parts(
 
 def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
     """A block's rows with what is predicted, and the stacks of the chosen kernels."""
-    predicted, chosen = best(used.model, block)
+    time, places = fastest_us(used.model, block)
+    chosen = block.take(places[:, None], used.model)
     quantising = quantising_us(used.model, block)
+    predicted = block.read_us(time * chosen.slower) + quantising
+    slower = [chosen.slowdowns(used.model, drawn) for drawn in watts_ends()]
+    limits = limited_times(*(block.read_us(time * one) + quantising for one in slower), *slower)
     labels = [block.labels[i] for i in chosen.places[:, 0]]
     numbers = np.asarray(chosen.kernels.implementation)[:, 0].astype(int)
     names = [
@@ -161,13 +166,15 @@ def _predicted(block: TimedRows, used: DeviceModel) -> PredictedRows:
         more = [{QUANTISING: float(us)} if us > 0 else {} for us in quantising[places]]
         return [with_limit(stack, s) | own for stack, own, s in zip(found, more, chosen.slower[places], strict=True)]
 
-    us = {"predicted_us": predicted + quantising, "sheet_us": np.nan}  # a run alone has a roofline of its own
-    return PredictedRows(block.table.assign(**us, kernel=labels, implementation=names), stacks)
+    us = {"predicted_us": predicted, "sheet_us": np.nan}  # a run alone has a roofline of its own
+    return PredictedRows(block.table.assign(**us, **limits, kernel=labels, implementation=names), stacks)
 
 
 def _predicted_compound(rows: CompoundRows, used: DeviceModel) -> PredictedRows:
     """Rows of several kernels with what is predicted; their stacks are the kernels' times."""
     table, each = predicted_compound(used.model, rows)
+    us = table["predicted_us"].to_numpy()
+    table = table.assign(throttles="", low_power_us=us, high_power_us=us)  # their kernels have no limit
 
     def stacks(places: np.ndarray) -> list[dict[str, float]]:
         return [dict(parts_us(rows, each, int(i))) for i in places]
@@ -185,6 +192,7 @@ def _predicted_runs(
     table, places = predicted_runs(used.model, rows)
     ends = [interval_of_run(ran, op) for ran, op in zip(rows.engines, table["op"], strict=True)]
     table[["low", "high"]] = np.array(ends)
+    table = table.assign(**runs_at_watts_ends(used.model, rows))
 
     def stacks(some: np.ndarray) -> list[dict[str, float]]:
         kernels = (table["predicted_us"] - table["overhead_us"]).to_numpy()

@@ -29,7 +29,7 @@ def inside(rows: pd.DataFrame, calibrations: dict[str, TimingCalibration]) -> np
     found = np.full(len(rows), np.nan)
     for (gpu, op, dtype), at in rows.groupby(["gpu", "op", "dtype"]).indices.items():
         part = rows.iloc[at]
-        low, high, _ = interval_of(part, calibrations[str(gpu)], str(gpu), str(op), str(dtype))
+        low, high, *_ = interval_of(part, calibrations[str(gpu)], str(gpu), str(op), str(dtype))
         error = part["error"].to_numpy()
         found[at] = np.where(np.isnan(low), np.nan, (error >= low) & (error <= high))
     return found

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dse.base.error_interval import SHARE, ErrorInterval
+from dse.base.error_interval import SHARE, ErrorInterval, ends_with_factor
 
 TIME = ErrorInterval(0.5, 2.0, "times", ("h100_sxm",), anywhere=True)
 WATTS = ErrorInterval(0.8, 1.25, "watts", ("a100_sxm_80gb",))
@@ -49,3 +49,23 @@ def test_the_inverse_swaps_the_ends_and_is_its_own() -> None:
     skewed = ErrorInterval(0.8, 2.0, "times")
     assert (skewed.of_inverse().low, skewed.of_inverse().high) == (0.5, 1.25)
     assert skewed.of_inverse().of_inverse() == skewed
+
+
+def test_a_factor_that_is_sure_widens_nothing() -> None:
+    for low, high in ((0.5, 2.0), (1.1, 1.4), (0.6, 0.9)):  # about 1, above it, below it
+        wider = ErrorInterval(low, high, "times").with_factor(1.0, 1.0)
+        assert (wider.low, wider.high) == pytest.approx((low, high))
+
+
+def test_one_side_of_a_factor_widens_that_side_alone_by_its_square() -> None:
+    wider = TIME.with_factor(1.0, 1.5)
+    assert wider.low == pytest.approx(TIME.low)
+    assert wider.high == pytest.approx(math.exp(math.hypot(math.log(2.0), math.log(1.5))))
+
+
+def test_both_ends_of_a_factor_lie_within() -> None:
+    """Of an interval about zero: that the board throttles, and that it does not."""
+    low, high = np.array([-0.3, -0.05, -0.01]), np.array([0.01, 0.05, 0.3])
+    below, above = ends_with_factor(low, high, -0.2, 0.4)
+    assert (below <= -0.2).all() and (above >= 0.4).all()
+    assert (below <= low).all() and (above >= high).all()

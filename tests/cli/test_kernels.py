@@ -117,7 +117,11 @@ def test_a_held_board_computes_no_faster_than_its_tensor_cores(tmp_path: Path, c
     assert 0.2 < share < 0.6
     assert document["kernels"][0]["tflops"] < 989.4 * share  # the sheet's dense peak [TFLOP/s]
     assert document["metrics"]["power_w"]["value"] == pytest.approx(0.99 * 350, rel=0.01)
-    assert [note for note in document["notes"] if "% of the clock: the time rests on the predicted watts" in note]
+    assert document["throttles"] == "yes"
+    low, high = document["metrics"]["clock_share"]["interval_80"]
+    assert low < 0.95 * share and high > 1.05 * share
+    said = f"leaves {100 * share:.0f} % of the clock, {100 * low:.0f} to {100 * high:.0f} % of the clock by the error"
+    assert [note for note in document["notes"] if said in note]
 
 
 def test_a_long_prompt_of_many_requests_is_timed(capsys: pytest.CaptureFixture[str]) -> None:

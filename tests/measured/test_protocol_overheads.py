@@ -74,7 +74,7 @@ def predicted_by(device: str, gpu: str | None):
     assert used.calibration is not None
     called = used.calibration.called(used.sheet)
     judged = errors_of(timed.table.assign(implementation="pytorch_vector"), np.array([40.0]), called)
-    low, high, _ = interval_of(judged, used.calibration, called, "softmax", "fp32")
+    low, high, *_ = interval_of(judged, used.calibration, called, "softmax", "fp32")
     return float(timed.table["overhead_us"].iloc[0]), float(low[0]), float(high[0])
 
 

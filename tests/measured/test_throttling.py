@@ -9,7 +9,7 @@ import pytest
 from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import load_sheet
 from dse.measured.protocol import protocols
-from dse.measured.throttling import GOVERNOR_US, slowdowns
+from dse.measured.throttling import GOVERNOR_US, limited_times, slowdowns, watts_ends
 from dse.measured.timed_rows import best, blocks
 from dse.power.activity import activity
 from dse.power.board import BoardPower
@@ -55,6 +55,18 @@ def test_a_reading_that_draws_less_than_its_kernel_is_held_less_and_later():
     run_us = 2 * reached_us("h100_sxm")
     whole, part = ((slower("h100_sxm", 0.0, run_us, drawn=d) - 1) / (settled[i] - 1) for i, d in enumerate((1.0, 0.9)))
     assert whole > part > 0
+
+
+def test_a_board_is_held_less_and_more_at_the_ends_of_its_watts():
+    low, high = (slower("h100_sxm", np.inf, drawn=drawn) for drawn in watts_ends())
+    assert 1.0 <= low < slower("h100_sxm", np.inf) < high
+
+
+def test_watts_that_are_not_sure_leave_open_whether_a_board_is_held():
+    """Three rows: slowed at both ends of the watts, at the high one alone, at none."""
+    held = limited_times(np.full(3, 100.0), np.full(3, 130.0), np.array([1.2, 1.0, 1.0]), np.array([1.5, 1.3, 1.0]))
+    assert list(held["throttles"]) == ["yes", "open", "no"]
+    assert list(held["low_power_us"]) == [100.0] * 3 and list(held["high_power_us"]) == [130.0] * 3
 
 
 def test_products_of_zeros_are_held_less():

@@ -150,6 +150,15 @@ def test_sms_without_work_draw_their_share_of_the_clock_and_a_die_at_rest_leaks(
     assert float(warm.idle(jnp.asarray(1.98), gpu()).static) == pytest.approx(2 * rest["static"], rel=1e-5)
 
 
+def test_between_kernels_clocks_are_gated_in_part():
+    """More than at rest, less than the clock of SMs at work, and nothing else."""
+    rest, between = (draw(jnp.asarray(1.98), gpu()).breakdown() for draw in (MODEL.idle, MODEL.between_kernels))
+    assert {name for name in rest if float(rest[name]) != float(between[name])} == {"idle_sm"}
+    whole = float(rest["idle_sm"]) / float(MODEL.idle_sm)
+    assert float(rest["idle_sm"]) < float(between["idle_sm"]) < whole
+    assert float(between["idle_sm"]) == pytest.approx(whole * float(MODEL.waiting_sm))
+
+
 @pytest.mark.parametrize("preset", ["h200", "a100_sxm_80gb", "b200"])
 def test_idle_tensor_cores_cost_their_leakage_and_at_most_a_fiftieth_beside_it(preset):
     """A decode that DRAM binds, the tensor rate doubled: the same work in the same time."""
@@ -207,6 +216,16 @@ def test_a_lower_limit_is_slower_and_cheaper_by_the_joule():
     (fast, dear), (slow, cheap) = operation(700.0), operation(500.0)
     assert slow > fast
     assert cheap < dear
+
+
+def test_a_board_that_draws_more_settles_where_a_lower_limit_would_put_it():
+    record = gpu(tdp_w=700.0)
+    timing = Amali()(kernel(), record)
+    counts = activity(kernel(), timing, record)
+    more = MODEL.drawing(1.3).sustained(counts, timing, record)
+    lower = MODEL.sustained(counts, timing, record, MODEL.limit(record) / 1.3)
+    assert float(more.timing.nanoseconds) == pytest.approx(float(lower.timing.nanoseconds))
+    assert float(more.timing.nanoseconds) > float(MODEL.sustained(counts, timing, record).timing.nanoseconds)
 
 
 def test_the_sustained_power_is_the_models_own_at_the_sustained_timing():

@@ -136,7 +136,7 @@ def waited(repeats, host: Host | None, numbers=H200, limit: bool = True) -> Laun
 
 
 @pytest.mark.parametrize("limit", [True, False])
-def test_a_gpu_that_waits_draws_what_it_draws_idle(limit: bool) -> None:
+def test_a_gpu_that_waits_draws_what_it_does_between_kernels(limit: bool) -> None:
     low = H200 | {"tdp_w": 400.0}
     alone, host = sequence([3.0, 3.0], low, limit), Host(waits_us=2000.0)
     found = waited([3.0, 3.0], host, low, limit)
@@ -145,7 +145,7 @@ def test_a_gpu_that_waits_draws_what_it_draws_idle(limit: bool) -> None:
     assert float(found.clock) == pytest.approx(float(alone.clock), rel=1e-6)  # the kernels alone hold the limit
     gpu, (timing, _) = record(low), judged(low)
     mean_clock = float(jnp.sum(timing.nanoseconds * timing.clock_ghz) / jnp.sum(timing.nanoseconds))
-    idle = CHOICE.model.idle(jnp.asarray(mean_clock) * alone.clock, gpu)
+    idle = CHOICE.model.between_kernels(jnp.asarray(mean_clock) * alone.clock, gpu)
     assert {name for name, watts in idle.breakdown().items() if float(watts) > 0} == {"constant", "static", "idle_sm"}
     assert float(found.joules) == pytest.approx(float(alone.joules) + 2e-3 * float(idle.watts), rel=1e-5)
     assert float(idle.watts) < float(found.power.watts) < float(alone.power.watts)

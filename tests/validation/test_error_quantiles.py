@@ -86,7 +86,7 @@ def test_rows_with_power_are_another_way_of_measuring():
     assert list(judged["gpu"]) == ["h200"] * 2
     assert list(judged["where"]) == ["under_10us", "10_to_50us"]
     judged = judged.assign(implementation="matrix")
-    low, high, _ = interval_of(judged, load_timing_calibration("h200"), "h200", "gemm", "bf16")
+    low, high, *_ = interval_of(judged, load_timing_calibration("h200"), "h200", "gemm", "bf16")
     assert low[0] != low[1] and (low < high).all()
 
 

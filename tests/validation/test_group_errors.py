@@ -6,7 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dse.validation.group_errors import group_errors
+from dse.hardware.presets import load_sheet
+from dse.measured.device_models import DeviceModel
+from dse.timing.calibration import calibration_for, load_timing_calibration
+from dse.validation.group_errors import group_errors, with_intervals
 
 
 def rows(measured: list[float], predicted: list[float], **changes: Any) -> pd.DataFrame:
@@ -59,3 +62,29 @@ def test_devices_operators_and_types_stand_apart() -> None:
         ("gemm", "bf16"): pytest.approx(10),
         ("gemm", "fp16"): pytest.approx(20),
     }
+
+
+def products(device: str, **changes: Any) -> pd.DataFrame:
+    """Return a product of a device that takes 80 us, 70 where its board draws little and 120 where it draws much."""
+    ends = {"low_power_us": 70.0, "high_power_us": 120.0} | changes
+    more = {"device": device, "implementation": "matrix", "harness": "aiconfigurator", **ends}
+    return rows([80.0], [80.0]).assign(**more)
+
+
+def interval(device: str, **changes: Any) -> tuple[float, float]:
+    """Return the ends of a product's interval [us]."""
+    calibration = load_timing_calibration(calibration_for(device))
+    models = {device: DeviceModel(load_sheet(device), calibration.model, calibration)}
+    found = with_intervals(products(device, **changes), models)
+    return found["low_us"][0], found["high_us"][0]
+
+
+def test_the_interval_of_a_gpu_never_seen_holds_a_board_that_throttles_and_one_that_does_not() -> None:
+    sure = interval("l40s", low_power_us=80.0, high_power_us=80.0)
+    low, high = interval("l40s")
+    assert low < sure[0] < sure[1] < high
+    assert low <= 70.0 and high >= 120.0
+
+
+def test_the_interval_of_a_gpus_own_rows_holds_its_throttling_already() -> None:
+    assert interval("h100_sxm") == interval("h100_sxm", low_power_us=80.0, high_power_us=80.0)

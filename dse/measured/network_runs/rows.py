@@ -13,7 +13,7 @@ from dse.base.skipped_rows import Skipped
 from dse.evaluate.shared_programs import timings_of_rows
 from dse.hardware.presets import GpuSheet
 from dse.measured.network_runs.steps import Step, Steps
-from dse.measured.throttling import pass_slowdowns
+from dse.measured.throttling import limited_times, pass_slowdowns, watts_ends
 from dse.measured.timed_rows import NEVER_US, TimedRows, can_run, fastest_us
 from dse.timing.timing import TimingModel
 from dse.workload.serving_engine import COSTS, Engine, host_of
@@ -84,14 +84,16 @@ def network_rows(
 def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray]:
     """Return every step of the rows, its kernels in the board's power limit, and each operator's fastest candidate."""
     operator_us, places = fastest_us(model, rows.operators)
-    every = [(i, step) for i, steps in enumerate(rows.steps) for step in steps]
-    kernels = jax.tree.map(lambda x: x[places], rows.operators.kernels)
-    slower = pass_slowdowns(model, kernels, rows.operators.gpus, [(s.places, s.repeats) for _, s in every])
+    return _passes(rows, operator_us, _slower(model, rows, places)), places
+
+
+def _passes(rows: NetworkRows, operator_us: np.ndarray, slower: np.ndarray) -> Passes:
+    """Every step of the rows; ``slower`` (steps,): how many times as long as at the asked clock its kernels take."""
     columns = zip(
         *(
             (
                 i,
-                held * float(s.repeats @ operator_us[s.places]),
+                times * float(s.repeats @ operator_us[s.places]),
                 float(s.repeats.sum()),
                 s.requests,
                 s.prompts,
@@ -99,11 +101,24 @@ def passes_of(model: TimingModel, rows: NetworkRows) -> tuple[Passes, np.ndarray
                 s.runs,
                 s.others,
             )
-            for (i, s), held in zip(every, slower, strict=True)
+            for (i, s), times in zip(_steps(rows), slower, strict=True)
         ),
         strict=True,
     )
-    return Passes(*(np.asarray(column) for column in columns)), places
+    return Passes(*(np.asarray(column) for column in columns))
+
+
+def _steps(rows: NetworkRows) -> list[tuple[int, Step]]:
+    """All steps, each with the row that it belongs to."""
+    return [(i, step) for i, steps in enumerate(rows.steps) for step in steps]
+
+
+def _slower(model: TimingModel, rows: NetworkRows, places: np.ndarray, drawn: float = 1.0) -> np.ndarray:
+    """How many times as long each step's kernels take in the limit of boards that draw ``drawn`` times the predicted
+    watts."""
+    kernels = jax.tree.map(lambda x: x[places], rows.operators.kernels)
+    steps = [(step.places, step.repeats) for _, step in _steps(rows)]
+    return pass_slowdowns(model, kernels, rows.operators.gpus, steps, drawn)
 
 
 def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame, np.ndarray]:
@@ -111,11 +126,8 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
 
     A run with an operator that no kernel of the GPU can carry out takes NEVER_US.
     """
-    passes, places = passes_of(model, rows)
-    costs = {name: np.array([getattr(e, name) for e in rows.engines])[passes.row] for name in COSTS}
-    total = np.bincount(passes.row, passes.total_us(costs))
-    kernels = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | {"turn": costs["turn"]}))
-    total = np.where(can_run(kernels), total, NEVER_US)
+    operator_us, places = fastest_us(model, rows.operators)
+    total, kernels = _run_us(rows, _passes(rows, operator_us, _slower(model, rows, places)))
     names = rows.table["engine"]
     found = rows.table.assign(
         predicted_us=total,
@@ -126,6 +138,22 @@ def predicted_runs(model: TimingModel, rows: NetworkRows) -> tuple[pd.DataFrame,
         harness=names,
     )
     return found, places
+
+
+def runs_at_watts_ends(model: TimingModel, rows: NetworkRows) -> pd.DataFrame:
+    """Return what :func:`dse.measured.throttling.limited_times` tells of each run."""
+    operator_us, places = fastest_us(model, rows.operators)
+    slower = [np.ones(len(_steps(rows))), *(_slower(model, rows, places, drawn) for drawn in watts_ends())]
+    (_, asked), *ends = (_run_us(rows, _passes(rows, operator_us, one)) for one in slower)
+    return limited_times(*(total for total, _ in ends), *(kernels / asked for _, kernels in ends))
+
+
+def _run_us(rows: NetworkRows, passes: Passes) -> tuple[np.ndarray, np.ndarray]:
+    """The time of each row, and that of its kernels alone [us]."""
+    costs = {name: np.array([getattr(e, name) for e in rows.engines])[passes.row] for name in COSTS}
+    total = np.bincount(passes.row, passes.total_us(costs))
+    kernels = np.bincount(passes.row, passes.total_us(dict.fromkeys(COSTS, 0.0) | {"turn": costs["turn"]}))
+    return np.where(can_run(kernels), total, NEVER_US), kernels
 
 
 def run_stack(model: TimingModel, rows: NetworkRows, places: np.ndarray, row: int) -> dict[str, float]:

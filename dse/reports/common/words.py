@@ -199,3 +199,8 @@ def changes_text(axes: list[Axis], row: Mapping[str, Any], base: Mapping[str, An
     pairs = [(axis.name, *short_values([base[axis.name], row[axis.name]])) for axis in axes]
     changed = [f"{name} {before} → {after}" for name, before, after in pairs if before != after]
     return ", ".join(changed) if changed else "nothing changed"
+
+
+def clock_span(low: float, high: float) -> str:
+    """Return where the share of the clock lies that a power limit leaves, ``low`` to ``high`` [1]."""
+    return f"{100 * low:.0f} to {100 * high:.0f} % of the clock by the error of its watts"

@@ -1,12 +1,14 @@
 """Notes on the metrics of a run: what their intervals cover and leave out."""
 
 from dse.base.error_interval import SHARE
+from dse.evaluate.limit_ends import CLOCK
 from dse.evaluate.metric_error import CALIBRATED
 from dse.evaluate.run import RunResult
 from dse.hardware.memory_pins import pins_note
 from dse.hardware.presets import preset_sheet
 from dse.hardware.tensor_area import turned_note
-from dse.reports.common.words import joined
+from dse.power.throttles import NO, OPEN
+from dse.reports.common.words import clock_span, joined
 from dse.timing.amali import Amali
 from dse.workload.networks.latent_attention import LATENT
 from dse.workload.networks.mlp_kinds import EXPERT
@@ -20,9 +22,6 @@ NO_ENGINE = (
     "(engine=NAME adds what a serving engine's host does: 'dse show engines')"
 )
 """Of runs without an engine: experiments/019_whole_networks."""
-
-HARDLY_SLOWED = 0.9
-"""Share of the clock from which on a time hardly depends on the watts: rows of the fits were slowed as far."""
 
 STATES, UNFITTED = "kernels of states and indexers", "products and attention that were measured alone"
 """What no interval covers of networks with states, and what intervals are of there."""
@@ -41,7 +40,7 @@ def run_notes(result: RunResult) -> list[str]:
     numbers = result.gpu.numbers()
     if result.gpu.base:
         lines += filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])
-    lines += filter(None, [_slowed(result), result.workload.caution, pins_note(numbers)])
+    lines += filter(None, [_throttling(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
@@ -55,15 +54,16 @@ def _beyond_dram(result: RunResult) -> str:
     return "this timing model has no roofline, which '--timing amali' holds to"
 
 
-def _slowed(result: RunResult) -> str:
-    """Return what the interval of a time leaves out where the power limit lowers the clock much."""
-    share = result.metrics["clock_share"][0]
-    if share > HARDLY_SLOWED or result.metric_error("time_ms").error_interval is None:
+def _throttling(result: RunResult) -> str:
+    """Return in words what the power limit does, and what the error of the watts leaves open of it; "" for nothing."""
+    ends, known = result.limit_ends, result.metric_error("time_ms").error_interval is not None
+    if ends is None or result.throttles == NO:
         return ""
-    return (
-        f"the power limit leaves {share:.0%} of the clock".replace("%", " %")
-        + ": the time rests on the predicted watts too, whose errors its interval does not hold"
-    )
+    leaves, share = clock_span(*ends.clocks), 100 * result.metrics[CLOCK][0]
+    held = "; the intervals of times hold all of that" if known else ""
+    if result.throttles == OPEN:
+        return f"it is open whether the board throttles at its power limit: that leaves {leaves}{held}"
+    return f"the board throttles: its power limit leaves {share:.0f} % of the clock, {leaves}{held}"
 
 
 def extrapolation(result: RunResult) -> str:

@@ -1,8 +1,12 @@
 """The data of the figures that explain the chosen designs: watts, rooflines, tornado."""
 
+from typing import Any
+
 import pandas as pd
 
 from dse.power.power import COMPONENTS
+from dse.power.throttles import NO, OPEN, YES
+from dse.reports.common.words import clock_span, joined
 from dse.reports.sweep.data import REST, SMALL_SHARE
 from dse.reports.sweep.design_explanations import DesignExplanations
 
@@ -30,6 +34,29 @@ def power_stacks(explanations: DesignExplanations) -> pd.DataFrame:
     summed = frame.groupby(keys, sort=False, as_index=False)[["watts", "share"]].sum()
     rank = {component: i for i, component in enumerate([*COMPONENTS, REST])}
     return summed.sort_values("component", key=lambda c: c.map(rank), kind="stable").reset_index(drop=True)
+
+
+def limit_sentences(explanations: DesignExplanations) -> list[str]:
+    """Return which boards throttle at their power limit, and of which that is open: the baseline and the chosen."""
+    said = {
+        OPEN: "It is open whether these throttle at their power limit, and their times hold both",
+        YES: "These throttle at their power limit",
+    }
+    sentences = []
+    for word, begins in said.items():
+        rows = explanations.limits[explanations.limits["throttles"] == word]
+        each = [
+            f"{' '.join(row.name.split())} in {row.workload} ({clock_span(row.clock_low, row.clock_high)})"
+            for row in rows.itertuples(index=False)
+        ]
+        sentences += [f"{begins}: {joined(each)}."] if each else []
+    return sentences
+
+
+def limits_document(explanations: DesignExplanations) -> list[dict[str, Any]]:
+    """Return the rows of ``explanations.limits`` as ``--json`` has them, of what throttles or may."""
+    rows = explanations.limits
+    return rows[rows["throttles"] != NO].drop(columns="letter").to_dict("records")
 
 
 def slope_bars(explanations: DesignExplanations) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import pandas as pd
 from dse.base.compilation import pool_of, threads
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import Evaluation, WorkloadResult
+from dse.evaluate.limit_ends import limit_ends
 from dse.explanation.attribute_words import METRIC_WORDS, words
 from dse.explanation.explain import covered
 from dse.explanation.roofline_points import TOTAL, bandwidth_gbs, roofline_points
@@ -26,6 +27,9 @@ from dse.reports.sweep.data import chosen_designs
 from dse.space.designs import of_table
 from dse.space.space import Space
 from dse.workload.workload import Workload
+
+LIMIT_COLUMNS = ("throttles", "clock_low", "clock_high", "faster", "slower")
+"""Columns of :attr:`DesignExplanations.limits` beside the design and the workload."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,9 @@ class DesignExplanations:
     # A row a metric and attribute: workload, metric, attribute, text, elasticity = d ln(result) / d ln(attribute) [1],
     # step = the same over a step of about 10 %, evaluated with its own fastest kernels [1], agrees, why.
     slopes: pd.DataFrame
+    # A row a workload: throttles (yes, no, open), clock_low, clock_high: the share of the clock that the power limit
+    # leaves at the ends of the watts' interval [1]; faster, slower: the time there over the predicted one [1].
+    limits: pd.DataFrame
 
 
 class Programs:
@@ -133,8 +140,8 @@ class _Workload:
         tried = [covered(self.workload, sheet, steps(sheet.numbers()))[0] for sheet in self.sheets]
         results = [self.evaluation.on_designs(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
-            (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, tried[i], j))
-            for i, j in enumerate(results)
+            (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, t, j), self._limits(i, j))
+            for i, (j, t) in enumerate(zip(results, tried, strict=True))
         ]
         return DesignExplanations(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
 
@@ -185,6 +192,14 @@ class _Workload:
             for component, watts in settled.power.breakdown().items()
         ]
         return pd.DataFrame(rows, columns=["design", "workload", "component", "watts"])
+
+    def _limits(self, design: int, result: WorkloadResult) -> pd.DataFrame:
+        """What the error of the watts makes of the power limit; no row without one."""
+        ends = limit_ends(self.evaluation, result, self.space.power)
+        if ends is None:
+            return pd.DataFrame(columns=["design", "workload", *LIMIT_COLUMNS])
+        row = (str(ends.throttles[0]), *ends.clocks, *ends.factors("time_ms"))
+        return pd.DataFrame([row], columns=[*LIMIT_COLUMNS]).assign(design=design, workload=self.workload.name)
 
     def _bar(self, phase: str) -> str:
         return self.workload.name if len(self.workload.phases) == 1 else f"{self.workload.name}: {phase}"

@@ -124,7 +124,8 @@ def _power(explanations: DesignExplanations) -> str:
         "Mean board power of each phase by component, the power limit held. Uncertain as said at the top."
     )
     figure = drawn(figures_stacks.stacks_figure(frame, figures_stacks.POWER), "figure-power")
-    return section("power", "Where the power goes", small_print, figure, swatches(legend))
+    limits = [note(sentence) for sentence in findings_explanations.limit_sentences(explanations)]
+    return section("power", "Where the power goes", small_print, *limits, figure, swatches(legend))
 
 
 def _rooflines(explanations: DesignExplanations) -> str:

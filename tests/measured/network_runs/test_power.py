@@ -69,7 +69,7 @@ def watts_at_rest():
     from dse.hardware.presets import load_sheet
 
     gpu = load_sheet("h100_sxm").record()
-    return float(BoardPower.from_table().idle(gpu.boost_clock_mhz / 1e3, gpu).watts)
+    return float(BoardPower.from_table().between_kernels(gpu.boost_clock_mhz / 1e3, gpu).watts)
 
 
 def test_runs_have_groups_like_kernels(table, capsys):
@@ -85,7 +85,7 @@ def test_runs_have_groups_like_kernels(table, capsys):
     assert skipped["no power_w"] == 1 and skipped["device 'TPU' has no preset"] == 1
     assert any("first token" in reason for reason in skipped)
     assert any("no network is called 'x_Nobody-1B'" in reason for reason in skipped)
-    assert "no power of such runs was fitted" in document["note"]
+    assert "between kernels is fitted to such runs" in document["note"]
     own = validate_power(table, "model")
     assert own["all"]["power_mape"] != document["all"]["power_mape"]
 

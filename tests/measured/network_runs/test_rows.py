@@ -13,7 +13,7 @@ from dse.base.csv_table import sha256
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped
 from dse.cli import run_command
-from dse.measured.network_runs.rows import network_rows, passes_of, predicted_runs, run_stack
+from dse.measured.network_runs.rows import network_rows, passes_of, predicted_runs, run_stack, runs_at_watts_ends
 from dse.reports.validate.page import validation_page_html
 from dse.reports.validate.terminal import print_time_validation
 from dse.validation.baselines import with_rooflines
@@ -36,6 +36,14 @@ def test_a_run_is_its_prefill_and_its_decodes(four):
     turn = engines()["vllm_2024"].turn * (8 - 1) / 63  # of single prompts' prefills
     one = predicted_runs(MODEL, runs({"op": "llm_prefill", "batch": 1.0})[0])[0]["predicted_us"][0]
     assert served == pytest.approx(decode + turn * one)
+
+
+def test_runs_are_timed_at_both_ends_of_what_the_board_may_draw(four):
+    us = predicted_runs(MODEL, four)[0]["predicted_us"].to_numpy()
+    ends = runs_at_watts_ends(MODEL, four)
+    assert (ends["low_power_us"] <= us * (1 + 1e-6)).all() and (ends["high_power_us"] >= us * (1 - 1e-6)).all()
+    longer = ends["high_power_us"] > 1.02 * ends["low_power_us"]
+    assert ((ends["throttles"] == "open") >= longer).all()
 
 
 def test_the_sheets_roofline_takes_the_longer_of_each_launch(four):

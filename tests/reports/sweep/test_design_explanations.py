@@ -34,3 +34,10 @@ def test_a_baseline_that_cannot_run_is_left_out(without_baseline: SweepResult) -
     for frame in (explanations.watts, explanations.roofline, explanations.roofs, explanations.slopes):
         assert "" not in set(frame["letter"])
     assert np.isfinite(explanations.slopes[["step", "elasticity"]].to_numpy(float)).all()
+
+
+def test_limits_hold_the_predicted_time(pair: SweepResult, explanations: DesignExplanations) -> None:
+    limits = explanations.limits
+    assert len(limits) == len(chosen_designs(pair)) * len(pair.space.workloads)
+    assert (limits["faster"] <= 1).all() and (limits["slower"] >= 1).all()
+    assert ((limits["clock_low"] < 0.99) == (limits["throttles"] != "no")).all()
