@@ -202,8 +202,8 @@ class Evaluation(ABC):
         operators = len(filled_up(result.chosen[0], OPERATORS)) - result.chosen.shape[1]
 
         def block(timing: Timing, watts: Power, gpus: Gpu) -> dict[str, LaunchSequence]:
-            launches = jax.tree.map(lambda x: np.pad(x, ((0, 0), (0, operators)), mode="edge"), (timing, watts))
-            settled = self._phases(settle_of_few_calls, *launches, gpus, power)
+            timing, watts = jax.tree.map(lambda x: np.pad(x, ((0, 0), (0, operators)), mode="edge"), (timing, watts))
+            settled = self._phases(settle_of_few_calls, timing, watts, gpus, power)
             return {name: phase for name, (phase, _) in settled.items()}
 
         at_once = DESIGNS if len(result.chosen) > 1 else 1
