@@ -32,6 +32,7 @@ def test_sweep_answers_in_json_and_writes_everything(
         "assumed_numbers",
         "comparisons",
         "verdicts",
+        "power_limit",
     ]
     assert document["n"] == document["n_feasible"] == 45
     assert document["calibration"] == "uncalibrated"
