@@ -12,6 +12,7 @@ from dse.hardware.data_types import COMPUTED, data_types, with_role
 from dse.measured.columns import not_modelled
 from dse.measured.compound.experts import MIXTURE
 from dse.measured.compound.latent import MODULES
+from dse.measured.compound.sparse_latent import SPARSE_MODULES, SPARSE_SHAPE
 from dse.measured.layer_rows import LAYER, why_no_operator
 from dse.measured.network_runs.kinds import DTYPES as RUN_DTYPES
 from dse.measured.network_runs.kinds import FORWARD, MOST, RUN_SHAPE, RUNS, WHY_NOT
@@ -44,7 +45,7 @@ NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
     **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16", "fp8"))),
-    **dict.fromkeys(MODULES, _spelled(("bf16", "fp16", "fp8"))),
+    **dict.fromkeys((*MODULES, *SPARSE_MODULES), _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
     MIXTURE: (*_spelled(name for name in with_role("weights") if name != "tf32"), *precisions()),
@@ -55,6 +56,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
     **dict.fromkeys((*ATTENTION, *LATENT, *MODULES), ATTENTION_SHAPE),
+    **dict.fromkeys(SPARSE_MODULES, SPARSE_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
     MIXTURE: MIXTURE_SHAPE,
@@ -108,7 +110,9 @@ def uncovered(
     for i in frame.index[op.str.fullmatch(LAYER)]:
         reason[i] = reason[i] or why_no_operator(frame.loc[i])
     mark(~op.isin(SHAPES), op.map(_no_operator))
-    mark(op.isin(SHAPES), not_modelled(frame, limits, fits))
+    chosen = op.isin(SPARSE_MODULES)
+    mark(chosen, not_modelled(frame.drop(columns="sparse_topk", errors="ignore"), limits, fits))
+    mark(op.isin(SHAPES) & ~chosen, not_modelled(frame, limits, fits))
     shaped = frame.reindex(columns=[*frame.columns, *(c for c in MIXTURE_SHAPE if c not in frame)])
     for known in (kind for kind in SHAPES if kind not in RUNS):  # network_rows says what a run lacks
         types = f" (accepted are {', '.join(listed_types(known))})"

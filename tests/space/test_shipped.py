@@ -16,6 +16,9 @@ ASKED = {
     "prefill_chip",
     "decode_chip",
     "edge_75w",
+    "latent_tensor_core",
+    "mixture_on_one_gpu",
+    "edge_mixture",
 }
 DESIGNS = 512
 

@@ -14,6 +14,7 @@ from dse.hardware.own_gpus import preset_of
 from dse.hardware.presets import GpuSheet
 from dse.measured.compound.experts import MIXTURE, expert_operators
 from dse.measured.compound.latent import MODULES, module_operators
+from dse.measured.compound.sparse_latent import SPARSE_MODULES, sparse_operators
 from dse.measured.network_runs.steps import Step, Steps
 from dse.measured.protocol import Protocol, as_measured, protocol_of
 from dse.measured.protocol_overheads import overhead_of
@@ -22,7 +23,7 @@ from dse.timing.timing import TimingModel
 from dse.workload.operator import Operator
 from dse.workload.target import Target
 
-COMPOUND = (MIXTURE, *MODULES)
+COMPOUND = (MIXTURE, *MODULES, *SPARSE_MODULES)
 """Operators of a table whose rows are several kernels."""
 
 
@@ -37,6 +38,8 @@ class CompoundRows:
 
 def operators_of(row: Any, target: Target) -> tuple[Operator, ...]:
     """Return the kernels of a row in the order they run; raises InputError saying why it has none."""
+    if row.op in SPARSE_MODULES:
+        return sparse_operators(row, target)
     return module_operators(row, target) if row.op in MODULES else expert_operators(row, target)
 
 
@@ -80,7 +83,7 @@ def _of_source(
 
 def family(row: Any) -> str:
     """Return the name of a row's shape family."""
-    if row.op in MODULES:
+    if row.op in (*MODULES, *SPARSE_MODULES):
         return f"{row.op}_{row.heads:g}_{row.hidden:g}"
     return f"{row.op}_{row.hidden:g}_{row.inter:g}_{row.experts:g}_{row.topk:g}"
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from dse.measured.compound.experts import MIXTURE
 from dse.measured.compound.latent import MODULES
+from dse.measured.compound.sparse_latent import SPARSE_MODULES
 from dse.measured.coverage import SHAPES
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
@@ -137,6 +138,8 @@ def shape_text(row: dict, op: str) -> str:
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
         )
+    if op in SPARSE_MODULES:
+        return f"batch {row['batch']:g}, {row['heads']:g} heads, {row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"
     if op == MIXTURE:
         return f"{row['tokens']:,.0f} tokens to {row['topk']:g} of {row['experts']:g} experts of {row['inter']:,.0f}"
     over = f" over {row['tp']:g} GPUs" if op == ALL_REDUCE else ""

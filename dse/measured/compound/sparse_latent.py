@@ -1,0 +1,69 @@
+"""A row of a whole module of sparse latent attention as kernels: indexer, choice, and attention to what was chosen."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pandas as pd
+
+from dse.base.errors import InputError
+from dse.measured.compound.module_step import module_step
+from dse.measured.row_shape import notes_of
+from dse.workload.networks.sparse_latent_attention import SparseLatentAttention
+from dse.workload.operator import Operator
+from dse.workload.target import Target
+
+SPARSE_MODULES = ("dsa_prefill_module", "dsa_decode_module")
+"""Operators that are projections, indexer and attention of a layer, with ``heads`` of one GPU."""
+
+SPARSE_SHAPE = ("batch", "heads", "seq_q", "seq_kv")
+"""Columns of their shape; the rest their network decides."""
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What the network of a row decides, by the name of its architecture in the notes."""
+
+    query_rank: int
+    nope_dim: int
+    value_dim: int
+    index_heads: int
+
+
+NETWORKS = {"DeepseekV32": _Sizes(1536, 128, 128, 64), "GlmMoeDsa": _Sizes(2048, 192, 256, 32)}
+"""DeepSeek-V3.2 and GLM-5 (config.json of deepseek-ai/DeepSeek-V3.2 and zai-org/GLM-5)."""
+
+INDEX_DIM = 128
+"""Elements of a head of the indexer of both."""
+
+WITHOUT_INDEXER = ("skip_indexer", "dense_mha")
+"""Words of notes: the tokens were chosen before, or all are attended and none is scored."""
+
+DENSE = "dense_mha"
+
+
+def sparse_operators(row: Any, target: Target) -> tuple[Operator, ...]:
+    """Return the kernels of a row of SPARSE_MODULES; raises InputError where it names no network or sizes."""
+    notes = notes_of(row)
+    named = next((name for name in NETWORKS if name in notes), None)
+    if named is None:
+        raise InputError(f"notes name none of {', '.join(NETWORKS)}, whose sizes its module has")
+    missing = [c for c in ("hidden", "kv_lora_rank", "rope_dim", "sparse_topk") if pd.isna(getattr(row, c, None))]
+    if missing:
+        raise InputError(f"no {', '.join(missing)}")
+    if DENSE in notes:
+        raise InputError("attention to all tokens with keys and values made, in place of the chosen ones")
+    sizes = NETWORKS[named]
+    attention = SparseLatentAttention(
+        int(row.heads),
+        sizes.query_rank,
+        int(row.kv_lora_rank),
+        sizes.nope_dim,
+        int(row.rope_dim),
+        sizes.value_dim,
+        sizes.index_heads,
+        INDEX_DIM,
+        int(row.sparse_topk),
+    )
+    if any(word in notes for word in WITHOUT_INDEXER):
+        attention = replace(attention, index_heads=0)
+    return tuple(attention.operators(module_step(row, attention, row.op == "dsa_decode_module", target)))

@@ -1,0 +1,51 @@
+"""Rows of a module of sparse latent attention: its kernels by name and count, and rows that say too little."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dse.base.errors import InputError
+from dse.measured.compound.sparse_latent import sparse_operators
+from dse.workload.target import Target
+
+ROW = {"op": "dsa_decode_module", "dtype": "bf16", "batch": 16.0, "heads": 64.0, "seq_q": 1.0, "seq_kv": 8193.0,
+       "hidden": 6144.0, "kv_lora_rank": 512.0, "rope_dim": 64.0, "kv_dtype": "fp8", "sparse_topk": 2048.0,
+       "block_format": "proj=fp8_block", "notes": "impl=trtllm-1.3.0rc20/default; GlmMoeDsa"}  # fmt: skip
+
+
+def kernels(**changes):
+    return {o.name: o.candidates[0].kernel for o in sparse_operators(SimpleNamespace(**ROW | changes), Target((9, 9)))}
+
+
+def test_one_token_s_kernels_by_hand():
+    found = kernels()
+    assert found["index_scores"].fma == 16 * 8193 * 32 * 128
+    assert found["latent_attention"].fma == 16 * 2048 * 64 * (576 + 512)
+    assert found["latent_attention"].cold_bytes == 16 * 2048 * 576
+    assert found["query_projection"].fma == 16 * 64 * 256 * 2048
+    assert kernels(notes="DeepseekV32", hidden=7168.0)["index_scores"].fma == 16 * 8193 * 64 * 128
+
+
+def test_a_prompt_after_a_prefix():
+    found = kernels(op="dsa_prefill_module", seq_q=32.0, seq_kv=6176.0)
+    assert found["latent_attention"].fma == 16 * 32 * 2048 * 64 * (576 + 512)
+    assert found["index_scores"].fma == pytest.approx(16 * (32 * 6144 + 32 * 33 / 2) * 32 * 128)
+
+
+def test_notes_say_that_no_token_is_scored():
+    assert "index_scores" not in kernels(notes="impl=sglang-0.5.14/sglang_dsa_skip_indexer_trtllm; GlmMoeDsa")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"notes": "impl=vllm"}, "notes name none of DeepseekV32, GlmMoeDsa"),
+        ({"sparse_topk": np.nan}, "no sparse_topk"),
+        ({"seq_kv": 0.0}, "fewer keys"),
+        ({"notes": "sglang_dsa_dense_mha_fa3; GlmMoeDsa"}, "attention to all tokens with keys and values made"),
+    ],
+)
+def test_rows_that_say_too_little_are_refused(changes, why):
+    with pytest.raises(InputError, match=why):
+        kernels(**changes)
