@@ -8,6 +8,7 @@ from typing import Any
 from dse.base.csv_table import refuse_twice
 from dse.base.errors import InputError
 from dse.workload.networks.configuration.attentions import attention_of, attention_words
+from dse.workload.networks.configuration.block_configs import block_layers
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
 from dse.workload.networks.configuration.model_types import ModelType, find_model_type, with_defaults
@@ -22,7 +23,7 @@ _UNSUPPORTED = {
     "attn_layer_period": (),
     "cross_attention_layers": (),
     "num_key_value_heads_per_layer": (),
-    "block_configs": (),
+    "block_configs": ("nemotron-nas",),
     "block_types": (),
     "compress_ratios": (),
     "sparse_attention_config": (),
@@ -136,9 +137,9 @@ def _network(config: Config, kind: ModelType, path: Path) -> Network:
 
 def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
     """Every layer in its order."""
-    halves = half_layers(config, kind, path)
-    if halves is not None:
-        return halves
+    own = half_layers(config, kind, path) or block_layers(config, kind, path)
+    if own is not None:
+        return own
     layers = whole(config, SPELLINGS["layers"], path)
     words, experts = attention_words(config, kind, layers, path), with_experts(config, kind, layers, path)
     sequential = kind.arrangement == PARALLEL and any(config.get(key) is False for key in _SEQUENTIAL)
@@ -164,7 +165,8 @@ def _labelled(layers: list[tuple[Layer, int]]) -> tuple[tuple[Layer, int], ...]:
         return tuple(layers)
     words = [(_word(layer.attention.kind), _word(layer.mlp.kind)) for layer, _ in layers]
     told = [len(set(column)) > 1 for column in zip(*words, strict=True)]
-    labels = ["_".join(w for w, tells in zip(pair, told, strict=True) if tells and w != "none") for pair in words]
+    tell = ["_".join(w for w, tells in zip(pair, told, strict=True) if tells and w != "none") for pair in words]
+    labels = [label or next(w for w in pair if w != "none") for label, pair in zip(tell, words, strict=True)]
     seen: dict[str, int] = {}
     found = []
     for (layer, count), label in zip(layers, labels, strict=True):

@@ -34,8 +34,9 @@ def with_experts(config: Config, kind: ModelType, layers: int, path: Path) -> li
     first = whole(config, FIRST, path, 0)
     if first > layers:
         raise InputError(f"{path}: {_given(config, FIRST)} = {first} does not go with {layers} layers")
-    dense = config.get("mlp_only_layers") or []
-    found = [layer >= first and layer not in dense for layer in range(layers)]
+    dense, last_one = config.get("mlp_only_layers") or [], config.get("moe_layer_end_index", -1)
+    end = layers if last_one in (None, -1) else whole(config, ("moe_layer_end_index",), path) + 1
+    found = [first <= layer < end and layer not in dense for layer in range(layers)]
     for key in (*EVERY, *FROM_FIRST):
         if isinstance(config.get(key), list):
             of_layer = listed(config, key, int, layers, path)

@@ -19,6 +19,8 @@ SIZES = {"hidden_size": 64, "num_experts": 8, "num_experts_per_tok": 2, "interme
         ({"num_experts": 0}, "000000"),
         ({"first_k_dense_replace": 2}, "001111"),
         ({"moe_layer_start_index": 1, "moe_layer_interval": 1}, "011111"),
+        ({"moe_layer_start_index": 1, "moe_layer_end_index": 4}, "011110"),
+        ({"moe_layer_start_index": 1, "moe_layer_end_index": -1}, "011111"),
         ({"decoder_sparse_step": 2}, "010101"),
         ({"mlp_only_layers": [0, 3]}, "011011"),
         ({"interleave_moe_layer_step": 3}, "001001"),
