@@ -77,8 +77,8 @@ def compare_gpus(
     """Return GPUs (names, paths or records) on a workload, given by its text, over ``values`` of its key ``axis``.
 
     One timing model for all: as given, or by default the one that was fitted to all measured GPUs. ``prices``: GPU ->
-    price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. A GPU that cannot run has a row with its
-    reason. Raises InputError where the workload or a GPU is wrong, or no GPU can run it.
+    price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. A GPU that cannot run has a row with
+    its reason. Raises InputError where the workload or a GPU is wrong, or no GPU can run it.
     """
     sheets = tuple(sheet_of(gpu) for gpu in gpus)
     _refuse_twice(sheets)

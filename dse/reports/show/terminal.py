@@ -10,6 +10,7 @@ from rich.console import Console
 from dse.grid.estimate import Estimate
 from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
+from dse.hardware.own_guards import own_gpu_notes
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_numbers, preset_sheet
 from dse.hardware.schema import gpu_schema
@@ -37,8 +38,9 @@ def print_gpus(console: Console, as_json: bool) -> None:
                 "name": row["name"],
                 "chip": row["chip"],
                 "SMs": sheet["sm_count"].value,
-                "BF16/FP16 FMA/cycle/SM": max(sheet["tensor_fma_bf16"].number, sheet["tensor_fma_fp16"].number)
-                * sheet["tensor_cores_per_sm"].number,
+                "BF16/FP16 FMA/cycle/tensor core": max(
+                    sheet["tensor_fma_bf16"].number, sheet["tensor_fma_fp16"].number
+                ),
                 "L2 MiB": sheet["l2_mib"].value,
                 "DRAM GB/s": sheet["dram_bandwidth_gbs"].value,
                 "DRAM GB": sheet["dram_gb"].value,
@@ -78,6 +80,8 @@ def print_gpu(name: str, console: Console, as_json: bool) -> None:
         return
     chip = f", {index['chip']} ({index['architecture']}), die {index['die_mm2'] or 'unknown'} mm2" if index else ""
     console.print(f"{sheet.title} ({sheet.name}){chip}\n", markup=False, style="bold")
+    for text in own_gpu_notes(sheet):
+        say(console, text, "yellow")
     print_rows([row | {"value": cell(row["value"])} for row in rows], console, False, rest=("note", "source"))
     if checks:
         console.print()
@@ -267,5 +271,5 @@ def print_check(space: Space, figures: Estimate, console: Console) -> None:
         f"\n{figures.n:,} designs x {figures.kernels} kernel candidates: about {figures.seconds:,.0f} s, "
         f"{figures.memory_gb:.1f} GB of memory, {figures.disk_gb:.2g} GB on disk"
     )
-    for warning in figures.warnings:
+    for warning in [*figures.warnings, *own_gpu_notes(space.base)]:
         say(console, f"dse: {warning}", "yellow")

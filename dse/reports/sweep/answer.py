@@ -11,6 +11,7 @@ from dse.grid.result import SweepResult
 from dse.hardware.cost import DieCost
 from dse.hardware.data_types import TENSOR_RATE
 from dse.hardware.memory_pins import pin_gbps, too_fast
+from dse.hardware.own_guards import own_gpu_notes
 from dse.hardware.presets import gpu_index
 from dse.hardware.tensor_area import TENSOR_AXES, tensor_area_note
 from dse.reports.common.words import (
@@ -78,6 +79,7 @@ def caveats(result: SweepResult) -> list[str]:
         )
     notes += [*_rates_elsewhere(result.space, varied), *_fast_pins(result), *_several_dies(result)]
     notes += [*_slow_l2(result.space, varied), *_tensor_area(result.space, varied), *_unpublished_die(result.space)]
+    notes += own_gpu_notes(result.space.base)
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
     notes += idle_note(result)
     if result.keep == "front":
