@@ -81,7 +81,7 @@ class OwnProgram:
             self._compiled[device] = traced.compile()
 
     def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
-        return _lowered_text(self._evaluate, platform, columns, tables, of_base)
+        return lowered_text(self._evaluate, platform, columns, tables, of_base)
 
     def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
         return on_device(self._evaluate, device, self._options).lower(columns, tables, of_base)
@@ -115,10 +115,11 @@ class SharedPrograms:
     def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
         gpus = filled_batch(self._base, columns, DESIGNS)
         every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
-        return _lowered_text(self._results, platform, columns, of_base, *zip(*every, strict=True))
+        return lowered_text(self._results, platform, columns, of_base, *zip(*every, strict=True))
 
 
-def _lowered_text(function: Callable[..., Any], platform: str, *arguments: Any) -> str:
+def lowered_text(function: Callable[..., Any], platform: str, *arguments: Any) -> str:
+    """Return a program as StableHLO, lowered for one of JAX's platforms."""
     return jax.jit(function).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
 
 

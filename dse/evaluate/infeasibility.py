@@ -112,6 +112,19 @@ class Reasons:
                 found[self._text(reason)] += int(hit.sum())
         return found
 
+    def named(self, counts: np.ndarray) -> Counter[str]:
+        """Return the same of ``counts`` (reasons, capacities of the axis of memory; one where it is none)."""
+        found: Counter[str] = Counter()
+        sizes = next((axis.numbers for axis in self.space.axes if axis.name == "dram_gb"), [None])
+        linked = any(name == "dram_gb" for name, _ in self.space.links)
+        for number, place in zip(*(x.tolist() for x in np.nonzero(counts)), strict=True):
+            reason = self.all[number]
+            if reason.kind == "memory" and (linked or sizes[place] is not None):
+                found[self._memory_text(reason, sizes[place])] += int(counts[number, place])
+            elif number:
+                found[self._text(reason)] += int(counts[number, place])
+        return found
+
     def texts(self, code: np.ndarray, columns: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return a sentence for each design ("" where it can be had); memory names both numbers."""
         texts = np.array([self._text(reason) for reason in self.all], dtype=object)[code]

@@ -17,6 +17,7 @@ class Platform:
     """Sizes and ways of programs on a kind of device; ``block``: designs whose arrays are in memory at once."""
 
     chunk: int  # designs of a sweep that are evaluated in one piece
+    chunks: int  # pieces of a call that makes and reduces its designs on the device: some tenths of a second on a core
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
@@ -32,6 +33,7 @@ class Platform:
 
 CPU = Platform(
     chunk=32768,
+    chunks=8,
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,
@@ -53,6 +55,7 @@ value is finite, and whole numbers survive it (:func:`dse.base.numerics.floor_di
 
 GPU = Platform(
     chunk=2**18,  # a GiB of temporary arrays
+    chunks=1,  # without a loop: it would wait for the host
     kernel_block=2**18,
     recorded_block=2**18,
     generation=2**14,

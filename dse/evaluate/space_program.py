@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from dse.base.compilation import threads
+from dse.base.compilation import Options, threads
 from dse.base.errors import InputError
 from dse.base.units import GIGA, MILLI, NANO
 from dse.evaluate.batching import float_type, in_blocks, over_arrays
@@ -58,6 +58,7 @@ class Evaluator:
     own (:mod:`dse.evaluate.shared_programs`), and one of the ``devices``, all of this process's by default.
     ``in_order``: most designs come in the grid's order, so that groups of them have slow axes in common
     (:mod:`dse.evaluate.groups`).
+    ``own``: makes the program of a space that is worth one.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Evaluator:
         *,
         in_order: bool = False,
         devices: Sequence[Any] | None = None,
+        own: "Callable[[Evaluator, Options | None], Program] | None" = None,
     ) -> None:
         self.space = space
         self._reasons = reasons
@@ -81,7 +83,7 @@ class Evaluator:
         chunk = chunk or self.platform.chunk
         block = min(max(evaluation.block(self.platform) for evaluation in self._evaluations), chunk)
         asked = min(space.size if asked is None else asked, space.size)
-        self._in_order, self._block = (
+        self._in_order, self.block = (
             in_order and not by_shared_programs(asked, space.workloads) and asked > block,
             block,
         )
@@ -93,7 +95,7 @@ class Evaluator:
             self.chunk = _even(space.size, chunk, block)
             # A block is evaluated before the faster program would be compiled.
             options = self.platform.quick if asked <= block else self.platform.options
-            self._program = OwnProgram(self._in_blocks, self._rows, options)
+            self._program = own(self, options) if own else OwnProgram(self._in_blocks, self._rows, options)
 
     def __call__(
         self, columns: Mapping[str, np.ndarray], names: Sequence[str] | None = None, device: Any = None
@@ -114,10 +116,15 @@ class Evaluator:
 
         given = {name: np.asarray(values, float_type()) for name, values in columns.items()}
         if self.groups:
-            results = self.groups.evaluated(program, self._tables, given)
+            results = self.groups.evaluated(program, self.tables, given)
         else:
             results = in_blocks(program, self._program.rows, given)
         return {name: results[name] for name in wanted}  # in this order
+
+    @property
+    def names(self) -> list[str]:
+        """The results that a program returns."""
+        return list(dict.fromkeys((*result_columns(self.space), *self._of_base, "code")))
 
     def _rows(self) -> int:
         return self.groups.count if self.groups else self.chunk
@@ -131,7 +138,7 @@ class Evaluator:
         return chosen_groups(self.space, self.chunk, partial(cost_of, every), self.platform.parts)
 
     @cached_property
-    def _tables(self) -> TableCache:
+    def tables(self) -> TableCache:
         """The tables of the groups' attributes, for each workload."""
         common = self.groups.attributes if self.groups else ()
         every = [candidates for candidates in self._candidates if candidates]
@@ -190,7 +197,7 @@ class Evaluator:
         shape = (rows, self.groups.size) if self.groups else (rows,)
         base = {name: np.full(shape, value, float_type()) for name, value in baseline(self.space).items()}
         if self.groups:
-            tables = self._tables({name: base[name][:, 0] for name in self.groups.attributes})
+            tables = self.tables({name: base[name][:, 0] for name in self.groups.attributes})
         return base, tables, self._unknown()
 
     def _in_blocks(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> dict[str, Array]:
@@ -206,7 +213,7 @@ class Evaluator:
     def _traced_in_blocks(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> dict[str, Array]:
         shape = next(iter(columns.values())).shape
         parts = self.groups_of_block if self.groups else 1
-        block = parts * self.groups.size if self.groups else self._block
+        block = parts * self.groups.size if self.groups else self.block
         blocks = {name: jnp.reshape(values, (-1, block)) for name, values in columns.items()}
         of_blocks = jax.tree.map(lambda x: jnp.reshape(x, (len(x) // parts, parts, *x.shape[1:])), tables)
 

@@ -41,9 +41,13 @@ class Accumulator:
         numbers = np.arange(start, start + len(feasible))
         if not feasible.all():
             numbers, costs = numbers[feasible], np.compress(feasible, costs, axis=1)
+        self.add_best(numbers, costs)
+
+    def add_best(self, numbers: np.ndarray, costs: np.ndarray) -> None:
+        """Take feasible designs, but for the statistics of the axes; ``costs`` (objectives, designs)."""
         self.front.add(costs.T, numbers)
         for best, column in zip(self._top, costs, strict=True):
-            _keep_best(*best, column, numbers)
+            keep_best(*best, column, numbers)
 
     def merge(self, other: "Accumulator") -> None:
         """Take the designs of another accumulator; raises InputError where the front grows beyond memory."""
@@ -56,7 +60,7 @@ class Accumulator:
         self.axes.merge(other.axes)
         self.reasons.update(other.reasons)
         for mine, theirs in zip(self._top, other._top, strict=True):
-            _keep_best(*mine, *map(np.array, theirs))  # what came from another process may be read-only
+            keep_best(*mine, *map(np.array, theirs))  # what came from another process may be read-only
 
     def top(self, objective: int) -> np.ndarray:
         """Return the numbers of the best designs of one objective, the best first."""
@@ -76,14 +80,16 @@ class Accumulator:
         self.reasons.update(json.loads(bytes(arrays["reasons"])))
         self.axes.restore(arrays)
         for objective, best in enumerate(self._top):
-            _keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
+            keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
 
 
 @njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", nogil=True)
-def _keep_best(best, of, costs, numbers):
-    """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number."""
+def keep_best(best, of, costs, numbers):
+    """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number; each once."""
     for i in range(costs.shape[0]):
         cost, number, place = costs[i], numbers[i], best.shape[0]
+        if cost > best[place - 1] or (of == number).any():
+            continue
         while place and (cost < best[place - 1] or (cost == best[place - 1] and number < of[place - 1])):
             place -= 1
             if place + 1 < best.shape[0]:

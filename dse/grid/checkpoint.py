@@ -33,7 +33,7 @@ from dse.grid.store import RESULTS, write_json
 from dse.space.space import Space
 
 FOLDER = "unfinished"
-FORMAT = 4
+FORMAT = 5
 
 OURS = re.compile(r"sweep\.json|state\.npz|\d{6,}\.arrow")
 """Names of the files in it."""

@@ -40,8 +40,8 @@ class SweepWorker(WorkerPlugin):
     """A worker's part of a sweep: its space, and the evaluator from the first shard on."""
 
     def __init__(self, evaluator: SpaceEvaluator) -> None:
-        self.name = f"dse {evaluator.space.digest} {evaluator.chunk_size} {float_type().__name__}"
-        self._space, self._chunk = pickle.dumps(evaluator.space), evaluator.chunk_size
+        self.name = f"dse {evaluator.space.digest} {evaluator.chunk_size} {float_type().__name__} {evaluator.reduced}"
+        self._space, self._chunk, self._reduced = pickle.dumps(evaluator.space), evaluator.chunk_size, evaluator.reduced
         self._wide = float_type().__name__ == "float64"
 
     def setup(self, worker: Any) -> None:
@@ -54,7 +54,7 @@ class SweepWorker(WorkerPlugin):
         """Evaluate a shard; return it and this worker's processor, device and versions."""
         with self._lock:
             if self._evaluator is None:
-                self._evaluator = SpaceEvaluator(pickle.loads(self._space), self._chunk)
+                self._evaluator = SpaceEvaluator(pickle.loads(self._space), self._chunk, reduced=self._reduced)
                 self._evaluator.compile()
         return self._evaluator.shard(shard, keep_all), machine()
 

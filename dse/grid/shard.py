@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from dse.base.compilation import Options
 from dse.evaluate.infeasibility import Masks, Reasons
 from dse.evaluate.space_program import Evaluator
 from dse.grid.accumulator import Accumulator
 from dse.grid.designs import Grid
+from dse.grid.device_designs import MOST_COMBINATIONS, too_many
+from dse.grid.device_shard import DeviceShards
 from dse.grid.store import design_table, packed
+from dse.grid.sweep_program import SweepProgram
 from dse.space import designs
 from dse.space.space import Space
 
@@ -70,18 +74,35 @@ def chunk_table(space: Space, reasons: Reasons, chunk: Chunk) -> pa.Table:
 class SpaceEvaluator:
     """Everything that evaluates designs of one space on ``devices``, all of this process's by default.
 
-    ``chunk``: designs a call.
+    ``chunk``: designs evaluated at once; ``reduced``: designs are made and reduced on the devices, if they can be,
+    since only the front is kept (:mod:`dse.grid.device_shard`); ``notes`` say where they cannot.
     """
 
-    def __init__(self, space: Space, chunk: int | None = None, devices: Sequence[Any] | None = None) -> None:
-        self.space = space
-        self.reasons = Reasons(space)
-        self.evaluator = Evaluator(space, self.reasons, chunk, in_order=True, devices=devices)
+    def __init__(
+        self, space: Space, chunk: int | None = None, devices: Sequence[Any] | None = None, *, reduced: bool = False
+    ) -> None:
+        self.space, self.notes = space, list[str]()
+        self.reasons, self._on_device, self.reduced = Reasons(space), None, reduced
+        if reduced and (names := too_many(space)):
+            self.notes.append(
+                f"designs were made and compared on the host: {' and '.join(names)} follows more than "
+                f"{MOST_COMBINATIONS:,} combinations of axes"
+            )
+            reduced = False
+        own = self._sweep_program if reduced else None
+        self.evaluator = Evaluator(space, self.reasons, chunk, in_order=True, devices=devices, own=own)
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)
         self._killers = self.empty_accumulator().front.killers
         self._objectives = list(dict.fromkeys(o.name for o in space.objectives))
+
+    def _sweep_program(self, evaluator: Evaluator, options: Options | None) -> SweepProgram:
+        """Make the program that makes, evaluates and reduces designs."""
+        chunks = -(-shards(self.space.size, evaluator.chunk)[0].stop // evaluator.chunk)
+        program = SweepProgram(evaluator, options, self.reasons, min(chunks, evaluator.platform.chunks))
+        self._on_device = DeviceShards(program, self.reasons, self.space.size)
+        return program
 
     def trace(self) -> None:
         """Trace the program for every device, the part of :meth:`compile` that Python does."""
@@ -99,6 +120,9 @@ class SpaceEvaluator:
         """Evaluate a shard on one device; ``tick`` is called with the number of designs of each chunk."""
         device = self.devices[shard.number % len(self.devices)]
         accumulator, tables = self.empty_accumulator(), []
+        if not keep_all and self._on_device:
+            self._on_device(shard.start, shard.stop, device, accumulator, tick)
+            return ShardResult(shard, accumulator, None)
         accumulator.front.killers = self._killers
         for start in range(shard.start, shard.stop, self.chunk_size):
             stop = min(start + self.chunk_size, shard.stop)

@@ -20,16 +20,16 @@ LOW, HIGH = 2.0**-30, 2.0**30
 CELLS = 2**22
 """Most counts held for one axis."""
 
-_LOWEST = int(np.float32(LOW).view(np.int32))
-_SHIFT = 17
-_BINS = (int(np.float32(HIGH).view(np.int32)) - _LOWEST) >> _SHIFT
+LOWEST = int(np.float32(LOW).view(np.int32))
+SHIFT = 17
+BINS = (int(np.float32(HIGH).view(np.int32)) - LOWEST) >> SHIFT
 """A bin is the exponent and the first 6 bits of the fraction of a 32-bit float: no logarithm, the same on any CPU."""
 
 
 DESIGNS_PER_COUNT = 4
 """Designs for each count of a run, at least, where designs are counted in runs."""
 
-_OCTAVE = 64
+OCTAVE = 64
 """Bins of one exponent. Memory is taken for whole octaves."""
 
 
@@ -47,15 +47,15 @@ class AxisStatistics:
 
     def __post_init__(self) -> None:
         self._strides = [prod(self.lengths[axis + 1 :]) for axis in range(len(self.lengths))]
-        self._shifts = [self._coarser(length) for length in self.lengths]
+        self.shifts = [self._coarser(length) for length in self.lengths]
         self._rows = [0, *accumulate(self.lengths)]
-        self.histograms = [Histograms(self.lengths, self._shifts) for _ in range(self.objectives)]
+        self.histograms = [Histograms(self.lengths, self.shifts) for _ in range(self.objectives)]
         self.best = np.full((self._rows[-1], self.objectives), np.inf)
         self.off_scale = np.zeros(self.objectives, bool)
 
     def _coarser(self, length: int) -> int:
         """How many bits fewer an axis of so many values has."""
-        return next(s for s in range(64) if length * self.objectives * (_BINS >> s) <= CELLS or _BINS >> s <= 64)
+        return next(s for s in range(64) if length * self.objectives * (BINS >> s) <= CELLS or BINS >> s <= 64)
 
     def add(self, start: int, feasible: np.ndarray, values: np.ndarray, costs: np.ndarray) -> None:
         """Take designs from number ``start`` on, the last axis varying fastest.
@@ -67,32 +67,63 @@ class AxisStatistics:
         inside = values if feasible.all() else np.compress(feasible, values, axis=1)
         ends = np.stack([inside.min(axis=1), inside.max(axis=1)], axis=1)
         self.off_scale |= (ends[:, 0] < LOW) | (ends[:, 1] >= HIGH)
-        for number, (low, high) in enumerate(((_bits(ends) - _LOWEST) >> _SHIFT) // _OCTAVE):
+        for number, (low, high) in enumerate(bins_of(ends) // OCTAVE):
             self.histograms[number].widen(low, high + 1)
             self._count(number, start, feasible, _bits(values[number]), costs[number])
 
     def _count(self, number: int, start: int, *designs: np.ndarray) -> None:
         """Count designs by one objective; ``designs``: their feasibility, values and costs, as ``_fill`` takes them."""
         histograms = self.histograms[number]
-        first = (_LOWEST >> _SHIFT) + histograms.low * _OCTAVE
+        first = (LOWEST >> SHIFT) + histograms.low * OCTAVE
         bests = [self.best[begin:end, number] for begin, end in pairwise(self._rows)]
-        axes = list(zip(histograms.tables, bests, self._strides, self._shifts, strict=True))
-        slow = self._slow(len(designs[0]), (histograms.high - histograms.low) * _OCTAVE)
+        axes = list(zip(histograms.tables, bests, self._strides, self.shifts, strict=True))
+        slow = self._slow(len(designs[0]), (histograms.high - histograms.low) * OCTAVE)
         if slow:
             stride, length = self._strides[slow - 1], len(designs[0])
-            runs = np.zeros((2 + length // stride, (histograms.high - histograms.low) * _OCTAVE), np.int64)
+            runs = np.zeros((2 + length // stride, (histograms.high - histograms.low) * OCTAVE), np.int64)
             lowest = np.full(len(runs), np.inf)
-            _fill(runs, lowest, start % stride, stride, _SHIFT, first, *designs)
+            _fill(runs, lowest, start % stride, stride, SHIFT, first, *designs)
             for table, best, longer, shift in axes[:slow]:
                 coarser = runs.reshape(len(runs), -1, 1 << shift).sum(axis=2) if shift else runs
                 _add_runs(table, best, start // stride, longer // stride, coarser, lowest)
         for table, best, stride, shift in axes[slow:]:
-            _fill(table, best, start, stride, _SHIFT + shift, first >> shift, *designs)
+            _fill(table, best, start, stride, SHIFT + shift, first >> shift, *designs)
 
     def _slow(self, designs: int, bins: int) -> int:
         """Return how many axes keep their values so long that designs are counted once for all of them, in runs."""
         slow = sum(DESIGNS_PER_COUNT * bins * (2 + designs // stride) <= designs for stride in self._strides)
         return slow if slow > 1 else 0
+
+    def add_counts(self, first: np.ndarray, counts: Sequence[np.ndarray], best: Sequence[np.ndarray]) -> None:
+        """Take what was counted elsewhere: for each axis ``counts`` (objectives, values, bins) and ``best`` costs
+        (objectives, values); ``first``: the bin at which each objective's counts begin, of a whole octave."""
+        lowest = np.concatenate([one.T for one in best]) if len(best) else self.best
+        np.minimum(self.best, lowest, out=self.best)
+        for number, begin in enumerate(first // OCTAVE if len(counts) else ()):
+            used = np.flatnonzero(counts[0][number].any(axis=0)) << self.shifts[0]
+            if not len(used):
+                continue
+            low, high = int(used[0]) // OCTAVE, int(used[-1]) // OCTAVE + 1
+            histograms = self.histograms[number]
+            histograms.widen(int(begin) + low, int(begin) + high)
+            for table, count, shift in zip(histograms.tables, counts, self.shifts, strict=True):
+                here = (int(begin) - histograms.low) * OCTAVE >> shift
+                some = slice(low * OCTAVE >> shift, high * OCTAVE >> shift)
+                table[:, here + some.start : here + some.stop] += count[number][:, some]
+
+    def add_some(self, numbers: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> None:
+        """Count designs with these ``numbers`` by those of their ``values`` that are ``wanted``, both (objectives,
+        designs); their best is counted already."""
+        digits = [numbers // stride % length for stride, length in zip(self._strides, self.lengths, strict=True)]
+        for objective, mask in enumerate(wanted):
+            if not mask.any():
+                continue
+            some, histograms = values[objective, mask], self.histograms[objective]
+            self.off_scale[objective] |= bool(some.min() < LOW or some.max() >= HIGH)
+            bins = bins_of(some)
+            histograms.widen(int(bins.min()) // OCTAVE, int(bins.max()) // OCTAVE + 1)
+            for table, digit, shift in zip(histograms.tables, digits, self.shifts, strict=True):
+                np.add.at(table, (digit[mask], (bins - histograms.low * OCTAVE) >> shift), 1)
 
     def merge(self, other: "AxisStatistics") -> None:
         """Take the designs of other statistics."""
@@ -142,18 +173,18 @@ class AxisStatistics:
 
     def _figures(self, axis: int, value: int, objective: int, sign: float) -> tuple[float | None, float | None]:
         """Median and best of one objective at one value of an axis; None where there is none."""
-        histograms, shift = self.histograms[objective], self._shifts[axis]
+        histograms, shift = self.histograms[objective], self.shifts[axis]
         cumulative = histograms.tables[axis][value].cumsum()
         if not cumulative.any():
             return None, None
         best = sign * float(self.best[self._rows[axis] + value, objective])
         if self.off_scale[objective]:
             return None, best
-        first, width = histograms.low * _OCTAVE >> shift, 1 << (_SHIFT + shift)
+        first, width = histograms.low * OCTAVE >> shift, 1 << (SHIFT + shift)
         total = int(cumulative[-1])
         middle_two = [(total + 1) // 2, total // 2 + 1]  # one and the same of an odd count
         places = first + np.searchsorted(cumulative, middle_two)
-        middles = (_LOWEST + places * width + width // 2).astype(np.int32).view(np.float32)
+        middles = (LOWEST + places * width + width // 2).astype(np.int32).view(np.float32)
         median = float(middles.astype(float).mean())
         # Half a bin of error must not put it beyond the best, which is exact.
         return (max if sign > 0 else min)(median, best), best
@@ -178,7 +209,7 @@ class Histograms:
 
     def _clear(self, low: int, high: int) -> None:
         self.low, self.high = low, high
-        widths = [(high - low) * _OCTAVE >> shift for shift in self._shifts]
+        widths = [(high - low) * OCTAVE >> shift for shift in self._shifts]
         shapes = list(zip(self._lengths, widths, strict=True))
         ends = [0, *accumulate(length * width for length, width in shapes)]
         self.counts = np.zeros(ends[-1], np.int64)
@@ -202,8 +233,13 @@ class Histograms:
             return
         self.widen(other.low, other.high)
         for mine, theirs, shift in zip(self.tables, other.tables, self._shifts, strict=True):
-            first = (other.low - self.low) * _OCTAVE >> shift
+            first = (other.low - self.low) * OCTAVE >> shift
             mine[:, first : first + theirs.shape[1]] += theirs
+
+
+def bins_of(values: np.ndarray) -> np.ndarray:
+    """Return the bin of each value, counted from LOW; those off the scale are in the first or the last."""
+    return (_bits(values) - LOWEST) >> SHIFT
 
 
 def _bits(values: np.ndarray) -> np.ndarray:

@@ -107,7 +107,7 @@ def _what_to_keep(space: Space, keep: str | None, on_disk: bool) -> str:
 def evaluator_of(space: Space, keep: str, devices: Sequence[Any] | None = None) -> SpaceEvaluator:
     """Return what evaluates a sweep's designs on ``devices``, all of this process's by default; ``keep``: as in
     :func:`sweep`."""
-    return SpaceEvaluator(space, devices=devices)
+    return SpaceEvaluator(space, devices=devices, reduced=keep == "front")
 
 
 def _into(folder: Path, run: "_Sweep") -> SweepResult:
@@ -133,6 +133,7 @@ class _Sweep:
 
     def __post_init__(self) -> None:
         self.evaluator = evaluator_of(self.space, self.keep)
+        self.notes += self.evaluator.notes
         self.shards = shards(self.space.size, self.evaluator.chunk_size)
 
     @classmethod

@@ -19,6 +19,7 @@ from dse.calibration.timing import fit
 from dse.evaluate import shared_programs, steps
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
+from dse.grid.sweep import evaluator_of
 from dse.hardware.presets import preset_sheet
 from dse.space.space import Space, space_from_mapping
 from dse.timing.amali import Amali
@@ -55,6 +56,13 @@ def test_what_is_refused_is_found() -> None:
     with jax.enable_x64(True):
         assert refused(lowered(jnp.sin, jnp.ones(3, float))) == {"f64"}
     assert not refused(lowered(jnp.sin, jnp.ones(3)))
+
+
+def test_a_sweep_that_keeps_the_front(tmp_path: Path) -> None:
+    """What makes and reduces designs on the device, too."""
+    text = evaluator_of(cheapest(10**6, tmp_path), "front", CUDA).evaluator.lowered("cuda")
+    assert not refused(text)
+    assert "scatter" in text
 
 
 def test_the_cheapest_spaces_sweep(tmp_path: Path) -> None:

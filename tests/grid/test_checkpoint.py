@@ -65,7 +65,7 @@ def counted(out: Path) -> set[int]:
 
 
 @cache
-def compiled(digest: str, chunk: int) -> dict[str, Any]:
+def compiled(digest: str, chunk: int, reduced: bool) -> dict[str, Any]:
     """Programs that the tests share: compilation takes longer than all else."""
     return {}
 
@@ -74,9 +74,9 @@ def compiled(digest: str, chunk: int) -> dict[str, Any]:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     create = SpaceEvaluator.__init__
 
-    def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None) -> None:
-        create(self, space, chunk)
-        self.evaluator._program._compiled = compiled(space.digest, self.chunk_size)
+    def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None, *, reduced: bool = False) -> None:
+        create(self, space, chunk, reduced=reduced)
+        self.evaluator._program._compiled = compiled(space.digest, self.chunk_size, reduced)
 
     monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
     monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -59,8 +60,8 @@ def processes(dask) -> list[int]:
         return list(client.run(os.getpid).values())
 
 
-def same_bytes(one: Path, other: Path) -> None:
-    for name in FILES:
+def same_bytes(one: Path, other: Path, files: Sequence[str] = FILES) -> None:
+    for name in files:
         assert (one / name).read_bytes() == (other / name).read_bytes(), name
 
 
@@ -175,12 +176,16 @@ def test_a_lost_scheduler_is_a_sentence_and_loses_nothing(scheduler, tmp_path: P
 
 
 @pytest.mark.slow
-def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("keep", ["all", "front"])
+def test_four_devices_give_the_bytes_of_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str) -> None:
     monkeypatch.setitem(PLATFORMS, "cpu", with_chunks())
-    sweep(trivial(10_000, tmp_path), tmp_path / "one")
+    sweep(trivial(10_000, tmp_path), tmp_path / "one", keep=keep)
     environment = os.environ | {"XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"}
-    command = [sys.executable, "-m", "tests.grid.trivial", str(tmp_path / "four"), "all", "10000"]
+    command = [sys.executable, "-m", "tests.grid.trivial", str(tmp_path / "four"), keep, "10000"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["4", "devices"]
-    same_bytes(tmp_path / "four", tmp_path / "one")
+    same_bytes(tmp_path / "four", tmp_path / "one", FILES if keep == "all" else ("sample.parquet", "pareto.parquet"))
+    records = [json.loads((tmp_path / which / "run.json").read_text()) for which in ("one", "four")]
+    assert [record.pop("timing") for record in records]
+    assert records[0] == records[1]

@@ -1,0 +1,178 @@
+"""Shards whose designs never leave the device: the host enqueues calls and takes what is left of each.
+
+What it learns of the designs seen so far it gives to the next call: which dominate much, and how good the best are.
+"""
+
+from collections.abc import Callable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from dse.base.pareto_filter import pareto_mask
+from dse.evaluate.batching import float_type
+from dse.evaluate.infeasibility import Reasons
+from dse.grid.accumulator import NONE, TOP, Accumulator, keep_best
+from dse.grid.device_designs import Rows
+from dse.grid.killers import chosen_killers
+from dse.grid.reduction import KILLERS, LARGEST, WINDOW, Filters
+from dse.grid.statistics import BINS, HIGH, LOW, OCTAVE, bins_of
+from dse.grid.sweep_program import Reduced, SweepProgram
+
+AGAIN, MANY, SOONER = 2.0, 0.01, 1.2
+"""Killers are chosen again when the designs seen have grown by the first; where more survive, by the last."""
+
+REMEMBERED, TESTS = 4096, 1024
+"""Designs seen that no other one dominates, among which they are chosen; last survivors, and designs of the sample,
+that they are tried on."""
+
+Tick = Callable[[int], None]
+
+
+class DeviceShards:
+    """Evaluates shards of a space by its program; ``size``: designs of the grid. Several threads call."""
+
+    def __init__(self, program: SweepProgram, reasons: Reasons, size: int) -> None:
+        self._program, self._reasons, self._size = program, reasons, size
+        self._signs = np.asarray([o.sign for o in reasons.space.objectives])
+        self._lock, self._known = Lock(), None
+
+    def __call__(self, start: int, stop: int, device: Any, accumulator: Accumulator, tick: Tick) -> None:
+        """Add the designs at positions ``start`` to ``stop`` to an accumulator; ``tick``: called with their number."""
+        with self._lock:
+            known = self._known = self._known or self._sampled(device)
+        rows, most = self._program.grid.rows(start, stop), self._program.rows_of_chunk * self._program.chunks
+        state, waiting = self._program.reduction.empty(), None
+        first, off_scale = known.window(), known.off_scale.copy()
+        for begin in range(0, len(rows.count), most):
+            part = rows.part(begin, begin + most)
+            reduced = self._program.reduced(part, state, known.filters(first, off_scale), device)
+            state = reduced.state
+            if waiting:
+                self._take(*waiting, known, accumulator, first, off_scale)
+                tick(int(waiting[0].count.sum()))
+            waiting = part, reduced
+        if waiting:
+            self._take(*waiting, known, accumulator, first, off_scale)
+            counts, best, reasons = self._program.by_axis(state)
+            accumulator.axes.add_counts(first, counts, [np.where(x < LARGEST, x, np.inf) for x in best])
+            accumulator.axes.off_scale |= off_scale
+            accumulator.reasons.update(self._reasons.named(reasons))
+            tick(int(waiting[0].count.sum()))
+
+    def _sampled(self, device: Any) -> "Knowledge":
+        """Return what a chunk of rows from all over the grid tells."""
+        program = self._program
+        rows = program.grid.scattered(self._size, program.rows_of_chunk)
+        known = Knowledge(self._signs, self._size, program)
+        first, none = np.zeros(len(self._signs), np.int32), np.ones(len(self._signs), bool)
+        reduced = program.reduced(rows, program.reduction.empty(), known.filters(first, none), device)
+        known.learn(*self._every(rows, reduced, 0), rows.count.sum())
+        return known
+
+    def _take(
+        self,
+        rows: Rows,
+        reduced: Reduced,
+        known: "Knowledge",
+        accumulator: Accumulator,
+        first: np.ndarray,
+        off: np.ndarray,
+    ) -> None:
+        """Take the survivors of a call."""
+        numbers, values = self._survivors(rows, reduced)
+        known.learn(numbers, values, rows.count.sum())
+        if not len(numbers):
+            return
+        place = bins_of(values) - first[:, None]
+        accumulator.axes.add_some(numbers, values, ((place < 0) | (place >= WINDOW * OCTAVE)) & ~off[:, None])
+        accumulator.add_best(numbers, self._signs[:, None] * values)
+
+    def _survivors(self, rows: Rows, reduced: Reduced) -> tuple[np.ndarray, np.ndarray]:
+        """Return the numbers of the survivors of a call and their objectives, (objectives, designs)."""
+        used = -(-len(rows.count) // self._program.rows_of_chunk)
+        count, place, values = (np.asarray(x)[:used] for x in reduced.survivors)
+        room = place.shape[1]
+        here = np.arange(room) < np.where(count <= room, count, 0)[:, None]
+        chunk = np.repeat(np.arange(used), here.sum(axis=1))
+        parts = [(self._numbers(rows, chunk, place[here]), values[here].T)]
+        parts += [self._every(rows, reduced, int(number)) for number in np.flatnonzero(count > room)]
+        numbers, found = zip(*parts, strict=True)
+        return np.concatenate(numbers), np.ascontiguousarray(np.concatenate(found, axis=1), float)
+
+    def _every(self, rows: Rows, reduced: Reduced, chunk: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the same of all feasible designs of a chunk, of which more survive than there is room for."""
+        place = np.flatnonzero(np.asarray(reduced.code[chunk]) == 0)
+        values = np.ascontiguousarray(np.asarray(reduced.values[chunk])[:, place], float)
+        return self._numbers(rows, np.full(len(place), chunk), place), values
+
+    def _numbers(self, rows: Rows, chunk: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """Return the numbers of designs in the grid, given their chunks and places."""
+        row, number = np.divmod(place, self._program.grid.size)
+        return self._program.grid.numbers(rows.position[chunk * self._program.rows_of_chunk + row] + number)
+
+
+class Knowledge:
+    """What is known of a space's designs: killers, the best, and the scale of each objective."""
+
+    def __init__(self, signs: np.ndarray, size: int, program: SweepProgram) -> None:
+        self._lock, self._signs, self._size = Lock(), signs, size
+        self._limits = program.reduction.limits
+        self._sample = self._recent = self._killers = self._front = np.empty((0, len(signs)))
+        self._top = [(np.full(TOP, np.inf), np.full(TOP, NONE)) for _ in signs]
+        self._octaves = np.stack([np.full(len(signs), BINS // OCTAVE), np.full(len(signs), -1)])
+        self.off_scale = np.zeros(len(signs), bool)
+        self._seen, self._chosen = 0, 0
+
+    def learn(self, numbers: np.ndarray, values: np.ndarray, among: int) -> None:
+        """Take survivors of so many designs; ``values``: objectives, (objectives, survivors)."""
+        costs = self._signs[:, None] * values
+        with self._lock:
+            self._seen += int(among)
+            if len(numbers):
+                for best, column in zip(self._top, costs, strict=True):
+                    keep_best(*best, column, numbers)
+                octaves = bins_of(values) // OCTAVE
+                self._octaves[0] = np.minimum(self._octaves[0], octaves.min(axis=1))
+                self._octaves[1] = np.maximum(self._octaves[1], octaves.max(axis=1))
+                self.off_scale |= ((values < LOW) | (values >= HIGH)).any(axis=1)
+                self._remember(costs.T)
+            if self._seen >= self._chosen * (SOONER if len(numbers) > MANY * among else AGAIN):
+                self._choose()
+
+    def _remember(self, costs: np.ndarray) -> None:
+        """Keep what killers are chosen from and tried on of survivors' costs (survivors, objectives)."""
+        if not len(self._sample):
+            self._sample = _some(costs, TESTS)
+        self._recent = np.concatenate([self._recent, _some(costs, TESTS)])[-TESTS:]
+        self._front = np.concatenate([self._front, costs])
+        if len(self._front) > REMEMBERED:
+            self._front = _some(np.unique(self._front[pareto_mask(self._front)], axis=0), REMEMBERED // 2)
+
+    def _choose(self) -> None:
+        self._chosen = self._seen
+        if len(self._front):
+            tests = np.concatenate([self._recent, self._sample])
+            self._killers = chosen_killers(np.concatenate([self._killers, self._front]), tests, KILLERS)
+
+    def window(self) -> np.ndarray:
+        """Return the first bin of each objective's window: in the middle of what has been seen."""
+        with self._lock:
+            low, high = self._octaves
+            first = np.where(high < low, BINS // OCTAVE // 2, (low + high + 1 - WINDOW) // 2)
+        return np.clip(first, 0, BINS // OCTAVE - WINDOW).astype(np.int32) * OCTAVE
+
+    def filters(self, first: np.ndarray, clipped: np.ndarray) -> Filters:
+        """Return what decides which designs of the next call survive; ``first``: :meth:`window` of the shard."""
+        killers = np.full((KILLERS, len(self._signs)), LARGEST, float_type())
+        with self._lock:
+            killers[: len(self._killers)] = self._killers
+            cost = np.array([best[-1] for best, _ in self._top])
+            number = np.array([of[-1] for _, of in self._top])
+        limits = self._limits(np.minimum(number, self._size - 1))
+        return Filters(killers, np.minimum(cost, LARGEST).astype(float_type()), limits, first, clipped)
+
+
+def _some(rows: np.ndarray, most: int) -> np.ndarray:
+    """Every so-many-th row, at most so many."""
+    return rows[:: max(-(-len(rows) // most), 1)]
