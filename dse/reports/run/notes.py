@@ -40,13 +40,8 @@ def run_notes(result: RunResult) -> list[str]:
         lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
     numbers = result.gpu.numbers()
     if result.gpu.base:
-<<<<<<< HEAD
-        lines += filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])
-    lines += filter(None, [_throttling(result), result.workload.caution, pins_note(numbers)])
-=======
         lines += [*own_gpu_notes(result.gpu), *filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])]
-    lines += filter(None, [_slowed(result), result.workload.caution, pins_note(numbers)])
->>>>>>> 15d40f6 (A GPU of one's own is answered with its peaks and with rates left behind; one unit for tensor rates)
+    lines += filter(None, [_throttling(result), result.workload.caution, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
