@@ -12,7 +12,7 @@ from benchmarks.gpu.h100 import ARCHITECTURE, pipes, tool
 _CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 _LABEL = re.compile(r"^(\.L_\w+):")
 _ENTRY = re.compile(r"Compiling entry function '([\w$]+)'")
-_SECTION = re.compile(r"^//-+ \.text\.([\w$]+) -+$", re.MULTILINE)
+_SECTION = re.compile(r"^//-+ \.text\.([\w$]+)\s+-+$", re.MULTILINE)
 _TARGET = re.compile(r"`\((\.L_\w+)\)")
 
 

@@ -103,7 +103,7 @@ def test_a_file_may_have_several_kernels() -> None:
     )
     loop = LOOP.format(first="RZ", step="0x1", holds="NE", bound="0x8")
     dashes = "-" * 20
-    code = f"//{dashes} .text.loop {dashes}\n{loop}\n//{dashes} .text.one {dashes}\n{STRAIGHT}"
+    code = f"//{dashes} .text.loop {dashes}\n{loop}\n//{dashes} .text.one     {dashes}\n{STRAIGHT}"
     one, other = kernels_in(said, code)
     assert (one.name, one.registers, one.instructions["MUFU"]) == ("one", 16, 1)
     assert (other.name, other.registers, other.instructions["FMUL"]) == ("loop", 40, 8)
