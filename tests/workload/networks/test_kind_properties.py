@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from dse.base.errors import InputError
+from dse.evaluate.shared_programs import fastest_kernels
+from dse.hardware.presets import load_sheet
+from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
 from dse.workload.networks.network import networks
+from dse.workload.parse import load_workload
 from tests.workload.networks.test_step import STEP
 
 BF16 = precision("x")
@@ -62,3 +66,22 @@ def test_gpus_that_share_a_layer_do_its_work_together(layer, hidden):
     parameters = [layer.parameters(hidden, gpus) for gpus in (1, 8)]
     assert parameters[0] <= parameters[1]
     assert layer.active_parameters(hidden) <= parameters[0]
+
+
+WORKLOADS = [
+    "gpt_oss_120b:phase=decode,batch=32,context=8192,dtype=w4a16_mxfp4",
+    "qwen3_next_80b_a3b:phase=decode,batch=32,context=8192,dtype=fp8,tp=2",
+    "nemotron_h_56b:phase=prefill,batch=1,prompt=2048,tp=2",
+    "deepseek_v3_2:phase=decode,batch=128,context=8192,dtype=fp8_block,dp=8",
+    "llama4_scout:phase=prefill,batch=1,prompt=9000,tp=8",
+]
+
+
+@pytest.mark.parametrize("text", WORKLOADS, ids=lambda text: text.partition(":")[0])
+def test_more_of_a_rate_is_never_slower(text):
+    gpu, made = load_sheet("h200").record(), load_workload(text).operators
+    before = np.asarray(fastest_kernels(Amali(), made, gpu)[1].nanoseconds)
+    for attribute in ("dram_bandwidth_gbs", "l2_slice_bytes_per_cycle", "nvlink_gbs"):
+        faster = replace(gpu, **{attribute: getattr(gpu, attribute) * 1.3})
+        after = np.asarray(fastest_kernels(Amali(), made, faster)[1].nanoseconds)
+        assert (after <= before * (1 + 1e-5)).all(), attribute
