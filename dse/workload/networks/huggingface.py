@@ -176,5 +176,5 @@ def _labelled(layers: list[tuple[Layer, int]]) -> tuple[tuple[Layer, int], ...]:
 
 
 def _word(kind: str) -> str:
-    """A kind in one word: with experts what has any, of the others the first."""
-    return "experts" if kind.endswith("mixture") else kind.partition(" ")[0].lower()
+    """A kind in one word: experts where it has any, else what it is first."""
+    return "experts" if kind.endswith("mixture") else kind.removeprefix("gated ").partition(" ")[0].lower()
