@@ -39,8 +39,12 @@ def refused(text: str) -> set[str]:
     return calls | wide | set(re.findall(r"\w*callback\w*", text))
 
 
-def swept(space: Space, in_order: bool = True) -> str:
-    return Evaluator(space, Reasons(space), in_order=in_order, devices=CUDA).lowered("cuda")
+def swept(space: Space, keep: str = "front") -> str:
+    return evaluator_of(space, keep, CUDA).evaluator.lowered("cuda")
+
+
+def searched(space: Space) -> str:
+    return Evaluator(space, Reasons(space), devices=CUDA).lowered("cuda")
 
 
 def lowered(function: Callable[..., object], *arguments: object) -> str:
@@ -65,24 +69,25 @@ def test_a_sweep_that_keeps_the_front(tmp_path: Path) -> None:
     assert "scatter" in text
 
 
-def test_the_cheapest_spaces_sweep(tmp_path: Path) -> None:
-    assert not refused(swept(cheapest(10**6, tmp_path)))
+@pytest.mark.parametrize("keep", ["front", "all"])
+def test_the_cheapest_spaces_sweep(tmp_path: Path, keep: str) -> None:
+    assert not refused(swept(cheapest(10**6, tmp_path), keep))
 
 
 def test_a_traced_spaces_sweep(tmp_path: Path) -> None:
     assert not refused(swept(traced_space(tmp_path)))
 
 
-@pytest.mark.parametrize("in_order", [True, False], ids=["sweep", "search"])
-def test_a_space_of_a_network(monkeypatch: pytest.MonkeyPatch, in_order: bool) -> None:
+def test_a_space_of_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dse.evaluate.by_workload.MOST_DESIGNS", 0)
-    assert not refused(swept(space_from_mapping(SMALL, "here", "small"), in_order))
+    assert not refused(searched(space_from_mapping(SMALL, "here", "small")))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("in_order", [True, False], ids=["sweep", "search"])
-def test_the_main_space(in_order: bool) -> None:
-    assert not refused(swept(main_space(0), in_order))
+def test_the_main_space() -> None:
+    assert not refused(swept(main_space(0)))
+    assert not refused(swept(main_space(0), "all"))
+    assert not refused(searched(main_space(0)))
 
 
 def test_a_stage_of_a_calibration() -> None:
