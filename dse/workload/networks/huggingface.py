@@ -11,7 +11,7 @@ from dse.workload.networks.configuration.attentions import attention_of, attenti
 from dse.workload.networks.configuration.block_configs import block_layers
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
-from dse.workload.networks.configuration.model_types import ModelType, find_model_type, with_defaults
+from dse.workload.networks.configuration.model_types import ModelType, find_model_type, model_types, with_defaults
 from dse.workload.networks.configuration.values import SPELLINGS, Config, whole
 from dse.workload.networks.layers import PARALLEL, PRE, Layer
 from dse.workload.networks.network import Network
@@ -84,12 +84,20 @@ def config_network(path: Path) -> Network:
     """
     whole_file = read_config(path)
     config = text_config(whole_file, path)
-    kind = find_model_type(str(config.get("model_type") or "llama").lower(), path)
+    kind = find_model_type(_type_name(config, whole_file), path)
     _refuse_uncovered(config, kind, path)
     network = _network(with_defaults(config, kind, path), kind, path)
     encoders = [name for key, name in _ENCODERS.items() if whole_file.get(key)]
     note = f" (language model alone, without its {' and '.join(encoders)} encoder)" if encoders else ""
     return replace(network, title=network.title + note)
+
+
+def _type_name(config: Config, whole_file: Config) -> str:
+    """The model type of a language model: its own, else that of the whole, whose part it is; Llama's where none is."""
+    if config.get("model_type"):
+        return str(config["model_type"]).lower()
+    of_whole = str(whole_file.get("model_type") or "llama").lower()
+    return f"{of_whole}_text" if f"{of_whole}_text" in model_types() else of_whole
 
 
 def text_config(config: Config, path: Path) -> Config:

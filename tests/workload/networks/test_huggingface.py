@@ -1,5 +1,7 @@
 """Hugging Face configurations: covered, or refused with what they say."""
 
+import json
+
 import pytest
 
 from dse.base.errors import InputError
@@ -163,3 +165,40 @@ def test_an_encoder_that_is_left_out_is_said(tmp_path):
     assert load_network(str(config(tmp_path))).title == "net"
     title = load_network(str(config(tmp_path, vision_config={"hidden_size": 1024}))).title
     assert title == "net (language model alone, without its vision encoder)"
+
+
+def test_a_part_without_a_type_has_that_of_the_whole(tmp_path):
+    text = {"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "gemma3", "text_config": text}))
+    found, shipped = load_network(str(path)), networks()["gemma_3_4b"]
+    assert (found.layers, found.vocab, found.tied) == (shipped.layers, shipped.vocab, shipped.tied)
+    path.write_text(json.dumps({"model_type": "llava", "text_config": text}))
+    with pytest.raises(InputError, match="model_type = 'llava': this architecture is not covered"):
+        load_network(str(path))
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ({"model_type": "gpt_oss", "sliding_window": 128}, {"window 128 + dense": 16, "full + dense": 16}),
+        ({"model_type": "gemma2"}, {"window 4096 + dense": 16, "full + dense": 16}),
+        ({"model_type": "llama4_text", "head_dim": 128}, {"chunk 8192 + dense": 24, "full + dense": 8}),
+        (
+            {"model_type": "qwen3_moe", "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2},
+            {"full + dense": 16, "full + mixture": 16},
+        ),
+        (
+            DEEPSEEK_V3 | {"moe_layer_freq": 2},
+            {"latent + dense": 3 + 29, "latent + mixture": 29},
+        ),
+        (
+            {"use_sliding_window": True, "sliding_window": 4096, "max_window_layers": 28},
+            {"full + dense": 28, "window 4096 + dense": 4},
+        ),
+    ],
+)
+def test_kinds_of_layers_are_counted(tmp_path, changes, kinds):
+    layers = load_network(str(config(tmp_path, **changes))).layers
+    assert {layer.kind: count for layer, count in layers} == kinds
+    assert len({layer.label for layer, _ in layers}) == len(layers)
