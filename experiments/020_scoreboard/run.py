@@ -22,10 +22,12 @@ from dse.measured.table import read_times
 from dse.reports.common.progress import doing
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
 from experiments import data
-from experiments.common.modules import experiment
+from experiments.common.modules import EXPERIMENTS, experiment
 from experiments.data.errors import rows_with_errors
 
 Mask = Callable[[pd.DataFrame], pd.Series]
+
+SLOPES = "021_natural_experiments"
 
 A100, H100, H200 = "a100_sxm_80gb", "h100_sxm", "h200"
 TICK_US = 10.0
@@ -314,6 +316,13 @@ def unseen_sections(page: Page) -> None:
         page.add(mean(page.section(title, says, lines)).markdown())
 
 
+def slopes_section(page: Page) -> None:
+    """Add what ratios between pairs of real GPUs are off by, as experiments/021_natural_experiments left it."""
+    lines = pd.read_csv(EXPERIMENTS / SLOPES / "scores.csv")
+    page.add("", "## Slopes", "", f"Mean |log(predicted ratio / measured ratio)| of `experiments/{SLOPES}`.", "")
+    page.add(*experiment(SLOPES, "scores.py").by_kind(lines))
+
+
 def main() -> None:
     """Judge, print, and write where asked."""
     parser = argparse.ArgumentParser()
@@ -322,6 +331,7 @@ def main() -> None:
     arguments = parser.parse_args()
     page = Page()
     page.add("# Scoreboard", "", "Mean |predicted / measured - 1| in percent, of `run.py`; lower is better.")
+    slopes_section(page)
     seen_sections(page)
     if not arguments.seen:
         unseen_sections(page)

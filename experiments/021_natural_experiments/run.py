@@ -1,12 +1,15 @@
 """Natural experiments: real GPUs that differ in few attributes, predicted ratios of times against measured ones.
 
-Run with ``python experiments/021_natural_experiments/run.py [--quick] [-o FOLDER]`` (twenty minutes on two cores).
-Each pair is predicted by fits that have seen neither member. Writes its table into the README beside this file, and the
-rows behind it into FOLDER where asked; ``--quick`` takes fewer rows and pairs and writes nothing.
+Run with ``python experiments/021_natural_experiments/run.py [--quick] [--kinds KIND ...] [--ablation] [-o FOLDER]``
+(twenty minutes on two cores). Each pair is predicted by fits that have seen neither member. Writes its table into the
+README beside this file, and the rows behind it into FOLDER where asked; ``--quick`` takes fewer rows and pairs and
+writes nothing; ``--kinds`` makes some kinds anew and keeps the others' lines; ``--ablation`` puts each change of the
+equations back, on few rows, and writes that table alone.
 """
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +19,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import predictions as of_pairs  # noqa: E402
-from matched import LEAST_ROWS, Pair, matched, pairs, preset, short  # noqa: E402
+from ablation import CHANGES, ablation, coefficients  # noqa: E402
+from matched import LEAST_ROWS, OPERATORS, Pair, matched, pairs, preset, short  # noqa: E402
 from scores import score, tau_b  # noqa: E402
 
 from dse.measured.timed_rows import best  # noqa: E402
@@ -29,10 +33,19 @@ SET = ("A100-SXM4-80GB", "H100-SXM5-80GB", "H200-SXM-141GB", "L40S")
 
 SET_TABLES = ("aiconfigurator__gemm", "aiconfigurator__gemm_released")
 
-QUICK = ("products", 120, 120)
-"""Kind of pairs, matched rows and fitted rows of a device of a quick run."""
+KINDS = tuple(OPERATORS)
+"""Kinds of pairs, in the order of the table."""
+
+WHOLE, QUICK = ("", 300, 300), ("products", 120, 120)
+"""Kind of pairs, matched rows and fitted rows of a device, of a whole run and of a quick one."""
 
 BEGIN, END = "<!-- written by run.py -->", "<!-- end -->"
+BEGIN_CHANGES, END_CHANGES = "<!-- written by run.py --ablation -->", "<!-- end of changes -->"
+
+
+def _places(kinds: pd.Series) -> pd.Series:
+    """Where each kind stands in the table."""
+    return kinds.map(KINDS.index)
 
 
 def ratios(fits: of_pairs.Fits, pair: Pair, most: int) -> pd.DataFrame:
@@ -150,16 +163,56 @@ def markdown(lines: pd.DataFrame, tau: dict[str, float]) -> str:
     return "\n".join(text)
 
 
+def log_error(fits: of_pairs.Fits, pair: Pair) -> float | None:
+    """Return our mean |log ratio error| of a pair on the rows of a quick run; None with fewer than LEAST_ROWS."""
+    table = ratios(fits, pair, QUICK[1])
+    return None if len(table) < LEAST_ROWS else score(table["ours"].to_numpy(), table["measured"].to_numpy()).log_error
+
+
+def what_changes_buy() -> str:
+    """Return the table of pairs with each change put back, and that of what set its coefficients."""
+    some = [pair for pair in pairs() if pair.kind in ("products", "data types")]
+    table = ablation(some, of_pairs.Fits(WHOLE[2]), log_error)
+    names = ["as it is", *(change.name for change in CHANGES)]
+    text = ["| pair | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
+    for name, row in table.iterrows():
+        text.append(f"| {name} | " + " | ".join("" if np.isnan(row[n]) else f"{row[n]:.3f}" for n in names) + " |")
+    means = [(table[n].mean(), table["as it is"][table[n].notna()].mean()) for n in names]
+    cells = [f"{means[0][0]:.3f}", *(f"{back:.3f} ({now:.3f})" for back, now in means[1:])]
+    text += [f"| *mean (of the same pairs as it is)* | {' | '.join(cells)} |", ""]
+    text += ["| coefficient | value | set by |", "|---|---|---|"]
+    text += [f"| `{c}` | {value:g} | {words} |" for c, value, words in coefficients().itertuples(index=False)]
+    return "\n".join(text)
+
+
+def write(text: str, begin: str, end: str) -> None:
+    """Put a table between two marks of the README."""
+    readme = (HERE / "README.md").read_text(encoding="utf-8")
+    before, after = readme.split(begin)[0], readme.split(end)[1]
+    (HERE / "README.md").write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
 def main() -> None:
-    """Predict, score, print, and write."""
+    """Run what is asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true", help="few rows, products only; nothing is written")
     parser.add_argument("-o", "--out", type=Path, help="folder for the rows behind the table")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, help="kinds of pairs; the others' lines stay")
+    parser.add_argument("--ablation", action="store_true", help="each change put back, on few rows")
     arguments = parser.parse_args()
-    kind, most, fitted = QUICK if arguments.quick else ("", 300, 500)
+    if arguments.ablation:
+        write(what_changes_buy(), BEGIN_CHANGES, END_CHANGES)
+    else:
+        whole(arguments.quick, arguments.kinds or (), arguments.out)
+
+
+def whole(quick: bool, kinds: Sequence[str], out: Path | None) -> None:
+    """Predict and score all pairs, or those of a ``quick`` run, print, and write; of some ``kinds`` alone, the others'
+    lines stay as they were."""
+    kind, most, fitted = QUICK if quick else WHOLE
     fits, lines, tables = of_pairs.Fits(fitted), [], []
     for pair in pairs():
-        if kind not in ("", pair.kind):
+        if kind not in ("", pair.kind) or (kinds and pair.kind not in kinds):
             continue
         table = ratios(fits, pair, most)
         if len(table) < LEAST_ROWS:
@@ -168,16 +221,20 @@ def main() -> None:
         lines.append(line(pair, table))
         tables.append(table)
         print({k: round(v, 3) if isinstance(v, float) else v for k, v in lines[-1].items()}, flush=True)
-    text = markdown(pd.DataFrame(lines), order(fits, most))
+    scored = pd.DataFrame(lines)
+    if kinds:
+        before = pd.read_csv(HERE / "scores.csv")
+        scored = pd.concat([before[~before["kind"].isin(kinds)], scored]).sort_values(
+            "kind", key=_places, kind="stable"
+        )
+    text = markdown(scored, order(fits, most))
     print(text)
-    if arguments.out:
-        arguments.out.mkdir(parents=True, exist_ok=True)
-        pd.concat(tables, ignore_index=True).to_parquet(arguments.out / "ratios.parquet", index=False)
-    if not arguments.quick:
-        pd.DataFrame(lines).round(4).to_csv(HERE / "scores.csv", index=False)
-        readme = (HERE / "README.md").read_text(encoding="utf-8")
-        before, after = readme.split(BEGIN)[0], readme.split(END)[1]
-        (HERE / "README.md").write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
+    if out:
+        out.mkdir(parents=True, exist_ok=True)
+        pd.concat(tables, ignore_index=True).to_parquet(out / "ratios.parquet", index=False)
+    if not quick:
+        scored.round(4).to_csv(HERE / "scores.csv", index=False)
+        write(text, BEGIN, END)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 LIKE = (0.9, 1.1)
 """A measured ratio within these is too near to 1 to have a side."""
@@ -44,3 +45,13 @@ def tau_b(predicted: np.ndarray, measured: np.ndarray) -> np.ndarray:
         theirs += his**2
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(theirs > 0, agree / np.sqrt(np.maximum(ours, 1e-9) * theirs), np.nan)
+
+
+def by_kind(lines: pd.DataFrame) -> list[str]:
+    """Return a table of means over pairs, a line a kind: of ``scores.csv``, for pages that tell it."""
+    text = ["| two GPUs, neither fitted | pairs | **ours** | data sheet | three fitted numbers |", "|---" * 5 + "|"]
+    for kind, part in [*lines.groupby("kind", sort=False), ("all", lines)]:
+        mean = part[["ours", "sheet", "pooled"]].mean()
+        name = "two data types of one GPU, one fitted" if kind == "data types" else kind
+        text.append(f"| {name} | {len(part)} | **{mean['ours']:.3f}** | {mean['sheet']:.3f} | {mean['pooled']:.3f} |")
+    return text

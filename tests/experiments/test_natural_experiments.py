@@ -8,9 +8,16 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from dse.calibration.timing.fit import parameters
+from dse.hardware.presets import load_sheet
+from dse.measured.protocol import Protocol
+from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from experiments.common.modules import EXPERIMENTS, experiment
 
 FOLDER = "021_natural_experiments"
+sys.path.insert(0, str(EXPERIMENTS / FOLDER))  # its modules import each other by their names
+ablation = experiment(FOLDER, "ablation.py")
+predictions = ablation.of_pairs
 scores = experiment(FOLDER, "scores.py")
 matched = experiment(FOLDER, "matched.py")
 
@@ -59,3 +66,36 @@ def test_a_quick_run_prints_every_kind_of_score() -> None:
     command = [sys.executable, str(EXPERIMENTS / FOLDER / "run.py"), "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800)
     assert "Kendall's tau-b" in done.stdout and "A100 / H100" in done.stdout and "mean of pairs" in done.stdout
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/accuracy.md"])
+def test_pages_tell_the_scores_by_kind(page: str) -> None:
+    lines = scores.by_kind(pd.read_csv(EXPERIMENTS / FOLDER / "scores.csv"))
+    assert len(lines) == 2 + 4 + 1
+    assert "\n".join(lines) in (EXPERIMENTS.parent / page).read_text(encoding="utf-8")
+
+
+def test_a_change_that_is_put_back_is_back_afterwards() -> None:
+    before = [parameters("matrix"), Library.on, Protocol.of_zeros, predictions.load_sheet]
+    for change in ablation.CHANGES:
+        with change.put_back():
+            pass
+    assert before == [parameters("matrix"), Library.on, Protocol.of_zeros, predictions.load_sheet]
+
+
+def test_what_a_change_puts_back() -> None:
+    library = REPRESENTATIVE
+    with ablation.pairs_of_ctas():
+        assert library.on([16], registers=1e6).clusters == (2,) and not library.on([16], registers=1e6).larger_tiles
+    with ablation.kept_by_fit():
+        assert next(p for p in parameters("matrix") if p.name == "kept").stage == "memory"
+    with ablation.without_ecc():
+        assert predictions.load_sheet("a40").numbers()["dram_sustained_fraction"] == 0.977
+        assert predictions.load_sheet("h100_sxm") == load_sheet("h100_sxm")
+    assert next(p for p in parameters("matrix") if p.name == "kept").stage == "fixed"
+
+
+def test_every_changed_coefficient_names_what_set_it() -> None:
+    found = ablation.coefficients()
+    assert len(found) == len(ablation.SET_BY) + len(ablation.WITHOUT_ECC)
+    assert found["set by"].str.len().min() > 40
