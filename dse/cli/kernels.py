@@ -12,6 +12,7 @@ from dse.cli.app import Json, Whole, app, print_json
 if TYPE_CHECKING:
     from dse.power.models import PowerChoice
     from dse.timing.timing import TimingModel
+    from dse.timing.traced.trace_answer import TraceQuestion
 
 
 @app.command
@@ -67,7 +68,9 @@ def trace(
     gpu: str | None = None,
     timing: str | None = None,
     representative: Whole | None = None,
+    kernel: tuple[str, ...] = (),
     power: str | None = None,
+    miss_rate_curve: bool = False,
     json_: Json = False,
 ) -> None:
     """Time the kernels of an Accel-Sim trace directory: the stack of each kernel and the total.
@@ -84,26 +87,32 @@ def trace(
     representative:
         Representative warp of every kernel (CTA index times warps per CTA plus warp); without it rep_warp_out.bin's,
         or the one that k-means chooses.
+    kernel:
+        Number in the list (from 1) or name of a kernel to time; several by repeating the option. By default all.
     power:
         Watts by component too: accelwattch (from the trace's opcodes, lanes, cache traffic and cycles), board, or a
         TOML of 'dse calibrate power'. No power limit is held.
+    miss_rate_curve:
+        Instead of times: what an L2 of each size from 128 KiB to 512 MiB misses.
     """
-    from dse.evaluate.trace_watts import traced_watts
-    from dse.reports.common.progress import doing
-    from dse.reports.trace.terminal import print_gcom, print_trace, print_watts
     from dse.timing.traced.trace_answer import TraceQuestion
 
-    question, choice = TraceQuestion.of(directory, gpu, timing, representative), power_option(power)
+    question, choice = TraceQuestion.of(directory, gpu, timing, representative, kernel), power_option(power)
     for note in question.notes:
         print(f"dse: {note}", file=sys.stderr)
-    if choice is not None:
-        with doing("timing the kernels of the trace"):
-            drawn = traced_watts(question, choice.model)
-        if json_:
-            print_json([result.document() for result in drawn])
-        else:
-            print_watts(question, choice.model, drawn, Console())
-        return
+    if miss_rate_curve:
+        _print_curves(question, json_)
+    elif choice is not None:
+        _print_watts(question, choice, json_)
+    else:
+        _print_times(question, json_)
+
+
+def _print_times(question: "TraceQuestion", json_: bool) -> None:
+    """Print the stack of each kernel of a trace."""
+    from dse.reports.common.progress import doing
+    from dse.reports.trace.terminal import print_gcom, print_trace
+
     with doing("timing the kernels of the trace"):
         results = question.answer()
     if json_:
@@ -112,6 +121,20 @@ def trace(
         print_gcom(results, Console())
     else:
         print_trace(question, results, Console())
+
+
+def _print_watts(question: "TraceQuestion", choice: "PowerChoice", json_: bool) -> None:
+    """Print stack and watts of each kernel of a trace."""
+    from dse.evaluate.trace_watts import traced_watts
+    from dse.reports.common.progress import doing
+    from dse.reports.trace.terminal import print_watts
+
+    with doing("timing the kernels of the trace"):
+        results = traced_watts(question, choice.model)
+    if json_:
+        print_json([result.document() for result in results])
+    else:
+        print_watts(question, choice.model, results, Console())
 
 
 @app.command
@@ -175,6 +198,18 @@ def explain(
         print_json(found.document() if top is None else shortened(found.document(), top))
     else:
         print_answer(found, Console(), top)
+
+
+def _print_curves(question: "TraceQuestion", json_: bool) -> None:
+    """Print the miss-rate curve of each kernel of a trace."""
+    from dse.reports.trace.terminal import print_curves
+    from dse.scaling.from_trace import miss_rate_curve
+
+    curves = [(kernel.name, miss_rate_curve(kernel)) for kernel in question.kernels()]
+    if json_:
+        print_json([{"kernel": name, "curve": [point._asdict() for point in curve]} for name, curve in curves])
+    else:
+        print_curves(curves, Console())
 
 
 def timing_option(timing: str, calibration: str | None, gpus: list[str], workload: str) -> "TimingModel":

@@ -182,13 +182,14 @@ def busiest_pipe(
 
 
 def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array) -> tuple[Array, Array]:
-    """Return the cycles that the busiest unit adds to issuing [cycle], and whether that is a math pipe.
+    """Return the cycles that the busiest unit adds to issuing [cycle], and those of them that are a math pipe's.
 
-    Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval, and all of its excess over issuing is
-    booked under it, as the paper prints it. GCoM's code shares the excess out between compute and memory, which books
-    memory time where compute binds, and credits its queues with stall cycles that other warps have hidden already, so
-    that a shorter latency could cost time; both are left out here (departures). A math pipe is compared with its own
-    sub-core's issuing, the path of the SM with the mean sub-core's.
+    Eq. (8)-(13): the unit with the most dispatch cycles bounds the interval. As the paper prints it all of that excess
+    is booked under the unit, so that the cause of a rate that is no longer the slowest vanishes. Here units share it in
+    the order in which they bind (a departure): what only the busiest exceeds is its own, the rest is half of each that
+    reaches it. A unit's share so grows with its own cycles, without a jump. GCoM's code shares by sums over units and
+    credits its queues with stall cycles that other warps have hidden already, so that a shorter latency could cost
+    time; left out. A math pipe is compared with its own sub-core's issuing, the SM's path with the mean sub-core's.
     """
     lone = interval.instructions / gpu.issue_rate  # Eq. (9) of one warp
     math = resident.subcore * jnp.maximum(busiest - lone, 0.0)
@@ -197,8 +198,8 @@ def structural(interval: Interval, gpu: Gpu, resident: Resident, busiest: Array)
     path = resident.sm * jnp.maximum(interval.shared_bytes / gpu.l1_bytes_per_cycle, port)
     mean_subcore = jnp.maximum(resident.sm / gpu.subcores_per_sm, 1.0)
     lg = jnp.maximum(path - mean_subcore * lone, 0.0)
-    # Eq. (8); a design may balance the two, and rounding must not choose the name. Of two zeros the slope is math's.
-    return jnp.where(math >= lg, math, lg), math * (1.0 + 1e-5) >= lg
+    excess = jnp.where(math >= lg, math, lg)  # Eq. (8); of two zeros the slope is math's
+    return excess, jnp.where(math >= lg, math - 0.5 * lg, 0.5 * math)
 
 
 def interval_cycles(
@@ -226,7 +227,7 @@ def interval_cycles(
     literal = jnp.where(ahead, 0.0, stalls.memory)
     stall = stalls.compute + stalls.shared + literal
     issue, left = _hidden(jnp.asarray(interval.instructions), stall, gpu, resident, hiding, single_warp_literal)
-    excess, math_binds = structural(interval, gpu, resident, busiest)
+    excess, of_math = structural(interval, gpu, resident, busiest)
     queue = _queue(interval, gpu, resident, memory) * queued
     busy = left + excess
     late = jnp.maximum(interval.global_waits * (memory.amat + queue) - (issue + busy), 0.0)
@@ -236,8 +237,8 @@ def interval_cycles(
         wait=share * stalls.compute,
         short_scoreboard=share * stalls.shared,
         long_scoreboard=jnp.where(ahead, late_latency, share * literal),
-        math_pipe_throttle=jnp.where(math_binds, excess, 0.0),  # Eq. (12), (22)
-        lg_throttle=jnp.where(math_binds, 0.0, excess),  # Eq. (13), (23)
+        math_pipe_throttle=of_math,  # Eq. (12), (22)
+        lg_throttle=excess - of_math,  # Eq. (13), (23)
         mio_throttle=jnp.where(ahead, late - late_latency, queue),  # Eq. (24)
     )
     cycles = IntervalCycles(issue, busy + jnp.where(ahead, late, queue), causes)

@@ -1,5 +1,6 @@
 """SASS opcodes: their class, functional unit, memory space, access width and tensor-core work."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
@@ -113,6 +114,17 @@ class Opcode:
     def unit(self) -> Unit:
         """The functional unit that the instruction is dispatched to."""
         return UNIT[self.op_class]
+
+
+@cache
+def _capabilities() -> dict[str, float]:
+    return {row["opcode"]: float(row["compute_capability"]) for row in read_table("sass/capabilities.csv")}
+
+
+def needed_capability(opcodes: Iterable[Opcode]) -> float:
+    """Return the compute capability below which no GPU has all of some instructions; 0 where all GPUs have them."""
+    needs = _capabilities()
+    return max((needs.get(opcode.text.split(".")[0], 0.0) for opcode in opcodes), default=0.0)
 
 
 def is_cached(op_class: int, space: int) -> bool:

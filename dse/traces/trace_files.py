@@ -8,15 +8,20 @@ import gzip
 import lzma
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, accepted
 
 LIST = "kernelslist.g"
 LATEST_VERSION = 5
+UNREAD = {
+    ".tracez": "is of Accel-Sim 2.0's compressed format, which is not read; trace as text (.traceg, plain, gzip or xz)",
+    ".trace": "is raw, as the tracer leaves it; run Accel-Sim's post-traces-processing on its folder",
+}
+"""Suffixes of kernels' files that are not read -> why, and what to do."""
 _BLOCK = 1 << 20
 _MOST_HEADER = 1 << 16
 _MOST_COUNT = 1 << 31
@@ -75,6 +80,8 @@ def read_directory(path: Path | str) -> TraceDirectory:
     """Return the kernels of a trace directory with their headers; raises InputError with file and line."""
     folder = Path(path)
     listing = folder / LIST
+    if not listing.is_file():
+        raise InputError(f"{folder}: {_no_list(folder)}")
     try:
         lines = listing.read_bytes().decode("utf-8", "replace").splitlines()
     except _DAMAGED as error:
@@ -91,6 +98,31 @@ def read_directory(path: Path | str) -> TraceDirectory:
     return TraceDirectory(folder, tuple(kernels))
 
 
+def _no_list(folder: Path) -> str:
+    """Return why a path is no trace directory, and what to do."""
+    if not folder.exists():
+        return f"no such folder; give one that holds {LIST}"
+    if not folder.is_dir():
+        return f"is a file; give the folder that holds {LIST}"
+    if (folder / "kernelslist").is_file():
+        return f"raw traces, as the tracer leaves them: run Accel-Sim's post-traces-processing on the folder for {LIST}"
+    files = sorted(file.name for file in folder.glob("*.traceg*"))
+    if files:
+        return f"holds no {LIST}; write it, with a line for each kernel in the order in which they run: {files[0]} ..."
+    return f"no trace directory: it holds neither {LIST} nor a .traceg file"
+
+
+def picked(traces: TraceDirectory, wanted: Sequence[str]) -> TraceDirectory:
+    """Return a trace with some of its kernels, by number or name, all where none is wanted; raises InputError."""
+    names = [kernel.header.name for kernel in traces.kernels]
+    for each in wanted:
+        if each not in names and not (each.isascii() and each.isdigit() and 1 <= int(each) <= len(names)):
+            hint = accepted(each, dict.fromkeys(names))
+            raise InputError(f"--kernel {each}: the trace has kernels 1 to {len(names)}; {hint}")
+    chosen = [k for k in traces.kernels if not wanted or str(k.number) in wanted or k.header.name in wanted]
+    return TraceDirectory(traces.path, tuple(chosen))
+
+
 def _check_copy(line: str, where: str) -> None:
     """Refuse a copy that is cut off or garbled: the list is damaged then. No model times copies to the device."""
     if re.fullmatch(r"MemcpyHtoD,\s*(?:0[xX])?[0-9a-fA-F]{1,16},\s*[0-9]{1,18}\s*", line) is None:
@@ -104,6 +136,8 @@ def _kernel_file(path: Path, number: int, where: str) -> KernelFile:
         exists = False
     if not exists:
         raise InputError(f"{where}: the kernel's trace {path.name!r} is not in {path.parent}")
+    if path.suffix in UNREAD:
+        raise InputError(f"{where}: {path.name} {UNREAD[path.suffix]}")
     with TraceText(path) as text:
         return KernelFile(number, path, read_header(text))
 

@@ -15,7 +15,7 @@ from dse.base.errors import InputError
 from dse.base.units import WARP_SIZE
 from dse.traces.cache_simulation import L1_HIT, L1_MISS, Curves, Executed, WarpProfile
 from dse.traces.latency_forms import Forms, find_forms
-from dse.traces.opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached
+from dse.traces.opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached, needed_capability
 from dse.traces.sectored_cache import LINEAR, bank_cycles, make_hash
 from dse.traces.segments import COMPUTE, GLOBAL, SHARED, Segments, make_segments
 
@@ -211,6 +211,7 @@ def traced_kernel(
         made_for=made_for,
         profiles=Profile(*(np.stack([getattr(p, field) for p in profiles]) for field in Profile._fields)),
         opcodes=run.opcodes,
+        compute_capability=needed_capability(run.opcodes),
         executed=run.executed,
         code_bytes=float(INSTRUCTION_BYTES * len(np.unique(run.pc))),
     )

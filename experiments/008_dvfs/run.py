@@ -1,7 +1,7 @@
 """Power and energy of kernels over locked clocks, and what AccelWattch's cubic (Eq. 3) makes of them.
 
 Run with ``python experiments/008_dvfs/run.py [--out FOLDER]`` (two minutes of processor time, most of it
-compilation): the board model of an H200 without its power limit. Prints the README's tables and writes one figure.
+compilation): the board model of an H200 without its power limit. Writes the README's table and one figure.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from dse.hardware.presets import changed, preset_sheet
 from dse.power.models import power_choice
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.workload import Phase, Workload
+from experiments.common.readme_tables import markdown, write_table
 from experiments.common.voltage import fit_cubic
 
 HERE = Path(__file__).parent
@@ -58,8 +59,21 @@ def draw(found: dict[str, dict[str, np.ndarray]], cubic: np.ndarray) -> go.Figur
     return figure.update_layout(xaxis_title="locked clock [MHz]", yaxis_title="board power, no limit [W]")
 
 
+def summary(found: dict[str, dict[str, np.ndarray]], cubic: np.ndarray) -> str:
+    """Return the README's table: watts at both ends, the clock of least energy, and how far the cubic is off."""
+    rows = []
+    for number, (name, curve) in enumerate(found.items()):
+        best, top = int(curve["joules"].argmin()), len(CLOCKS_MHZ) - 1
+        error = 100 * np.abs(cubic[number] / curve["watts"] - 1).mean()
+        saved, slower = (100 * (curve[what][best] / curve[what][top] - 1) for what in ("joules", "us"))
+        ends = [f"{curve['watts'][place]:.0f} W" for place in (0, top)]
+        rows.append([name, *ends, f"{CLOCKS_MHZ[best]} MHz", f"{saved:+.0f} %", f"{slower:+.0f} %", f"{error:.1f} %"])
+    ends = [f"{CLOCKS_MHZ[place]} MHz" for place in (0, -1)]
+    return markdown(["kernel, bf16", *ends, "least energy at", "energy there", "time there", "cubic off by"], rows)
+
+
 def main() -> None:
-    """Print the tables and write the figure."""
+    """Write the README's table and the figure."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=HERE)
     out = parser.parse_args().out
@@ -69,15 +83,7 @@ def main() -> None:
         fit = fit_cubic(ghz, np.stack([curve["watts"] for curve in found.values()]))
         cubic = np.asarray(fit(ghz))
     print(f"common intercept of the cubic: {float(fit.constant):.1f} W, Pearson r {float(fit.pearson):.4f}")
-    for number, (name, curve) in enumerate(found.items()):
-        best, top = int(curve["joules"].argmin()), len(ghz) - 1
-        error = 100 * np.abs(cubic[number] / curve["watts"] - 1).mean()
-        saved, slower = (100 * (curve[what][best] / curve[what][top] - 1) for what in ("joules", "us"))
-        print(
-            f"{name:26s} {curve['watts'][0]:4.0f} W at {CLOCKS_MHZ[0]} MHz, {curve['watts'][top]:4.0f} W at "
-            f"{CLOCKS_MHZ[top]}; least energy at {CLOCKS_MHZ[best]} MHz: {saved:+.0f} % joules, {slower:+.0f} % time; "
-            f"cubic off by {error:.1f} %"
-        )
+    write_table(HERE / "README.md", "clocks", summary(found, cubic))
     out.mkdir(parents=True, exist_ok=True)
     draw(found, cubic).write_html(out / "dvfs.html", include_plotlyjs=True, div_id="dvfs")
 

@@ -5,6 +5,7 @@ Run with ``python experiments/010_scale_model_h100/run.py`` (a minute). Three qu
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pandas as pd
 
@@ -18,10 +19,18 @@ from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
+from experiments.common.readme_tables import markdown, write_table
 
 TARGET = load_gpu("h100_sxm")
 SIZES = (33, 66, 132)
 HOPPER = (9.0, 9.0)
+QUESTIONS = {
+    "same kernels": "one binary at all sizes",
+    "own kernels": "fastest kernel of each size",
+    "weak": "work grows with the GPU",
+}
+"""Question -> its column in the README."""
+
 SHOWN = ("recursion", "recursion_ratio", "equations", "proportional", "power_law")
 
 
@@ -104,16 +113,32 @@ def table(rows: tuple[Benchmark, ...]) -> pd.DataFrame:
     return frame
 
 
+def summary(answers: Mapping[str, pd.DataFrame]) -> str:
+    """Return the README's table: the recursion's error by kernel and question, those of a fifth and more in bold."""
+    cliff = answers["same kernels"]["cliff"]
+    rows = []
+    for name in cliff.index:
+        cells = [_off(answer["recursion"][name]) for answer in answers.values()]
+        rows.append([f"{name} (cliff)" if cliff[name] else name, *cells])
+    return markdown(["kernel", *QUESTIONS.values()], rows)
+
+
+def _off(percent: float) -> str:
+    text = "refused" if pd.isna(percent) else f"{percent:+.{0 if abs(percent) >= 100 else 1}f} %"
+    return f"**{text}**" if abs(percent) >= 20 else text
+
+
 def main() -> None:
-    """Print the tables."""
-    model = Amali()
-    for question in ("same kernels", "own kernels", "weak"):
-        frame = table(benchmarks(model, question))
+    """Print the tables and write the README's."""
+    model, answers = Amali(), {}
+    for question in QUESTIONS:
+        frame = answers[question] = table(benchmarks(model, question))
         print(f"\n{question}: error of the target [%]")
         print(frame.to_string(float_format="%.2f", na_rep=""))
         for what, part in (("all", frame), ("without a cliff", frame[frame["cliff"] == ""])):
             off = part[list(SHOWN)].abs()
             print(f"{what}: mean {off.mean().round(2).to_dict()}, median {off.median().round(2).to_dict()}")
+    write_table(Path(__file__).parent / "README.md", "errors", summary(answers))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """One interval by hand: hiding, structural stalls, and loads issued ahead."""
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from dse.hardware.presets import load_gpu
@@ -128,13 +129,30 @@ def test_the_shared_path_bounds_all_warps_of_the_sm_together():
     assert port["lg_throttle"] == pytest.approx(4 * 1280 / 64 - 1)
 
 
-def test_one_of_math_and_path_is_booked_never_both():
-    interval = Interval(repeats=3, instructions=10, fp32=100, shared_bytes=1e5)
+def shared_excess(fp32: float, shared_bytes: float) -> tuple[float, float]:
+    """The excess of two warps on each sub-core, and the math pipe's part."""
+    interval = Interval(repeats=1, instructions=10, fp32=fp32, shared_bytes=shared_bytes)
     busiest = busiest_pipe(interval, A100, jnp.asarray(256.0))
-    excess, math_binds = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), busiest)
-    assert float(excess) > 0 and not math_binds
-    found = cycles(interval, subcore=2.0)
-    assert found["math_pipe_throttle"] == 0 and found["lg_throttle"] == interval.repeats * float(excess)
+    found = structural(interval, A100, Resident(*map(jnp.asarray, (2.0, 8.0, 1.0))), busiest)
+    return float(found[0]), float(found[1])
+
+
+def test_math_and_path_share_the_excess_in_the_order_in_which_they_bind():
+    path = 8 * 1e5 / float(A100.l1_bytes_per_cycle) - 20  # of 8 warps, beyond two warps' ten instructions
+    math = 2 * (100 * 2 - 10)
+    assert shared_excess(100, 1e5) == pytest.approx((path, math / 2))  # the path binds, and half of the rest is its
+    more = 2 * (4000 * 2 - 10)
+    assert shared_excess(4000, 1e5) == pytest.approx((more, more - path / 2))
+    assert shared_excess(100, 0) == pytest.approx((math, math)) and shared_excess(0, 1e5) == pytest.approx((path, 0))
+    found = cycles(Interval(repeats=3, instructions=10, fp32=100, shared_bytes=1e5), subcore=2.0)
+    assert found["math_pipe_throttle"] == pytest.approx(3 * math / 2)
+    assert found["lg_throttle"] == pytest.approx(3 * (path - math / 2))
+
+
+def test_a_units_share_grows_with_its_own_work_without_a_jump():
+    shares = [shared_excess(float(fp32), 1e5)[1] for fp32 in np.linspace(0, 4000, 200)]
+    steps = np.diff(shares)
+    assert steps.min() >= 0 and steps.max() < 2.2 * 2 * 2 * 4000 / 199
 
 
 def test_more_warps_never_shorten_an_interval():

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dse.base.errors import InputError
-from dse.traces.trace_files import read_directory
+from dse.traces.trace_files import picked, read_directory
 from tests.traces.traces import LINES, instructions, kernel_text, one_warp, write_directory
 
 
@@ -61,7 +61,7 @@ def test_broken_traces_say_where(tmp_path: Path, change: tuple[str, str], words:
 
 
 def test_missing_files_and_lists(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"kernelslist\.g: cannot be read"):
+    with pytest.raises(InputError, match=r"no trace directory: it holds neither"):
         read_directory(tmp_path)
     folder = write_directory(tmp_path, one_warp(LINES))
     (folder / "kernel-1.traceg.gz").unlink()
@@ -126,3 +126,43 @@ def test_mutated_lists_raise_only_input_errors(tmp_path: Path, listing: bytes) -
     (folder / "kernelslist.g").write_bytes(b"kernel" + listing)
     with pytest.raises(InputError, match=r"kernelslist\.g"):
         read_directory(folder)
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (
+            ["kernelslist", "kernel-1.trace"],
+            "raw traces, as the tracer leaves them: run Accel-Sim's post-traces-processing",
+        ),
+        (["kernel-1.traceg"], "holds no kernelslist.g; write it, with a line for each kernel .*kernel-1.traceg"),
+        (["notes.txt"], "no trace directory: it holds neither kernelslist.g nor a .traceg file"),
+    ],
+)
+def test_a_folder_without_a_list_is_answered_by_what_to_do(tmp_path: Path, files: list[str], words: str) -> None:
+    for name in files:
+        (tmp_path / name).write_text("")
+    with pytest.raises(InputError, match=words):
+        read_directory(tmp_path)
+    with pytest.raises(InputError, match=r"is a file; give the folder"):
+        read_directory(tmp_path / files[0])
+    with pytest.raises(InputError, match=r"no such folder"):
+        read_directory(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(("suffix", "words"), [(".tracez", "is of Accel-Sim 2.0's compressed"), (".trace", "is raw")])
+def test_formats_that_are_not_read_are_named(tmp_path: Path, suffix: str, words: str) -> None:
+    (tmp_path / "kernelslist.g").write_text(f"kernel-1{suffix}\n")
+    (tmp_path / f"kernel-1{suffix}").write_bytes(one_warp(LINES).encode())
+    with pytest.raises(InputError, match=rf"line 1: kernel-1{suffix} {words}"):
+        read_directory(tmp_path)
+
+
+def test_kernels_are_picked_by_number_or_name(tmp_path: Path) -> None:
+    traces = read_directory(write_directory(tmp_path, *(one_warp(LINES, name=name) for name in ("a", "b", "a"))))
+    assert [kernel.number for kernel in picked(traces, []).kernels] == [1, 2, 3]
+    assert [kernel.number for kernel in picked(traces, ["2", "3"]).kernels] == [2, 3]
+    assert [kernel.number for kernel in picked(traces, ["a"]).kernels] == [1, 3]
+    for wrong in ("4", "0", "c"):
+        with pytest.raises(InputError, match=rf"--kernel {wrong}: the trace has kernels 1 to 3"):
+            picked(traces, [wrong])

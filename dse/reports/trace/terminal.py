@@ -10,6 +10,7 @@ from dse.evaluate.trace_watts import TracedPower, mean_watts, power_notes
 from dse.power.power import COMPONENTS, PowerModel
 from dse.reports.common.terminal_parts import plain_table, say
 from dse.reports.common.words import timing_calibration
+from dse.scaling.from_trace import CurvePoint
 from dse.timing.timing import CAUSES
 from dse.timing.traced.gcom import GcomResult, Stack
 from dse.timing.traced.trace_answer import TracedTiming, TraceQuestion
@@ -60,6 +61,19 @@ def print_watts(question: TraceQuestion, model: PowerModel, results: Sequence[Tr
     beside = [f"{result.board_w:,.1f}" for result in results if result.board_w is not None]
     if beside:
         say(console, f"the board model's watts, kernel by kernel: {', '.join(beside)}", "dim")
+
+
+def print_curves(curves: Sequence[tuple[str, Sequence[CurvePoint]]], console: Console) -> None:
+    """Print what an L2 of each size misses of each kernel's loads."""
+    for name, curve in curves:
+        table = plain_table(f"{name}: misses of an L2, fully associative and LRU")
+        for column in ("L2 MiB", "sectors", "% of loads", "MPKI"):
+            table.add_column(column, justify="right")
+        for point in curve:
+            rate = f"{100 * point.miss_rate:.2f}"
+            table.add_row(f"{point.l2_mib:.3g}", f"{point.misses:,.0f}", rate, f"{point.mpki:.4g}")
+        console.print(table)
+    say(console, "MPKI: misses (sectors of 32 bytes) per thousand thread instructions", "dim")
 
 
 MOST_COLUMNS = 5

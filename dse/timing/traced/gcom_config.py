@@ -46,6 +46,11 @@ def read_gcom_config(path: Path | str) -> GcomConfig:
             _refuse_clock(key, found[key], f"{path}, line {number}")
         elif key not in ignored:
             ignored.append(key)
+    if not found and "-gpgpu_" in Path(path).read_text(encoding="utf-8", errors="replace"):
+        raise InputError(
+            f"{path}: is a configuration of GPGPU-Sim, which is not read; give a GPU's name ('dse show gpus'), a GPU "
+            "TOML, or a configuration of GCoM"
+        )
     if not found:
         raise InputError(f"{path}: holds no key of a GCoM configuration; lines '<type> <key> = <value>' were expected")
     assumed = tuple(key for key, row in schema.items() if key not in found and row["optional"] != "1")

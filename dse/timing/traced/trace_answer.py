@@ -1,5 +1,6 @@
 """One trace on one GPU with one timing model: what ``dse trace`` answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,8 @@ from dse.timing.traced.gcom import gcom_trace
 from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
 from dse.timing.traced.gcom_gpu import config_of_sheet, sheet_of_config
 from dse.timing.traced.models import on_trace
-from dse.timing.traced.trace_profile import traced_workload
-from dse.traces.trace_files import TraceDirectory, read_directory
+from dse.timing.traced.trace_profile import other_generation, traced_workload
+from dse.traces.trace_files import TraceDirectory, picked, read_directory
 from dse.traces.traced_kernel import TracedKernel
 
 TRACED_ON = {
@@ -72,11 +73,19 @@ class TraceQuestion:
     timing: str
     representative: int | None
     notes: tuple[str, ...]
+    wanted: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, directory: Path, gpu: str | None, timing: str | None, representative: int | None) -> "TraceQuestion":
-        """Return the question of a command line; raises InputError."""
-        traces = read_directory(directory)
+    def of(
+        cls,
+        directory: Path,
+        gpu: str | None,
+        timing: str | None,
+        representative: int | None,
+        kernels: Sequence[str] = (),
+    ) -> "TraceQuestion":
+        """Return the question of a command line, about all kernels or some (numbers or names); raises InputError."""
+        traces = picked(read_directory(directory), kernels)
         notes: list[str] = []
         if gpu is None:
             gpu = _made_for(traces)
@@ -87,7 +96,9 @@ class TraceQuestion:
         timing = timing or ("gcom" if isinstance(record, GcomConfig) else "amali")
         if timing != "gcom" and timing not in TIMING_MODELS:
             raise InputError(f"--timing: no model is called {timing!r}; {accepted(timing, ['gcom', *TIMING_MODELS])}")
-        return cls(traces, record, timing, representative, tuple(notes))
+        if isinstance(record, GpuSheet):
+            notes += filter(None, [other_generation(traces, [float(record.numbers()["compute_capability"])])])
+        return cls(traces, record, timing, representative, tuple(notes), tuple(kernels))
 
     @property
     def model(self) -> TimingModel:
@@ -114,11 +125,18 @@ class TraceQuestion:
     def kernels(self) -> list[TracedKernel]:
         """Return the kernels, their caches simulated for the GPU."""
         numbers = [self.sheet.numbers()]
-        workload = traced_workload(self.directory.path, numbers, representative=self.representative)
+        wanted = {"representative": self.representative, "kernels": self.wanted}
+        workload = traced_workload(self.directory.path, numbers, **wanted)
         return [kernel for kernel in workload.recorded if isinstance(kernel, TracedKernel)]
 
     def timed(self, kernel: TracedKernel, timing: Timing) -> TracedTiming:
         """Return a kernel's timing on the GPU as it is told; raises InputError where it cannot run."""
+        need, has = kernel.compute_capability, float(self.sheet.numbers()["compute_capability"])
+        if need > has:
+            raise InputError(
+                f"{kernel.name}: {self.sheet.title} cannot run it: its instructions need compute capability {need:g}, "
+                f"it has {has:g}; give a GPU of the trace's generation, or trace the program on this one's"
+            )
         if not float(timing.feasible):
             raise InputError(
                 f"{kernel.name}: {self.sheet.title} cannot run it: a CTA does not fit an SM, or its tensor cores lack "

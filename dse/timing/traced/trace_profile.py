@@ -13,7 +13,7 @@ from dse.timing.occupancy import Launch, Limits, ctas_per_sm
 from dse.traces.cache_simulation import CacheGeometry, WarpProfile, simulate
 from dse.traces.representative_warp import representative_warp
 from dse.traces.sectored_cache import LINEAR
-from dse.traces.trace_files import LIST, KernelFile, KernelHeader, read_directory
+from dse.traces.trace_files import LIST, KernelFile, KernelHeader, TraceDirectory, picked, read_directory
 from dse.traces.traced_kernel import TracedKernel, traced_kernel
 from dse.workload.operator import Candidate, Operator
 from dse.workload.workload import Phase, Workload
@@ -43,14 +43,19 @@ def is_trace(text: str | Path) -> bool:
 
 
 def traced_workload(
-    path: str | Path, gpus: Sequence[Mapping[str, float]], name: str | None = None, representative: int | None = None
+    path: str | Path,
+    gpus: Sequence[Mapping[str, float]],
+    name: str | None = None,
+    representative: int | None = None,
+    kernels: Sequence[str] = (),
 ) -> Workload:
     """Return the kernels of a trace directory as a workload, profiled for each of ``gpus`` (attribute -> number).
 
-    Each kernel is an operator with one candidate that runs once. ``representative`` overrides the representative warp.
+    Each kernel is an operator with one candidate that runs once. ``representative`` overrides the representative warp;
+    ``kernels``: numbers or names of those to take, all by default.
     Raises InputError where the trace is broken, or a kernel fits none of the GPUs.
     """
-    directory = read_directory(path)
+    directory = picked(read_directory(path), kernels)
     made_for = np.unique([[float(numbers[key]) for key in KEYS] for numbers in gpus], axis=0)
     for numbers in gpus:
         if (numbers["l1_line_bytes"], numbers["sector_bytes"]) != (_LINE, _LINE // _SECTORS):
@@ -64,7 +69,20 @@ def traced_workload(
         operators.append(Operator(title, "trace", (Candidate(f"warp {warp}", record),), shape=shape))
     title = name or Path(path).name
     description = f"{len(operators)} traced kernel{'s' * (len(operators) != 1)} of {directory.path.name}"
-    return Workload(title, description, tuple(operators), (Phase("kernel"),))
+    caution = other_generation(directory, [numbers["compute_capability"] for numbers in gpus])
+    return Workload(title, description, tuple(operators), (Phase("kernel"),), caution=caution)
+
+
+def other_generation(traces: TraceDirectory, capabilities: Sequence[float]) -> str:
+    """Return what a trace leaves out on GPUs of other generations than it was recorded on, "" where it is theirs."""
+    recorded = sorted({kernel.header.binary / 10.0 for kernel in traces.kernels})
+    others = sorted({c for c in capabilities if any(int(c) != int(r) for r in recorded)})
+    if not others:
+        return ""
+    return (
+        f"recorded for compute capability {recorded[0]:g}, timed on {', '.join(f'{c:g}' for c in others)}: kernels "
+        "that are compiled for it would be others"
+    )
 
 
 def _profiled(kernel: KernelFile, warp: int, made_for: np.ndarray) -> TracedKernel:

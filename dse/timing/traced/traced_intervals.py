@@ -216,11 +216,11 @@ def _rate(kind: TensorClass, gpu: Gpu) -> Array:
 
 
 def has_tensor_types(kernel: TracedKernel, gpu: Gpu) -> Array:
-    """Return 1 where the GPU has a rate for every tensor class of the trace, else 0.
+    """Return 1 where the GPU has a rate for every tensor class of the trace, and its instructions, else 0.
 
-    SASS runs on one generation alone; as in AMALI, a trace stands for the same program on any GPU with its types.
+    SASS runs on one generation alone; as in AMALI, a trace stands for the same program on any GPU that could run it.
     """
-    has = jnp.ones(())
+    has = jnp.where(gpu.compute_capability + 0.01 >= kernel.compute_capability, 1.0, 0.0)  # 32 bits round 8.6
     for kind in kernel.tensor:
         has = has * jnp.where(_rate(kind, gpu) > 0, 1.0, 0.0)
     return has

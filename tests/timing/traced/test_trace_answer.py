@@ -106,3 +106,29 @@ def test_command_chooses_gpu_and_model(trace: Path, capsys: pytest.CaptureFixtur
     for wrong in (["--timing", "gcomm"], ["--gpu", "rtx_2061"], ["--representative", "99999"]):
         assert run_command(["trace", str(trace), *wrong]) == 2
         assert capsys.readouterr().err.count("\n") <= 2
+
+
+def test_command_times_the_kernels_that_are_asked_for(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["trace", str(trace), "--kernel", "2", "--timing", "roofline", "--json"]) == 0
+    assert [row["kernel"] for row in json.loads(capsys.readouterr().out)] == ["second"]
+
+
+def test_another_generations_trace_is_marked_and_instructions_that_a_gpu_lacks_are_refused(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_command(["trace", str(trace), "--gpu", "h100_sxm", "--timing", "roofline"]) == 0
+    assert "recorded for compute capability 7.5, timed on 9" in capsys.readouterr().err
+    copies = ["0010 ffffffff 0 UTMALDG.2D 0 0", "0020 ffffffff 0 EXIT 0 0"]
+    hopper = write_directory(tmp_path / "hopper", kernel_text([[copies]], name="copies", binary=90))
+    assert run_command(["trace", str(hopper), "--gpu", "a100_sxm_80gb", "--timing", "roofline"]) == 2
+    assert "its instructions need compute capability 9, it has 8" in capsys.readouterr().err
+    assert run_command(["run", "a100_sxm_80gb", str(hopper), "--timing", "roofline"]) == 2
+    assert "its instructions need compute capability 9, it has 8" in capsys.readouterr().err
+    assert run_command(["trace", str(hopper), "--timing", "roofline"]) == 0
+
+
+def test_a_configuration_of_gpgpu_sim_is_named(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gpgpusim.config"
+    path.write_text("-gpgpu_compute_capability_major 7\n-gpgpu_n_clusters 80\n")
+    assert run_command(["trace", str(trace), "--gpu", str(path)]) == 2
+    assert "is a configuration of GPGPU-Sim, which is not read; give a GPU's name" in capsys.readouterr().err

@@ -1,0 +1,44 @@
+"""Tables that experiments write into their READMEs, and that the quick ones still write what stands there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments.common.readme_tables import markdown, table_in, write_table
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+QUICK = {"008_dvfs": "clocks", "010_scale_model_h100": "errors"}
+"""Experiments that run in minutes -> the table that they write."""
+
+
+def test_a_table_stands_between_its_marks_and_nothing_else_changes(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("# before\n\n<!-- t: written by run.py -->\nold\n<!-- end of t -->\n\nafter\n")
+    table = markdown(["a", "b"], [["x", "1"]])
+    assert table == "| a | b |\n| --- | ---: |\n| x | 1 |"
+    write_table(readme, "t", table)
+    assert table_in(readme, "t") == table
+    assert readme.read_text().startswith("# before\n\n<!-- t") and readme.read_text().endswith("of t -->\n\nafter\n")
+    with pytest.raises(ValueError, match="has no marks of a table 'u'"):
+        write_table(readme, "u", table)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_readme_has_the_marks_that_its_command_writes_between(name: str) -> None:
+    assert table_in(EXPERIMENTS / name / "README.md", QUICK[name]).startswith("| ")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUICK)
+def test_the_command_writes_what_stands_in_the_readme(name: str) -> None:
+    readme = EXPERIMENTS / name / "README.md"
+    whole = readme.read_text(encoding="utf-8")
+    try:
+        subprocess.run([sys.executable, str(EXPERIMENTS / name / "run.py")], check=True, capture_output=True)
+        written = table_in(readme, QUICK[name])
+    finally:
+        readme.write_text(whole, encoding="utf-8")
+    assert written == table_in(readme, QUICK[name])
