@@ -61,6 +61,14 @@ def test_costs_of_any_type_that_cannot_be_written_to(dtype: type) -> None:
     assert front.index.tolist() == [0]
 
 
+def test_members_stand_in_the_order_of_their_numbers_with_their_own_costs() -> None:
+    front = FrontBuilder(2)
+    front.add(np.array([[1.0, 4.0], [3.0, 2.0]]), np.array([7, 2]))
+    front.add(np.array([[2.0, 3.0]]), np.array([5]))
+    index, costs = front.members
+    assert index.tolist() == [2, 5, 7] and costs.tolist() == [[3.0, 2.0], [2.0, 3.0], [1.0, 4.0]]
+
+
 def test_nan_is_refused_and_nothing_is_nothing() -> None:
     with pytest.raises(ValueError, match="NaN"):
         pareto_mask(np.array([[1.0, np.nan]]))

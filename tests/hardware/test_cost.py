@@ -107,6 +107,12 @@ def test_spare_sms_raise_the_yield_and_lower_the_cost(model):
     assert float(none.cost_usd) > float(some.cost_usd) > float(many.cost_usd)
 
 
+def test_dies_share_out_the_spare_sms(model):
+    """Two dies with the SMs of both between them are sold as often as one with half of them."""
+    two, one = (model(area, gpu(sm_count=sms, sm_enabled_fraction=0.97)) for area, sms in ((1600.0, 132), (800.0, 66)))
+    assert float(two.dies) == 2 and float(two.die_yield) == pytest.approx(float(one.die_yield))
+
+
 # --- cost
 
 
