@@ -90,7 +90,7 @@ def test_a_column_without_a_name_is_no_column(tmp_path):
 
 def test_evaluated_rows_have_the_columns_and_types_of_their_schema():
     names = [row["column"] for row in read_table("schema/evaluated.csv")]
-    texts = ("family", "harness", "kernel", "implementation", "binding")
+    texts = ("family", "harness", "kernel", "implementation", "binding", "widened_by", "throttles")
     rows = pd.DataFrame({name: ["a"] if name in texts else [3] for name in names})
     typed = evaluated(rows)
     assert {name for name in names if pd.api.types.is_float_dtype(typed[name])} == set(names) - set(texts)
