@@ -12,11 +12,12 @@ from jax import Array
 from dse.base.compilation import derivatives_quick_to_compile, filled_up, quick_to_compile
 from dse.evaluate import steps
 from dse.evaluate.batching import with_kernel_axis
-from dse.evaluate.candidates import Candidates, chosen_launches, time_candidates
+from dse.evaluate.candidates import Candidates, Tabulated, chosen_launches
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
-from dse.evaluate.evaluation import Evaluation, Times
+from dse.evaluate.evaluation import Evaluation
 from dse.evaluate.fastest import choose, fastest, fastest_of
+from dse.evaluate.own_kernels import own_kernels, sums_of_chosen
 from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
     CANDIDATES,
@@ -31,6 +32,7 @@ from dse.hardware.gpu import Gpu
 from dse.power.activity import Activity, recorded_activity
 from dse.power.models import PowerChoice
 from dse.power.power import Power
+from dse.power.sequence import LaunchSequence
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.operation_counts import operation_counts
 from dse.workload.kernel import Kernel, RecordedKernel
@@ -61,11 +63,23 @@ class KernelEvaluation(Evaluation):
     def candidates(self, gpus: Gpu) -> Candidates:
         return Candidates(self.model, self.workload, gpus)
 
+    def in_program(
+        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None
+    ) -> tuple[dict[str, LaunchSequence], Array]:
+        how = own_kernels() if simplified else None
+        if how is None:
+            return super().in_program(gpus, count, simplified=simplified, tabulated=tabulated)
+        tabulated = tabulated or Tabulated(self.candidates(gpus), (), ())
+        sums, can_run = sums_of_chosen(tabulated, self.power.model, gpus, count, interpret=how == "interpreted")
+        board, runs = (self.power.model, self.power.limit), self._runs(len(self.workload.operators))
+        each = zip(runs.items(), sums, strict=True)
+        return {name: steps.settle_sums(*board, phase, run, gpus) for (name, run), phase in each}, can_run
+
     def _launches_in_program(
-        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+        self, gpus: Gpu, count: int, simplified: bool, tabulated: Tabulated | None = None
     ) -> tuple[Timing, Power, Array]:
-        times = times or partial(time_candidates, self.model, self.workload)
-        chosen, can_run = choose(self.workload, times(gpus, count))
+        candidates, common, tables = tabulated or Tabulated(self.candidates(gpus), (), ())
+        chosen, can_run = choose(self.workload, candidates.times(gpus, count, common, tables))
         launches = chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
         return *launches, can_run
 
@@ -111,7 +125,7 @@ class RecordedEvaluation(Evaluation):
         return jax.tree.map(lambda *x: jnp.stack([jnp.broadcast_to(v, shape) for v in x], axis=-1), *each)
 
     def _launches_in_program(
-        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+        self, gpus: Gpu, count: int, simplified: bool, tabulated: Tabulated | None = None
     ) -> tuple[Timing, Power, Array]:
         timing, power = self._launches(gpus, (count,))
         return timing, power, timing.feasible

@@ -8,7 +8,7 @@ once for that side, with what is known of the kernels and of the fixed attribute
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -36,9 +36,12 @@ Tables = Sequence[Any]
 group."""
 
 
-def time_candidates(model: TimingModel, workload: Workload, gpus: Gpu, count: int) -> list[Array]:
-    """Return the time of every candidate on ``count`` designs (:class:`Candidates`)."""
-    return Candidates(model, workload, gpus).times(gpus, count)
+class Tabulated(NamedTuple):
+    """Candidates on designs in groups that have attributes in common: ``tables`` of the groups, in their order."""
+
+    candidates: "Candidates"
+    common: Sequence[str]
+    tables: Tables
 
 
 class Candidates:
@@ -64,7 +67,7 @@ class Candidates:
         the few candidates that are chosen. No derivative passes: a choice has none. Where the designs are
         groups that have the attributes ``common``: with their ``tables`` (:meth:`tables`).
         """
-        columns = [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
+        columns = self.columns(gpus, count)
         bits = self._bits(common)
 
         def part(designs: list[Array], of_group: Tables) -> list[Array]:
@@ -75,9 +78,13 @@ class Candidates:
         times = in_parts(part, columns, tables or [None] * len(self._programs))
         return [_rows(self._every, times, range(p.start, p.stop)) for p in self._workload.slices]
 
+    def columns(self, gpus: Gpu, count: int) -> list[Array]:
+        """Return the attributes that vary, each (designs,)."""
+        return [lax.stop_gradient(jnp.broadcast_to(x, (count,))) for x in jax.tree.leaves(gpus) if np.ndim(x)]
+
     def choice(self, common: Sequence[str] = (), *, interpret: bool = False) -> "Choice":
         """Return what chooses among the candidates as one kernel of a GPU (:mod:`dse.evaluate.pallas.choice`), called
-        with the columns :attr:`names`.
+        with :meth:`columns`.
 
         ``common``: attributes that groups have in common; ``interpret``: by plain operations, without a GPU.
         """
@@ -88,7 +95,7 @@ class Candidates:
 
     def launches(self, power: PowerModel, *, interpret: bool = False) -> "Launches":
         """Return what adds up the chosen candidates in each phase as one kernel of a GPU, the terms of
-        :func:`dse.power.sequence.launch_terms`; called with the columns :attr:`names` too."""
+        :func:`dse.power.sequence.launch_terms`; called with :meth:`columns` too."""
         from dse.evaluate.pallas.launches import Launches
 
         def terms(kernel: Kernel, gpu: Gpu, often: Array) -> list[Array]:

@@ -10,7 +10,8 @@ from jax import Array
 from dse.base.compilation import Options
 from dse.evaluate.candidates import Tables
 from dse.evaluate.evaluation import Evaluation
-from dse.evaluate.platform import platform_of
+from dse.evaluate.own_kernels import with_own_kernels
+from dse.evaluate.platform import platform_of_device
 from dse.evaluate.shared_programs import DESIGNS
 from dse.hardware.gpu import Gpu
 from dse.hardware.schema import gpu_schema
@@ -84,7 +85,7 @@ class OwnProgram:
         return lowered_text(self._evaluate, platform, columns, tables, of_base)
 
     def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
-        return on_device(self._evaluate, device, self._options).lower(columns, tables, of_base)
+        return lowered_on(device, self._options, self._evaluate, columns, tables, of_base)
 
 
 class SharedPrograms:
@@ -100,7 +101,7 @@ class SharedPrograms:
 
     def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
         if device not in self._compiled:
-            self._compiled[device] = on_device(self._results, device, platform_of(device.platform).quick)
+            self._compiled[device] = on_device(self._results, device, platform_of_device(device).quick)
         gpus = filled_batch(self._base, columns, DESIGNS)
         with jax.default_device(device):
             every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]
@@ -121,6 +122,16 @@ class SharedPrograms:
 def lowered_text(function: Callable[..., Any], platform: str, *arguments: Any) -> str:
     """Return a program as StableHLO, lowered for one of JAX's platforms."""
     return jax.jit(function).trace(*arguments).lower(lowering_platforms=(platform,)).as_text()
+
+
+def lowered_on(device: Any, options: Options | None, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return a program lowered for a device, with own kernels where they lower there; its ``compile`` is XLA's part."""
+
+    def lower() -> Any:
+        again = lambda *x: function(*x)  # noqa: E731 - a function that JAX has not traced yet
+        return on_device(again, device, options).lower(*arguments)
+
+    return with_own_kernels(lower)
 
 
 def on_device(function: Callable[..., Any], device: Any, options: Options | None) -> Any:

@@ -18,7 +18,7 @@ from dse.base.compilation import filled_up, threads
 from dse.base.units import KILO, NANO
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type, in_blocks, with_kernel_axis
-from dse.evaluate.candidates import Candidates
+from dse.evaluate.candidates import Candidates, Tabulated
 from dse.evaluate.derivatives import NUMERIC, Elasticities, elasticities, phase_along
 from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
@@ -42,9 +42,6 @@ from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.workload.workload import Workload
 
 T = TypeVar("T")
-
-Times = Callable[[Gpu, int], list[Array]]
-"""The times of all candidates on designs (:meth:`dse.evaluate.candidates.Candidates.times`)."""
 
 
 @dataclass(frozen=True)
@@ -127,10 +124,10 @@ class Evaluation(ABC):
 
     @abstractmethod
     def _launches_in_program(
-        self, gpus: Gpu, count: int, simplified: bool, times: Times | None = None
+        self, gpus: Gpu, count: int, simplified: bool, tabulated: Tabulated | None = None
     ) -> tuple[Timing, Power, Array]:
         """Return the fastest kernels on ``count`` designs, (designs, operators) or more, inside a program, and 1 where
-        an operator has one that runs, (designs, operators). ``times``: see :meth:`in_program`."""
+        an operator has one that runs, (designs, operators). ``tabulated``: see :meth:`in_program`."""
 
     @abstractmethod
     def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
@@ -149,15 +146,15 @@ class Evaluation(ABC):
         """Return what the ``chosen`` candidates make DESIGNS designs do; all (designs, operators), filled up."""
 
     def in_program(
-        self, gpus: Gpu, count: int, *, simplified: bool, times: Times | None = None
+        self, gpus: Gpu, count: int, *, simplified: bool, tabulated: Tabulated | None = None
     ) -> tuple[dict[str, LaunchSequence], Array]:
         """Return the phases on ``count`` designs, and 1 where an operator has a kernel that runs, (designs, operators).
 
         Inside a program. ``simplified``: its results may differ by rounding
-        (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other. ``times``: what times
-        the candidates, where designs come in groups.
+        (:mod:`dse.evaluate.partial_evaluation`); derivatives pass through the other. ``tabulated``: the
+        candidates with their tables, where designs come in groups.
         """
-        timing, power, can_run = self._launches_in_program(gpus, count, simplified, times)
+        timing, power, can_run = self._launches_in_program(gpus, count, simplified, tabulated)
         return self._phases(steps.settle_phase, timing, power, gpus), can_run
 
     def by_shared_programs(self, gpus: Gpu) -> tuple[dict[str, LaunchSequence], np.ndarray]:

@@ -7,7 +7,8 @@ kernels: no loops over parts, no rows that are only filled up, and 1 / x, which 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from dse.base.compilation import LEAST, Options
 
@@ -27,6 +28,7 @@ class Platform:
     parts: int  # a block is taken in so many parts, one after the other; 1: at once
     lanes: int  # operators of a workload are filled up to a multiple of it
     divides: bool  # 1 / x is an instruction like others
+    kernels: str  # who writes the two stages of generated kernels: xla, pallas, or pallas by plain operations, in tests
     options: Options = field(hash=False)  # how XLA compiles what runs often
     quick: Options | None = field(hash=False)  # ... and what runs for milliseconds
 
@@ -43,6 +45,7 @@ CPU = Platform(
     parts=2,  # the fewest that make it a loop: what it returns is not computed anew
     lanes=16,  # 32-bit numbers in a vector of the widest
     divides=False,
+    kernels="xla",
     options={
         "xla_cpu_enable_fast_math": True,
         "xla_cpu_enable_fast_min_max": True,
@@ -65,17 +68,27 @@ GPU = Platform(
     parts=1,
     lanes=1,
     divides=True,
+    kernels="xla",
     options={"xla_gpu_ftz": True, "xla_gpu_enable_fast_min_max": True},
     quick=None,
 )
 
-PLATFORMS = {"cpu": CPU}
-"""JAX's name of a platform -> what is known of it; others are as GPU."""
+CUDA = replace(GPU, kernels="pallas")
+"""A GPU of NVIDIA's: some lines are its instructions."""
+
+PLATFORMS = {"cpu": CPU, "cuda": CUDA}
+"""Name of a platform -> what is known of it; others are as GPU."""
 
 
 def platform_of(name: str) -> Platform:
-    """Return the platform of this name of JAX's (``device.platform``)."""
+    """Return the platform of this name of JAX's (``device.platform``), or "cuda" (:func:`platform_of_device`)."""
     return PLATFORMS.get(name, GPU)
+
+
+def platform_of_device(device: Any) -> Platform:
+    """Return the platform of a device; JAX calls GPUs of every maker "gpu"."""
+    nvidia = device.platform == "gpu" and "NVIDIA" in getattr(device, "device_kind", "NVIDIA")
+    return platform_of("cuda" if nvidia else device.platform)
 
 
 def local_platform() -> Platform:

@@ -18,12 +18,11 @@ from dse.base.errors import InputError
 from dse.base.units import GIGA, MILLI, NANO
 from dse.evaluate.batching import float_type, in_blocks, over_arrays
 from dse.evaluate.by_workload import by_shared_programs, evaluation_of
-from dse.evaluate.candidates import Candidates
+from dse.evaluate.candidates import Candidates, Tabulated
 from dse.evaluate.device_programs import Columns, OfWorkloads, OwnProgram, Program, SharedPrograms
-from dse.evaluate.evaluation import Times
 from dse.evaluate.groups import Groups, TableCache, chosen_groups, cost_of
 from dse.evaluate.infeasibility import Reasons
-from dse.evaluate.platform import platform_of, traced_for
+from dse.evaluate.platform import platform_of_device, traced_for
 from dse.evaluate.shared_programs import DESIGNS
 from dse.evaluate.steps import phase_metrics
 from dse.hardware.area import DieArea
@@ -79,7 +78,7 @@ class Evaluator:
         self._area, self._cost = DieArea.from_table(), DieCost.from_table(space.yield_model)
         self._of_base = space.of_base()
         self.devices = list(devices or jax.local_devices())
-        self.platform = platform_of(self.devices[0].platform)
+        self.platform = platform_of_device(self.devices[0])
         chunk = chunk or self.platform.chunk
         block = min(max(evaluation.block(self.platform) for evaluation in self._evaluations), chunk)
         asked = min(space.size if asked is None else asked, space.size)
@@ -231,18 +230,18 @@ class Evaluator:
         ``of_base``: :attr:`base_results`; ``tables``: of the block's groups, for each workload.
         """
         gpus, count = gpu_batch(self._base, columns), len(next(iter(columns.values())))
-        times = self._times(tables) if tables else [None] * len(self._evaluations)
+        tabulated = self._tabulated(tables) if tables else [None] * len(self._evaluations)
         every = [
-            evaluation.in_program(gpus, count, simplified=simplified, times=of_candidates)
-            for evaluation, of_candidates in zip(self._evaluations, times, strict=True)
+            evaluation.in_program(gpus, count, simplified=simplified, tabulated=of_candidates)
+            for evaluation, of_candidates in zip(self._evaluations, tabulated, strict=True)
         ]
         return self.results(columns, of_base, *zip(*every, strict=True))
 
-    def _times(self, tables: OfWorkloads) -> list[Times | None]:
-        """Return what times each workload's candidates on designs whose groups have these tables."""
+    def _tabulated(self, tables: OfWorkloads) -> list[Tabulated | None]:
+        """Return each workload's candidates with the tables of the designs' groups."""
         common = self.groups.attributes if self.groups else ()
         every = zip(self._candidates, tables, strict=True)
-        return [candidates and partial(candidates.times, common=common, tables=table) for candidates, table in every]
+        return [candidates and Tabulated(candidates, common, table) for candidates, table in every]
 
     def results(
         self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]

@@ -3,7 +3,7 @@
 All programs are made of them: a space's own, those that workloads share, and derivatives.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from dse.power.board import BoardPower
 from dse.power.models import PowerChoice
 from dse.power.power import Power, PowerModel
 from dse.power.power_limit import OperatingPoint, at_clock, at_paces, shadow_between
-from dse.power.sequence import LaunchSequence, in_sequence
+from dse.power.sequence import LaunchSequence, in_sequence, of_sums
 from dse.space.metrics import energy_metrics, time_metrics
 from dse.timing.timing import Timing, TimingModel
 from dse.timing.traced.models import on_trace
@@ -104,6 +104,11 @@ def settle_phase(
     """
     repeats, host = run
     return in_sequence(PowerChoice(power, limit), timing, watts, repeats, gpus, host and Host(*host))
+
+
+def settle_sums(power: PowerModel, limit: bool, sums: Sequence[Array], run: PhaseRun, gpus: Gpu) -> LaunchSequence:
+    """Return the same of launches whose terms (:func:`dse.power.sequence.launch_terms`) add up to ``sums``."""
+    return of_sums(PowerChoice(power, limit), sums, gpus, run[1] and Host(*run[1]))
 
 
 def settle_launches(

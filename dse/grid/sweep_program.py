@@ -15,7 +15,7 @@ from jax import Array, lax
 
 from dse.base.compilation import Options
 from dse.evaluate.batching import float_type
-from dse.evaluate.device_programs import Columns, OfWorkloads, lowered_text, on_device
+from dse.evaluate.device_programs import Columns, OfWorkloads, lowered_on, lowered_text
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.platform import traced_for
 from dse.evaluate.space_program import Evaluator
@@ -127,7 +127,7 @@ class SweepProgram:
         return lowered_text(self._evaluate, platform, *self._given(columns, tables, of_base))
 
     def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
-        return on_device(self._evaluate, device, self._options).lower(*self._given(columns, tables, of_base))
+        return lowered_on(device, self._options, self._evaluate, *self._given(columns, tables, of_base))
 
     def _given(self, columns: Columns, tables: OfWorkloads, of_base: Columns) -> tuple[Arguments, OfWorkloads, Columns]:
         """The arguments of a call that evaluates designs by their columns."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from dse.evaluate.infeasibility import Masks, Reasons
-from dse.evaluate.platform import platform_of
+from dse.evaluate.platform import platform_of_device
 from dse.evaluate.space_program import Evaluator
 from dse.grid.shard import Chunk, chunk_table
 from dse.pareto.violation import violation
@@ -49,7 +49,7 @@ class BatchModel:
         self.space = space
         self.reasons = Reasons(space)
         devices = devices or jax.local_devices()
-        self.generation = chunk or platform_of(devices[0].platform).generation
+        self.generation = chunk or platform_of_device(devices[0]).generation
         self._evaluator = Evaluator(space, self.reasons, self.generation, expected, devices=devices)
         self.chunk = self._evaluator.chunk
 

@@ -69,6 +69,27 @@ def stretches(kinds: Sequence[np.ndarray], slices: Sequence[slice]) -> list[Stre
     return found
 
 
+KERNEL, NUMBER, OPERATOR, BEGINS, NEXT = range(5)
+"""Columns of a step: the candidate among its kind's kernels and among all, its operator; whether it is the operator's
+first; where it ends a run, the step that follows, else 0."""
+
+
+def steps_of(runs: Sequence[Run]) -> np.ndarray:
+    """Return the candidates of runs, one after the other, and a step that none takes, (candidates + 1, 5).
+
+    One loop takes all of them, as often as is known when the program is built.
+    """
+    steps = [
+        (kernel, run.number + kernel - run.first, run.operator, run.begins, 0)
+        for run in runs
+        for kernel in range(run.first, run.end)
+    ]
+    found = np.array([*steps, (0, 0, 0, 1, 0)], np.int32)
+    ends = np.cumsum([run.end - run.first for run in runs])
+    found[ends - 1, NEXT] = ends
+    return found
+
+
 class Choice:
     """The fastest candidates on designs: call it inside a program.
 
@@ -97,14 +118,14 @@ class Choice:
         (operators, designs).
 
         ``columns``: the programs' arguments, each (designs,), a multiple of BLOCK. ``group``: each design's, (designs,)
-        among ``tables``: of each kind, (groups, kernels, terms).
+        among ``tables``: of each kind, (groups, terms, kernels).
         """
         designs = len(columns[0])
         of_designs = {"columns": list(columns), "group": [] if group is None else [group]}
         of_all = {
-            "runs": [jnp.asarray(stretch.runs, jnp.int32) for stretch in self._stretches],
+            "steps": [jnp.asarray(steps_of(stretch.runs)) for stretch in self._stretches],
             "rows": [jnp.asarray(block.rows) for block in self._blocks],
-            "tables": [table if table.shape[2] else jnp.zeros((1, 1, 1)) for table in tables],
+            "tables": [table if table.shape[1] else jnp.zeros((1, 1, 1)) for table in tables],
         }
         block = pl.BlockSpec((BLOCK,), lambda block: (block,))
         specs = jax.tree.map(lambda _: block, of_designs) | jax.tree.map(whole, of_all)
@@ -125,11 +146,12 @@ class Choice:
         """The kernel of a block: references to what :meth:`__call__` gives, and to both results."""
         columns = {place: column[:] for place, column in enumerate(given["columns"])}
         groups = [group[:] for group in given["group"]]
-        for stretch, runs in zip(self._stretches, given["runs"], strict=True):
+        for stretch, steps in zip(self._stretches, given["steps"], strict=True):
             block, rows = self._blocks[stretch.kind], given["rows"][stretch.kind]
             tables = given["tables"][stretch.kind : stretch.kind + 1]
             time = partial(_time, block, block.of_designs(columns), rows, groups, tables)
-            lax.fori_loop(0, len(stretch.runs), partial(_run, time, runs, threshold, chosen), None)
+            step = partial(_step, time, steps, threshold, chosen)
+            lax.fori_loop(0, steps.shape[0] - 1, step, _begin(steps, 0, threshold, chosen))
 
 
 def _time(
@@ -146,15 +168,26 @@ def _time(
     return jnp.broadcast_to(block.of_pairs(designs, terms, gathered(tables, groups, kernel, of_group)), (BLOCK,))
 
 
-def _run(time: Callable[[Array], Array], runs: Any, threshold: Any, chosen: Any, number: Array, _: None) -> None:
-    """Choose among the candidates of a run, and those of the operator's earlier ones."""
-    operator, first, end, of_all, begins = (runs[number, field] for field in range(len(Run._fields)))
+Best = tuple[Array, Array]
+"""The time that a candidate must undercut, and the number of the fastest so far, both (BLOCK,)."""
 
-    def step(kernel: Array, best: tuple[Array, Array]) -> tuple[Array, Array]:
-        nanoseconds = time(kernel)
-        faster = nanoseconds < best[0]
-        least = jnp.where(faster, nanoseconds * (1.0 - EQUAL), best[0])
-        return least, jnp.where(faster, of_all + kernel - first, best[1])
 
-    start = jnp.where(begins > 0, SLOWER, threshold[operator, :]), chosen[operator, :]
-    threshold[operator, :], chosen[operator, :] = lax.fori_loop(first, end, step, start)
+def _step(time: Callable[[Array], Array], steps: Any, threshold: Any, chosen: Any, place: Array, best: Best) -> Best:
+    """Compare a candidate with the fastest so far; what an operator's last one leaves is the result."""
+    nanoseconds = time(steps[place, KERNEL])
+    faster = nanoseconds < best[0]
+    least = jnp.where(faster, nanoseconds * (1.0 - EQUAL), best[0])
+    best = least, jnp.where(faster, steps[place, NUMBER], best[1])
+
+    def end(best: Best) -> Best:
+        operator = steps[place, OPERATOR]
+        threshold[operator, :], chosen[operator, :] = best
+        return _begin(steps, steps[place, NEXT], threshold, chosen)
+
+    return lax.cond(steps[place, NEXT] > 0, end, lambda best: best, best)
+
+
+def _begin(steps: Any, place: Array | int, threshold: Any, chosen: Any) -> Best:
+    """Return what is fastest before a candidate that is the first of a run."""
+    operator = steps[place, OPERATOR]
+    return jnp.where(steps[place, BEGINS] > 0, SLOWER, threshold[operator, :]), chosen[operator, :]

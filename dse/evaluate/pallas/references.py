@@ -14,10 +14,10 @@ def whole(array: Array) -> Any:
 
 
 def gathered(tables: Sequence[Any], groups: Sequence[Array], kernel: Array, terms: int) -> list[Array]:
-    """Return the ``terms`` of a kernel and each design's group; at most one of each: a reference to (groups, kernels,
-    terms), and the numbers of the groups (designs,)."""
+    """Return the ``terms`` of a kernel and each design's group; at most one of each: a reference to (groups, terms,
+    kernels), and the numbers of the groups (designs,)."""
     return [
-        triton.load(table.at[group, kernel, term])
+        triton.load(table.at[group, term, kernel])
         for group, table in zip(groups, tables, strict=True)
         for term in range(terms)
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from dse.evaluate.candidates import Candidates
 from dse.evaluate.fastest import choose
-from dse.evaluate.pallas.choice import BLOCK, Run, stretches
+from dse.evaluate.pallas.choice import BLOCK, Run, steps_of, stretches
 from dse.evaluate.space_program import gpu_batch
 from dse.space.space import Space
 from tests.evaluate.pallas.spaces import COMMON, drawn, groups_of, several_kinds
@@ -49,7 +49,7 @@ def test_terms_of_a_kernel_and_few_attributes_are_read_from_tables(
     candidates: Candidates, columns: dict[str, np.ndarray], expected: Any
 ) -> None:
     combinations, group = groups_of(columns)
-    tables = [np.swapaxes(table, 1, 2) for table in candidates.tables(combinations, COMMON)]
+    tables = candidates.tables(combinations, COMMON)
     choice = candidates.choice(COMMON, interpret=True)
     found = jax.jit(choice)([columns[name] for name in candidates.names], group, tables)
     np.testing.assert_array_equal(found[0], expected[0])
@@ -69,3 +69,8 @@ def test_runs_of_an_operator_come_in_order() -> None:
     assert [stretch.kind for stretch in found] == [0, 1, 0, 1]
     assert found[0].runs == [Run(0, 0, 1, 0, 1), Run(1, 1, 2, 1, 1), Run(2, 3, 4, 6, 1)]
     assert [stretch.runs for stretch in found[1:]] == [[Run(1, 0, 2, 2, 0)], [Run(1, 2, 3, 4, 0)], [Run(1, 2, 3, 5, 0)]]
+
+
+def test_steps_run_through_the_candidates_of_runs() -> None:
+    found = steps_of([Run(0, 0, 1, 0, 1), Run(1, 1, 3, 5, 0)])
+    assert found.tolist() == [[0, 0, 0, 1, 1], [1, 5, 1, 0, 0], [2, 6, 1, 0, 3], [0, 0, 0, 1, 0]]

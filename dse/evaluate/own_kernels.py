@@ -1,0 +1,88 @@
+"""Whether a program's stages are kernels that this project writes (:mod:`dse.evaluate.pallas`), and what they give.
+
+Pallas is an experimental part of JAX. Where a release does not lower the kernels, XLA's program runs instead.
+"""
+
+import sys
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cache
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from dse.evaluate.batching import float_type
+from dse.evaluate.candidates import Tabulated
+from dse.evaluate.platform import traced_platform
+from dse.hardware.gpu import Gpu
+from dse.power.power import PowerModel
+
+T = TypeVar("T")
+
+WHOLE = 256
+"""Designs of a program are filled up to a multiple of it: of the blocks of all kernels."""
+
+_BY_XLA: ContextVar[bool] = ContextVar("by_xla", default=False)
+_TAKEN: ContextVar[bool] = ContextVar("taken", default=False)
+
+
+def own_kernels() -> str | None:
+    """Return how the program that is being traced takes the kernels, "pallas" or "interpreted"; None: it does not."""
+    how = traced_platform().kernels
+    if how == "xla" or _BY_XLA.get() or float_type() is not np.float32:
+        return None
+    _TAKEN.set(True)
+    return how
+
+
+def sums_of_chosen(
+    tabulated: Tabulated, power: PowerModel, gpus: Gpu, count: int, *, interpret: bool
+) -> tuple[list[list[Array]], Array]:
+    """Return what the fastest candidates add up to in each phase (:func:`dse.power.sequence.launch_terms`), (designs,)
+    each, and 1 where an operator has one that runs, (designs, operators).
+
+    Inside a program, on ``count`` designs; ``interpret``: by plain operations, without a GPU.
+    """
+    candidates, common, tables = tabulated
+    columns = [_filled(x) for x in candidates.columns(gpus, count)]
+    group = None
+    if common:
+        groups = len(jax.tree.leaves(tables)[0])
+        group = _filled(jnp.repeat(jnp.arange(groups, dtype=jnp.int32), count // groups))
+    chosen, can_run = candidates.choice(common, interpret=interpret)(columns, group, tables)
+    sums = candidates.launches(power, interpret=interpret)(columns, chosen)
+    return [[term[:count] for term in phase] for phase in sums], can_run[:, :count].T
+
+
+def _filled(column: Array) -> Array:
+    return jnp.pad(column, (0, -len(column) % WHOLE), mode="edge")
+
+
+def with_own_kernels(lower: Callable[[], T]) -> T:
+    """Return ``lower()``, which traces and lowers a program; where that fails, of the program without own kernels.
+
+    The first time it says so.
+    """
+    _TAKEN.set(False)
+    try:
+        return lower()
+    except Exception as error:  # whatever an experimental interface raises
+        if not _TAKEN.get():
+            raise
+        token = _BY_XLA.set(True)
+        try:
+            lowered = lower()
+        except Exception:
+            raise error from None  # it was not the kernels
+        finally:
+            _BY_XLA.reset(token)
+        _say(type(error).__name__, jax.__version__)
+        return lowered
+
+
+@cache
+def _say(error: str, version: str) -> None:
+    print(f"dse: JAX {version} does not lower the kernels for this GPU ({error}); XLA's program runs", file=sys.stderr)

@@ -1,0 +1,97 @@
+"""Programs with kernels of their own: XLA's results, and XLA's program where the kernels cannot be lowered."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from dse.evaluate import by_workload, own_kernels, space_program
+from dse.evaluate.groups import Groups
+from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.platform import CUDA, PLATFORMS, platform_of_device, traced_for
+from dse.evaluate.space_program import Evaluator
+from dse.space import designs
+from dse.space.space import Space, space_from_mapping
+from tests.conftest import SMALL
+
+
+@pytest.fixture
+def space(monkeypatch: pytest.MonkeyPatch) -> Space:
+    """A space of 450 designs, some of which run nothing, with a program of its own."""
+    axes = SMALL["axes"] | {"l2_mib": {"from": 20, "to": 40, "step": 5}, "tensor_fma_fp8": [0, 512]}
+    given: dict[str, Any] = SMALL | {"timing": "roofline", "axes": axes}
+    given["links"] = {"tensor_fma_fp16": "tensor_fma_bf16"}
+    given["workloads"] = {"decode": "gpt2_xl:phase=decode,batch=8,context=512,dtype=fp8"}
+    given["objectives"] = [{"value": "decode.tbt_ms", "goal": "min"}]
+    monkeypatch.setattr(by_workload, "MOST_DESIGNS", 0)
+    return space_from_mapping(given, "here", "kernels")
+
+
+def results(space: Space, monkeypatch: pytest.MonkeyPatch, kernels: str) -> dict[str, np.ndarray]:
+    """Return the results of all designs, by a GPU's program that is compiled for this CPU."""
+    here = replace(CUDA, kernels=kernels, options=PLATFORMS["cpu"].quick, quick=PLATFORMS["cpu"].quick)
+    with monkeypatch.context() as patch:
+        patch.setitem(PLATFORMS, "cpu", here)
+        evaluator = Evaluator(space, Reasons(space), in_order=True)
+        return evaluator(designs.with_links(space, space.at(np.arange(space.size))))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [Groups(("sm_count",), 32, 16), pytest.param(None, marks=pytest.mark.slow)],
+    ids=["in groups", "as they come"],
+)
+def test_kernels_give_the_results_of_the_other_program(
+    space: Space, monkeypatch: pytest.MonkeyPatch, groups: Groups | None
+) -> None:
+    monkeypatch.setattr(space_program, "chosen_groups", lambda *_: groups)
+    found, expected = (results(space, monkeypatch, kernels) for kernels in ("interpreted", "xla"))
+    np.testing.assert_array_equal(found.pop("code"), expected.pop("code"))
+    for name, values in expected.items():
+        np.testing.assert_allclose(found[name], values, rtol=1e-5 if name.endswith("_ms") else 4e-6, err_msg=name)
+
+
+def test_where_they_do_not_lower_the_other_program_runs_and_it_is_said_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    own_kernels._say.cache_clear()
+
+    def lower() -> str:
+        if own_kernels.own_kernels():
+            raise NotImplementedError("no such instruction")
+        return "by XLA"
+
+    with traced_for(CUDA):
+        assert [own_kernels.with_own_kernels(lower) for _ in range(2)] == ["by XLA"] * 2
+        assert own_kernels.own_kernels() == "pallas"
+        with jax.enable_x64(True):
+            assert own_kernels.own_kernels() is None
+    assert capsys.readouterr().err.count("XLA's program runs") == 1
+
+
+def test_an_error_that_is_not_theirs_is_raised_once() -> None:
+    tried = []
+
+    def lower() -> None:
+        tried.append(1)
+        raise ValueError("another")
+
+    with pytest.raises(ValueError, match="another"):
+        own_kernels.with_own_kernels(lower)
+    assert len(tried) == 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "kind", "kernels"),
+    [
+        ("gpu", "NVIDIA H100 80GB HBM3", "pallas"),
+        ("gpu", "AMD Instinct MI300X", "xla"),
+        ("tpu", "TPU v5", "xla"),
+        ("cpu", "cpu", "xla"),
+    ],
+)
+def test_gpus_of_one_maker_take_them(platform: str, kind: str, kernels: str) -> None:
+    assert platform_of_device(SimpleNamespace(platform=platform, device_kind=kind)).kernels == kernels
