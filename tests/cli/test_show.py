@@ -33,3 +33,14 @@ def test_show_gpu_gives_units_and_sources(capsys: pytest.CaptureFixture[str]) ->
     assert all(row["source"] and row["status"] and row["unit"] for row in document["attributes"])
     assert (document["die_mm2"], document["sm_on_die"]) == (814, 144)  # numbers as numbers
     assert document["peaks"]
+
+
+def test_show_network_finds_it_by_hub_id_and_refuses_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(["show", "network", "google/gemma-3-27b-it", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {"parameters", "active_parameters", "kv_bytes_per_token", "state_bytes_per_request", "dtypes"} <= set(
+        document
+    )
+    assert [layer["count"] for layer in document["layers"]] == [52, 10]
+    assert run_command(["show", "network", "gemma-9-99b"]) == 2
+    assert "no network is called 'gemma-9-99b'" in capsys.readouterr().err
