@@ -1,5 +1,6 @@
 """A file is written whole or not at all."""
 
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -32,8 +33,18 @@ def write_bytes(path: Path, content: bytes) -> None:
     partial = path.with_name(path.name + PARTIAL)
     try:
         partial.write_bytes(content)
-        partial.replace(path)
+        rename(partial, path)
     except BaseException:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
         raise
+
+
+def rename(partial: Path, path: Path) -> None:
+    """Give a file that is written its name, when the disk holds it: a power cut leaves the old one or the new one."""
+    file = os.open(partial, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+    partial.replace(path)

@@ -160,7 +160,7 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
     if number is not None:
         address = stack.enter_context(
             distributed.LocalCluster(
-                n_workers=number, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.ERROR
+                n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
             )
         )
     try:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from dse.base.atomic_files import PARTIAL, write_bytes
+from dse.base.atomic_files import PARTIAL, rename, write_bytes
 from dse.base.errors import InputError, expect
 from dse.space.space import Space
 
@@ -232,7 +232,7 @@ class TableWriter:
         """Close the file and give it its name."""
         if self._writer is not None:
             self._writer.close()
-            self._partial.replace(self._path)
+            rename(self._partial, self._path)
 
     def abandon(self) -> None:
         """Close the file and remove what was written."""

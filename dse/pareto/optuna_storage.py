@@ -19,6 +19,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from dse.base.errors import InputError
+from dse.base.passwords import without_password
 from dse.pareto.parameters import Parameter
 from dse.space.space import Space
 
@@ -88,10 +89,12 @@ def open_storage(url: str | None) -> BaseStorage:
     except Exception as error:  # drivers raise errors of their own kinds, none of them ours
         torn = isinstance(error, json.JSONDecodeError) and url.startswith("journal:")
         reason = _damage(Path(url.removeprefix("journal:"))) if torn else " ".join(str(error).split())[:300]
-        raise InputError(f"--storage {url}: cannot be opened: {reason or type(error).__name__}") from None
+        shown = without_password(url)
+        reason = reason.replace(url, shown) or type(error).__name__
+        raise InputError(f"--storage {shown}: cannot be opened: {reason}") from None
     raise InputError(
-        f"--storage {url!r} is not a storage; give journal:PATH, sqlite:///PATH, postgresql://user@host/name or "
-        "grpc://host:port"
+        f"--storage {without_password(url)!r} is not a storage; give journal:PATH, sqlite:///PATH, "
+        "postgresql://user@host/name or grpc://host:port"
     )
 
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 from dse.base.brief import block, with_table
 from dse.base.errors import InputError, expect, shown
 from dse.base.pareto_filter import REFERENCE
+from dse.base.passwords import without_password
 from dse.grid.record import write_record
 from dse.grid.result import SweepResult
 from dse.grid.store import (
@@ -106,7 +107,7 @@ class SearchResult:
         """Return the JSON document of ``dse search --json``."""
         timing = {"restored": self.restored, "repeated": self.repeated}
         timing |= {"seconds": round(self.seconds, 3), "evaluations_per_s": round(self.rate)}
-        context = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage}
+        context = {"hypervolume_of": HYPERVOLUME_OF, "storage": self.storage and without_password(self.storage)}
         return self.result.summary() | {"search": self.record() | context | timing}
 
 

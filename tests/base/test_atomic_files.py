@@ -33,3 +33,10 @@ def test_a_link_and_a_pipe_stay_what_they_are(tmp_path: Path) -> None:
     write_whole(tmp_path / "pipe", "text")
     assert os.read(reader, 10) == b"text" and (tmp_path / "pipe").is_fifo()
     os.close(reader)
+
+
+def test_the_disk_holds_a_file_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append((tmp_path / "mine.toml").exists()))
+    write_whole(tmp_path / "mine.toml", "text")
+    assert synced == [False]

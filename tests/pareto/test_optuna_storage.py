@@ -14,6 +14,7 @@ import pytest
 from optuna.study import StudyDirection
 
 from dse.base.compilation import threads
+from dse.base.errors import InputError
 from dse.pareto import search as search_module
 from dse.pareto.batch_model import BatchModel
 from dse.pareto.optuna_storage import open_storage
@@ -129,3 +130,9 @@ def test_a_server_that_is_not_there_is_a_sentence(write_space, tmp_path):
     _, err = worker.communicate(timeout=120)
     assert worker.returncode == 2
     assert f"--storage {url}: cannot be opened" in err
+
+
+def test_a_refusal_does_not_show_the_password() -> None:
+    with pytest.raises(InputError) as refused:
+        open_storage("postgresql://user:secret@127.0.0.1:1/name")
+    assert "secret" not in str(refused.value) and "user:***@" in str(refused.value)
