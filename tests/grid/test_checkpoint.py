@@ -74,8 +74,9 @@ def compiled(digest: str, chunk: int, reduced: bool) -> dict[str, Any]:
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     create = SpaceEvaluator.__init__
 
-    def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None, *, reduced: bool = False) -> None:
-        create(self, space, chunk, reduced=reduced)
+    def sharing(self: SpaceEvaluator, space: Space, chunk: int | None = None, **options: Any) -> None:
+        create(self, space, chunk, **options)
+        reduced = bool(options.get("reduced"))
         self.evaluator._program._compiled = compiled(space.digest, self.chunk_size, reduced)
 
     monkeypatch.setattr(SpaceEvaluator, "__init__", sharing)
