@@ -35,7 +35,7 @@ class Platform:
 
 CPU = Platform(
     chunk=32768,
-    chunks=8,
+    chunks=16,
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,

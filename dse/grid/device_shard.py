@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.base.pareto_filter import pareto_mask
+from dse.base.pareto_filter import STRESS, pareto_mask
 from dse.evaluate.batching import float_type
 from dse.evaluate.infeasibility import Reasons
 from dse.grid.accumulator import NONE, TOP, Accumulator, keep_best
@@ -85,7 +85,9 @@ class DeviceShards:
         if not len(numbers):
             return
         place = bins_of(values) - first[:, None]
-        accumulator.axes.add_some(numbers, values, ((place < 0) | (place >= WINDOW * OCTAVE)) & ~off[:, None])
+        beyond = ((place < 0) | (place >= WINDOW * OCTAVE)) & ~off[:, None]
+        if beyond.any():
+            accumulator.axes.add_some(numbers, values, beyond)
         accumulator.add_best(numbers, self._signs[:, None] * values)
 
     def _survivors(self, rows: Rows, reduced: Reduced) -> tuple[np.ndarray, np.ndarray]:
@@ -122,6 +124,7 @@ class Knowledge:
         self._top = [(np.full(TOP, np.inf), np.full(TOP, NONE)) for _ in signs]
         self._octaves = np.stack([np.full(len(signs), BINS // OCTAVE), np.full(len(signs), -1)])
         self.off_scale = np.zeros(len(signs), bool)
+        self._weights = _stressed(np.ones(len(signs)))
         self._seen, self._chosen = 0, 0
 
     def learn(self, numbers: np.ndarray, values: np.ndarray, among: int) -> None:
@@ -144,6 +147,7 @@ class Knowledge:
         """Keep what killers are chosen from and tried on of survivors' costs (survivors, objectives)."""
         if not len(self._sample):
             self._sample = _some(costs, TESTS)
+            self._weights = _stressed(np.ptp(costs, axis=0))
         self._recent = np.concatenate([self._recent, _some(costs, TESTS)])[-TESTS:]
         self._front = np.concatenate([self._front, costs])
         if len(self._front) > REMEMBERED:
@@ -170,7 +174,13 @@ class Knowledge:
             cost = np.array([best[-1] for best, _ in self._top])
             number = np.array([of[-1] for _, of in self._top])
         limits = self._limits(np.minimum(number, self._size - 1))
-        return Filters(killers, np.minimum(cost, LARGEST).astype(float_type()), limits, first, clipped)
+        return Filters(killers, self._weights, np.minimum(cost, LARGEST).astype(float_type()), limits, first, clipped)
+
+
+def _stressed(spans: np.ndarray) -> np.ndarray:
+    """Return weights of costs that spread so far: all alike, and with stress on each, (objectives + 1, objectives)."""
+    alike = np.where(spans > 0, 1 / np.where(spans > 0, spans, 1.0), 1.0)
+    return (alike * np.vstack([np.ones(len(spans)), 1.0 + STRESS * np.eye(len(spans))])).astype(float_type())
 
 
 def _some(rows: np.ndarray, most: int) -> np.ndarray:

@@ -38,6 +38,7 @@ class Filters(NamedTuple):
     """What decides which designs survive: arrays that the host makes anew as it learns."""
 
     killers: np.ndarray  # (KILLERS, objectives) costs
+    weights: np.ndarray  # (objectives + 1, objectives) of costs: the designs of a row with the least sums lead it
     top_cost: np.ndarray  # (objectives,) a design of a higher cost is not among the best
     top_number: np.ndarray  # (objectives, parts) nor is one of the same cost and a higher number
     first: np.ndarray  # (objectives,) first bin of the window
@@ -85,11 +86,19 @@ class Reduction:
         return WINDOW * OCTAVE >> self._shifts[axes[0]]
 
     def __call__(
-        self, state: State, filters: Filters, digits: Sequence[Array], values: Array, code: Array, valid: Array
+        self,
+        state: State,
+        filters: Filters,
+        digits: Sequence[Array],
+        values: Array,
+        code: Array,
+        valid: Array,
+        row: int,
     ) -> tuple[State, Array, Array]:
         """Return the state with a chunk's designs, which of them survive, and their codes, -1 where not ``valid``.
 
-        ``digits``: of each axis (designs,); ``values``: objectives, (objectives, designs).
+        ``digits``: of each axis (designs,); ``values``: objectives, (objectives, designs), which come in rows of so
+        many.
         """
         code = self._marked(values, code)
         feasible = valid & (code == 0)
@@ -102,7 +111,8 @@ class Reduction:
             cell = place * self._bins(axes) + (bins >> self._shifts[axes[0]])
             new["counts"].append(_flat(counts, cell).add(counted.reshape(-1), mode="promise_in_bounds"))
             new["best"].append(_flat(best, place).min(costs.reshape(-1), mode="promise_in_bounds"))
-        wanted = ~_dominated(costs, filters.killers) | self._among_best(filters, digits, costs) | beyond.any(axis=0)
+        dominated = _dominated(costs, filters.killers) | _led(costs, feasible, filters.weights, row)
+        wanted = ~dominated | self._among_best(filters, digits, costs) | beyond.any(axis=0)
         return new, feasible & wanted, jnp.where(valid, code, -1)
 
     def _marked(self, values: Array, code: Array) -> Array:
@@ -173,10 +183,28 @@ def _dominated(costs: Array, killers: Any) -> Array:
     """Which designs a killer is nowhere worse than, and somewhere better, (designs,)."""
     found = jnp.zeros(costs.shape[1], bool)
     for row in range(KILLERS):
-        worse = [killers[row, j] > costs[j] for j in range(len(costs))]
-        better = [killers[row, j] < costs[j] for j in range(len(costs))]
-        found |= ~_any(worse) & _any(better)
+        found |= _dominates(killers[row], costs)
     return found
+
+
+def _led(costs: Array, feasible: Array, weights: Any, row: int) -> Array:
+    """Which designs the leaders of their row dominate, (designs,): those whose weighted sums of costs are least."""
+    rows, inside = costs.reshape(len(costs), -1, row), feasible.reshape(-1, row)
+    found, places = jnp.zeros(inside.shape, bool), jnp.arange(row, dtype=jnp.int32)
+    for weight in weights:
+        total = sum(w * cost for w, cost in zip(weight, jnp.where(inside, rows, 0), strict=True))
+        total = jnp.where(inside, total, LARGEST)
+        least = total.min(axis=1, keepdims=True)
+        place = jnp.where(total <= least, places, row - 1).min(axis=1, keepdims=True)
+        found |= _dominates([jnp.take_along_axis(cost, place, axis=1, mode="promise_in_bounds") for cost in rows], rows)
+    return found.reshape(-1)
+
+
+def _dominates(one: Any, costs: Any) -> Array:
+    """Where a design is nowhere worse, and somewhere better."""
+    worse = [one[j] > costs[j] for j in range(len(costs))]
+    better = [one[j] < costs[j] for j in range(len(costs))]
+    return ~_any(worse) & _any(better)
 
 
 def _any(parts: Sequence[Array]) -> Array:

@@ -100,10 +100,8 @@ class SweepProgram:
         if device not in self._compiled:
             self._evaluator.compile([device])
         tables, idle = self._of_device(device)
-        most = self.rows_of_chunk * self.chunks - len(rows.count)
-        first, count, places = (
-            np.pad(x, [(0, most), *[(0, 0)] * (x.ndim - 1)]) for x in (rows.digits, rows.count, rows.combination)
-        )
+        most = self.rows_of_chunk * self.chunks
+        first, count, places = (_longer(x, most) for x in (rows.digits, rows.count, rows.combination))
         chunks = np.int32(-(-len(rows.count) // self.rows_of_chunk))
         arguments = Arguments(idle, np.asarray(False), places, first, count, chunks, filters, state)
         return self._compiled[device](arguments, tables, self._evaluator.base_results)[1]
@@ -134,12 +132,13 @@ class SweepProgram:
         rows, axes, objectives = self.rows_of_chunk * self.chunks, len(self.grid.lengths), len(self._names)
         filters = Filters(
             np.full((KILLERS, objectives), LARGEST, float_type()),
+            np.zeros((objectives + 1, objectives), float_type()),
             np.full(objectives, LARGEST, float_type()),
             np.zeros((objectives, len(self.reduction.parts)), np.int32),
             np.zeros(objectives, np.int32),
             np.zeros(objectives, bool),
         )
-        places = np.pad(np.arange(self.rows_of_chunk, dtype=np.int32), (0, rows - self.rows_of_chunk))
+        places = _longer(np.arange(self.rows_of_chunk, dtype=np.int32), rows)
         first, count = np.zeros((rows, axes), np.int32), np.zeros(rows, np.int32)
         state = self.reduction.empty()
         arguments = Arguments(columns, np.asarray(True), places, first, count, np.int32(1), filters, state)
@@ -150,7 +149,7 @@ class SweepProgram:
         if not tables:
             return tables
         most = max(self.rows_of_chunk, len(self._combinations[0]))
-        return jax.tree.map(lambda x: np.pad(x, [(0, most - len(x)), *[(0, 0)] * (x.ndim - 1)]), tables)
+        return jax.tree.map(lambda x: _longer(np.asarray(x), most), tables)
 
     @cached_property
     def _combinations(self) -> list[np.ndarray]:
@@ -183,7 +182,9 @@ class SweepProgram:
             with traced_for(self._evaluator.platform):
                 results, digits, valid = self._chunk(number, results, arguments, tables, of_base)
             values = jnp.stack([results[name] for name in self._names])
-            state, marks, code = self.reduction(state, arguments.filters, digits, values, results["code"], valid)
+            state, marks, code = self.reduction(
+                state, arguments.filters, digits, values, results["code"], valid, self.grid.size
+            )
             found = (survivors(marks, values, room), values, code)
             put = lambda whole, one: lax.dynamic_update_index_in_dim(whole, one, number, 0)  # noqa: E731
             return results, state, jax.tree.map(put, each, found)
@@ -237,3 +238,10 @@ class SweepProgram:
         if self.rows_of_chunk == rows:
             return block(0, results)
         return lax.fori_loop(0, self.rows_of_chunk // rows, block, results)
+
+
+def _longer(rows: np.ndarray, count: int) -> np.ndarray:
+    """Rows filled up with zeros to so many."""
+    filled = np.zeros((count, *rows.shape[1:]), rows.dtype)
+    filled[: len(rows)] = rows
+    return filled

@@ -9,6 +9,7 @@ import pytest
 
 from dse.grid import shard, sweep_program
 from dse.grid.accumulator import Accumulator
+from dse.grid.device_shard import DeviceShards
 from dse.grid.shard import Shard, SpaceEvaluator
 from dse.grid.sweep import sweep
 from dse.space.space import Space, space_from_mapping
@@ -69,6 +70,22 @@ def test_designs_given_by_columns_have_the_same_results(evaluators: Any, space: 
     numbers = np.arange(7, SIZE, 611)
     mine, theirs = (one.designs(numbers).to_pandas() for one in evaluators)
     assert mine.equals(theirs)
+
+
+def test_little_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a space where a fifth of the designs is on the front, since many tie: less than twice as many."""
+    space = trivial(SIZE, tmp_path)
+    evaluator, counts = SpaceEvaluator(space, 2048, reduced=True), []
+    take = DeviceShards._survivors
+
+    def counted(self: Any, rows: Any, reduced: Any) -> Any:
+        counts.append(int(np.asarray(reduced.survivors.survived).sum()))
+        return take(self, rows, reduced)
+
+    monkeypatch.setattr(DeviceShards, "_survivors", counted)
+    found = evaluator.shard(Shard(0, 0, SIZE // 2), False).accumulator
+    found.merge(evaluator.shard(Shard(1, SIZE // 2, SIZE), False).accumulator)
+    assert len(found.front) <= sum(counts) < 2 * len(found.front)
 
 
 @pytest.mark.parametrize("room", [1, 10**6])

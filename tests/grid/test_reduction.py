@@ -15,6 +15,8 @@ from dse.grid.statistics import OCTAVE, AxisStatistics, bins_of
 from dse.space.space import Space, space_from_mapping
 from tests.conftest import SMALL
 
+ROW = 500
+
 AXES = {
     "dram_gb": [40, 80, 160],
     "sm_count": {"from": 60, "to": 150, "step": 15},
@@ -39,6 +41,7 @@ def filters(reduction: Reduction, first: np.ndarray, **others: Any) -> Filters:
     count = len(reduction.objectives)
     given = {
         "killers": np.full((KILLERS, count), -LARGEST, np.float32),
+        "weights": np.zeros((count + 1, count), np.float32),
         "top_cost": np.full(count, -LARGEST, np.float32),
         "top_number": np.zeros((count, len(reduction.parts)), np.int32),
         "first": first.astype(np.int32),
@@ -57,14 +60,14 @@ def case(space: Space) -> tuple[Reduction, Any, dict[str, np.ndarray]]:
     values = np.exp(rng.normal(3.0, 1.5, (count, n))).astype(np.float32)
     codes = np.where(rng.random(n) < 0.3, rng.integers(1, reduction.reasons, n), 0).astype(np.int32)
     designs = {"numbers": numbers, "values": values, "code": codes, "valid": rng.random(n) < 0.9}
-    return reduction, jax.jit(reduction), designs
+    return reduction, jax.jit(reduction, static_argnums=6), designs
 
 
 def reduced(case: Any, given: Filters, **changes: np.ndarray) -> tuple[Any, np.ndarray, np.ndarray]:
     reduction, program, designs = case
     designs = designs | changes
     digits = digits_of(reduction.lengths, designs["numbers"])
-    return program(reduction.empty(), given, digits, designs["values"], designs["code"], designs["valid"])
+    return program(reduction.empty(), given, digits, designs["values"], designs["code"], designs["valid"], ROW)
 
 
 def test_statistics_are_those_of_the_host(case: Any, space: Space) -> None:
@@ -107,7 +110,11 @@ def test_reasons_are_counted_and_an_objective_without_a_number_is_one(case: Any,
     assert not np.asarray(marks)[expected != 0].any()
 
 
-def test_survivors_are_those_that_no_killer_dominates_and_the_best(case: Any, space: Space) -> None:
+def dominates(one: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    return (one <= costs).all(axis=0) & (one < costs).any(axis=0)
+
+
+def test_survivors_are_those_that_no_killer_nor_leader_dominates_and_the_best(case: Any, space: Space) -> None:
     reduction, _, designs = case
     signs = np.array([o.sign for o in space.objectives])
     feasible = designs["valid"] & (designs["code"] == 0)
@@ -120,10 +127,15 @@ def test_survivors_are_those_that_no_killer_dominates_and_the_best(case: Any, sp
     limits = reduction.limits(np.array([of[-1] for _, of in best]))
     last = np.array([cost[-1] for cost, _ in best], np.float32)
     wide = np.zeros(len(signs), np.int32)
-    given = filters(reduction, wide, killers=rows, top_cost=last, top_number=limits, clipped=np.ones(len(signs), bool))
-    _, marks, _ = reduced(case, given)
-    columns = costs.T[None]
-    dominated = ((rows[:3, None] <= columns).all(axis=2) & (rows[:3, None] < columns).any(axis=2)).any(axis=0)
+    weights = np.eye(len(signs) + 1, len(signs), dtype=np.float32)
+    changes = {"killers": rows, "weights": weights, "top_cost": last, "top_number": limits}
+    _, marks, _ = reduced(case, filters(reduction, wide, clipped=np.ones(len(signs), bool), **changes))
+    dominated = np.any([dominates(row, costs) for row in rows[:3, :, None]], axis=0)
+    for part in (slice(start, start + ROW) for start in range(0, len(feasible), ROW)):
+        inside = np.flatnonzero(feasible[part])
+        for weight in weights:
+            leader = inside[np.argmin(weight @ costs[:, part][:, inside])]
+            dominated[part] |= dominates(costs[:, part][:, [leader]], costs[:, part])
     among = np.isin(designs["numbers"], np.concatenate([of for _, of in best]))
     np.testing.assert_array_equal(np.asarray(marks), feasible & (~dominated | among))
 
