@@ -70,6 +70,7 @@ class FrontBuilder:
         self._costs = np.empty((0, objectives))
         self._index = np.empty(0, dtype=np.int64)
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
+        self._pending = 0  # rows that wait
         self.killers = self._costs
 
     def add(self, costs: np.ndarray, index: np.ndarray) -> None:
@@ -101,13 +102,14 @@ class FrontBuilder:
         """Let rows wait for the exact comparison."""
         if len(index):
             self._waiting.append((costs, index))
-        if self.rows - len(self._index) > max(WAITING, len(self._index)):
+            self._pending += len(index)
+        if self._pending > max(WAITING, len(self._index)):
             self._compare()
 
     @property
     def rows(self) -> int:
         """Rows in memory: at least those of the front."""
-        return len(self._index) + sum(len(index) for _, index in self._waiting)
+        return len(self._index) + self._pending
 
     def _compare(self) -> None:
         """Compare the front and all that waits exactly."""
@@ -115,7 +117,7 @@ class FrontBuilder:
             return
         costs = np.vstack([self._costs, *(costs for costs, _ in self._waiting)])
         index = np.concatenate([self._index, *(index for _, index in self._waiting)])
-        self._waiting = []
+        self._waiting, self._pending = [], 0
         alive = pareto_mask(costs)
         self._costs, self._index = costs[alive], index[alive]
 

@@ -18,7 +18,7 @@ class Platform:
     """Sizes and ways of programs on a kind of device; ``block``: designs whose arrays are in memory at once."""
 
     chunk: int  # designs of a sweep that are evaluated in one piece
-    chunks: int  # pieces of a call that makes and reduces its designs on the device: some tenths of a second on a core
+    chunks: int  # pieces of a call that makes and reduces its designs on the device, at most
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
@@ -35,7 +35,7 @@ class Platform:
 
 CPU = Platform(
     chunk=32768,
-    chunks=16,
+    chunks=16,  # a second of a large space's on a core: who interrupts a sweep waits for it
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,

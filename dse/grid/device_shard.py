@@ -42,7 +42,7 @@ class DeviceShards:
         with self._lock:
             known = self._known = self._known or self._sampled(device)
         rows, most = self._program.grid.rows(start, stop), self._program.rows_of_chunk * self._program.chunks
-        state, waiting = self._program.reduction.empty(), None
+        state, waiting = self._program.empty(device), None
         first, off_scale = known.window(), known.off_scale.copy()
         for begin in range(0, len(rows.count), most):
             part = rows.part(begin, begin + most)
@@ -66,7 +66,7 @@ class DeviceShards:
         rows = program.grid.scattered(self._size, program.rows_of_chunk)
         known = Knowledge(self._signs, self._size, program)
         first, none = np.zeros(len(self._signs), np.int32), np.ones(len(self._signs), bool)
-        reduced = program.reduced(rows, program.reduction.empty(), known.filters(first, none), device)
+        reduced = program.reduced(rows, program.empty(device), known.filters(first, none), device)
         known.learn(*self._every(rows, reduced, 0), rows.count.sum())
         return known
 

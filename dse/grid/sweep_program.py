@@ -61,7 +61,7 @@ class SweepProgram:
         self._traced: dict[Any, Any] = {}
         self._compiled: dict[Any, Any] = {}
         self._by_axis = jax.jit(self.reduction.by_axis)
-        self._kept: dict[Any, tuple[OfWorkloads, Columns]] = {}
+        self._kept: dict[Any, tuple[OfWorkloads, Columns, State]] = {}
 
     @cached_property
     def grid(self) -> DeviceGrid:
@@ -90,7 +90,7 @@ class SweepProgram:
     def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Mapping[str, Any]:
         """Return the results of designs given by ``columns`` (:class:`dse.evaluate.space_program.Program`)."""
         self.compile(columns, tables, of_base, device)
-        return self._compiled[device](*self._given(columns, tables, of_base))[0]
+        return self.call(device, *self._given(columns, tables, of_base))[0]
 
     def reduced(self, rows: Rows, state: State, filters: Filters, device: Any) -> Reduced:
         """Return what is left of rows of the grid, at most ``chunks`` chunks of them, added to a ``state``.
@@ -99,18 +99,30 @@ class SweepProgram:
         """
         if device not in self._compiled:
             self._evaluator.compile([device])
-        tables, idle = self._of_device(device)
+        tables, idle, _ = self._of_device(device)
         most = self.rows_of_chunk * self.chunks
         first, count, places = (_longer(x, most) for x in (rows.digits, rows.count, rows.combination))
         chunks = np.int32(-(-len(rows.count) // self.rows_of_chunk))
         arguments = Arguments(idle, np.asarray(False), places, first, count, chunks, filters, state)
-        return self._compiled[device](arguments, tables, self._evaluator.base_results)[1]
+        return self.call(device, arguments, tables, self._evaluator.base_results)[1]
+
+    def empty(self, device: Any) -> State:
+        """Return the state of no designs, on a device."""
+        return self._of_device(device)[2]
+
+    def call(self, device: Any, *arguments: Any) -> tuple[Columns, Reduced]:
+        """Call the compiled program of a device."""
+        return self._compiled[device](*arguments)
 
     def by_axis(self, state: State) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
         """Return a state's counts and lowest costs by axis (:meth:`Reduction.by_axis`), and designs by reason."""
-        counts, lowest = self._by_axis(state)
+        counts, lowest = self.summed(state)
         reasons = np.asarray(state["reasons"]).reshape(self.reduction.reasons, -1)
         return [np.asarray(x) for x in counts], [np.asarray(x) for x in lowest], reasons
+
+    def summed(self, state: State) -> tuple[list[Array], list[Array]]:
+        """Return a state's counts and lowest costs by axis, on the device."""
+        return self._by_axis(state)
 
     def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
@@ -157,15 +169,15 @@ class SweepProgram:
         groups = self._evaluator.groups
         return list(self.grid.combinations(self._evaluator.space, groups.attributes if groups else ()).values())
 
-    def _of_device(self, device: Any) -> tuple[OfWorkloads, Columns]:
-        """The tables of all combinations, and columns of no designs, on a device."""
+    def _of_device(self, device: Any) -> tuple[OfWorkloads, Columns, State]:
+        """The tables of all combinations, and columns and state of no designs, on a device."""
         if device not in self._kept:
             groups, tables = self._evaluator.groups, ()
             if groups:
                 tables = self._evaluator.tables(dict(zip(groups.attributes, self._combinations, strict=True)))
             shape = (groups.count, groups.size) if groups else (self._evaluator.chunk,)
             idle = {name: np.zeros(shape, float_type()) for name in self.grid.names}
-            self._kept[device] = jax.device_put((self._filled(tables), idle), device)
+            self._kept[device] = jax.device_put((self._filled(tables), idle, self.reduction.empty()), device)
         return self._kept[device]
 
     def _evaluate(self, arguments: Arguments, tables: OfWorkloads, of_base: Columns) -> tuple[Columns, Reduced]:

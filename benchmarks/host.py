@@ -1,0 +1,86 @@
+"""Processor time of the host beside a sweep's programs, a design: what no device, however fast, can hide.
+
+Run with ``python -m benchmarks.host [DESIGNS [PORTIONS]] [--json]``: 10^8 designs by default, and all of their shards,
+about a minute of two quiet cores. The space is the cheapest there is (:mod:`benchmarks.scaling`), its front kept.
+One thread evaluates shard after shard and merges them. Its processor time is counted without that inside the compiled
+programs, which are waited for.
+"""
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jax
+
+from benchmarks.scaling import cheapest
+from dse.base.compilation import cache_compilations
+from dse.grid.device_shard import DeviceShards
+from dse.grid.shard import shards
+from dse.grid.sweep import evaluator_of
+from dse.grid.sweep_program import SweepProgram
+
+DESIGNS = 10**8
+FIRST = 2
+"""Shards after which the clock begins: what is done once a space is not counted."""
+
+
+def measured(designs: int, portions: int | None = None) -> dict[str, Any]:
+    """Return the time of the host and of the program [ns a design], and what came back; ``portions``: shards of the
+    grid, all by default."""
+    inside, survivors = [0.0], [0]
+    take = DeviceShards._survivors
+
+    def timed(call: Callable[..., Any]) -> Callable[..., Any]:
+        def one(*arguments: Any) -> Any:
+            begin = time.thread_time()
+            found = jax.block_until_ready(call(*arguments))
+            inside[0] += time.thread_time() - begin
+            return found
+
+        return one
+
+    def counted(self: DeviceShards, *arguments: Any) -> Any:
+        found = take(self, *arguments)
+        survivors[0] += len(found[0])
+        return found
+
+    SweepProgram.call, SweepProgram.summed = timed(SweepProgram.call), timed(SweepProgram.summed)
+    DeviceShards._survivors = counted
+    with tempfile.TemporaryDirectory() as folder:
+        evaluator = evaluator_of(cheapest(designs, Path(folder)), "front")
+        evaluator.compile()
+        parts = shards(designs, evaluator.chunk_size)[:portions]
+        whole, begin, start = evaluator.empty_accumulator(), 0.0, 0.0
+        for part in parts:
+            if part.number == FIRST:
+                inside[0], survivors[0], begin, start = 0.0, 0, time.thread_time(), time.process_time()
+            whole.merge(evaluator.shard(part, False).accumulator)
+        host, every = time.thread_time() - begin - inside[0], time.process_time() - start
+    count = parts[-1].stop - parts[FIRST].start
+    return {
+        "designs": count,
+        "host_ns_per_design": host / count * 1e9,
+        "program_ns_per_design": (every - host) / count * 1e9,
+        "survivors": survivors[0] / count,
+        "front": len(whole.front),
+    }
+
+
+def main() -> None:
+    """Print the figures, or one JSON document with --json."""
+    cache_compilations()
+    numbers = [int(float(word)) for word in sys.argv[1:] if word != "--json"]
+    document = measured(*(numbers or [DESIGNS]))
+    if "--json" in sys.argv:
+        print(json.dumps(document))
+        return
+    for name, value in document.items():
+        print(f"{name:24} {value:14,.4g}")
+
+
+if __name__ == "__main__":
+    main()
