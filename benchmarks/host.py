@@ -18,10 +18,11 @@ import jax
 
 from benchmarks.scaling import cheapest
 from dse.base.compilation import cache_compilations
+from dse.grid.device_designs import Rows
 from dse.grid.device_shard import DeviceShards
 from dse.grid.shard import shards
 from dse.grid.sweep import evaluator_of
-from dse.grid.sweep_program import SweepProgram
+from dse.grid.sweep_program import Reduced, SweepProgram
 
 DESIGNS = 10**8
 FIRST = 2
@@ -43,8 +44,8 @@ def measured(designs: int, portions: int | None = None) -> dict[str, Any]:
 
         return one
 
-    def counted(self: DeviceShards, *arguments: Any) -> Any:
-        found = take(self, *arguments)
+    def counted(self: DeviceShards, rows: Rows, reduced: Reduced) -> Any:
+        found = take(self, rows, reduced)
         survivors[0] += len(found[0])
         return found
 
