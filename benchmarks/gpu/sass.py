@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from benchmarks.gpu.h100 import ARCHITECTURE, pipes, tool
 
 _CODE = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
@@ -189,11 +191,25 @@ def _first(before: list[Line], counter: str) -> int | None:
     for line in reversed(before):
         operands = [x.strip() for x in line.operands.split(",")]
         if operands[0] == counter:
-            if line.opcode in ("MOV", "UMOV") or line.whole.startswith("IMAD.MOV"):
-                number = operands[-1]
-                return 0 if number in ("RZ", "URZ") else int(number, 16) if number.startswith(("0x", "-0x")) else None
-            return 0 if line.opcode == "CS2R" else None
+            return _moved(line, operands)
+        if line.opcode == "CS2R" and _after(operands[0]) == counter:  # it fills two registers
+            return 0
     return None
+
+
+def _moved(line: Line, operands: list[str]) -> int | None:
+    """Return the number that an instruction moves; None where it does something else."""
+    number = operands[-1]
+    if line.opcode in ("MOV", "UMOV") or line.whole.startswith("IMAD.MOV"):
+        return 0 if number in ("RZ", "URZ") else int(number, 16) if number.startswith(("0x", "-0x")) else None
+    if line.opcode == "HFMA2" and operands[1:3] == ["-RZ", "RZ"]:  # -0 x 0 plus two halves: a move by another pipe
+        high, low = (int(np.float16(x).view(np.uint16)) for x in operands[3:5])
+        return high << 16 | low
+    return 0 if line.opcode == "CS2R" else None
+
+
+def _after(register: str) -> str:
+    return f"R{int(register[1:]) + 1}" if re.fullmatch(r"R\d+", register) else ""
 
 
 def by_pipe(instructions: Mapping[str, int]) -> dict[str, float]:

@@ -72,6 +72,16 @@ def test_a_loop_counts_by_its_passes(first: str, step: str, holds: str, bound: s
     assert found["EXIT"] == found["MOV"] == 1
 
 
+@pytest.mark.parametrize(
+    ("move", "passes"),
+    [("HFMA2.MMA R5, -RZ, RZ, 0, 0", 8), ("CS2R R4, SRZ", 8), ("HFMA2.MMA R5, -RZ, RZ, 0, 2.38418579e-07", 4)],
+)
+def test_a_counter_may_begin_in_other_ways(move: str, passes: int) -> None:
+    found, counted = executed(LOOP.format(first="RZ", step="0x1", holds="NE", bound="0x8").replace("MOV R5, RZ", move))
+    assert counted
+    assert found["FMUL"] == passes
+
+
 def test_loops_in_loops_multiply() -> None:
     found, counted = executed(NESTED)
     assert counted
