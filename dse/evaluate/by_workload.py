@@ -78,8 +78,8 @@ class KernelEvaluation(Evaluation):
     def _launches_in_program(
         self, gpus: Gpu, count: int, simplified: bool, tabulated: Tabulated | None = None
     ) -> tuple[Timing, Power, Array]:
-        candidates, common, tables = tabulated or Tabulated(self.candidates(gpus), (), ())
-        chosen, can_run = choose(self.workload, candidates.times(gpus, count, common, tables))
+        given = tabulated or Tabulated(self.candidates(gpus), (), ())
+        chosen, can_run = choose(self.workload, given.candidates.times(gpus, count, given.common, given.of_groups))
         launches = chosen_launches(self.model, self.power.model, self.workload, chosen, gpus, simplified=simplified)
         return *launches, can_run
 

@@ -37,11 +37,20 @@ group."""
 
 
 class Tabulated(NamedTuple):
-    """Candidates on designs in groups that have attributes in common: ``tables`` of the groups, in their order."""
+    """Candidates on designs in groups that have attributes in common: ``tables``, and which of them each group has,
+    ``places`` (groups,); None: the groups in their order."""
 
     candidates: "Candidates"
     common: Sequence[str]
     tables: Tables
+    places: Array | None = None
+
+    @property
+    def of_groups(self) -> Tables:
+        """The groups' tables, in their order."""
+        if self.places is None:
+            return self.tables
+        return [jnp.asarray(x).at[self.places].get(mode="promise_in_bounds") for x in self.tables]
 
 
 class Candidates:

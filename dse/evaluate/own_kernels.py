@@ -46,12 +46,12 @@ def sums_of_chosen(
 
     Inside a program, on ``count`` designs; ``interpret``: by plain operations, without a GPU.
     """
-    candidates, common, tables = tabulated
+    candidates, common, tables, places = tabulated
     columns = [_filled(x) for x in candidates.columns(gpus, count)]
     group = None
     if common:
-        groups = len(jax.tree.leaves(tables)[0])
-        group = _filled(jnp.repeat(jnp.arange(groups, dtype=jnp.int32), count // groups))
+        places = jnp.arange(len(tables[0]), dtype=jnp.int32) if places is None else places
+        group = _filled(jnp.repeat(places, count // len(places)))
     chosen, can_run = candidates.choice(common, interpret=interpret)(columns, group, tables)
     sums = candidates.launches(power, interpret=interpret)(columns, chosen)
     return [[term[:count] for term in phase] for phase in sums], can_run[:, :count].T

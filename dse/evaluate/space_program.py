@@ -223,25 +223,32 @@ class Evaluator:
         return {name: jnp.reshape(values, shape) for name, values in results.items()}
 
     def evaluate(
-        self, columns: Columns, of_base: Columns, *, simplified: bool = False, tables: OfWorkloads = ()
+        self,
+        columns: Columns,
+        of_base: Columns,
+        *,
+        simplified: bool = False,
+        tables: OfWorkloads = (),
+        places: Array | None = None,
     ) -> dict[str, Array]:
         """Return the results of one block of designs (the program before jit: differentiable unless ``simplified``).
 
-        ``of_base``: :attr:`base_results`; ``tables``: of the block's groups, for each workload.
+        ``of_base``: :attr:`base_results`; ``tables``: for each workload; ``places``: which of them each of the
+        block's groups has, in this order by default.
         """
         gpus, count = gpu_batch(self._base, columns), len(next(iter(columns.values())))
-        tabulated = self._tabulated(tables) if tables else [None] * len(self._evaluations)
+        tabulated = self._tabulated(tables, places) if tables else [None] * len(self._evaluations)
         every = [
             evaluation.in_program(gpus, count, simplified=simplified, tabulated=of_candidates)
             for evaluation, of_candidates in zip(self._evaluations, tabulated, strict=True)
         ]
         return self.results(columns, of_base, *zip(*every, strict=True))
 
-    def _tabulated(self, tables: OfWorkloads) -> list[Tabulated | None]:
+    def _tabulated(self, tables: OfWorkloads, places: Array | None) -> list[Tabulated | None]:
         """Return each workload's candidates with the tables of the designs' groups."""
         common = self.groups.attributes if self.groups else ()
         every = zip(self._candidates, tables, strict=True)
-        return [candidates and Tabulated(candidates, common, table) for candidates, table in every]
+        return [candidates and Tabulated(candidates, common, table, places) for candidates, table in every]
 
     def results(
         self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]

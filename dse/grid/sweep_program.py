@@ -239,8 +239,7 @@ class SweepProgram:
         def block(number: Any, results: dict[str, Array]) -> dict[str, Array]:
             some = {name: lax.dynamic_slice_in_dim(x, number * rows, rows).reshape(-1) for name, x in columns.items()}
             which = lax.dynamic_slice_in_dim(places, number * rows, rows)
-            mine = jax.tree.map(lambda x: jnp.asarray(x).at[which].get(mode="promise_in_bounds"), tables)
-            found = self._evaluator.evaluate(some, of_base, simplified=True, tables=mine)
+            found = self._evaluator.evaluate(some, of_base, simplified=True, tables=tables, places=which)
             start = number * rows * self.grid.size
             return {
                 name: lax.dynamic_update_slice_in_dim(whole, found[name].astype(whole.dtype), start, 0)
