@@ -68,7 +68,7 @@ def test_the_gpu_waits_beside_its_kernels(found: SweepResult, alone: SweepResult
     np.testing.assert_allclose(points["prefill.ttft_ms"], 100.0, rtol=1e-5)
     for workload in ("prefill", "decode"):
         watts = (points[f"{workload}.energy_j"] - before[f"{workload}.energy_j"]) / points[f"{workload}.host_ms"] * 1e3
-        assert (watts > 80).all() and (watts < 0.5 * before[f"{workload}.power_w"]).all()
+        assert (watts > 80).all() and (watts < 0.6 * before[f"{workload}.power_w"]).all()
         assert (points[f"{workload}.power_w"] < before[f"{workload}.power_w"]).all()
         for cause in CAUSES:
             pd.testing.assert_series_equal(points[f"{workload}.{cause}_ms"], before[f"{workload}.{cause}_ms"])

@@ -75,9 +75,17 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     opened.quit()
 
 
+PATIENCE = 60
+"""Longest that a page may take to load on a machine with other work [s]."""
+
+WHOLE = "return document.URL === arguments[0] && document.readyState === 'complete'"
+
+
 @pytest.fixture
 def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """Open the page of a result at a width; afterwards the console must hold nothing severe."""
+
+    from selenium.webdriver.support.ui import WebDriverWait
 
     def show(
         result_or_search: Any,
@@ -89,6 +97,7 @@ def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         write_page(result_or_search, path, explanations, assumed)
         browser.set_window_size(width, 1000)
         browser.get(path.as_uri())
+        WebDriverWait(browser, PATIENCE).until(lambda b: b.execute_script(WHOLE, path.as_uri()))
         return browser
 
     yield show
