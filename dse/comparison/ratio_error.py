@@ -204,6 +204,8 @@ def _loading(name: str, designs: Designs, error_of: Callable[[str], MetricError]
         return f"{name}: {error.scope}"
     if metric == "die_mm2":
         return designs.area
+    if metric not in TIME_POWER:  # the clock that a limit leaves
+        return f"no pairs of real GPUs tell ratios of {name}"
     time, watts = TIME_POWER[metric]
     found = designs.time(workload).times(time) if time else NOTHING
     return found.plus(designs.power(workload).times(watts)) if watts else found

@@ -260,7 +260,7 @@ def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     assert 0 < math.log(high) < math.hypot(*ends)  # what both share cancels
     assert metrics["memory_gb"]["ratio_80"] is None and tuple(metrics["memory_gb"]["ratio_interval_80"]) == (1, 1)
     assert 0 <= metrics["tbt_ms"]["probability_better"] < 0.5  # an A100 beside an H100
-    assert metrics["clock_share"]["unknown"] == "clock_share is uncalibrated"
+    assert metrics["clock_share"]["unknown"] == "no pairs of real GPUs tell ratios of clock_share"
     assert "pairs of real GPUs" in document["ratio_80_of"]
     (note,) = document["host"]
     assert f"{document['first']['stack_ms']['decode']['host']:.4g} ms of" in note
@@ -348,3 +348,9 @@ def test_wrong_questions_exit_2(arguments: list[str], part: str, capsys: pytest.
     captured = capsys.readouterr()
     assert captured.out == ""
     assert part in captured.err
+
+
+def test_a_clock_has_no_ratio_of_real_gpus() -> None:
+    compared = side_by_side("h100_sxm", "a100_sxm_80gb", "gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16")
+    clock = compared.metrics.set_index("metric").loc["clock_share"]
+    assert clock["ratio_interval_80"] is None and "no pairs of real GPUs" in clock["unknown"]
