@@ -1,7 +1,7 @@
 """Processor time of the host beside a sweep's programs, a design: what no device, however fast, can hide.
 
-Run with ``python -m benchmarks.host [DESIGNS [PORTIONS]] [--json]``: 10^8 designs by default, and all of their shards,
-about a minute of two quiet cores. The space is the cheapest there is (:mod:`benchmarks.scaling`), its front kept.
+Run with ``python -m benchmarks.host [DESIGNS [PORTIONS]] [--json]``: 10^8 designs by default, and all of their shards.
+The space is the cheapest there is (:mod:`benchmarks.scaling`), its front kept.
 One thread evaluates shard after shard and merges them. Its processor time is counted without that inside the compiled
 programs, which are waited for.
 """

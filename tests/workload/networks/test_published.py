@@ -2,7 +2,8 @@
 
 ``published.csv`` states parameters and active parameters of the text part. Publishers count the tables of embedding and
 head among the active ones, the head alone, or neither: column ``ends``. Bytes of keys and values are written out by
-hand: layers, keys and values, heads, their size, bytes of a number.
+hand: layers, keys and values, heads, their size, bytes of a number. Figures were recalled from the named sources, and
+not read again.
 """
 
 import csv
