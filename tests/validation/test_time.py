@@ -97,6 +97,7 @@ def test_document(table, capsys):
     assert "calibration h100_sxm" in printed.err
 
 
+@pytest.mark.slow
 def test_a_gpu_for_devices_without_a_preset_and_other_models(table, capsys):
     document = validate_time(table, gpu="h100_sxm", calibration="shared").document
     assert {g["device"] for g in document["groups"]} == {DEVICE, "TPU"}

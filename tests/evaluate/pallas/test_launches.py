@@ -29,7 +29,8 @@ def candidates(space: Space) -> Candidates:
     return found
 
 
-@pytest.mark.parametrize("space", [ROOFLINE, pytest.param(several_kinds(), marks=pytest.mark.slow)], ids=lambda x: "")
+@pytest.mark.slow
+@pytest.mark.parametrize("space", [ROOFLINE, several_kinds()], ids=lambda x: "")
 def test_phases_are_those_of_the_other_program(space: Space) -> None:
     columns, base, of_space = drawn(space), space.base.numbers(), candidates(space)
     choice, launches = of_space.choice(interpret=True), of_space.launches(space.power.model, interpret=True)

@@ -117,6 +117,7 @@ def test_long_contexts_wait_for_tensor_cores_when_all_heads_are_on_a_gpu():
     assert attention["time_us"] > 2 * sheet_us
 
 
+@pytest.mark.slow
 def test_a_skewed_routing_takes_longer_than_a_balanced_one():
     text = "mixtral_8x7b:phase=decode,batch=64,context=512,tp=2,ep=2,routing={}"
     times = [run("h100_sxm", text.format(r)).metrics["tbt_ms"][0] for r in ("balanced", "power_law_1.2")]
