@@ -41,7 +41,7 @@ def results(space: Space, monkeypatch: pytest.MonkeyPatch, kernels: str) -> dict
 
 @pytest.mark.parametrize(
     "groups",
-    [Groups(("sm_count",), 32, 16), pytest.param(None, marks=pytest.mark.slow)],
+    [pytest.param(Groups(("sm_count",), 32, 16), marks=pytest.mark.slow), pytest.param(None, marks=pytest.mark.slow)],
     ids=["in groups", "as they come"],
 )
 def test_kernels_give_the_results_of_the_other_program(

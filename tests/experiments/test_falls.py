@@ -27,6 +27,8 @@ CALIBRATED = (
 )
 """Preset and way of measuring; the last three have no discrepancy."""
 
+pytestmark = pytest.mark.slow  # it reads whole tables
+
 
 @pytest.mark.parametrize(("preset", "way"), CALIBRATED)
 def test_no_time_falls_as_a_product_gains_rows(preset, way):
