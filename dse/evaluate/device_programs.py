@@ -1,5 +1,6 @@
 """The programs that evaluate designs on a device: a space's own, and those that every space shares."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -50,27 +51,16 @@ class Program(Protocol):
         ...
 
 
-class OwnProgram:
-    """A space's own program, compiled for each device: every device runs the same, on designs of its own."""
+class CompiledOnDevices(ABC):
+    """A program that is traced and compiled once for each device."""
 
-    def __init__(
-        self,
-        evaluate: Callable[[Columns, OfWorkloads, Columns], dict[str, Array]],
-        rows: Callable[[], int],
-        options: Options | None,
-    ) -> None:
-        self._rows, self._evaluate, self._options = rows, evaluate, options
+    def __init__(self) -> None:
         self._traced: dict[Any, Any] = {}
-        self._compiled: dict[Any, Callable[[Columns, OfWorkloads, Columns], dict[str, Array]]] = {}
+        self._compiled: dict[Any, Callable[..., Any]] = {}
 
-    @property
-    def rows(self) -> int:
-        """Designs of a call, which are asked for where it is traced."""
-        return self._rows()
-
-    def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
-        self.compile(columns, tables, of_base, device)
-        return self._compiled[device](columns, tables, of_base)
+    @abstractmethod
+    def _lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> Any:
+        """Return the program, lowered for a device."""
 
     def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
         if device not in self._compiled:
@@ -80,6 +70,28 @@ class OwnProgram:
         if device not in self._compiled:
             traced = self._traced.pop(device, None) or self._lowered(columns, tables, of_base, device)
             self._compiled[device] = traced.compile()
+
+
+class OwnProgram(CompiledOnDevices):
+    """A space's own program, compiled for each device: every device runs the same, on designs of its own."""
+
+    def __init__(
+        self,
+        evaluate: Callable[[Columns, OfWorkloads, Columns], dict[str, Array]],
+        rows: Callable[[], int],
+        options: Options | None,
+    ) -> None:
+        self._rows, self._evaluate, self._options = rows, evaluate, options
+        super().__init__()
+
+    @property
+    def rows(self) -> int:
+        """Designs of a call, which are asked for where it is traced."""
+        return self._rows()
+
+    def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
+        self.compile(columns, tables, of_base, device)
+        return self._compiled[device](columns, tables, of_base)
 
     def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
         return lowered_text(self._evaluate, platform, columns, tables, of_base)

@@ -132,7 +132,7 @@ class AxisScans:
 
     def scans(self) -> list[AxisScan]:
         """Return the scan of each axis that can be scanned."""
-        axes = [axis for axis in self.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+        axes = scanned_axes(self.space)
         values = [scan_values(axis, self._base[axis.name]) for axis in axes]
         parts = [self._columns(axis, numbers) for axis, numbers in zip(axes, values, strict=True)]
         return [
@@ -187,9 +187,10 @@ def axis_verdicts(space: Space | str | Path) -> AxisVerdicts:
     return AxisVerdicts(space, tuple(verdicts), tuple(cuts))
 
 
-def can_be_scanned(axis: Axis) -> bool:
-    """Return whether an axis takes numbers above 0, which a scan multiplies."""
-    return axis.attribute.type in ("int", "float") and not axis.attribute.choices and min(axis.numbers) > 0
+def scanned_axes(space: Space) -> list[Axis]:
+    """Return the axes of a space with several values, all numbers above 0, which a scan multiplies."""
+    varied = [axis for axis in space.axes if len(axis) > 1 and axis.attribute.type in ("int", "float")]
+    return [axis for axis in varied if not axis.attribute.choices and min(axis.numbers) > 0]
 
 
 def scan_values(axis: Axis, base: float) -> np.ndarray:

@@ -15,7 +15,7 @@ from jax import Array, lax
 
 from dse.base.compilation import Options
 from dse.evaluate.batching import float_type
-from dse.evaluate.device_programs import Columns, OfWorkloads, lowered_on, lowered_text
+from dse.evaluate.device_programs import Columns, CompiledOnDevices, OfWorkloads, lowered_on, lowered_text
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.platform import traced_for
 from dse.evaluate.space_program import Evaluator
@@ -51,15 +51,14 @@ class Reduced(NamedTuple):
     code: Array  # (chunks, designs), -1 where there is no design
 
 
-class SweepProgram:
+class SweepProgram(CompiledOnDevices):
     """The program of a space, for an evaluator of it; ``chunks``: most chunks of a call."""
 
     def __init__(self, evaluator: Evaluator, options: Options | None, reasons: Reasons, chunks: int) -> None:
         self._evaluator, self._options, self.chunks = evaluator, options, chunks
         self._names = [o.name for o in evaluator.space.objectives]
         self.reduction = Reduction(reasons, [len(axis) for axis in evaluator.space.axes])
-        self._traced: dict[Any, Any] = {}
-        self._compiled: dict[Any, Any] = {}
+        super().__init__()
         self._by_axis = jax.jit(self.reduction.by_axis)
         self._kept: dict[Any, tuple[OfWorkloads, Columns, State]] = {}
 
@@ -123,15 +122,6 @@ class SweepProgram:
     def summed(self, state: State) -> tuple[list[Array], list[Array]]:
         """Return a state's counts and lowest costs by axis, on the device."""
         return self._by_axis(state)
-
-    def trace(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
-        if device not in self._compiled:
-            self._traced[device] = self._lowered(columns, tables, of_base, device)
-
-    def compile(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> None:
-        if device not in self._compiled:
-            traced = self._traced.pop(device, None) or self._lowered(columns, tables, of_base, device)
-            self._compiled[device] = traced.compile()
 
     def lowered(self, columns: Columns, tables: OfWorkloads, of_base: Columns, platform: str) -> str:
         return lowered_text(self._evaluate, platform, *self._given(columns, tables, of_base))

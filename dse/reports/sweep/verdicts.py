@@ -3,7 +3,7 @@
 from typing import Any
 
 from dse.explanation.attribute_words import words
-from dse.explanation.axis_verdicts import ALWAYS, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, can_be_scanned
+from dse.explanation.axis_verdicts import ALWAYS, UNTIL, AxisCut, AxisVerdict, AxisVerdicts, scanned_axes
 from dse.explanation.cause_words import cause_text
 from dse.reports.common.words import capital, joined, label, number, quantity, short_value, unit_text
 from dse.space.axis import Axis
@@ -21,8 +21,7 @@ def sentences(verdicts: AxisVerdicts | None) -> list[str]:
     """Return a paragraph for each axis: where more of it pays, what binds beyond, which constraint cuts from where."""
     if verdicts is None:
         return []
-    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
-    return [*_base_itself(verdicts), *(_of_axis(verdicts, axis) for axis in axes)]
+    return [*_base_itself(verdicts), *(_of_axis(verdicts, axis) for axis in scanned_axes(verdicts.space))]
 
 
 def _base_itself(verdicts: AxisVerdicts) -> list[str]:
@@ -35,7 +34,7 @@ def document(verdicts: AxisVerdicts | None) -> list[dict[str, Any]]:
     """Return the verdicts as JSON: a mapping an axis, with its objectives and cuts."""
     if verdicts is None:
         return []
-    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+    axes = scanned_axes(verdicts.space)
     return [
         {
             "axis": axis.name,
@@ -148,7 +147,7 @@ def headline(verdicts: AxisVerdicts | None) -> str:
     best: dict[str, AxisVerdict] = {}
     for one in sorted(verdicts.verdicts, key=lambda one: one.until / one.base):
         best[one.axis.name] = one
-    axes = [axis for axis in verdicts.space.axes if len(axis) > 1 and can_be_scanned(axis)]
+    axes = scanned_axes(verdicts.space)
     paying = [a for a in axes if a.name in best and best[a.name].until > best[a.name].base * (1 + NEAR)]
     parts = [f"{words(a.attribute)} to {_times(best[a.name])}" for a in paying]
     rest = [words(a.attribute) for a in axes if a not in paying]
