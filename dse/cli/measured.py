@@ -11,7 +11,7 @@ from rich.console import Console
 from dse.base.errors import InputError, accepted
 from dse.cli.app import Json, app, calibrate, made, print_json
 
-QUANTITIES = ("power", "time")
+QUANTITIES = ("power", "time", "stalls")
 """What validate compares."""
 
 
@@ -240,8 +240,9 @@ def validate(
         CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
         shapes ('dse calibrate timing --help').
     quantity:
-        What is compared: time or power; without it power where a kernel of the table has any, else time. Power of runs
-        of whole networks: power.
+        What is compared: time, power, or stalls: shares of a kernel's time by cause beside the warp states of an export
+        of Nsight Compute. Without it power where a kernel of the table has any, else time. Power of runs of whole
+        networks: power.
     time:
         Time under the power: measured (the power model alone) or model (the timing model's own).
     timing:
@@ -274,6 +275,11 @@ def validate(
         _refuse_of_power(time)
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
         return
+    if quantity == "stalls":
+        _refuse_of_power(time)
+        _refuse_of_time({"--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
+        _validate_stalls(table, timing, gpu, calibration, json_)
+        return
     other_model = timing != "amali"
     _refuse_of_time({"--timing": other_model, "--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
     _validate_power(table, time, gpu, calibration, json_)
@@ -303,6 +309,17 @@ def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | 
         print_json(document)
     else:
         print_validation(document, Console())
+
+
+def _validate_stalls(table: Path, timing: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
+    from dse.reports.validate.terminal import print_stalls
+    from dse.validation.stalls import validate_stalls
+
+    document = validate_stalls(table, timing, gpu, calibration)
+    if json_:
+        print_json(document)
+    else:
+        print_stalls(document, Console())
 
 
 def _validate_time(

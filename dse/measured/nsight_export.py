@@ -9,7 +9,7 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
@@ -63,7 +63,10 @@ HELP = (
 
 @dataclass(frozen=True)
 class ProfiledLaunch:
-    """One profiled kernel: ``us`` [us], the innermost NVTX range that states a shape, the device if it is named."""
+    """One profiled kernel: ``us`` [us], the innermost NVTX range that states a shape, the device if it is named.
+
+    ``metrics``: the cells of everything that was measured, by Nsight Compute's names.
+    """
 
     number: str
     kernel: str
@@ -72,6 +75,11 @@ class ProfiledLaunch:
     us: float
     range: str
     device: str
+    metrics: Mapping[str, str] = field(default_factory=dict)
+
+
+Operation = tuple[Sequence[ProfiledLaunch], Mapping[str, object]]
+"""The launches of one operation, and what is said of its shape."""
 
 
 def is_export(path: Path) -> bool:
@@ -99,6 +107,15 @@ def read_export(path: Path) -> pd.DataFrame:
     A launch is a row; kernels of one range that follow each other are one operation (a split product and its sum) until
     the first of them comes again. Launches without a shape keep a row of the operator NO_SHAPE.
     """
+    found = [_row(launches, said) for launches, said in operations(path)]
+    if all(row["op"] == NO_SHAPE for row in found):
+        raise InputError(f"{path}: no kernel says its shape; give {HELP.format(shapes=shapes_file(path).name)}")
+    columns = ("source", "group", *SHAPED, "latency_us", "notes")
+    return pd.DataFrame(found, columns=list(columns))
+
+
+def operations(path: Path) -> list[Operation]:
+    """Return the launches of each row of an export, and what is said of its shape; raises InputError without any."""
     header, units, rows = _rows(Path(path))
     if TIME in header:
         launches = _wide(path, header, units, rows)
@@ -109,11 +126,7 @@ def read_export(path: Path) -> pd.DataFrame:
     if not launches:
         raise InputError(f"{path}: holds no kernel")
     shapes_path = shapes_file(path)
-    found = _from_table(path, shapes_path, launches) if shapes_path.exists() else _from_ranges(path, launches)
-    if all(row["op"] == NO_SHAPE for row in found):
-        raise InputError(f"{path}: no kernel says its shape; give {HELP.format(shapes=shapes_path.name)}")
-    columns = ("source", "group", *SHAPED, "latency_us", "notes")
-    return pd.DataFrame(found, columns=list(columns))
+    return _from_table(path, shapes_path, launches) if shapes_path.exists() else _from_ranges(path, launches)
 
 
 def _is_header(line: str) -> bool:
@@ -136,7 +149,7 @@ def _wide(
     path: Path, header: Sequence[str], units: Sequence[str], rows: Sequence[Mapping[str, str]]
 ) -> list[ProfiledLaunch]:
     unit = units[header.index(TIME)].strip()
-    return [_launch(path, row, row[TIME], unit) for row in rows]
+    return [_launch(path, row, row[TIME], unit, row) for row in rows]
 
 
 def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[ProfiledLaunch]:
@@ -153,7 +166,8 @@ def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) 
                 f"{path}: Metric Name: kernel {lines[0]['ID']} has no {TIME}; profile with --metrics {TIME}"
             )
         time, name = said[wanted], said[NAME]["Metric Value"] if NAME in said else ""
-        launches.append(_launch(path, {**time, NAME: name}, time["Metric Value"], time["Metric Unit"].strip()))
+        metrics = {metric: line["Metric Value"] for metric, line in said.items()}
+        launches.append(_launch(path, {**time, NAME: name}, time["Metric Value"], time["Metric Unit"].strip(), metrics))
     return launches
 
 
@@ -172,7 +186,7 @@ def _by_launch(rows: Sequence[Mapping[str, str]]) -> list[list[Mapping[str, str]
     return launches
 
 
-def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> ProfiledLaunch:
+def _launch(path: Path, row: Mapping[str, str], time: str, unit: str, metrics: Mapping[str, str]) -> ProfiledLaunch:
     if unit not in UNITS_US:
         raise InputError(f"{path}: {TIME} is in {unit!r}; {accepted(unit, UNITS_US)} (a row of units, or Metric Unit)")
     try:
@@ -181,9 +195,8 @@ def _launch(path: Path, row: Mapping[str, str], time: str, unit: str) -> Profile
         raise InputError(f"{path}: kernel {row['ID']}: {TIME} is {time!r}; give a number") from None
     ranges = next((text for name, text in row.items() if RANGES in name.lower()), "")
     device = row.get(NAME, "").strip() or f"{UNNAMED_GPU}{row.get('CC', '').strip() or 'unknown'}"
-    return ProfiledLaunch(
-        row["ID"], row["Kernel Name"], row.get("Grid Size", ""), row.get("Block Size", ""), us, _range(ranges), device
-    )
+    grid, block = row.get("Grid Size", ""), row.get("Block Size", "")
+    return ProfiledLaunch(row["ID"], row["Kernel Name"], grid, block, us, _range(ranges), device, metrics)
 
 
 def _range(text: str) -> str:
@@ -191,8 +204,8 @@ def _range(text: str) -> str:
     return next((found.group(0) for found in reversed(list(re.finditer(r"\w+(?: \w+=[\w.-]+)+", text)))), "")
 
 
-def _from_ranges(path: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
-    """Rows by NVTX ranges, the kernels of one operation added up."""
+def _from_ranges(path: Path, launches: Sequence[ProfiledLaunch]) -> list[Operation]:
+    """Operations by NVTX ranges, the kernels of one operation added up."""
     groups: list[list[ProfiledLaunch]] = []
     for launch in launches:
         same = bool(groups and launch.range) and launch.range == groups[-1][-1].range
@@ -200,7 +213,7 @@ def _from_ranges(path: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[st
             groups[-1].append(launch)
         else:
             groups.append([launch])
-    return [_row(group, _said(path, group[0].range)) for group in groups]
+    return [(group, _said(path, group[0].range)) for group in groups]
 
 
 def _said(path: Path, text: str) -> dict[str, object]:
@@ -223,8 +236,8 @@ def _number(where: str, value: str) -> float:
         raise InputError(f"{where} is {value!r}; give a number") from None
 
 
-def _from_table(path: Path, shapes_path: Path, launches: Sequence[ProfiledLaunch]) -> list[dict[str, object]]:
-    """Rows by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
+def _from_table(path: Path, shapes_path: Path, launches: Sequence[ProfiledLaunch]) -> list[Operation]:
+    """Operations by the table of shapes: by ID, or in order where it has none and as many rows as there are kernels."""
     table = read_csv(shapes_path, words=("ID", *WORDS))
     refuse_capitals(shapes_path, table.columns, SHAPED)
     unknown = [name for name in table.columns if name not in (*SHAPED, "ID")]
@@ -244,7 +257,7 @@ def _from_table(path: Path, shapes_path: Path, launches: Sequence[ProfiledLaunch
             f"{shapes_path}: has {len(said)} rows for the {len(launches)} kernels of {path}; give one a kernel in its "
             "order, or a column ID"
         )
-    return [_row([launch], words) for launch, words in zip(launches, said, strict=True)]
+    return [([launch], words) for launch, words in zip(launches, said, strict=True)]
 
 
 def _ids(path: Path, shapes_path: Path, ids: pd.Series, launches: Sequence[ProfiledLaunch]) -> list[str]:

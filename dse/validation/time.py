@@ -83,7 +83,7 @@ def validate_time(
     _refuse_unused(measured.path, frame, harness, engine)
     reason = uncovered(frame, unknown, power_limits(models))
     skipped = measured.skipped + counted(reason)
-    parts = _predicted_parts(frame[reason == ""], models, way, served, skipped)
+    parts = predicted_parts(frame[reason == ""], models, way, served, skipped)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
     skipped += counted(none_runs(row, models[str(row.device)].sheet.title) for row in rows[~runs].itertuples())
@@ -127,7 +127,7 @@ def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: 
         )
 
 
-def _predicted_parts(
+def predicted_parts(
     frame: pd.DataFrame,
     models: Mapping[str, DeviceModel],
     way: Protocol | None,

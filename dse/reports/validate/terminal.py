@@ -49,6 +49,23 @@ def print_validation(document: dict[str, Any], console: Console) -> None:
     print_notes({row["reason"]: row["n"] for row in document["skipped"]}, (), console)
 
 
+def print_stalls(document: dict[str, Any], console: Console) -> None:
+    """Print shares of time by class, measured beside predicted, for each operator, and what was skipped."""
+    say(console, f"where the time goes: warp states beside the stack of {document['model']}\n", "bold")
+    for group in document["operators"]:
+        table = plain_table(f"{group['op']}, {group['n']} kernels", ("class",), ("measured %", "predicted %"))
+        for name, share in group["measured"].items():
+            table.add_row(name, f"{100 * share:.0f}", f"{100 * group['predicted'][name]:.0f}")
+        console.print(table)
+        say(
+            console,
+            f"{100 * group['misplaced']:.0f} % of the time is misplaced in the mean of kernels; the same class leads "
+            f"in {group['same_leader']} of {group['n']}. {100 * group['not_modelled']:.0f} % of warps' time was left "
+            "out: no cause stands for it.\n",
+        )
+    print_notes({row["reason"]: row["n"] for row in document["skipped"]}, (document["meaning"],), console)
+
+
 def _groups(device: str, groups: list[dict[str, Any]]) -> Table:
     table = plain_table(
         escape(device), ("operator", "regime"), ("rows", "err", "bias", "sheet", "fit", "noise", "80 %")
