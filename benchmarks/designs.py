@@ -33,10 +33,11 @@ from dse.timing.traced.gcom_config import GcomConfig, default_values
 from dse.timing.traced.models import on_trace, trace_latencies
 from dse.timing.traced.scoreboard import lone_warp
 from dse.timing.traced.trace_profile import traced_workload
-from dse.traces.cache_simulation import WarpProfile, simulate
+from dse.traces.cache_simulation import simulate
 from dse.traces.latency_forms import samples
 from dse.traces.segments import make_segments
 from dse.traces.traced_kernel import TracedKernel, with_forms
+from dse.traces.warp_profile import WarpProfile
 
 BLOCK, BLOCKS, REPEATS = 2048, 4, 2000
 REGISTERS = 256

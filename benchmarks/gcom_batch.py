@@ -23,10 +23,10 @@ from dse.timing.traced.gcom_config import GcomConfig
 from dse.timing.traced.gcom_profile import UNIT_KEYS, l1_banks, store_latency, writes_reach_dram
 from dse.timing.traced.scoreboard import Lone, lone_warp
 from dse.timing.traced.traced_intervals import over_intervals
-from dse.traces.cache_simulation import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 from dse.traces.opcodes import AddressSpace, OpClass, Unit, is_cached
 from dse.traces.sectored_cache import bank_cycles
 from dse.traces.segments import COMPUTE, GLOBAL, make_segments
+from dse.traces.warp_profile import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 
 VARYING = (
     *dict.fromkeys(key for keys in UNIT_KEYS.values() for key in keys),

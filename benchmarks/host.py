@@ -21,8 +21,8 @@ from dse.base.compilation import cache_compilations
 from dse.grid.device_designs import Rows
 from dse.grid.device_shard import DeviceShards
 from dse.grid.shard import shards
-from dse.grid.sweep import evaluator_of
 from dse.grid.sweep_program import Reduced, SweepProgram
+from dse.grid.sweep_run import evaluator_of
 
 DESIGNS = 10**8
 FIRST = 2

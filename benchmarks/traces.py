@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from dse.traces.cache_simulation import CacheGeometry, simulate
+from dse.traces.cache_simulation import simulate
 from dse.traces.trace_files import KernelFile, read_directory
 from dse.traces.trace_reader import KernelStream
+from dse.traces.warp_profile import CacheGeometry
 
 RTX_2060 = CacheGeometry(30, 4, 4, 128, 128, 0, 4, 12, 2, 64, 16, 128, 2)
 WARPS, CTAS = 8, 200

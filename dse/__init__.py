@@ -29,6 +29,8 @@ _HOME = {
     "ParetoSampler": "dse.pareto.pareto_sampler",
     "SpaceObjective": "dse.pareto.space_objective",
     "sweep": "dse.grid.sweep",
+    "sweep_shard": "dse.grid.part",
+    "merge": "dse.grid.merge",
     "explain": "dse.explanation.explain",
     "Explanation": "dse.explanation.explain",
     "compare": "dse.explanation.compare",
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
     from dse.explanation.explain import explain as explain
     from dse.explanation.gpu_comparison import GpuComparison as GpuComparison
     from dse.explanation.gpu_comparison import compare_gpus as compare_gpus
+    from dse.grid.merge import merge as merge
+    from dse.grid.part import sweep_shard as sweep_shard
     from dse.grid.result import SweepResult as SweepResult
     from dse.grid.sweep import sweep as sweep
     from dse.hardware.area import DieArea as DieArea

@@ -29,6 +29,7 @@ ORDER = (
     "explanation",
     "pareto",
     "reports",
+    "agents",
     "cli",
 )
 MOST_FILES = 25

@@ -16,7 +16,7 @@ def heavy_after(statement):
     """Heavy packages that a fresh interpreter has loaded after a statement."""
     code = f"import sys\n{statement}\nprint(*(m for m in {HEAVY!r} if m in sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return done.stdout.split()
+    return done.stdout.splitlines()[-1].split()
 
 
 def test_importing_the_package_imports_nothing_heavy():
@@ -30,6 +30,12 @@ def test_listing_the_names_imports_nothing_heavy():
 def test_sheets_and_schema_are_shown_without_the_models():
     statement = "from dse.hardware.presets import load_sheet; load_sheet('h100_sxm')"
     assert not {"jax", "numpy", "pandas"} & set(heavy_after(statement))
+
+
+@pytest.mark.parametrize("table", ["gpus", "schema", "spaces", "engines", "columns"])
+def test_tables_are_shown_without_the_models(table):
+    statement = f"from dse.cli import run_command; assert run_command(['show', '{table}', '--json']) == 0"
+    assert "jax" not in heavy_after(statement)
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -48,7 +54,8 @@ PUBLIC = {
     "Amali", "AssumedEffects", "AxisVerdicts", "Comparison", "DieArea", "Explanation", "Gpu", "GpuComparison",
     "InputError", "Kernel", "ParetoSampler", "Roofline", "RunResult", "SearchResult", "Space", "SpaceObjective",
     "SweepResult", "Timing", "Workload", "__version__", "assumed_numbers", "axis_verdicts", "compare", "compare_gpus",
-    "explain", "load_gpu", "load_space", "load_workload", "pareto_mask", "run", "search", "sweep",
+    "explain", "load_gpu", "load_space", "load_workload", "merge", "pareto_mask", "run", "search", "sweep",
+    "sweep_shard",
 }  # fmt: skip
 
 

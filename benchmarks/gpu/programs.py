@@ -16,7 +16,7 @@ from benchmarks.scaling import cheapest, main_space
 from benchmarks.traces import streaming, write
 from dse.calibration.timing import fit
 from dse.calibration.timing.stages import SHORTLIST
-from dse.grid.sweep import evaluator_of
+from dse.grid.sweep_run import evaluator_of
 from dse.hardware.presets import preset_sheet
 from dse.pareto.batch_model import BatchModel
 from dse.space.space import Space, space_from_mapping

@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba
+from dse.base.extras import extra
+
+with extra("traces", "a recorded trace"):
+    import numba
 
 
 def njit(*signature: Any, **options: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -6,7 +6,6 @@ from typing import Any
 import moocore
 import numpy as np
 
-from dse.base.compiled_loops import njit
 from dse.base.errors import InputError, shown
 
 
@@ -146,28 +145,18 @@ class FrontBuilder:
         return self.members[0]
 
 
-@njit("Tuple((int64[::1], int64[::1]))(float64[:, ::1], float64[:, ::1])", nogil=True)
-def _not_dominated(columns, killers):
+def _not_dominated(columns: np.ndarray, killers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of the designs that no row of ``killers`` dominates, and how many designs each row did.
 
-    ``columns``: shape (objectives, designs).
+    ``columns``: shape (objectives, designs). Those that a row dominates are not held against the next.
     """
-    kept, count, kills = np.empty(columns.shape[1], np.int64), 0, np.zeros(killers.shape[0], np.int64)
-    for i in range(columns.shape[1]):
-        kept[count] = i
-        count += 1
-        for killer in range(killers.shape[0]):
-            worse = False
-            for j in range(columns.shape[0]):
-                if columns[j, i] < killers[killer, j]:
-                    worse = False
-                    break
-                worse |= columns[j, i] > killers[killer, j]
-            if worse:
-                kills[killer] += 1
-                count -= 1
-                break
-    return kept[:count], kills
+    kept, kills = np.arange(columns.shape[1]), np.zeros(len(killers), np.int64)
+    for number, killer in enumerate(killers[:, :, None]):
+        dominated = (columns >= killer).all(axis=0) & (columns > killer).any(axis=0)
+        kills[number] = np.count_nonzero(dominated)
+        if kills[number]:
+            kept, columns = kept[~dominated], np.compress(~dominated, columns, axis=1)
+    return kept, kills
 
 
 def _leaders(columns: np.ndarray) -> np.ndarray:

@@ -10,12 +10,16 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jax import Array
 
 from dse.base.compilation import quick_to_compile
+from dse.base.extras import extra
 from dse.calibration.losses import relative_error, robust, weighted_mean
 from dse.evaluate.platform import local_platform
+
+with extra("calibrate", "a fit"):
+    import optax
+
 
 MOST_STEPS = 1000
 TOLERANCE = 1e-9

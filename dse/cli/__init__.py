@@ -7,7 +7,7 @@ from contextlib import suppress
 from cyclopts import CycloptsError
 
 from dse.base.errors import INTERRUPTED, DseError
-from dse.cli import compare, designs, kernels, measured, predict, scale, show  # noqa: F401  (each registers its commands)
+from dse.cli import compare, designs, kernels, mcp, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more, unwrapped
 from dse.cli.interrupt import interrupts_kept
 from dse.cli.streams import open_to_any_text

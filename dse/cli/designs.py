@@ -1,13 +1,14 @@
 """Commands over many designs: sweep, search, and what goes before and after them."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from dse.base.errors import InputError
 from dse.cli.app import Json, Out, Whole, app, print_json
 
 PAGE = "report.html"
@@ -81,6 +82,7 @@ def sweep(
     keep: str | None = None,
     resume: Annotated[bool, Parameter(negative="")] = False,
     cluster: str | None = None,
+    shard: str | None = None,
     refine: bool = False,
     page: bool = True,
     out: Out = None,
@@ -100,29 +102,104 @@ def sweep(
     resume:
         Go on where the sweep into this folder was interrupted; the files are the same bytes.
     cluster:
-        Address of a Dask scheduler (tcp://HOST:PORT), or local:N for N processes of this machine.
+        Address of a Dask scheduler (tcp://HOST:PORT, tls://HOST:PORT), or local:N for N processes of this machine.
+    shard:
+        K/N: evaluate the K-th of N shards of the grid alone, into a folder of its own; 'dse merge' makes one result of
+        all of them. Each may run on another machine.
     refine:
         Then descend from every member of the front between the grid's values, on the axes of real numbers; what
         dominates a member joins the front, marked off_grid.
     page:
         Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
     """
-    from dse.reports.sweep.answer import caveats
     from dse.reports.sweep.design_explanations import Programs
     from dse.space.space import load_space
 
     loaded = load_space(space)
+    if shard is not None:
+        _sweep_shard(loaded, shard, out, keep, resume, cluster, refine, json_)
+        return
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
+    _answer(result, refinement, folder, programs, page, json_)
+
+
+def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: bool, json_: bool) -> None:
+    """Draw the page of a sweep, then print the answer."""
+    from dse.reports.sweep.answer import caveats
+
     looked = _page(result, result, folder, page, programs, look=page or json_)
-    for text in result.notes:
-        print(f"dse: {text}", file=sys.stderr)
+    _say_notes(result.notes)
     if json_:
         notes = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
     _print_sweep(result, refinement, folder, looked)
+
+
+def _say_notes(notes: Iterable[str]) -> None:
+    for text in notes:
+        print(f"dse: {text}", file=sys.stderr)
+
+
+def _sweep_shard(
+    space: Any,
+    shard: str,
+    out: Path | None,
+    keep: str | None,
+    resume: bool,
+    cluster: str | None,
+    refine: bool,
+    json_: bool,
+) -> None:
+    """Evaluate one of several shards of a space and tell where it lies."""
+    from dse.base.compilation import cache_compilations
+    from dse.grid.part import Part, sweep_shard
+    from dse.reports.common.progress import counting
+
+    part = Part.read(shard)
+    if refine:
+        raise InputError("--refine needs the whole front; leave it out with --shard")
+    folder = out or Path(f"out-{_file_name(space.name)}-{part.number}-of-{part.count}")
+    cache_compilations()
+    try:
+        with counting(max(space.size // part.count, 1), f"shard {part}") as progress:
+            result = sweep_shard(space, folder, shard, progress, keep=keep, resume=resume, cluster=cluster)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
+    _say_notes(result.notes)
+    if json_:
+        print_json(result.document())
+        return
+    print(f"Shard {part}: {result.designs:,} of {space.size:,} designs in {folder}; 'dse merge' takes all {part.count}")
+
+
+@app.command
+def merge(shards: list[Path], /, *, page: bool = True, out: Out = None, json_: Json = False) -> None:
+    """Make one result of all shards of a sweep: the tables and the page of a single sweep, byte for byte.
+
+    Writes points.parquet, pareto.parquet, run.json and report.html to the folder (by default out-NAME).
+
+    Parameters
+    ----------
+    shards:
+        Folders that 'dse sweep SPACE --shard K/N -o FOLDER' wrote, all N, in any order.
+    page:
+        Draw the page, which takes 3 to 15 s to look into its designs; 'dse report' draws one that was left out.
+    """
+    from dse.base.compilation import cache_compilations
+    from dse.grid.merge import merge as run_merge
+    from dse.grid.merge import parts_of, space_of_parts
+    from dse.reports.common.progress import doing
+    from dse.reports.sweep.design_explanations import Programs
+
+    cache_compilations()
+    space = space_of_parts(parts_of(shards))
+    folder = out or Path(f"out-{_file_name(space.name)}")
+    with doing(f"merging {len(shards)} shards"):
+        result = run_merge(shards, folder)
+    _answer(result, None, folder, Programs(space), page, json_)
 
 
 def _swept(

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from dse.base.compiled_loops import njit
 from dse.base.errors import InputError
 from dse.base.pareto_filter import FrontBuilder
 from dse.grid.statistics import AxisStatistics
@@ -83,16 +82,15 @@ class Accumulator:
             keep_best(*best, arrays[f"top_{objective}_c"], arrays[f"top_{objective}_n"])
 
 
-@njit("void(float64[::1], int64[::1], float64[::1], int64[::1])", nogil=True)
-def keep_best(best, of, costs, numbers):
+def keep_best(best: np.ndarray, of: np.ndarray, costs: np.ndarray, numbers: np.ndarray) -> None:
     """Sort designs into the ``best`` costs and the numbers they are ``of``: by cost, then by number; each once."""
-    for i in range(costs.shape[0]):
-        cost, number, place = costs[i], numbers[i], best.shape[0]
-        if cost > best[place - 1] or (of == number).any():
-            continue
-        while place and (cost < best[place - 1] or (cost == best[place - 1] and number < of[place - 1])):
-            place -= 1
-            if place + 1 < best.shape[0]:
-                best[place + 1], of[place + 1] = best[place], of[place]
-        if place < best.shape[0]:
-            best[place], of[place] = cost, number
+    some = (costs <= best[-1]) & (numbers != NONE)
+    if np.count_nonzero(some) > len(best):  # beyond the last of so many costs there is none of the best
+        some &= costs <= np.partition(costs[some], len(best) - 1)[len(best) - 1]
+    if not some.any():
+        return
+    candidates = np.concatenate([of, numbers[some]])
+    each, place = np.unique(candidates, return_index=True)
+    cost = np.concatenate([best, costs[some]])[place]
+    order = np.lexsort((each, cost))[: len(best)]
+    best[: len(order)], of[: len(order)] = cost[order], each[order]

@@ -35,7 +35,7 @@ from dse.space.space import Space
 FOLDER = "unfinished"
 FORMAT = 5
 
-OURS = re.compile(r"sweep\.json|state\.npz|\d{6,}\.arrow")
+OURS = re.compile(r"sweep\.json|shard\.json|state\.npz|\d{6,}\.arrow")
 """Names of the files in it."""
 
 EVERY = 2.0
@@ -44,10 +44,10 @@ EVERY = 2.0
 GO_ON = "give --resume to go on"
 
 
-def identity(space: Space, keep: str, chunk: int, shard: int) -> dict[str, Any]:
+def identity(space: Space, keep: str, chunk: int, shard: int, part: str | None = None) -> dict[str, Any]:
     """Return what must be the same for a sweep to go on: inputs, version, what is kept, and the sizes of its parts.
 
-    ``chunk`` and ``shard`` [design].
+    ``chunk`` and ``shard`` [design]; ``part``: which part of the grid alone is swept, as "3/64".
     """
     return {
         "format": FORMAT,
@@ -56,6 +56,7 @@ def identity(space: Space, keep: str, chunk: int, shard: int) -> dict[str, Any]:
         "floats": float_type().__name__,
         "chunk": chunk,
         "portion": shard,
+        "part": part,
         "space": space.content,
         "base": space.base.numbers(),
         **space.fingerprints,
@@ -72,6 +73,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
         "floats": "type of numbers",
         "chunk": "designs a chunk",
         "portion": "designs a portion",
+        "part": "--shard",
         "format": "format",
     }
     changes = [
@@ -105,6 +107,7 @@ class InMemory:
     """What :class:`Checkpoint` is, for a sweep without a folder: nothing outlives the process."""
 
     def __init__(self) -> None:
+        self.notes: list[str] = []
         self._rows: dict[int, bytes] = {}
 
     def restore(self, accumulator: Accumulator) -> set[int]:
@@ -123,6 +126,9 @@ class InMemory:
     def rows(self, shard: Shard, again: Callable[[Shard], bytes]) -> bytes:
         """Return the rows of a finished shard."""
         return self._rows[shard.number]
+
+    def remove(self) -> None:
+        """Nothing is on disk."""
 
 
 class Checkpoint:

@@ -17,23 +17,26 @@ import jax
 
 from dse.base.compilation import cache_compilations
 from dse.base.errors import InputError
+from dse.base.extras import extra
 from dse.evaluate.batching import float_type
 from dse.grid.checkpoint import GO_ON
 from dse.grid.machine import machine, unlike
 from dse.grid.shard import Shard, ShardResult, SpaceEvaluator
 
-try:
+with extra("cluster", "--cluster"):
     import distributed
     from distributed.client import FutureCancelledError
     from distributed.diagnostics.plugin import WorkerPlugin
-except ImportError:
-    raise InputError("--cluster needs Dask; pip install 'gpu-dse[cluster]'") from None
 
 PATIENCE = 20
 """Seconds to wait for a scheduler's first answer."""
 
 DEATHS = 5
-"""Times that a shard is tried again after all workers that had it died (Dask itself tries four)."""
+"""Times that a shard is tried again after all workers that had it died (Dask itself tries four), and times that the
+space is sent again to workers of which one has died meanwhile."""
+
+LOOPBACK = "127.0.0.1"
+"""Where the scheduler and the dashboard of ``local:N`` listen: nobody else's machine reaches them."""
 
 
 class SweepWorker(WorkerPlugin):
@@ -88,7 +91,11 @@ def on_cluster(
                 progress(evaluated.shard.stop - evaluated.shard.start)
                 yield evaluated
         except (CancelledError, FutureCancelledError, OSError) as error:
-            raise InputError(f"--cluster {cluster}: the scheduler is lost ({type(error).__name__}); {GO_ON}") from None
+            reply = " ".join(str(error).split()) or type(error).__name__
+            lost = f"workers were lost, the scheduler answers ({reply})"
+            if not _answers(client):
+                lost = f"the scheduler is lost ({type(error).__name__})"
+            raise InputError(f"--cluster {cluster}: {lost}; {GO_ON}") from None
 
 
 def check_cluster(cluster: Any) -> None:
@@ -160,7 +167,11 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
     if number is not None:
         address = stack.enter_context(
             distributed.LocalCluster(
-                n_workers=number, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.ERROR
+                n_workers=number,
+                threads_per_worker=1,
+                host=LOOPBACK,
+                dashboard_address=f"{LOOPBACK}:0",
+                silence_logs=logging.ERROR,
             )
         )
     try:
@@ -168,7 +179,8 @@ def _client(cluster: Any, stack: ExitStack) -> Any:
     except (OSError, ValueError, TypeError) as error:
         reply = " ".join(str(error).split()) or type(error).__name__
         raise InputError(
-            f"--cluster {cluster}: no scheduler answers ({reply}); give tcp://HOST:PORT of 'dask scheduler', or local:N"
+            f"--cluster {cluster}: no scheduler answers ({reply}); give tcp://HOST:PORT of 'dask scheduler', tls:// "
+            "where it has certificates, or local:N"
         ) from None
 
 
@@ -183,13 +195,32 @@ def _processes(cluster: Any) -> int | None:
 
 
 def _registered(client: Any, plugin: SweepWorker, stack: ExitStack) -> str:
-    """Give the plugin to all workers, now and later, until the sweep ends; return its name."""
-    try:
-        client.register_plugin(plugin, name=plugin.name)
-    except ImportError as error:
-        raise InputError(f"--cluster: the workers lack a package ({error}); install gpu-dse[cluster] there") from None
+    """Give the plugin to all workers, now and later, until the sweep ends; return its name.
+
+    The scheduler sends it to all workers at once, and fails where one of them dies meanwhile: it is sent again.
+    """
     stack.callback(_forget, client, plugin.name)
+    for death in count(1):
+        try:
+            client.register_plugin(plugin, name=plugin.name)
+            break
+        except ImportError as error:
+            raise InputError(
+                f"--cluster: the workers lack a package ({error}); install gpu-dse[cluster] there"
+            ) from None
+        except (OSError, CancelledError):
+            if death > DEATHS or not _answers(client):
+                raise
     return plugin.name
+
+
+def _answers(client: Any) -> bool:
+    """Tell whether the scheduler of a client still answers."""
+    try:
+        client.sync(client.scheduler.identity, callback_timeout=PATIENCE / 2)
+    except Exception:  # whatever Dask makes of a closed connection
+        return False
+    return True
 
 
 def _forget(client: Any, name: str) -> None:

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numba import uint64
 
-from dse.base.compiled_loops import njit
 from dse.space.space import Space
 
 LOW, HIGH = 2.0**-30, 2.0**30
@@ -28,6 +26,9 @@ BINS = (int(np.float32(HIGH).view(np.int32)) - LOWEST) >> SHIFT
 
 DESIGNS_PER_COUNT = 4
 """Designs for each count of a run, at least, where designs are counted in runs."""
+
+DENSE = 4
+"""Counts of a table for each design, at most, where all of them are added at once."""
 
 OCTAVE = 64
 """Bins of one exponent. Memory is taken for whole octaves."""
@@ -249,41 +250,40 @@ def _bits(values: np.ndarray) -> np.ndarray:
     return values.astype(np.float32).view(np.int32)
 
 
-@njit(
-    "void(int64[:, ::1], float64[:], int64, int64, int64, int64, boolean[::1], int32[::1], float64[::1])",
-    nogil=True,
-)
-def _fill(table, best, start, stride, shift, first, feasible, bits, costs):
+def _fill(
+    table: np.ndarray,
+    best: np.ndarray,
+    start: int,
+    stride: int,
+    shift: int,
+    first: int,
+    feasible: np.ndarray,
+    bits: np.ndarray,
+    costs: np.ndarray,
+) -> None:
     """Count consecutive designs into one axis's ``table`` (values, bins) and lower ``best`` (values,).
 
     ``start``: the number of the first design; ``stride``: designs for which the axis keeps its value. A bin is a
     number's bits but the last ``shift``; the table begins with bin ``first``.
     """
-    value, remaining = uint64(start // stride % table.shape[0]), stride - start % stride
-    for i in range(feasible.shape[0]):
-        if feasible[i]:  # unsigned places spare the test for negative ones
-            table[value, uint64((bits[i] >> shift) - first)] += 1
-            if costs[i] < best[value]:
-                best[value] = costs[i]
-        remaining -= 1
-        if remaining == 0:
-            remaining = stride
-            value += uint64(1)
-            if value == table.shape[0]:
-                value = uint64(0)
+    where = np.flatnonzero(feasible)
+    values = (start + where) // stride % len(table)
+    cells = values * table.shape[1] + ((bits[where] >> shift) - first)
+    if table.size <= DENSE * len(cells):
+        table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+    else:
+        np.add.at(table.reshape(-1), cells, 1)
+    np.minimum.at(best, values, costs[where])
 
 
-@njit(
-    "void(int64[:, ::1], float64[:], int64, int64, int64[:, ::1], float64[::1])",
-    nogil=True,
-)
-def _add_runs(table, best, start, stride, runs, lowest):
+def _add_runs(
+    table: np.ndarray, best: np.ndarray, start: int, stride: int, runs: np.ndarray, lowest: np.ndarray
+) -> None:
     """Add what was counted in ``runs`` (runs, bins) and their ``lowest`` costs (runs,) to one axis.
 
     ``start``: the number of the first run; ``stride``: runs for which the axis keeps its value.
     """
-    for run in range(runs.shape[0]):
-        value = (start + run) // stride % table.shape[0]
-        best[value] = min(best[value], lowest[run])
-        for place in range(runs.shape[1]):
-            table[value, place] += runs[run, place]
+    values = (start + np.arange(len(runs))) // stride % len(table)
+    for value, run in zip(values, runs, strict=True):
+        table[value] += run
+    np.minimum.at(best, values, lowest)

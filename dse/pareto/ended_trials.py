@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from optuna.trial import FrozenTrial
 
+from dse.base.extras import extra
 from dse.pareto.optuna_storage import is_complete
 from dse.pareto.parameters import Parameter, design_numbers
 from dse.pareto.search_state import SearchState
+
+with extra("search", "a search"):
+    from optuna.trial import FrozenTrial
 
 
 def add_trials(

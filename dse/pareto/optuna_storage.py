@@ -10,18 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import optuna
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
-from optuna.study import StudyDirection
-from optuna.trial import FrozenTrial, TrialState
 
 from dse.base.errors import InputError
+from dse.base.extras import extra
 from dse.base.passwords import without_password
 from dse.pareto.parameters import Parameter
 from dse.space.space import Space
+
+with extra("search", "a search"):
+    import optuna
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, QMCSampler, RandomSampler
+    from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage
+    from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+    from optuna.study import StudyDirection
+    from optuna.trial import FrozenTrial, TrialState
+
 
 Distributions = dict[str, BaseDistribution]
 """Axes by name."""

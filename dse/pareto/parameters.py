@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
+from dse.base.extras import extra
 from dse.pareto.local_search import SearchGrid
 from dse.space.axis import Axis
+
+with extra("search", "a search"):
+    from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 
 class Parameter:

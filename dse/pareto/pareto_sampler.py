@@ -4,17 +4,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from optuna import Study
-from optuna.distributions import BaseDistribution
-from optuna.samplers import BaseSampler, RandomSampler
-from optuna.trial import FrozenTrial
 
 from dse.base.errors import InputError, expect
+from dse.base.extras import extra
 from dse.pareto.ended_trials import add_trials
 from dse.pareto.optuna_storage import directions_of, ended_trials, running_trials
 from dse.pareto.parameters import ValueParameter, design_numbers
 from dse.pareto.search_state import SearchState
 from dse.space.space import Space, space_of
+
+with extra("search", "a search"):
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.samplers import BaseSampler, RandomSampler
+    from optuna.trial import FrozenTrial
+
 
 GENERATION_KEY = "pareto:generation"
 """A trial's attribute: the number of generations that its sampler knew when it drew the trial's design."""

@@ -16,6 +16,8 @@ import numpy as np
 from jax import Array
 from scipy.optimize import nnls
 
+from dse.base.extras import extra
+
 ELASTIC_NET_L1 = 1.0 / 3.0
 """scikit-learn's mixing that weighs b^2 and |b| equally, as the dissertation does: it halves the squares."""
 
@@ -101,7 +103,8 @@ def stepwise(forward: bool, criterion: str, positive: bool) -> Solve:
 
 def _criterion(rows: Relative, selected: list[int], criterion: str, positive: bool) -> float:
     """Return the AIC or BIC of a fit with an intercept and the chosen columns, by statsmodels."""
-    from statsmodels.tools.eval_measures import aic, bic
+    with extra("predict", "a choice of features"):
+        from statsmodels.tools.eval_measures import aic, bic
 
     columns = rows.columns[:, [0, *selected]]
     residual = rows.ones - columns @ _solved(rows, selected, positive)[[0, *selected]]
@@ -123,9 +126,10 @@ def eliminated(positive: bool) -> Solve:
     """Return recursive feature elimination: the smallest coefficient goes first, folds choose how many stay."""
 
     def solve(rows: Relative) -> np.ndarray:
-        from sklearn.feature_selection import RFECV
-        from sklearn.linear_model import LinearRegression
-        from sklearn.model_selection import KFold
+        with extra("predict", "a choice of features"):
+            from sklearn.feature_selection import RFECV
+            from sklearn.linear_model import LinearRegression
+            from sklearn.model_selection import KFold
 
         folds = KFold(FOLDS, shuffle=True, random_state=0)
         model = LinearRegression(fit_intercept=False, positive=positive)
@@ -140,9 +144,10 @@ def penalised(l1_ratio: float, positive: bool) -> Solve:
     """Return Lasso (``l1_ratio`` 1) or elastic net, the penalty chosen by folds."""
 
     def solve(rows: Relative) -> np.ndarray:
-        from sklearn.exceptions import ConvergenceWarning
-        from sklearn.linear_model import ElasticNetCV
-        from sklearn.model_selection import KFold
+        with extra("predict", "a penalised fit"):
+            from sklearn.exceptions import ConvergenceWarning
+            from sklearn.linear_model import ElasticNetCV
+            from sklearn.model_selection import KFold
 
         columns = rows.columns * np.where(np.arange(rows.columns.shape[1]) == 0, FREE, 1.0)
         folds = KFold(FOLDS, shuffle=True, random_state=0)
@@ -166,7 +171,8 @@ def penalised(l1_ratio: float, positive: bool) -> Solve:
 
 def p_values(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return the p-value of every feature in relative least squares (statsmodels' OLS), 1 for a column of zeros."""
-    import statsmodels.api as sm
+    with extra("predict", "a p-value"):
+        import statsmodels.api as sm
 
     rows = Relative.of(x, y)
     used = np.flatnonzero(np.any(rows.columns != 0, axis=0))

@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from dse.base.extras import extra
+
 TREES = tuple(2**i for i in range(1, 11))
 """Numbers of trees that are tried (O'Neal)."""
 
@@ -70,7 +72,8 @@ class Perceptron(eqx.Module):
 
 def grown(x: np.ndarray, y: np.ndarray, trees: int = TREES[-1]) -> Any:
     """Return scikit-learn's forest on logarithms."""
-    from sklearn.ensemble import RandomForestRegressor
+    with extra("predict", "a random forest"):
+        from sklearn.ensemble import RandomForestRegressor
 
     forest = RandomForestRegressor(trees, min_samples_leaf=LEAST_LEAF, random_state=0, n_jobs=-1)
     return forest.fit(np.log(x + TINY), np.log(y))
@@ -109,8 +112,9 @@ def forest_record(forest: Any) -> Forest:
 
 def fit_network(x: np.ndarray, y: np.ndarray) -> Perceptron:
     """Return a small network, fitted by L-BFGS from a fixed seed."""
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.neural_network import MLPRegressor
+    with extra("predict", "a neural network"):
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPRegressor
 
     logs, target = np.log(x + TINY), np.log(y)
     centre, spread = logs.mean(axis=0), logs.std(axis=0)

@@ -21,7 +21,7 @@ from dse.timing.amali import Amali
 from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import traced_workload
 from dse.timing.traced.traced_intervals import trace_traffic
-from dse.traces.stack_distance import SIZES
+from dse.traces.curve_sizes import SIZES
 from dse.traces.traced_kernel import SECTOR_BYTES, TracedKernel
 
 MIB = 2.0**20

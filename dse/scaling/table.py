@@ -13,6 +13,7 @@ from typing import Any
 
 from dse.base.csv_table import refuse_separators
 from dse.base.errors import InputError
+from dse.base.extras import extra
 
 COLUMNS = {
     "benchmark": ("benchmark", "benchmarkname", "name", "workload"),
@@ -157,8 +158,9 @@ def read_scale_table(path: Path) -> list[Sheet]:
 def _spreadsheet(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
     from zipfile import BadZipFile
 
-    import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
+    with extra("scale", f"{path}"):
+        import openpyxl
+        from openpyxl.utils.exceptions import InvalidFileException
 
     try:
         book = openpyxl.load_workbook(path, data_only=True)

@@ -4,104 +4,25 @@ CTAs stream from the trace to the SMs' free slots; every SM's warps execute in l
 CTAs that are resident at one time and by the distinct (program counter, index) pairs of loads and stores.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numba.typed import List
 
 from dse.base.errors import InputError
+from dse.base.extras import extra
 from dse.traces.cache_rounds import Counters, CtaMemory, Hardware, gather, rehash, run_rounds
-from dse.traces.opcodes import AddressSpace, OpClass, Opcode
-from dse.traces.sectored_cache import LINEAR, make_caches, make_hash
-from dse.traces.stack_distance import MOST_SECTORS, SIZES, StackDistances, make_histograms, make_requests
+from dse.traces.curve_sizes import SIZES
+from dse.traces.opcodes import AddressSpace, OpClass
+from dse.traces.sectored_cache import make_caches, make_hash
+from dse.traces.stack_distance import MOST_SECTORS, StackDistances, make_histograms, make_requests
 from dse.traces.trace_files import KernelFile
 from dse.traces.trace_reader import Cta, KernelStream
+from dse.traces.warp_profile import LINEAR, CacheGeometry, Curves, Executed, WarpProfile
+
+with extra("traces", "a recorded trace"):
+    from numba.typed import List
+
 
 _LINE = 128
 _REQUESTS = 1 << 18
-L1_HIT, L1_MISS, L2_HIT, L2_MISS = range(4)
-
-
-class CacheGeometry(NamedTuple):
-    """What the simulation needs of a GPU: ``l1_ways`` are those left beside the shared-memory carve-out.
-
-    Lines in bytes; ``sectors`` per line (4, or 1 for none); hashes as :mod:`dse.traces.sectored_cache` numbers them.
-    0 ``channels``: the L2 is not simulated.
-    """
-
-    sms: int
-    ctas_per_sm: int
-    l1_sets: int
-    l1_ways: int
-    l1_line: int
-    l1_hash: int
-    sectors: int
-    channels: int
-    slices_per_channel: int
-    l2_sets: int
-    l2_ways: int
-    l2_line: int
-    l2_hash: int
-
-
-class Curves(NamedTuple):
-    """L2 misses of the representative warp's instructions and of the kernel by cache size (stack_distance.SIZES).
-
-    ``sectors`` [i, sizes + 1] and ``instructions`` [i, sizes + 1]: sectors and warp instructions at instruction i's
-    (program counter, index), over all warps, by the smallest size that holds them, the last column by none; ``lines``
-    [i]: lines requested there. ``kernel`` [2, sizes + 1]: sectors of all loads and of all stores. ``footprint_bytes``:
-    lines touched.
-    """
-
-    sectors: np.ndarray
-    instructions: np.ndarray
-    lines: np.ndarray
-    kernel: np.ndarray
-    footprint_bytes: int
-
-
-class Executed(NamedTuple):
-    """What all warps of a kernel execute, by opcode (those of ``WarpProfile.opcodes``), [opcodes] each.
-
-    ``warps`` [warp instruction]; ``lanes`` that are active in them [thread operation]; ``read`` and ``written``
-    [register operand of a warp]. ``sectors`` [2]: 32-byte sectors that all loads and all stores of global and local
-    memory ask the L1 for.
-    """
-
-    warps: np.ndarray
-    lanes: np.ndarray
-    read: np.ndarray
-    written: np.ndarray
-    sectors: np.ndarray
-
-
-class WarpProfile(NamedTuple):
-    """The representative warp with what the caches did for it, and the kernel's totals.
-
-    Arrays over its instructions i: ``opcode`` indexes ``opcodes``; ``own`` [i, 4] are its accesses that hit and miss
-    L1 and L2; ``pooled`` [i, 4] count warp instructions at the same (program counter, index) over all warps without
-    and with an L1 miss, without and with an L2 miss (H1, X1, H2, X2); ``access_at`` [i + 1] slices ``access``.
-    ``warp_counts`` [CTAs, warps of a CTA]: instructions of every warp; ``executed``: of all warps by opcode.
-    """
-
-    kernel: KernelFile
-    warp: int
-    thread_instructions: int
-    warp_counts: np.ndarray
-    opcodes: tuple[Opcode, ...]
-    pc: np.ndarray
-    lanes: np.ndarray
-    opcode: np.ndarray
-    space: np.ndarray
-    destination: np.ndarray
-    sources: np.ndarray
-    source_count: np.ndarray
-    own: np.ndarray
-    pooled: np.ndarray
-    access_at: np.ndarray
-    access: np.ndarray
-    executed: Executed
-    curves: Curves | None = None
 
 
 class _Simulation:

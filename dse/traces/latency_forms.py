@@ -10,7 +10,6 @@ from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from dse.traces.segments import COMPUTE, GLOBAL, NEVER, SHARED, Segments
 
@@ -176,6 +175,8 @@ def _binding(margins: np.ndarray) -> np.ndarray | None:
 
 def _implied(margin: np.ndarray, others: np.ndarray) -> bool:
     """Tell whether a margin is 0 or more wherever the others are."""
+    from scipy.optimize import linprog  # half a second, where there is no trace in vain
+
     least = linprog(margin[:-1], A_ub=-others[:, :-1], b_ub=others[:, -1], method="highs")
     return least.status == 2 or (least.status == 0 and least.fun + margin[-1] >= 0)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from dse.base.errors import InputError
+from dse.base.extras import extra
 from dse.traces.opcodes import Unit
 from dse.traces.trace_files import KernelFile, TraceDirectory
 from dse.traces.trace_reader import KernelStream
@@ -66,7 +67,8 @@ def cluster_representative(kernel: KernelFile) -> int:
 
 
 def _cluster(kinds: np.ndarray, size: np.ndarray) -> np.ndarray:
-    from sklearn.cluster import KMeans
+    with extra("traces", "the choice of a representative warp"):
+        from sklearn.cluster import KMeans
 
     return KMeans(CLUSTERS, n_init=10, random_state=0).fit(kinds, sample_weight=size).labels_
 

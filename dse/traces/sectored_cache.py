@@ -6,9 +6,7 @@ import numpy as np
 
 from dse.base.compiled_loops import njit
 from dse.base.errors import InputError
-
-LINEAR, BITWISE_XOR, RESIDUE, FERMI = 0, 1, 2, 3
-"""Set hashes, numbered as GCoM's configuration numbers them."""
+from dse.traces.warp_profile import BITWISE_XOR, FERMI, LINEAR, RESIDUE
 
 _POLYNOMIALS = {16: (0b10011, 13), 32: (0b100101, 15), 64: (0b1000011, 19)}
 """Bins -> (polynomial over GF(2), bits hashed): x^4+x+1, x^5+x^2+1, x^6+x+1."""

@@ -11,10 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dse.base.compiled_loops import njit
-
-LINE_BYTES = 128
-SIZES = LINE_BYTES * np.round(2.0 ** np.arange(10.0, 22.01, 0.5)).astype(np.int64)
-"""Cache sizes of every curve [B]: 128 KiB to 512 MiB in steps of half an octave."""
+from dse.traces.curve_sizes import LINE_BYTES, SIZES
 
 MOST_SECTORS = 64
 """Sectors that one warp instruction requests at most: two for each lane."""

@@ -13,11 +13,10 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.base.units import WARP_SIZE
-from dse.traces.cache_simulation import L1_HIT, L1_MISS, Curves, Executed, WarpProfile
 from dse.traces.latency_forms import Forms, find_forms
 from dse.traces.opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached, needed_capability
-from dse.traces.sectored_cache import LINEAR, bank_cycles, make_hash
 from dse.traces.segments import COMPUTE, GLOBAL, SHARED, Segments, make_segments
+from dse.traces.warp_profile import L1_HIT, L1_MISS, LINEAR, Curves, Executed, WarpProfile
 
 SECTOR_BYTES = 32.0
 L1_BANKS, L1_BANK_BYTES = 4, 32
@@ -300,6 +299,8 @@ def _cause(opcode: Opcode, space: int) -> int:
 
 def _counts(run: WarpProfile, opcodes: list[Opcode], segments: Segments) -> dict[str, np.ndarray]:
     """Return the instructions of each pipe and the L1's bytes by segment; packed FP16 takes half an FP32 pass."""
+    from dse.traces.sectored_cache import bank_cycles, make_hash  # compiled loops: only where there is a trace
+
     values = {name: np.zeros(len(opcodes)) for name in ("fp32", "int32", "fp64", "sfu", "l1_bytes")}
     banks = make_hash(LINEAR, L1_BANKS, L1_BANK_BYTES, "L1 banks")
     for i, opcode in enumerate(opcodes):

@@ -9,8 +9,8 @@ import pytest
 
 from dse.timing.traced.gcom import GcomResult, Stack, gcom, gcom_trace
 from dse.timing.traced.gcom_config import read_gcom_config
-from dse.traces.cache_simulation import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 from dse.traces.trace_files import read_directory
+from dse.traces.warp_profile import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 from experiments import data
 
 CONFIGS = ["RTX2060", "RTX2060_lrr"]

@@ -10,9 +10,10 @@ from benchmarks.gcom_batch import COMPONENTS, VARYING, GcomBatch
 from dse.base.errors import InputError
 from dse.timing.traced.gcom import cache_geometry, gcom, resident_ctas
 from dse.timing.traced.gcom_config import GcomConfig, read_gcom_config
-from dse.traces.cache_simulation import WarpProfile, simulate
+from dse.traces.cache_simulation import simulate
 from dse.traces.representative_warp import representative_warp
 from dse.traces.trace_files import read_directory
+from dse.traces.warp_profile import WarpProfile
 from experiments import data
 
 CASES = sorted(path.name for path in (data.GCOM / "traces").glob("*"))

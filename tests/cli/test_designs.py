@@ -145,3 +145,22 @@ def test_wrong_spaces_exit_2_and_write_nothing(
     assert str(path) in message
     assert part in message
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_commands_give_the_page_of_one_sweep(quick, write_space, tmp_path, capsys) -> None:
+    space, out = str(write_space(quick)), [str(tmp_path / name) for name in ("1", "2", "merged", "alone")]
+    for number in (1, 2):
+        assert run_command(["sweep", space, "--shard", f"{number}/2", "-o", out[number - 1], "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["shard"] == f"{number}/2"
+    assert run_command(["merge", out[1], out[0], "-o", out[2]]) == 0
+    merged = capsys.readouterr().out
+    assert run_command(["sweep", space, "-o", out[3]]) == 0
+    assert capsys.readouterr().out.replace(out[3], out[2]) == merged
+    for name in ("points.parquet", "pareto.parquet", "report.html"):
+        assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
+
+
+def test_a_shard_refines_nothing(quick, write_space, capsys) -> None:
+    space = str(write_space(quick))
+    assert "--refine needs the whole front" in refused(["sweep", space, "--shard", "1/2", "--refine"], capsys)

@@ -19,7 +19,7 @@ from dse.calibration.timing import fit
 from dse.evaluate import shared_programs, steps
 from dse.evaluate.infeasibility import Reasons
 from dse.evaluate.space_program import Evaluator
-from dse.grid.sweep import evaluator_of
+from dse.grid.sweep_run import evaluator_of
 from dse.hardware.presets import preset_sheet
 from dse.space.space import Space, space_from_mapping
 from dse.timing.amali import Amali

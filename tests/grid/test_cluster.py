@@ -2,12 +2,17 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +25,7 @@ from tests.grid.trivial import CHUNK, trivial, with_chunks
 
 distributed = pytest.importorskip("distributed", reason="install gpu-dse[cluster]")
 cluster = pytest.importorskip("dse.grid.cluster")
+CommClosedError = pytest.importorskip("distributed.comm").CommClosedError
 
 FILES = ("points.parquet", "pareto.parquet")
 SLOW = 0.1
@@ -138,22 +144,133 @@ def test_no_cluster_is_a_sentence(address: str, sentence: str, tmp_path: Path, m
     assert not (tmp_path / "out").exists()
 
 
+class DyingWorker(cluster.SweepWorker):
+    """A worker whose process dies the first ``deaths`` times that one of them is given the space."""
+
+    log: str
+    deaths: int
+
+    def setup(self, worker: Any) -> None:
+        with Path(self.log).open("a") as log:
+            log.write("x")
+        if Path(self.log).stat().st_size <= self.deaths:
+            os.kill(os.getpid(), signal.SIGKILL)
+        super().setup(worker)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_workers_that_die_while_joining_end_no_sweep(workers, deaths: int, tmp_path: Path, monkeypatch) -> None:
+    def dying_worker(evaluator: SpaceEvaluator) -> DyingWorker:
+        plugin = DyingWorker(evaluator)
+        plugin.log, plugin.deaths = str(tmp_path / "log"), deaths
+        return plugin
+
+    monkeypatch.setattr(cluster, "SweepWorker", dying_worker)
+    sweep(trivial(2_000, tmp_path), tmp_path / "alone")
+    sweep(trivial(2_000, tmp_path), tmp_path / "out", cluster=workers)
+    assert (tmp_path / "log").stat().st_size > deaths
+    same_bytes(tmp_path / "out", tmp_path / "alone")
+
+
+class Joining:
+    """A client whose workers die whenever they are given a plugin; its scheduler answers or does not."""
+
+    def __init__(self, answers: bool) -> None:
+        self.scheduler, self.tried, self._answers = self, 0, answers
+
+    def register_plugin(self, *_: object, **__: object) -> None:
+        self.tried += 1
+        raise CommClosedError("closed")
+
+    def identity(self) -> None:
+        """What a scheduler is asked."""
+
+    def sync(self, *_: object, **__: object) -> None:
+        if not self._answers:
+            raise TimeoutError
+
+
+@pytest.mark.parametrize(("answers", "tried"), [(True, cluster.DEATHS + 1), (False, 1)])
+def test_a_space_is_sent_again_as_long_as_the_scheduler_answers(answers: bool, tried: int, tmp_path: Path) -> None:
+    client, plugin = Joining(answers), cluster.SweepWorker(SpaceEvaluator(trivial(1_000, tmp_path)))
+    with pytest.raises(OSError, match="closed"), ExitStack() as stack:
+        cluster._registered(client, plugin, stack)
+    assert client.tried == tried
+
+
+@pytest.mark.slow
+def test_a_local_cluster_listens_on_this_machine_alone() -> None:
+    with ExitStack() as stack:
+        client = stack.enter_context(cluster._client("local:1", stack))
+        assert client.scheduler.address.startswith("tcp://127.0.0.1:")
+        assert all(worker.startswith("tcp://127.0.0.1:") for worker in client.scheduler_info()["workers"])
+        assert "//127.0.0.1:" in client.dashboard_link
+
+
+def recipe(heading: str) -> list[str]:
+    """Return the scripts below a heading of the page on many machines."""
+    page = (Path(__file__).parents[2] / "docs" / "many_machines.md").read_text(encoding="utf-8")
+    return re.findall(r"^```bash\n(.*?)^```", page.partition(heading)[2], re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def with_certificates(tmp_path: Path) -> dict[str, str]:
+    """Return the environment of Dask with certificates, made and named as the page does."""
+    if shutil.which("openssl") is None:
+        pytest.skip("install openssl")
+    make, name = recipe("### Certificates")
+    script = f"{make}\n{name}\nenv -0"
+    home = os.environ | {"HOME": str(tmp_path)}
+    done = subprocess.run(["bash", "-e", "-c", script], env=home, capture_output=True, text=True, check=True)
+    told = dict(line.partition("=")[::2] for line in done.stdout.split("\0"))
+    return {name: value for name, value in told.items() if name.startswith("DASK_")}
+
+
+@pytest.mark.slow
+def test_certificates_keep_others_out(with_certificates: dict[str, str], tmp_path: Path) -> None:
+    """In processes of their own: Dask reads its environment when it is imported."""
+    sweep(trivial(1_000, tmp_path), tmp_path / "alone")
+    with_them, without = os.environ | with_certificates, dict(os.environ)
+    with dask_processes(tmp_path / "scheduler.json", with_them) as (_, address):
+        assert address.startswith("tls://")
+        code = "import sys; from dse.grid.sweep import sweep; from tests.grid.trivial import trivial; "
+        code += "from pathlib import Path; at = Path(sys.argv[1]); "
+        code += "sweep(trivial(1_000, at), at / sys.argv[2], cluster=sys.argv[3])"
+        call = [sys.executable, "-c", code, str(tmp_path)]
+        run = partial(subprocess.run, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+        done = run([*call, "out", address], env=with_them)
+        assert done.returncode == 0, done.stderr
+        same_bytes(tmp_path / "out", tmp_path / "alone")
+        for other in (address, address.replace("tls://", "tcp://")):
+            refused = run([*call, "no", other], env=without)
+            assert "InputError" in refused.stderr and "no scheduler answers" in refused.stderr
+    assert not (tmp_path / "no").exists()
+
+
 @pytest.fixture
 def scheduler(tmp_path: Path):
     """Yield the process and the address of a scheduler that has one worker, each a process of its own."""
-    file = tmp_path / "scheduler.json"
+    with dask_processes(tmp_path / "scheduler.json", dict(os.environ)) as started:
+        yield started
+
+
+@contextmanager
+def dask_processes(file: Path, environment: dict[str, str]) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Start a scheduler, which writes its address into ``file``, and a worker; yield the scheduler and its address."""
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--scheduler-file", str(file)]
     worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--nthreads", "1"]
-    root = Path(__file__).parents[2]
-    quiet = {"cwd": root, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    started = [subprocess.Popen([*command, "--no-dashboard"], **quiet) for command in (dask, worker)]
-    while not file.exists():
-        time.sleep(0.1)
-    yield started[0], json.loads(file.read_text())["address"]
-    for process in started:
-        process.terminate()
-    for process in started:
-        process.wait()
+    quiet = {"cwd": Path(__file__).parents[2], "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*command, "--no-dashboard"], env=environment, **quiet) for command in (dask, worker)]
+    try:
+        while not file.exists():
+            time.sleep(0.1)
+        yield started[0], json.loads(file.read_text())["address"]
+    finally:
+        for process in started:
+            process.terminate()
+        for process in started:
+            process.wait()
 
 
 @pytest.mark.slow

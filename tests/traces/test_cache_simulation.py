@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from dse.base.errors import InputError
-from dse.traces.cache_simulation import CacheGeometry, simulate
+from dse.traces.cache_simulation import simulate
 from dse.traces.trace_files import read_directory
+from dse.traces.warp_profile import CacheGeometry
 from tests.traces.naive_caches import Naive, atomic_sectors, sectors
 from tests.traces.traces import kernel_text, write_directory
 

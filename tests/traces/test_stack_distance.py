@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from dse.traces import stack_distance
-from dse.traces.stack_distance import FIRST, LINE_BYTES, SIZES, STORE, StackDistances, make_histograms, make_requests
+from dse.traces.curve_sizes import LINE_BYTES, SIZES
+from dse.traces.stack_distance import FIRST, STORE, StackDistances, make_histograms, make_requests
 
 
 def plain_misses(addresses: list[int], lines: int) -> list[bool]:

@@ -1,28 +1,27 @@
-"""``dse show`` and ``dse check`` in the terminal: what is shipped, with units and sources."""
+"""``dse show`` and ``dse check`` in the terminal: what is shipped, with units and sources.
+
+Tables are printed without the models: what imports JAX is imported where it is needed.
+"""
 
 import json
 import math
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from dse.grid.estimate import Estimate
-from dse.hardware.area import DieArea
-from dse.hardware.cost import DieCost
 from dse.hardware.own_guards import own_gpu_notes
 from dse.hardware.peak import PeakCheck, peak_checks
 from dse.hardware.presets import GpuSheet, gpu_index, load_sheet, preset_numbers, preset_sheet
 from dse.hardware.schema import gpu_schema
-from dse.measured.columns import measured_columns
 from dse.reports.common.terminal_parts import say
 from dse.reports.common.terminal_rows import cell, print_rows
-from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
 from dse.space.shipped import shipped_spaces, space_question
-from dse.space.space import Space
-from dse.workload.networks.network import Network, networks
-from dse.workload.operators.attention_library import DEFAULTS
-from dse.workload.serving_engine import engines
+
+if TYPE_CHECKING:
+    from dse.grid.estimate import Estimate
+    from dse.space.space import Space
+    from dse.workload.networks.network import Network
 
 
 def print_gpus(console: Console, as_json: bool) -> None:
@@ -98,6 +97,9 @@ def _number(text: str) -> float | None:
 
 def _die_rows(sheet: GpuSheet) -> list[dict[str, Any]]:
     """Return area by component, and yield and cost of the dies, as the models have them."""
+    from dse.hardware.area import DieArea
+    from dse.hardware.cost import DieCost
+
     gpu = sheet.record()
     parts = DieArea.from_table()(gpu)
     total = sum(float(area) for area in parts.values())
@@ -147,11 +149,15 @@ def print_schema(console: Console, as_json: bool) -> None:
 
 def print_columns(console: Console, as_json: bool) -> None:
     """Print the columns of a measured table."""
+    from dse.measured.columns import measured_columns
+
     print_rows([asdict(column) for column in measured_columns().values()], console, as_json, rest=("operators",))
 
 
 def print_networks(console: Console, as_json: bool) -> None:
     """Print the shapes of the shipped language models."""
+    from dse.workload.networks.network import networks
+
     rows = [
         {
             "network": n.name,
@@ -170,7 +176,7 @@ def print_networks(console: Console, as_json: bool) -> None:
     print_rows(rows, console, as_json, rest=("name", "source"))
 
 
-def _layer_facts(network: Network) -> dict[str, object]:
+def _layer_facts(network: "Network") -> dict[str, object]:
     """What a table shows of a network's attentions and MLPs, by column: of several kinds one after the other."""
     kinds = [layer.attention.facts | layer.mlp.facts for layer, _ in network.layers]
     named = dict.fromkeys(column for facts in kinds for column in facts)
@@ -180,6 +186,9 @@ def _layer_facts(network: Network) -> dict[str, object]:
 
 def print_engines(console: Console, as_json: bool) -> None:
     """Print what the host of each serving engine adds to a step, and how far off times with it are."""
+    from dse.workload.operators.attention_library import DEFAULTS
+    from dse.workload.serving_engine import engines
+
     rows = []
     for e in engines().values():
         attention = [e.attention_for(warpgroup) or DEFAULTS[warpgroup] for warpgroup in (False, True)]
@@ -232,6 +241,8 @@ def print_spaces(console: Console, as_json: bool) -> None:
 
 def print_metrics(console: Console, as_json: bool) -> None:
     """Print the metrics that objectives and constraints can name."""
+    from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+
     rows = [{"metric": name, "unit": unit, "meaning": text} for name, (unit, text) in DESIGN_METRICS.items()]
     rows += [
         {"metric": f"WORKLOAD.{name}", "unit": unit, "meaning": text} for name, (unit, text) in WORKLOAD_METRICS.items()
@@ -241,7 +252,7 @@ def print_metrics(console: Console, as_json: bool) -> None:
     print_rows(rows, console, as_json)
 
 
-def print_check(space: Space, figures: Estimate, console: Console) -> None:
+def print_check(space: "Space", figures: "Estimate", console: Console) -> None:
     """Print what a space asks and what a sweep of it takes."""
     console.print(f"{space.name}: {space.question}" if space.question else space.name, markup=False, style="bold")
     rows = [

@@ -13,10 +13,11 @@ from typing import Any
 from dse.base.errors import InputError
 from dse.timing.traced.gcom_config import GcomConfig
 from dse.timing.traced.gcom_profile import IntervalProfile, ProfiledInterval, interval_profile, writes_reach_dram
-from dse.traces.cache_simulation import CacheGeometry, WarpProfile, simulate
+from dse.traces.cache_simulation import simulate
 from dse.traces.opcodes import TURING, VOLTA, Unit
 from dse.traces.representative_warp import representative_warp
 from dse.traces.trace_files import KernelFile, KernelHeader, TraceDirectory
+from dse.traces.warp_profile import CacheGeometry, WarpProfile
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dse.base.units import GIGA, KIB, KILO, MEGA, MIB, WARP_SIZE
 from dse.hardware.presets import GpuSheet, changed, preset_sheet
 from dse.timing.traced.gcom_config import GcomConfig, default_values
 from dse.timing.traced.trace_profile import carveouts
-from dse.traces.sectored_cache import RESIDUE
+from dse.traces.warp_profile import RESIDUE
 
 STAND_IN = "rtx_2060"
 """GPU that fills in what a GCoM configuration does not state (tensor rates, area, power ...)."""

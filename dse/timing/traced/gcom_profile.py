@@ -10,9 +10,9 @@ import numpy as np
 
 from dse.base.errors import InputError
 from dse.timing.traced.gcom_config import GcomConfig
-from dse.traces.cache_simulation import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 from dse.traces.opcodes import AddressSpace, OpClass, Opcode, Unit, is_cached
 from dse.traces.sectored_cache import Hash, bank_cycles, make_hash
+from dse.traces.warp_profile import L1_HIT, L1_MISS, L2_HIT, L2_MISS, WarpProfile
 
 WRITE_BACK, WRITE_THROUGH, LOCAL_WB_GLOBAL_WT = range(3)
 NO_WRITE_ALLOCATE, FETCH_ON_WRITE, LAZY_FETCH_ON_READ = range(3)

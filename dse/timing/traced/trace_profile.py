@@ -10,11 +10,9 @@ import numpy as np
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 from dse.timing.occupancy import Launch, Limits, ctas_per_sm
-from dse.traces.cache_simulation import CacheGeometry, WarpProfile, simulate
-from dse.traces.representative_warp import representative_warp
-from dse.traces.sectored_cache import LINEAR
 from dse.traces.trace_files import LIST, KernelFile, KernelHeader, TraceDirectory, picked, read_directory
 from dse.traces.traced_kernel import TracedKernel, traced_kernel
+from dse.traces.warp_profile import LINEAR, CacheGeometry, WarpProfile
 from dse.workload.operator import Candidate, Operator
 from dse.workload.workload import Phase, Workload
 
@@ -55,6 +53,8 @@ def traced_workload(
     ``kernels``: numbers or names of those to take, all by default.
     Raises InputError where the trace is broken, or a kernel fits none of the GPUs.
     """
+    from dse.traces.representative_warp import representative_warp  # compiled loops: only where there is a trace
+
     directory = picked(read_directory(path), kernels)
     made_for = np.unique([[float(numbers[key]) for key in KEYS] for numbers in gpus], axis=0)
     for numbers in gpus:
@@ -87,6 +87,8 @@ def other_generation(traces: TraceDirectory, capabilities: Sequence[float]) -> s
 
 def _profiled(kernel: KernelFile, warp: int, made_for: np.ndarray) -> TracedKernel:
     """Simulate a kernel once for each distinct geometry."""
+    from dse.traces.cache_simulation import simulate  # compiled loops
+
     runs: dict[CacheGeometry, WarpProfile] = {}
     profiles, kept = [], []
     for row in made_for:

@@ -22,8 +22,8 @@ from dse.timing.tensor_core import FIXED_INTERVAL, busy_cycles, class_rate
 from dse.timing.timing import Timing
 from dse.timing.traced.by_latency_forms import by_forms, over_distinct
 from dse.timing.traced.scoreboard import Lone, lone_warp, walk
+from dse.traces.curve_sizes import LINE_BYTES, SIZES
 from dse.traces.segments import Segments
-from dse.traces.stack_distance import LINE_BYTES, SIZES
 from dse.traces.traced_kernel import ROWS, SECTOR_BYTES, TensorClass, TracedKernel
 from dse.workload.kernel import Interval
 

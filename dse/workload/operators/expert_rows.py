@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from scipy.stats import binom
 
 from dse.base.constants import constant
 from dse.base.errors import InputError
@@ -97,6 +96,8 @@ def _ceilings(tokens: float, share: float, rows: float) -> float:
     rows)."""
     if not np.isfinite(rows):
         return 1.0 - (1.0 - share) ** tokens
+    from scipy.stats import binom  # half a second that dense networks do without
+
     steps = np.arange(int(np.ceil(tokens / rows))) * rows
     return float(binom.sf(steps, int(tokens), share).sum())
 

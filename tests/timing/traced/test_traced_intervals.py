@@ -17,7 +17,7 @@ from dse.timing.roofline import Roofline
 from dse.timing.timing import CAUSES, TimingModel
 from dse.timing.traced.models import on_trace
 from dse.timing.traced.trace_profile import KEYS, traced_workload
-from dse.traces.stack_distance import SIZES
+from dse.traces.curve_sizes import SIZES
 from dse.traces.traced_kernel import TracedKernel
 from tests.programs import quick_jit
 from tests.traces.traces import kernel_text, write_directory
