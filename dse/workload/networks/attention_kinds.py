@@ -32,11 +32,18 @@ class GroupedQueryAttention:
     sinks: bool = False  # whether every head's softmax has one more term, learnt, that no token stands for
     softcap: bool = False  # whether the scores' magnitude is capped by a tanh
     keys_as_values: bool = False  # whether values are the keys before their norm, without a projection of their own
+    value_dim: int = 0  # [element] of a head of values (0: as of keys)
+
+    @property
+    def values(self) -> int:
+        """Elements of a head of values."""
+        return self.value_dim or self.head_dim
 
     @property
     def facts(self) -> dict[str, object]:
         """What a table of networks shows of it."""
-        return {"heads": f"{self.heads}/{self.kv_heads} x {self.head_dim}"}
+        values = f"/{self.value_dim}" if self.value_dim else ""
+        return {"heads": f"{self.heads}/{self.kv_heads} x {self.head_dim}{values}"}
 
     @property
     def kind(self) -> str:
@@ -60,21 +67,22 @@ class GroupedQueryAttention:
 
     def parameters(self, hidden: int, gpus: int = 1) -> float:
         """Return the parameters that ``gpus`` hold together, those of copied heads as often as they are held."""
-        ends = self.heads * (3.0 if self.output_gate else 2.0)  # queries, results, and the gates of these
-        kept = self._kv_heads(gpus) * gpus * (1.0 if self.keys_as_values else 2.0)
-        return hidden * self.head_dim * (ends + kept)
+        ends = self.head_dim + self.values * (2.0 if self.output_gate else 1.0)  # queries, results, their gates
+        kept = self.head_dim + (0.0 if self.keys_as_values else self.values)
+        return hidden * (self.heads * ends + self._kv_heads(gpus) * gpus * kept)
 
     def cache_bytes(self, tokens: float, precision: Precision, gpus: int) -> float:
         """Return what one GPU keeps of a request of so many ``tokens`` [B]: its heads' keys and values in reach."""
         in_reach = min(tokens, self.reach) if self.reach else tokens
-        return 2.0 * self._kv_heads(gpus) * self.head_dim * in_reach * element_bytes(precision.kv)
+        return self._kv_heads(gpus) * (self.head_dim + self.values) * in_reach * element_bytes(precision.kv)
 
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield projection, norms, rotation, the write to the cache, attention, its gate, and projection."""
         heads, kv_heads = self.heads // step.gpus, self._kv_heads(step.gpus)
         queries, keys = heads * self.head_dim, kv_heads * self.head_dim
-        gates, values = queries if self.output_gate else 0, 0 if self.keys_as_values else keys
-        yield from step.gemm("qkv_projection", step.rows, queries + gates + keys + values, step.hidden)
+        results, values = heads * self.values, kv_heads * self.values
+        projected = (results if self.output_gate else 0) + (0 if self.keys_as_values else values)
+        yield from step.gemm("qkv_projection", step.rows, queries + keys + projected, step.hidden)
         yield from self._norms(step, heads, kv_heads)
         if self.rotary:
             yield step.vector("rope", "rope", step.rows, queries + keys, second=keys)
@@ -82,15 +90,15 @@ class GroupedQueryAttention:
             "kv_write",
             "copy",
             step.rows,
-            2 * keys,
+            keys + values,
             out_dtype=step.precision.kv,
-            input_distance=3.0 * step.activation_bytes(2 * keys),
+            input_distance=3.0 * step.activation_bytes(keys + values),
             out_distance=step.step_bytes,
         )
         yield self._attention(step, heads, kv_heads)
         if self.output_gate:  # the same arrays, and one product less an element
-            yield step.vector("attention_gate", "silu_and_mul", step.rows, queries)
-        yield from step.gemm("output_projection", step.rows, step.hidden, queries)
+            yield step.vector("attention_gate", "silu_and_mul", step.rows, results)
+        yield from step.gemm("output_projection", step.rows, step.hidden, results)
 
     def _norms(self, step: Step, heads: int, kv_heads: int) -> Iterator[Operator]:
         """Norms of queries, of keys, and of values where these are keys."""
@@ -102,7 +110,7 @@ class GroupedQueryAttention:
 
     def _attention(self, step: Step, heads: int, kv_heads: int) -> Operator:
         p, target, decodes = step.precision, step.target, step.phase == "decode"
-        queries, keys = heads * self.head_dim, kv_heads * self.head_dim
+        queries, kept = heads * self.head_dim, kv_heads * (self.head_dim + self.values)
         attention = Attention(
             step.batch,
             heads,
@@ -114,10 +122,11 @@ class GroupedQueryAttention:
             chunk=self.chunk,
             sinks=self.sinks,
             softcap=self.softcap,
+            v_dim=self.value_dim,
             dtype=p.output,
             kv=p.kv,
             q_distance=2.0 * step.activation_bytes(queries),
-            kv_distance=step.step_bytes if decodes else 2.0 * step.activation_bytes(queries + 2 * keys),
+            kv_distance=step.step_bytes if decodes else 2.0 * step.activation_bytes(queries + kept),
             out_distance=step.layer_bytes,
         )
         ran = {"library": target.attention, "elsewhere": True}

@@ -29,6 +29,7 @@ _UNSUPPORTED = {
     "sparse_attention_config": (),
     "hidden_size_per_layer_input": (),
     "num_kv_shared_layers": (),
+    "hybrid_layer_pattern": ("mimo_v2_flash",),
     "kv_lora_rank": ("latent", "sparse_latent"),
     "q_lora_rank": ("latent", "sparse_latent"),
     "index_topk": ("sparse_latent",),

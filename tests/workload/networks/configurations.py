@@ -38,6 +38,65 @@ DEEPSEEK_V3 = {
 }
 """That of deepseek-ai/DeepSeek-V3."""
 
+MIMO_V2 = {
+    "model_type": "mimo_v2_flash",
+    "num_hidden_layers": 48,
+    "hidden_size": 4096,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 4,
+    "head_dim": 192,
+    "v_head_dim": 128,
+    "swa_num_attention_heads": 64,
+    "swa_num_key_value_heads": 8,
+    "swa_head_dim": 192,
+    "swa_v_head_dim": 128,
+    "add_swa_attention_sink_bias": True,
+    "intermediate_size": 16384,
+    "vocab_size": 152576,
+    "sliding_window": 128,
+    "hybrid_layer_pattern": [0, 1, 1, 1, 1] + 7 * [0, 1, 1, 1, 1, 1] + [0],
+    "moe_layer_freq": [0] + 47 * [1],
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 2048,
+}
+"""That of XiaomiMiMo/MiMo-V2-Flash: 309 and 15 B."""
+
+LAGUNA = {
+    "model_type": "laguna",
+    "num_hidden_layers": 40,
+    "hidden_size": 2048,
+    "num_attention_heads": 48,
+    "num_attention_heads_per_layer": 10 * [48, 64, 64, 64],
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "gating": True,
+    "intermediate_size": 8192,
+    "vocab_size": 100352,
+    "sliding_window": 512,
+    "layer_types": 10 * ["full_attention", *(3 * ["sliding_attention"])],
+    "mlp_layer_types": ["dense", *(39 * ["sparse"])],
+    "num_experts": 256,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 512,
+    "shared_expert_intermediate_size": 512,
+}
+"""That of poolside/Laguna-XS.2: 33 and 3 B."""
+
+HUNYUAN = {
+    "model_type": "hunyuan_v1_moe",
+    "num_hidden_layers": 32,
+    "head_dim": 128,
+    "intermediate_size": 3072,
+    "moe_intermediate_size": 32 * [3072],
+    "num_experts": 64,
+    "moe_topk": 32 * [8],
+    "num_shared_expert": 32 * [1],
+    "vocab_size": 128167,
+    "tie_word_embeddings": True,
+}
+"""What tencent/Hunyuan-A13B-Instruct changes of a Llama: 80 and 13 B."""
+
 KIMI_K2 = {
     "model_type": "kimi_k2",
     "num_attention_heads": 64,

@@ -7,7 +7,18 @@ import pytest
 from dse.base.errors import InputError
 from dse.workload.networks.names import load_network
 from dse.workload.networks.network import networks
-from tests.workload.networks.configurations import DEEPSEEK_V3, DEVSTRAL, KIMI_K2, LLAMA, MINIMAX_M2, V2_LITE, config
+from tests.workload.networks.configurations import (
+    DEEPSEEK_V3,
+    DEVSTRAL,
+    HUNYUAN,
+    KIMI_K2,
+    LAGUNA,
+    LLAMA,
+    MIMO_V2,
+    MINIMAX_M2,
+    V2_LITE,
+    config,
+)
 
 
 def sizes(network):
@@ -86,7 +97,7 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"attention_chunk_size": 8192}, "attention_chunk_size = 8192: this architecture is not covered with model_t"),
         ({"model_type": "gemma4_text", "hidden_size_per_layer_input": 256}, "hidden_size_per_layer_input = 256: this"),
         ({"model_type": "bert"}, "model_type = 'bert': this architecture is not covered"),
-        ({"model_type": "qwen"}, "model_type = 'qwen': this architecture is not covered; known are "),
+        ({"model_type": "qwen"}, "model_type = 'qwen': this architecture is not covered; docs/workloads.md lists "),
         ({"num_key_value_heads_per_layer": [4, 1]}, "num_key_value_heads_per_layer = .4, 1.: this architecture"),
         ({"intermediate_size": None}, "intermediate_size or ffn_dim or ffn_hidden_size or n_inner is missing"),
         ({"index_topk": 2048}, "index_topk = 2048: this architecture is not covered"),
@@ -128,6 +139,29 @@ def test_a_configuration_of_latent_attention_is_the_shipped_network(tmp_path):
 def test_parameters_of_latent_attention_are_the_published_ones(tmp_path, changes, billions):
     network = load_network(str(config(tmp_path, **(DEEPSEEK_V3 | changes))))
     assert network.parameters / 1e9 == pytest.approx(billions, rel=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "billions", "active"),
+    [
+        (MIMO_V2, 309, 15),
+        (LAGUNA, 33, 3),
+        (HUNYUAN, 80, 13),
+        (DEEPSEEK_V3 | KIMI_K2 | {"model_type": "kimi_k25"}, 1026, 32),
+    ],
+)
+def test_parameters_of_networks_whose_layers_have_sizes_of_their_own(tmp_path, changes, billions, active):
+    network = load_network(str(config(tmp_path, **changes)))
+    assert network.parameters / 1e9 == pytest.approx(billions, rel=0.02)
+    assert network.active_parameters / 1e9 == pytest.approx(active, rel=0.1)
+
+
+def test_layers_that_slide_have_sizes_of_their_own(tmp_path):
+    full, window, _ = (layer.attention for layer, _ in load_network(str(config(tmp_path, **MIMO_V2))).layers)
+    assert (full.kv_heads, full.value_dim, full.sinks) == (4, 128, False)
+    assert (window.kv_heads, window.value_dim, window.sinks, window.window) == (8, 128, True, 128)
+    first, other, _ = (layer.attention for layer, _ in load_network(str(config(tmp_path, **LAGUNA))).layers)
+    assert (first.heads, other.heads) == (48, 64)
 
 
 def test_files_that_are_no_configuration_are_refused(tmp_path):

@@ -27,6 +27,17 @@ WORDS = {
 }
 """What ``layer_types`` calls them."""
 
+PATTERN = "hybrid_layer_pattern"
+"""Key of MiMo-V2: 1 where a layer slides over a window."""
+
+OF_SLIDING = "swa_"
+"""What keys of sliding layers begin with where these have sizes of their own."""
+
+HEADS_OF_LAYERS = "num_attention_heads_per_layer"
+
+SINKS = ("add_full_attention_sink_bias", "add_swa_attention_sink_bias")
+"""Keys that say whether softmaxes of full layers, and of sliding ones, have a term of their own."""
+
 QK_NORMS = ("use_qk_norm", "qk_layernorm")
 """Keys that say whether queries and keys pass norms."""
 
@@ -42,6 +53,8 @@ def attention_words(config: Config, kind: ModelType, layers: int, path: Path) ->
         if SLIDING in words and not config.get("sliding_window"):
             raise InputError(f"{path}: layer_types has layers that slide over a window, and sliding_window is missing")
         return words
+    if slides := listed(config, PATTERN, int, layers, path):
+        return [SLIDING if layer else FULL for layer in slides]
     if kind.name == "bamba":
         with_attention = config.get("attn_layer_indices") or []
         return [FULL if layer in with_attention else MAMBA for layer in range(layers)]
@@ -79,8 +92,19 @@ def attention_of(word: str, layer: int, config: Config, kind: ModelType, path: P
     if word == MAMBA:
         return _mamba(config, path)
     if kind.attention == "grouped_query":
-        return _grouped(word, config, kind, path)
+        return _grouped(word, _of_layer(word, layer, config, path), kind, path)
     return _latent(layer, config, kind, path)
+
+
+def _of_layer(word: str, layer: int, config: Config, path: Path) -> Config:
+    """The configuration as one layer has it: its own number of heads, and the sizes of layers that slide."""
+    own: Config = {}
+    if config.get(HEADS_OF_LAYERS):
+        heads = listed(config, HEADS_OF_LAYERS, int, whole(config, SPELLINGS["layers"], path), path)
+        own |= {SPELLINGS["heads"][0]: heads[layer]}
+    if word == SLIDING:
+        own |= {key.removeprefix(OF_SLIDING): value for key, value in config.items() if key.startswith(OF_SLIDING)}
+    return config | own
 
 
 def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQueryAttention:
@@ -100,15 +124,32 @@ def _grouped(word: str, config: Config, kind: ModelType, path: Path) -> GroupedQ
         heads,
         kv_heads,
         _head_dim(config, dim_keys, hidden, heads, path),
-        window=whole(config, ("sliding_window",), path) if word == SLIDING else 0,
+        window=whole(config, ("sliding_window", "sliding_window_size"), path) if word == SLIDING else 0,
         rotary=_rotary(word, config, kind),
         chunk=whole(config, ("attention_chunk_size",), path) if word == CHUNKED else 0,
         qk_norm=_qk_norm(word, config, kind),
-        output_gate=bool(config.get("attn_output_gate", kind.name == "qwen3_next")),
-        sinks=kind.name == "gpt_oss",
+        output_gate=_gated(config, kind),
+        sinks=kind.name == "gpt_oss" or bool(config.get(SINKS[word == SLIDING])),
         softcap=bool(config.get("attn_logit_softcapping")),
         keys_as_values=as_values,
+        value_dim=_value_dim(config, kind, path),
     )
+
+
+def _gated(config: Config, kind: ModelType) -> bool:
+    """Whether a gate as wide as the result scales it. Gates of a number a head, as most of Laguna's, are left out: they
+    are a hundredth of the queries' projection."""
+    if kind.name == "laguna":
+        return config.get("gating") == "per-element"
+    return bool(config.get("attn_output_gate", kind.name == "qwen3_next"))
+
+
+def _value_dim(config: Config, kind: ModelType, path: Path) -> int:
+    """Elements of a head of values where they are others than of keys (MiMo-V2), else 0."""
+    if not kind.name.startswith("mimo_v2"):
+        return 0
+    values, keys = whole(config, ("v_head_dim",), path, 0), whole(config, ("head_dim",), path)
+    return 0 if values == keys else values
 
 
 def _rotary(word: str, config: Config, kind: ModelType) -> bool:

@@ -76,11 +76,11 @@ def _value(text: str) -> Any:
 
 
 def find_model_type(name: str, path: Path) -> ModelType:
-    """Return a model type by name; raises InputError naming those that are covered."""
+    """Return a model type by name; raises InputError where it is not covered."""
     if name not in model_types():
         raise InputError(
-            f"{path}: model_type = {name!r}: this architecture is not covered; known are "
-            f"{', '.join(sorted(model_types()))}. Where it is built as one of these, give that one's"
+            f"{path}: model_type = {name!r}: this architecture is not covered; docs/workloads.md lists "
+            f"{len(model_types())} that are. Where it is built as one of these, give that one's"
         )
     return model_types()[name]
 

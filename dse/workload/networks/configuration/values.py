@@ -16,7 +16,7 @@ SPELLINGS = {
     "positions": ("max_position_embeddings", "n_positions", "seq_length"),
     "kv_heads": ("num_key_value_heads", "n_head_kv", "num_kv_heads"),
     "experts": ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"),
-    "used": ("num_experts_per_tok", "experts_per_token", "top_k_experts", "moe_topk", "moe_k"),
+    "used": ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "top_k_experts", "moe_topk", "moe_k"),
     "shared": ("n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"),
 }
 """Spellings of the same quantity."""
@@ -27,7 +27,7 @@ def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None
     is given and there is no ``default``."""
     least = 1 if default is None else 0
     for key in keys:
-        value = config.get(key)
+        value = _one(config.get(key))
         if value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -36,6 +36,11 @@ def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None
     if default is None:
         raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")
     return default
+
+
+def _one(value: Any) -> Any:
+    """The value of a key: of a list that says the same of all layers (Hunyuan's experts a token) that one."""
+    return value[0] if isinstance(value, list) and value and value.count(value[0]) == len(value) else value
 
 
 def listed(config: Config, key: str, of: type, layers: int, path: Path) -> list[Any]:
