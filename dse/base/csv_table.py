@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+import io
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -11,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from dse.base.errors import InputError, accepted
+from dse.base.text_file import TABLE, parsing, read_text
 
 MICROSECONDS = "latency_us (microseconds)"
 OTHER_UNITS = {
@@ -43,11 +45,12 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
     Raises InputError where there is no file or no table in it, a column stands twice or a row has more cells than the
     header: empty ones are passed over, such as a comma at the end of each row leaves.
     """
+    text = csv_text(path)
     try:
-        names = _checked_header(path)
+        names = _checked_header(path, text)
         # By the header's places: pandas would take the first column of longer rows for an index.
         return pd.read_csv(
-            path,
+            io.StringIO(text, newline=""),
             header=0,
             names=names,
             usecols=range(len(names)),
@@ -57,9 +60,7 @@ def read_csv(path: Path, rows: int | None = None, words: Iterable[str] = ()) -> 
             skipinitialspace=True,
             dtype=dict.fromkeys(words, str),
         )
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, csv.Error, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+    except (csv.Error, ValueError, OverflowError) as error:  # pandas' are of these kinds
         raise InputError(f"{path}: is no CSV table: {' '.join(str(error).split())}") from None
 
 
@@ -72,32 +73,58 @@ def read_table_file(path: Path, rows: int | None = None) -> pd.DataFrame:
         frame = pd.read_parquet(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+    except (OSError, ValueError, NotImplementedError, MemoryError, TypeError, KeyError) as error:  # pyarrow's
         raise InputError(f"{path}: is no Parquet table: {' '.join(str(error).split())}") from None
     refuse_twice(path, frame.columns)
     return frame[:rows]
 
 
-def _checked_header(path: Path) -> list[str]:
+def _checked_header(path: Path, text: str) -> list[str]:
     """Names of a table's columns, since pandas tells those apart that stand twice and drops what stands beyond them."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        filled = ((line, cells) for line, cells in _numbered(file) if any(cell.strip() for cell in cells))
-        names = [cell.strip() or f"{UNNAMED}{i}" for i, cell in enumerate(next(filled, (1, []))[1])]
-        refuse_separators(path, names)
-        refuse_twice(path, names)
-        for number, cells in filled:
-            beyond = [cell for cell in cells[len(names) :] if cell.strip()]
-            if beyond:
-                raise InputError(
-                    f"{path}: row {number}: {beyond[0]!r} stands beyond the {len(names)} columns of the "
-                    "header; give a cell a column, with quotes around one that holds a comma"
-                )
+    filled = ((line, cells) for line, cells in _numbered(text) if any(cell.strip() for cell in cells))
+    names = [cell.strip() or f"{UNNAMED}{i}" for i, cell in enumerate(next(filled, (1, []))[1])]
+    refuse_separators(path, names)
+    refuse_twice(path, names)
+    refuse_beyond(path, len(names), filled)
     return names
 
 
-def _numbered(file: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row of a CSV file with the line that it begins on."""
-    reader, line = csv.reader(file), 1
+def refuse_beyond(path: Path, width: int, rows: Iterable[tuple[int, list[str]]]) -> None:
+    """Raise InputError at the first cell that stands beyond the ``width`` columns of the header, blank ones aside.
+
+    ``rows``: each with the line that it begins on.
+    """
+    for line, cells in rows:
+        beyond = [cell for cell in cells[width:] if cell.strip()]
+        if beyond:
+            raise InputError(
+                f"{path}: row {line}: {beyond[0]!r} stands beyond the {width} columns of the "
+                "header; give a cell a column, with quotes around one that holds a comma"
+            )
+
+
+def csv_text(path: Path) -> str:
+    """Return the text of a CSV file, with lines that begin with # left empty; raises InputError."""
+    text = read_text(path, TABLE)
+    if "#" not in text:
+        return text
+    lines, quotes = [], 0
+    for line in text.splitlines(keepends=True):
+        comment = line.lstrip().startswith("#") and quotes % 2 == 0
+        quotes += 0 if comment else line.count('"')
+        lines.append(line[len(line.rstrip("\r\n")) :] if comment else line)
+    return "".join(lines)
+
+
+def csv_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the rows of a CSV file that hold anything, each with the line that it begins on; raises InputError."""
+    with parsing(path, "CSV"):
+        return [(line, cells) for line, cells in _numbered(csv_text(path)) if any(cell.strip() for cell in cells)]
+
+
+def _numbered(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row of a CSV file's text with the line that it begins on."""
+    reader, line = csv.reader(io.StringIO(text, newline="")), 1
     for cells in reader:
         yield line, cells
         line = reader.line_num + 1
@@ -109,9 +136,9 @@ def _lines(path: Path, count: int) -> list[int]:
     if Path(path).suffix == PARQUET:
         return list(range(1, count + 1))
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line, cells in _numbered(file) if len(cells) > 1 or any(cell.strip() for cell in cells)]
-    except (OSError, UnicodeDecodeError, csv.Error):
+        text = csv_text(path)
+        lines = [line for line, cells in _numbered(text) if len(cells) > 1 or any(cell.strip() for cell in cells)]
+    except (InputError, csv.Error):
         lines = []
     return lines[1:] if len(lines) == count + 1 else list(range(2, count + 2))
 
@@ -136,8 +163,8 @@ def refuse_capitals(path: Path, columns: Iterable[object], expected: Collection[
 def refuse_separators(path: Path, columns: Iterable[object]) -> None:
     """Raise InputError at a header whose cells stand apart by something else than commas."""
     header = list(map(str, columns))
-    for separator, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(header) == 1 and separator in header[0]:
+    for separator, called in ((";", "semicolons"), ("\t", "tabs"), (" ", "blanks")):
+        if len(header) == 1 and separator in header[0].strip():
             raise InputError(f"{path}: its columns stand apart by {called}; give commas (and decimal points)")
 
 
@@ -190,4 +217,4 @@ def notes_of_unit(apart: float, of: str = "") -> list[str]:
 
 def sha256(path: Path) -> str:
     """Return the hash of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()

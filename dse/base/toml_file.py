@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from dse.base.errors import InputError, accepted
+from dse.base.text_file import parsing, read_text
 
 LARGEST = 1e6
 """A coefficient of a calibration is at most this."""
@@ -24,15 +25,9 @@ class Allowed(NamedTuple):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file; raises InputError when it cannot be read or parsed."""
-    try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is not valid TOML: {error}") from None
+    text = read_text(path)
+    with parsing(path, "TOML"):
+        return tomllib.loads(text)
 
 
 def check_format(path: Path, content: dict[str, Any], wanted: str, command: str) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from cyclopts import CycloptsError
 
 from dse.base.errors import INTERRUPTED, DseError
+from dse.base.text_file import printable
 from dse.cli import compare, designs, kernels, mcp, measured, predict, scale, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more, unwrapped
 from dse.cli.interrupt import interrupts_kept
@@ -41,7 +42,7 @@ def run_command(arguments: list[str]) -> int:
             raise
         say_no_more()
     except (DseError, CycloptsError, OSError) as error:
-        print("dse:", " ".join(str(error).split()), file=sys.stderr)
+        print("dse:", printable(" ".join(str(error).split())), file=sys.stderr)
         return 2
     except KeyboardInterrupt as stop:
         print("dse:", str(stop) or "interrupted", file=sys.stderr)

@@ -104,8 +104,11 @@ def with_role(role: str) -> tuple[str, ...]:
 
 @cache
 def canonical(name: str) -> str:
-    """Return the data type of a name or of another spelling of it; a name of none as it is."""
-    return next((kind.name for kind in data_types().values() if name in kind.spellings), name)
+    """Return the data type of a name or of another spelling of it, in capitals or with a framework's name too
+    (``torch.bfloat16``); a name of none as it is."""
+    plain = name.strip().lower().removeprefix("dtype.").rpartition(".")[2]
+    kinds = data_types().values()
+    return next((kind.name for kind in kinds if plain in (kind.name, *kind.spellings)), name)
 
 
 def tensor_rates(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,13 +4,15 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from math import isclose, isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dse.base.errors import InputError, accepted, expect, shown
+from dse.base.errors import InputError, expect, shown
 from dse.base.package_tables import read_table
+from dse.base.text_file import printable, there_is
 from dse.base.toml_file import read_toml
 from dse.hardware.data_types import tensor_rates
 from dse.hardware.peak import refuse_contradictions
@@ -18,6 +20,10 @@ from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 
 if TYPE_CHECKING:
     from dse.hardware.gpu import Gpu
+
+
+OTHER_FILES = (".json", ".yaml", ".yml", ".config", ".cfg", ".csv")
+"""Ends of files in which other tools describe a GPU."""
 
 
 @dataclass(frozen=True)
@@ -108,12 +114,57 @@ def begins(name: str, start: str) -> bool:
 def resolve(name: str, where: str = "GPU") -> str:
     """Return the preset that ``name`` means; raises InputError when there is none or it cannot be evaluated."""
     preset = find_preset(name)
+    if len(cards := sharing(name)) > 1:
+        told = ", ".join(f"{card} ({gpu_index()[card]['name']})" for card in cards)
+        raise InputError(f"{where}: {shown(name)} names several cards; give one of {told}")
     if preset is None:
-        raise InputError(f"{where}: no GPU is called {name!r}; {accepted(name, preset_names())} (see 'dse show gpus')")
+        raise InputError(f"{where}: no GPU is called {shown(name)}; {_nearest(name)} (see 'dse show gpus')")
     row = gpu_index()[preset]
     if row["supported"] != "1":
         raise InputError(f"{where}: {row['name']} cannot be evaluated: {row['note']}")
     return preset
+
+
+_VENDOR_WORDS = {"nvidia", "amd", "geforce", "tesla", "quadro", "instinct", "hbm3", "hbm3e", "hbm2e"}
+_SOCKET = re.compile(r"(?<=sxm)\d")
+
+
+def _words(name: str) -> list[str]:
+    """The words of a GPU's name without its maker's: "NVIDIA A100-SXM4-40GB" is a100, sxm, 40gb."""
+    return [
+        _SOCKET.sub("", word) for word in re.split(r"[-_\s()]+", name.lower()) if word and word not in _VENDOR_WORDS
+    ]
+
+
+def sharing(name: str) -> list[str]:
+    """Return the presets that a market name stands for: several where it is the beginning of them all ("A100")."""
+    if _key(name) in map(_key, gpu_index()):
+        return [str(find_preset(name))]
+    words = _words(name)
+    own = [preset for preset in preset_names() if words and _words(preset) == words]
+    return own or [preset for preset in preset_names() if words and _words(preset)[: len(words)] == words]
+
+
+def _nearest(name: str) -> str:
+    """The end of a sentence about a name that is no GPU's: presets whose names or titles are near."""
+    words = set(_words(name))
+    shared = {preset: _in_common(words, preset) for preset in preset_names()}
+    most = max(shared.values(), default=0.0)
+    near = [preset for preset in preset_names() if most and shared[preset] == most][:3]
+    titles = {_key(alias): preset for alias, preset in _by_alias().items()}
+    spelt = [titles[key] for key in get_close_matches(_key(name), titles, n=3, cutoff=0.75)]
+    found = list(dict.fromkeys(near or spelt))
+    if not found:
+        return f"give one of {len(preset_names())} presets or the path of a GPU TOML"
+    return f"did you mean {' or '.join(f'{preset!r}' for preset in found)}?"
+
+
+def _in_common(words: set[str], preset: str) -> float:
+    """Words that a name shares with a preset's names, the longer of which say more; those of numbers decide."""
+    row = gpu_index()[preset]
+    theirs = {word for text in (preset, row["name"], row["aliases"].replace(";", " ")) for word in _words(text)}
+    both = {word for word in words & theirs if any(c.isdigit() for c in word) and not word.endswith("gb")}
+    return len(both) + 0.1 * len(words & theirs) if both else 0.0
 
 
 @cache
@@ -160,7 +211,8 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
     if base is not None and not isinstance(base, str):
         raise InputError(f'{where}: base = {base!r} is not accepted; give the name of a GPU, as base = "h100_sxm"')
     if title is not None and not isinstance(title, str):
-        raise InputError(f"{where}: name = {title!r} is not accepted; give a text")
+        raise InputError(f"{where}: name = {shown(title)} is not accepted; give a text")
+    title = None if title is None else printable(title)
     if base is not None:
         sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
         return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
@@ -213,6 +265,11 @@ def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
     path = Path(name_or_path)
     if path.suffix == ".toml":
         return gpu_from_mapping(read_toml(path), str(path), path.stem)
+    if find_preset(str(name_or_path)) is None and (there_is(path) or path.suffix in OTHER_FILES):
+        raise InputError(
+            f'{where}: {shown(str(path))[1:-1]} is no GPU TOML; give base = "h100_sxm" (or another name of \'dse show '
+            f"gpus') and what differs in a file that ends in .toml, or 'dse import' for a file of LLMCompass"
+        )
     return preset_sheet(resolve(str(name_or_path), where))
 
 

@@ -69,6 +69,13 @@ GPUS = tuple(range(2, MOST["tp"] + 1))
 """GPUs that an all-reduce may join: those of a layer."""
 
 
+OTHER_NAMES = {
+    **dict.fromkeys(("matmul", "mm", "linear", "addmm", "gemm_nt", "dense", "matrix_multiply", "torch.matmul"), "gemm"),
+    **dict.fromkeys(("batched_gemm", "batch_matmul", "batched_matmul", "baddbmm"), "bmm"),
+}
+"""What frameworks call operators -> what they are called here."""
+
+
 @cache
 def listed_types(op: str) -> tuple[str, ...]:
     """Return the types of an operator that a refusal names: other spellings of them left out."""
@@ -80,7 +87,9 @@ def listed_types(op: str) -> tuple[str, ...]:
 def _no_operator(op: str) -> str:
     if op == NO_SHAPE:
         return f"no kernel is made yet for operator {op!r}"
-    return f"no kernel is made yet for operator {op!r}; {accepted(op.lower(), SHAPES)}"
+    meant = OTHER_NAMES.get(op.lower())
+    near = accepted(meant, [meant]) if meant else accepted(op.lower(), SHAPES)
+    return f"no kernel is made yet for operator {op!r}; {near}"
 
 
 def uncovered(

@@ -7,7 +7,7 @@ import pandas as pd
 
 from dse.base.errors import InputError
 from dse.hardware.own_gpus import matching_name
-from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet
+from dse.hardware.presets import GpuSheet, find_preset, gpu_index, load_sheet, preset_sheet
 from dse.timing.calibration import TimingCalibration, calibration_of, load_timing_calibration
 from dse.timing.models import timing_model
 from dse.timing.timing import TimingModel
@@ -58,7 +58,7 @@ def device_models(
         elif gpu_index()[str(find_preset(device))]["supported"] != "1":
             unknown[device] = f"device {device!r}: {gpu_index()[str(find_preset(device))]['note']}"
         else:
-            models[device] = _model_of(load_sheet(device), timing, calibration)
+            models[device] = _model_of(preset_sheet(str(find_preset(device))), timing, calibration)
     return models, unknown
 
 

@@ -11,28 +11,29 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from math import isfinite
 from pathlib import Path
 
 import pandas as pd
 
-from dse.base.csv_table import read_csv, refuse_capitals
+from dse.base.csv_table import PARQUET, read_csv, refuse_capitals, refuse_twice
 from dse.base.errors import InputError, accepted
+from dse.base.printed_numbers import decimal_comma, printed_number
+from dse.base.text_file import TABLE, parsing, read_text
 
 TIME = "gpu__time_duration.sum"
 SHORT_TIME = "Duration"
 """The same time as the details page names it."""
 
-UNITS_US = {
-    "ns": 1e-3,
-    "nsecond": 1e-3,
-    "us": 1.0,
-    "usecond": 1.0,
-    "ms": 1e3,
-    "msecond": 1e3,
-    "s": 1e6,
-    "second": 1e6,
+SPELLINGS_US = {
+    1e-3: ("ns", "nsec", "nsecs", "nsecond", "nseconds", "nanosecond", "nanoseconds"),
+    1.0: ("us", "\u00b5s", "\u03bcs", "usec", "usecs", "usecond", "useconds", "microsecond", "microseconds"),
+    1e3: ("ms", "msec", "msecs", "msecond", "mseconds", "millisecond", "milliseconds"),
+    1e6: ("s", "sec", "secs", "second", "seconds"),
 }
-"""Unit as ncu writes it -> microseconds; older and newer versions spell them differently."""
+"""Microseconds -> the unit's spellings: versions of ncu differ, and programs that rewrite its exports."""
+
+UNITS_US = {unit: us for us, spellings in SPELLINGS_US.items() for unit in spellings}
 
 NAME = "device__attribute_display_name"
 RANGES = "push/pop_range"
@@ -84,11 +85,13 @@ Operation = tuple[Sequence[ProfiledLaunch], Mapping[str, object]]
 
 def is_export(path: Path) -> bool:
     """Return whether a file is an export of Nsight Compute: the header's names stand at the start of a line."""
-    try:
-        with Path(path).open(encoding="utf-8", errors="replace") as file:
-            return any(_is_header(line) for line in islice(file, PROLOGUE))
-    except OSError:
+    if Path(path).suffix == PARQUET:
         return False
+    try:
+        lines = read_text(path, TABLE, any_bytes=True).splitlines()
+    except InputError:
+        return False  # who reads the table says why
+    return any(_is_header(line) for line in islice(lines, PROLOGUE))
 
 
 def shapes_file(path: Path) -> Path:
@@ -135,10 +138,16 @@ def _is_header(line: str) -> bool:
 
 def _rows(path: Path) -> tuple[list[str], list[str], list[dict[str, str]]]:
     """Header, units by column ("" without a row of units) and the rows by column."""
-    lines = path.read_text(encoding="utf-8", errors="replace").lstrip("\ufeff").splitlines()
-    start = next(i for i, line in enumerate(lines) if _is_header(line))
+    lines = read_text(path, TABLE, any_bytes=True).splitlines()
+    start = next((i for i, line in enumerate(lines) if _is_header(line)), None)
+    if start is None:
+        raise InputError(f'{path}: is no export of Nsight Compute: no line begins with "ID" and names Kernel Name')
     body = [line for line in lines[start:] if line.strip() and not line.startswith("==")]
-    header, *rows = csv.reader(body)
+    with parsing(path, "CSV"):
+        header, *rows = csv.reader(body)
+    if missing := [name for name in ("ID", "Kernel Name") if name not in header]:
+        raise InputError(f"{path}: no column {missing[0]}; export with 'ncu --csv', or '--page raw'")
+    refuse_twice(path, filter(None, header))
     number = header.index("ID")
     rows = [row for row in rows if len(row) == len(header)]  # what the program prints is no row
     units = next((row for row in rows if not row[number].strip()), [""] * len(header))
@@ -149,7 +158,17 @@ def _wide(
     path: Path, header: Sequence[str], units: Sequence[str], rows: Sequence[Mapping[str, str]]
 ) -> list[ProfiledLaunch]:
     unit = units[header.index(TIME)].strip()
-    return [_launch(path, row, row[TIME], unit, row) for row in rows]
+    others = [cell for row in rows for name, cell in row.items() if name not in LAUNCH]
+    comma = _decimal_comma(path, [row[TIME] for row in rows], others)
+    return [_launch(path, row, row[TIME], unit, comma, row) for row in rows]
+
+
+def _decimal_comma(path: Path, times: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether times have a decimal comma, as ncu prints them in some locales."""
+    comma = decimal_comma(times, others)
+    if comma is None:
+        raise InputError(f"{path}: {TIME} has decimal commas and decimal points; export it with LC_ALL=C")
+    return comma
 
 
 def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[ProfiledLaunch]:
@@ -158,6 +177,8 @@ def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) 
         raise InputError(f"{path}: no column {', '.join(missing)}; export with 'ncu --csv', or '--page raw'")
     metrics = {row["Metric Name"] for row in rows}
     wanted = TIME if TIME in metrics else SHORT_TIME
+    times = [row["Metric Value"] for row in rows if row["Metric Name"] == wanted]
+    comma = _decimal_comma(path, times, [row["Metric Value"] for row in rows])
     launches = []
     for lines in _by_launch(rows):
         said = {row["Metric Name"]: row for row in reversed(lines)}
@@ -167,7 +188,8 @@ def _long(path: Path, header: Sequence[str], rows: Sequence[Mapping[str, str]]) 
             )
         time, name = said[wanted], said[NAME]["Metric Value"] if NAME in said else ""
         metrics = {metric: line["Metric Value"] for metric, line in said.items()}
-        launches.append(_launch(path, {**time, NAME: name}, time["Metric Value"], time["Metric Unit"].strip(), metrics))
+        value, unit = time["Metric Value"], time["Metric Unit"].strip()
+        launches.append(_launch(path, {**time, NAME: name}, value, unit, comma, metrics))
     return launches
 
 
@@ -186,13 +208,17 @@ def _by_launch(rows: Sequence[Mapping[str, str]]) -> list[list[Mapping[str, str]
     return launches
 
 
-def _launch(path: Path, row: Mapping[str, str], time: str, unit: str, metrics: Mapping[str, str]) -> ProfiledLaunch:
-    if unit not in UNITS_US:
-        raise InputError(f"{path}: {TIME} is in {unit!r}; {accepted(unit, UNITS_US)} (a row of units, or Metric Unit)")
+def _launch(
+    path: Path, row: Mapping[str, str], time: str, unit: str, comma: bool, metrics: Mapping[str, str]
+) -> ProfiledLaunch:
+    if unit not in UNITS_US:  # no unit is near another: they differ by a thousand
+        raise InputError(f"{path}: {TIME} is in {unit!r}; give ns, us, ms or s (a row of units, or Metric Unit)")
     try:
-        us = float(time.replace(",", "")) * UNITS_US[unit]
+        us = printed_number(time, comma) * UNITS_US[unit]
     except ValueError:
         raise InputError(f"{path}: kernel {row['ID']}: {TIME} is {time!r}; give a number") from None
+    if not isfinite(us):
+        raise InputError(f"{path}: kernel {row['ID']}: {TIME} is {time!r}; give a number")
     ranges = next((text for name, text in row.items() if RANGES in name.lower()), "")
     device = row.get(NAME, "").strip() or f"{UNNAMED_GPU}{row.get('CC', '').strip() or 'unknown'}"
     grid, block = row.get("Grid Size", ""), row.get("Block Size", "")

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.errors import InputError
+from dse.base.text_file import printable
 from dse.hardware.data_types import canonical, data_types, element_bytes
 from dse.workload.dtypes import precisions
 from dse.workload.networks.names import network_of
@@ -53,10 +54,23 @@ def bare_names(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table whose NAMES have no blanks around them, so that one name makes one group; a blank one is empty."""
 
     def bare(cell: Any) -> Any:
-        return (cell.strip() or None) if isinstance(cell, str) else cell
+        return (printable(cell.strip()) or None) if isinstance(cell, str) else cell
 
     names = [name for name in NAMES if name in frame and not pd.api.types.is_numeric_dtype(frame[name])]
-    return frame.assign(**{name: frame[name].map(bare) for name in names})
+    frame = frame.assign(**{name: frame[name].map(bare) for name in names})
+    return frame.assign(dtype=frame["dtype"].map(_known_type)) if "dtype" in names else frame
+
+
+def _known_type(cell: Any) -> Any:
+    """A type in capitals, or as a framework names it (torch.bfloat16), as a row has it; any other cell as it is."""
+    if not isinstance(cell, str) or cell in precisions() or cell in _spellings():
+        return cell
+    return cell.lower() if cell.lower() in precisions() else canonical(cell)
+
+
+@cache
+def _spellings() -> set[str]:
+    return {name for kind in data_types().values() for name in (kind.name, *kind.spellings)}
 
 
 def why_no_shape(frame: pd.DataFrame, op: str, shape: Sequence[str]) -> pd.Series:

@@ -11,6 +11,7 @@ from dse.base.csv_table import numbers, read_table_file, refuse_capitals, refuse
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted
 from dse.measured.columns import checked, measured_columns
+from dse.measured.foreign_files import refuse_foreign
 from dse.measured.network_runs.kinds import FORWARD, RUNS
 from dse.measured.nsight_export import is_export, read_export
 from dse.measured.row_shape import ATTENTION_SHAPE, MIXTURE_SHAPE, PRODUCT_SHAPE, VECTOR_SHAPE, bare_names
@@ -180,6 +181,7 @@ def refuse_one_family(path: str, families: pd.Series) -> None:
 def _read(path: Path, rows: int | None = None) -> pd.DataFrame:
     if is_export(path):
         return read_export(path)
+    refuse_foreign(path)
     return bare_names(read_table_file(path, rows))
 
 

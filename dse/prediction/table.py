@@ -10,7 +10,7 @@ import pandas as pd
 from dse.base.csv_table import read_table_file, sha256, times_us
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
-from dse.hardware.presets import find_preset, gpu_index, load_sheet, preset_names
+from dse.hardware.presets import find_preset, gpu_index, preset_names, preset_sheet
 from dse.measured.columns import checked, not_modelled
 from dse.measured.row_operator import KERNEL_TILE, WRITES
 from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
@@ -153,7 +153,8 @@ def _uncovered(frame: pd.DataFrame, time: np.ndarray) -> pd.Series:
         reasons = {value: why_not(value) for value in frame[column].unique()}
         reason = reason.where(reason != "", frame[column].map(reasons).astype(str))
     reason = reason.where((reason != "") | ~np.isnan(time), "no latency_us")
-    limits = {name: load_sheet(name).numbers()["tdp_w"] for name in frame["device"][reason == ""].unique()}
+    known = frame["device"][reason == ""].unique()
+    limits = {name: preset_sheet(str(find_preset(name))).numbers()["tdp_w"] for name in known}
     reason = reason.where(reason != "", not_modelled(frame, limits, fits=True))
     for op, columns in SHAPES.items():
         of_op = (reason == "") & (frame["op"] == op)

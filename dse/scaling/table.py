@@ -4,6 +4,7 @@ A row is a benchmark at a size. The names of the benchmark and of its sheet may 
 """
 
 import csv
+import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,9 +12,10 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from dse.base.csv_table import refuse_separators
+from dse.base.csv_table import csv_text, refuse_separators
 from dse.base.errors import InputError
 from dse.base.extras import extra
+from dse.base.text_file import parsing
 
 COLUMNS = {
     "benchmark": ("benchmark", "benchmarkname", "name", "workload"),
@@ -164,17 +166,14 @@ def _spreadsheet(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
 
     try:
         book = openpyxl.load_workbook(path, data_only=True)
-    except (OSError, BadZipFile, InvalidFileException, KeyError, ValueError) as error:
+    except (OSError, BadZipFile, InvalidFileException, KeyError, ValueError, TypeError, EOFError, SyntaxError) as error:
         raise InputError(f"{path}: is no .xlsx spreadsheet: {error}") from None
     return [(sheet.title, list(sheet.iter_rows(values_only=True))) for sheet in book.worksheets]
 
 
 def _csv(path: Path) -> list[tuple[str, list[Sequence[Any]]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows: list[Sequence[Any]] = list(csv.reader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: is no CSV table: {error}") from None
+    with parsing(path, "CSV"):
+        rows: list[Sequence[Any]] = list(csv.reader(io.StringIO(csv_text(path), newline="")))
     refuse_separators(path, rows[0] if rows else ())
     return [(path.stem, rows)]
 

@@ -69,7 +69,7 @@ def _range(attribute: Attribute, spec: dict, where: str) -> list[float]:
         raise InputError(f"{where}: a range makes no sense for {attribute.name}; give a list of {attribute.range_text}")
     low, high = (_number(spec, key, where) for key in ("from", "to"))
     scale = spec.get("scale", "linear")
-    if scale not in ("linear", "log"):
+    if not isinstance(scale, str) or scale not in ("linear", "log"):
         raise InputError(f'{where}: scale = {scale!r} is not accepted; give "linear" or "log"')
     if low >= high:
         raise InputError(f"{where}: from = {low:g} is not below to = {high:g}")
@@ -95,9 +95,9 @@ def _stepped(spec: dict, low: float, high: float, scale: str, where: str) -> np.
         raise InputError(f"{where}: a log range takes count instead of step; {_FORMS}")
     if step <= 0:
         raise InputError(f"{where}: step = {step:g} is not above 0")
-    count = int(np.floor((high - low) / step + 1e-9)) + 1
-    _check_count(count, where)
-    return low + step * np.arange(count)
+    steps = (high - low) / step
+    _check_count(steps + 1, where)
+    return low + step * np.arange(int(np.floor(steps + 1e-9)) + 1)
 
 
 def _counted(spec: dict, low: float, high: float, scale: str, where: str) -> np.ndarray:
@@ -110,9 +110,9 @@ def _counted(spec: dict, low: float, high: float, scale: str, where: str) -> np.
     return np.geomspace(low, high, count) if scale == "log" else np.linspace(low, high, count)
 
 
-def _check_count(count: int, where: str) -> None:
+def _check_count(count: float, where: str) -> None:
     if count > MAX_VALUES:
-        raise InputError(f"{where}: the range has {count} values; give at most {MAX_VALUES}")
+        raise InputError(f"{where}: the range has {count:,.0f} values; give at most {MAX_VALUES}")
 
 
 def _number(spec: dict, key: str, where: str) -> float:

@@ -4,6 +4,7 @@ A comparison, ``and``, ``or`` and ``not`` hold or not; in arithmetic that counts
 """
 
 import ast
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -11,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, shown
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: lambda a, b: a + b,
@@ -33,6 +34,8 @@ FUNCTIONS = ("min", "max", "sqrt", "log", "log2", "exp", "ceil", "floor", "round
 """Functions that an expression may call."""
 
 MAX_LENGTH = 1000
+MAX_DEPTH = 100
+"""Terms in a row: each is one step of recursion wherever an expression is read."""
 
 
 @dataclass(frozen=True)
@@ -80,12 +83,16 @@ def parse_expression(text: str, where: str, allowed: Iterable[str] | None = None
     """
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_LENGTH:
         raise InputError(
-            f"{where}: {text!r} is not an expression; give a text such as '2 * sm_count' (condition: 'die_mm2 <= 814')"
+            f"{where}: {shown(text)} is not an expression; give a text such as '2 * sm_count' (condition: "
+            "'die_mm2 <= 814')"
         )
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings(action="ignore"):  # of Python's about what is refused here anyhow
+            tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise InputError(f"{where}: {text!r} is not an expression; give arithmetic on names and numbers") from None
+        raise InputError(f"{where}: {shown(text)} is not an expression; give arithmetic on names and numbers") from None
+    if _depth(tree) > MAX_DEPTH:
+        raise InputError(f"{where}: {shown(text)} has more than {MAX_DEPTH} terms or signs in a row; give fewer")
     names: list[str] = []
     _check(tree, text, where, names)
     if allowed is not None:
@@ -119,15 +126,26 @@ def _dotted(node: ast.expr) -> str:
     return ""
 
 
-def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
-    refused = InputError(
-        f"{where}: {ast.unparse(node)!r} in {text!r} is not allowed; give numbers, names, + - * / ** %, comparisons, "
-        f"and, or, not, and {', '.join(FUNCTIONS)}"
+def _depth(tree: ast.expr) -> int:
+    """How many nodes stand below each other."""
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [child for node in level for child in ast.iter_child_nodes(node)]
+    return depth
+
+
+def _refused(node: ast.expr, text: str, where: str) -> InputError:
+    return InputError(
+        f"{where}: {shown(ast.unparse(node))} in {shown(text)} is not allowed; give numbers, names, + - * / ** %, "
+        f"comparisons, and, or, not, and {', '.join(FUNCTIONS)}"
     )
+
+
+def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
     match node:
         case ast.Constant(value=bool() | int() | float()):
             if isinstance(node.value, float | int) and abs(node.value) > 1e30:
-                raise refused
+                raise _refused(node, text, where)
         case ast.Name(id=name):
             names.append(name)
         case ast.Attribute() if name := _dotted(node):
@@ -145,11 +163,11 @@ def _check(node: ast.expr, text: str, where: str, names: list[str]) -> None:
                 _check(part, text, where, names)
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS and args:
             if name not in ("min", "max") and len(args) != 1:
-                raise refused
+                raise _refused(node, text, where)
             for part in args:
                 _check(part, text, where, names)
         case _:
-            raise refused
+            raise _refused(node, text, where)
 
 
 def _evaluate(node: ast.expr, values: Mapping[str, Any], xp: Any) -> Any:

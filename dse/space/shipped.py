@@ -5,7 +5,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from dse.base.atomic_files import write_whole
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, shown
+from dse.base.text_file import there_is
 
 
 def shipped_spaces() -> dict[str, Path]:
@@ -24,12 +25,16 @@ def space_question(path: Path) -> str:
 def find_space(text: str) -> Path:
     """Return the file that ``text`` means: a path, or a shipped space's name; raises InputError when there is none."""
     path = Path(text)
-    if path.is_file():
+    if there_is(path, Path.is_file):
         return path
     shipped = shipped_spaces()
     if path.parent in (Path(), Path("spaces")) and path.stem in shipped and path.suffix in ("", ".toml"):
         return shipped[path.stem]
-    raise InputError(f"{text}: no such file, and no shipped space of that name; {accepted(path.stem, shipped)}")
+    if there_is(path) or there_is(path, Path.is_symlink):
+        return path  # whoever reads it says what it is
+    raise InputError(
+        f"{shown(text)[1:-1]}: no such file, and no shipped space of that name; {accepted(path.stem, shipped)}"
+    )
 
 
 def write_template(path: Path, template: str) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 import dse
 from dse.base.brief import block
-from dse.base.errors import InputError, accepted, expect
+from dse.base.errors import InputError, accepted, expect, shown
 from dse.base.toml_file import read_toml
 from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
@@ -326,8 +326,8 @@ def _objectives(items: Any, where: str, around: Around, allowed: set[str], colum
                 raise InputError(
                     f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}"
                 )
-        if item.get("goal") not in _DIRECTIONS:
-            said = f"goal = {item['goal']!r} is not accepted" if "goal" in item else "goal is missing"
+        if not isinstance(item.get("goal"), str) or item["goal"] not in _DIRECTIONS:
+            said = f"goal = {shown(item['goal'])} is not accepted" if "goal" in item else "goal is missing"
             raise InputError(f'{here}: {said}; give "min" or "max"')
         expression = parse_expression(item.get("value", ""), f"{here}: value", allowed)
         if expression.condition:

@@ -1,6 +1,5 @@
 """Workloads as a user writes them: ``llama3_8b:phase=decode,batch=32,context=2048``, a TOML, or a CSV of GEMMs."""
 
-import csv
 import os
 import re
 from collections.abc import Iterable
@@ -8,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dse.base.csv_table import refuse_capitals, refuse_separators
-from dse.base.errors import InputError, accepted, expect
+from dse.base.csv_table import csv_rows, refuse_beyond, refuse_capitals, refuse_separators, refuse_twice
+from dse.base.errors import InputError, accepted, expect, shown
+from dse.base.text_file import printable, there_is
 from dse.base.toml_file import read_toml
 from dse.hardware.data_types import COMPUTED, canonical
 from dse.hardware.presets import GpuSheet
@@ -98,7 +98,7 @@ def _loaded(text: str, target: Target | None) -> Workload:
         return gemm_list(path, target)
     if kind == ".toml":
         return _from_toml(path, _settings(settings if given else "", text), text, target)
-    if path.is_dir() and not (path / "config.json").exists():
+    if there_is(path, Path.is_dir) and not (path / "config.json").exists():
         raise InputError(f"{text}: is a folder with neither kernelslist.g (a trace) nor config.json (a network)")
     return _llm(network, _settings(settings, text), text, target)
 
@@ -269,7 +269,8 @@ def _whole(settings: dict[str, str], key: str, where: str, default: int) -> int:
 def _positive(text: str, shown: str, meaning: str) -> int:
     """Return ``text`` as a count from 1 to LARGEST; ``shown`` opens the sentence of a refusal."""
     try:
-        value = int(text) if text.isascii() and "_" not in text else 0  # which int() takes beyond plain digits
+        plain = text.isascii() and "_" not in text and len(text) < 20  # int() takes more than plain digits
+        value = int(text) if plain else 0
     except ValueError:
         value = 0
     if not 1 <= value <= LARGEST:
@@ -288,22 +289,16 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     over: the memory is that of the largest. Raises InputError naming the row.
     """
     target = target or Target()
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:  # a spreadsheet may mark the order of bytes
-            reader = csv.DictReader(file)
-            columns = reader.fieldnames = [column.strip() for column in reader.fieldnames or ()]
-            rows = list(reader)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: cannot be read as CSV: {error}") from None
+    header, *lines = csv_rows(path) or [(1, [])]
+    columns = [column.strip() for column in header[1]]
     refuse_separators(path, columns)
     refuse_capitals(path, columns, GEMM_COLUMNS + GEMM_OPTIONAL)
-    if not rows:
+    if not lines:
         raise InputError(f"{path}: holds no GEMM; give a header m,n,k and a row for each")
-    if len(set(columns)) < len(columns) or any(None in row for row in rows):
-        raise InputError(f"{path}: has a column twice, or a row with more cells than the header")
-    for column in columns:
+    refuse_twice(path, filter(None, columns))
+    refuse_beyond(path, len(columns), lines)
+    rows = [(line, dict(zip(columns, cells, strict=False))) for line, cells in lines]
+    for column in filter(None, columns):
         if column not in (*GEMM_COLUMNS, *GEMM_OPTIONAL):
             raise InputError(
                 f"{path}: column {column!r} is not known; {accepted(column, GEMM_COLUMNS + GEMM_OPTIONAL)}"
@@ -311,7 +306,7 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
     for column in GEMM_COLUMNS:
         if column not in columns:
             raise InputError(f"{path}: column {column!r} is missing; give at least {', '.join(GEMM_COLUMNS)}")
-    found = [_gemm_row(row, f"{path}, line {line}", target) for line, row in enumerate(rows, start=2)]
+    found = [_gemm_row(row, f"{path}, line {line}", target) for line, row in rows]
     return Workload(
         path.stem,
         f"{len(rows)} GEMM{'s' * (len(rows) > 1)} of {path.name}",
@@ -324,11 +319,11 @@ def gemm_list(path: Path, target: Target | None = None) -> Workload:
 def _gemm_row(row: dict[str, str], where: str, target: Target) -> tuple[Operator, MemoryFootprint]:
     m, n, k = (_cell(row, key, where) for key in GEMM_COLUMNS)
     batch, count = (_cell(row, key, where, 1) for key in ("batch", "count"))
-    dtype = canonical((row.get("dtype") or "bf16").strip())
+    dtype = canonical((row.get("dtype") or "bf16").strip() or "bf16")
     if dtype not in COMPUTED:
         raise InputError(f"{where}: dtype {dtype!r} is not accepted; {accepted(dtype, COMPUTED)}")
     gemm = Gemm(m, n, k, batch, dtype, dtype, dtype, blas_result(dtype), FOREVER, FOREVER, FOREVER)
-    name = (row.get("name") or "").strip() or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
+    name = printable((row.get("name") or "").strip()) or f"{m}x{n}x{k}" + (f"x{batch}" if batch > 1 else "")
     operator = gemm_operator(name, gemm, target.capabilities, target.warpgroup, "kernel", count, target.library)
     given = f"{where}: m = {m}, n = {n}, k = {k}" + (f", batch = {batch}" if batch > 1 else "")
     _check_ctas(operator, given, "a smaller m or n" + (", or a smaller batch" if batch > 1 else ""))
@@ -339,4 +334,4 @@ def _cell(row: dict[str, str], key: str, where: str, default: int | None = None)
     text = (row.get(key) or "").strip()
     if not text and default is not None:
         return default
-    return _positive(text, f"{where}: {key} = {text!r}", "a dimension or a count")
+    return _positive(re.sub(r"\.0*$", "", text), f"{where}: {key} = {shown(text)}", "a dimension or a count")

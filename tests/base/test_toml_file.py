@@ -20,7 +20,12 @@ def test_a_file_is_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "no such file"), (b"a = ", "is not valid TOML"), (b'a = "\xff"', "cannot be read"), ("folder", "read")],
+    [
+        (None, "no such file"),
+        (b"a = ", "is not valid TOML"),
+        (b'a = "\xff"', "is no text in UTF-8: byte 6"),
+        ("folder", "is a folder"),
+    ],
 )
 def test_what_cannot_be_read_is_told_with_its_path(content: Any, words: str, tmp_path: Path) -> None:
     path = tmp_path / "a.toml"

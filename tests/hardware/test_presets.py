@@ -52,11 +52,50 @@ def test_a_preset_does_not_contradict_itself(preset):
         ("NVIDIA A100 80GB PCIe", "a100_pcie_80gb"),
         ("Tesla T4", "t4"),
         ("NVIDIA GeForce RTX 4090", "rtx_4090"),
-        ("v100-sxm2", "v100_sxm2_16gb"),
+        ("v100-sxm2-16gb", "v100_sxm2_16gb"),
     ],
 )
 def test_sheet_driver_and_data_set_names_resolve(name, preset):
     assert load_sheet(name).name == preset
+
+
+@pytest.mark.parametrize(
+    ("name", "cards"),
+    [
+        ("A100", ["a100_sxm_40gb", "a100_sxm_80gb", "a100_pcie_40gb", "a100_pcie_80gb"]),
+        ("NVIDIA H800", ["h800_pcie", "h800_sxm"]),
+        ("V100-SXM2", ["v100_sxm2_16gb", "v100_sxm2_32gb"]),
+    ],
+)
+def test_a_name_that_several_cards_share_is_answered_by_naming_them(name, cards):
+    with pytest.raises(InputError, match="names several cards; give one of") as told:
+        load_sheet(name)
+    assert all(card in str(told.value) for card in cards)
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "rtx_pro_6000"),
+        ("GeForce RTX 4090 D", "rtx_4090"),
+        ("h100_smx", "h100_sxm"),
+        ("NVIDIA L40G", "l40"),
+    ],
+)
+def test_a_name_of_none_is_answered_by_the_nearest(name, preset):
+    with pytest.raises(InputError, match=f"did you mean .*'{preset}'"):
+        load_sheet(name)
+
+
+def test_a_name_like_none_is_not_answered_by_a_dozen_others():
+    with pytest.raises(InputError, match=r"give one of \d+ presets or the path of a GPU TOML"):
+        load_sheet("Gaudi")
+
+
+def test_a_file_of_another_tool_is_no_gpu(tmp_path):
+    (tmp_path / "gpu.yaml").write_text("gpu: 1")
+    with pytest.raises(InputError, match=r"gpu\.yaml is no GPU TOML; give base = "):
+        load_sheet(tmp_path / "gpu.yaml")
 
 
 def test_a_file_without_base_says_so():

@@ -8,6 +8,7 @@ from typing import Any
 
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
+from dse.base.text_file import read_text
 
 _TABLE = "sass/gcom_config.csv"
 
@@ -46,7 +47,7 @@ def read_gcom_config(path: Path | str) -> GcomConfig:
             _refuse_clock(key, found[key], f"{path}, line {number}")
         elif key not in ignored:
             ignored.append(key)
-    if not found and "-gpgpu_" in Path(path).read_text(encoding="utf-8", errors="replace"):
+    if not found and "-gpgpu_" in read_text(Path(path), any_bytes=True):
         raise InputError(
             f"{path}: is a configuration of GPGPU-Sim, which is not read; give a GPU's name ('dse show gpus'), a GPU "
             "TOML, or a configuration of GCoM"
@@ -70,11 +71,7 @@ def default_values() -> dict[str, Any]:
 
 def _assignments(path: Path) -> list[tuple[int, str, str]]:
     """Return (line, key, value) of the lines ``<type> <key> = <value> // comment``; a key without value is skipped."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{path}: cannot be read as a GCoM .config file: {reason}") from None
+    text = read_text(path, any_bytes=True)
     out = []
     for number, line in enumerate(text.splitlines(), 1):
         _, blank, rest = line.split("//", 1)[0].lstrip(" \t").partition(" ")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dse.base.csv_table import refuse_twice
 from dse.base.errors import InputError
+from dse.base.text_file import parsing, printable, read_text
 from dse.workload.networks.configuration.attentions import attention_of, attention_words
 from dse.workload.networks.configuration.block_configs import block_layers
 from dse.workload.networks.configuration.half_layers import half_layers
@@ -52,6 +53,9 @@ every token passes, or their name; of others, whose kernels are not described he
 _ENCODERS = {"vision_config": "vision", "audio_config": "audio", "img_processor": "vision"}
 """Keys of networks with an encoder beside the language model, whose time is not modelled: the title says so."""
 
+MOST_LAYERS = 10_000
+"""Layers that a configuration may state: each is looked at by itself."""
+
 _TEXT = ("text_config", "llm_config")
 """Keys of the part of a configuration that describes its language model."""
 
@@ -66,12 +70,9 @@ def read_config(path: Path) -> Config:
         refuse_twice(path, (key for key, _ in pairs), "key")
         return dict(pairs)
 
-    try:
-        config = json.loads(path.read_text(encoding="utf-8-sig"), object_pairs_hook=once)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: is not a JSON file: {error}") from None
+    text = read_text(path)
+    with parsing(path, "JSON"):
+        config = json.loads(text, object_pairs_hook=once)
     if not isinstance(config, dict):
         raise InputError(f"{path}: holds {type(config).__name__}, not an object; give a Hugging Face config.json")
     return config
@@ -132,7 +133,7 @@ def _network(config: Config, kind: ModelType, path: Path) -> Network:
     name = path.parent.name if path.name == "config.json" and path.parent.name else path.stem
     return Network(
         name=name,
-        title=str(config.get("_name_or_path") or name),
+        title=printable(str(config.get("_name_or_path") or name)),
         hidden=hidden,
         vocab=vocab,
         layers=_labelled(_counted(_layers(config, kind, path))),
@@ -150,6 +151,8 @@ def _layers(config: Config, kind: ModelType, path: Path) -> list[Layer]:
     if own is not None:
         return own
     layers = whole(config, SPELLINGS["layers"], path)
+    if layers > MOST_LAYERS:
+        raise InputError(f"{path}: {layers:,} layers are not accepted; give at most {MOST_LAYERS:,}")
     words, experts = attention_words(config, kind, layers, path), with_experts(config, kind, layers, path)
     sequential = kind.arrangement == PARALLEL and any(config.get(key) is False for key in _SEQUENTIAL)
     arrangement = PRE if sequential else kind.arrangement

@@ -4,8 +4,9 @@ import re
 from functools import cache
 from pathlib import Path
 
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, shown
 from dse.base.package_tables import read_table
+from dse.base.text_file import there_is
 from dse.workload.dtypes import Precision, precision
 from dse.workload.networks.huggingface import config_network
 from dse.workload.networks.network import Network, networks
@@ -35,10 +36,9 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     if path is not None:
         return config_network(path)
     if found is None:
-        hint = accepted(name_or_path, networks())
-        raise InputError(
-            f"{where}: no network is called {name_or_path!r}; {hint} (or give the path of a Hugging Face config.json)"
-        )
+        hint = accepted(name_or_path.rpartition("/")[2].lower(), networks())
+        also = "(or give the path of a Hugging Face config.json)"
+        raise InputError(f"{where}: no network is called {shown(name_or_path)}; {hint} {also}")
     return networks()[found]
 
 
@@ -63,7 +63,7 @@ def network_of(group: str) -> Network:
 def relative_to(name_or_path: str, folder: Path) -> str:
     """Return a network as :func:`load_network` takes it, its path relative to ``folder`` where it stands there."""
     path = folder / name_or_path
-    is_path = path.suffix == ".json" or (_shipped(name_or_path) is None and path.is_dir())
+    is_path = path.suffix == ".json" or (_shipped(name_or_path) is None and there_is(path, Path.is_dir))
     return str(path) if is_path else name_or_path
 
 
@@ -72,7 +72,7 @@ def _config_path(name_or_path: str) -> Path | None:
     path = Path(name_or_path)
     if path.suffix == ".json":
         return path
-    return path / "config.json" if _key(name_or_path) not in _by_alias() and path.is_dir() else None
+    return path / "config.json" if _key(name_or_path) not in _by_alias() and there_is(path, Path.is_dir) else None
 
 
 def stated_types(name_or_path: str) -> StatedTypes:

@@ -86,8 +86,8 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
     ("changes", "sentence"),
     [
         ({"hidden_size": None}, "hidden_size or n_embd or d_model is missing"),
-        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number of at least 1"),
-        ({"vocab_size": -5}, "vocab_size = -5 is not accepted; give a whole number of at least 1"),
+        ({"hidden_size": "4096"}, "hidden_size = '4096' is not accepted; give a whole number from 1"),
+        ({"vocab_size": -5}, "vocab_size = -5 is not accepted; give a whole number from 1"),
         ({"num_hidden_layers": 0}, "num_hidden_layers = 0 is not accepted"),
         ({"kv_lora_rank": 512}, "kv_lora_rank = 512: this architecture is not covered"),
         ({"shared_expert_intermediate_size": 5632}, "shared_expert_intermediate_size = 5632: this architecture"),
@@ -116,7 +116,7 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
             {"num_attention_heads": None, "n_head": 33, "num_key_value_heads": 1},
             "hidden_size = 4096 is no multiple of n_head = 33; give head_dim",
         ),
-        ({"head_dim": 0}, "head_dim = 0 is not accepted; give a whole number of at least 1"),
+        ({"head_dim": 0}, "head_dim = 0 is not accepted; give a whole number from 1"),
         ({"layer_types": 5}, "layer_types = 5 is not accepted; give a list of texts"),
         ({"layer_types": [["full_attention"]]}, "layer_types = .* is not accepted; give a list of texts"),
         (
@@ -170,7 +170,7 @@ def test_files_that_are_no_configuration_are_refused(tmp_path):
     (tmp_path / "twice.json").write_text('{"model_type": "llama", "vocab_size": 1, "vocab_size": 2}')
     for name, sentence in (
         ("list.json", "holds list"),
-        ("bad.json", "not a JSON file"),
+        ("bad.json", "is not valid JSON"),
         ("none.json", "no such file"),
         ("twice.json", "twice.json: key 'vocab_size' stands twice; give it once"),
     ):

@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
+
+MOST = 1_000_000_000
+"""Largest number that a network has of anything."""
 
 Config = dict[str, Any]
 """What a config.json, or the part of it that describes a language model, holds."""
@@ -30,11 +33,15 @@ def whole(config: Config, keys: tuple[str, ...], path: Path, default: int | None
         value = _one(config.get(key))
         if value is None:
             continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{path}: {key} = {value!r} is not accepted; give a whole number of at least {least}")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST:
+            raise InputError(
+                f"{path}: {key} = {shown(value)} is not accepted; give a whole number from {least} to {MOST:,}"
+            )
         return value
     if default is None:
-        raise InputError(f"{path}: {' or '.join(keys)} is missing; give a Hugging Face config.json of a decoder")
+        raise InputError(
+            f"{path}: {' or '.join(keys)} is missing; add it, as a Hugging Face config.json of a decoder has it"
+        )
     return default
 
 

@@ -17,7 +17,7 @@ def test_the_first_spelling_that_is_given_counts():
 
 @pytest.mark.parametrize("value", [0, -1, True, 1.5, "8"])
 def test_what_is_no_whole_number_is_refused(value):
-    with pytest.raises(InputError, match=r"net\.json: n_embd = .* is not accepted; give a whole number of at least 1"):
+    with pytest.raises(InputError, match=r"net\.json: n_embd = .* is not accepted; give a whole number from 1"):
         whole({"n_embd": value}, ("n_embd",), FILE)
 
 
