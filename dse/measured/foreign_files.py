@@ -12,8 +12,8 @@ START = 4000
 KNOWN = (
     (
         ("Total Time (ns)", "Instances", "Name"),
-        "is a summary of Nsight Systems, which says no shapes; profile with Nsight Compute (ncu --nvtx --csv), or give a "
-        "table of device, op, dtype, shape and latency_us",
+        "is a summary of Nsight Systems, which says no shapes; profile with Nsight Compute (ncu --nvtx --csv), or "
+        "give a table of device, op, dtype, shape and latency_us",
     ),
     (
         ("HW_power", "st_dev"),
@@ -22,8 +22,8 @@ KNOWN = (
     ),
     (
         ("ttft", "tpot", "{"),
-        "is the JSON of a serving benchmark; give a CSV of its runs: device, op (serving_tpot, llm_prefill), dtype, group "
-        "(the network), batch, seq_q (prompt), seq_kv (output), tp, latency_us (a mean_tpot_ms of 9.1 is 9100)",
+        "is the JSON of a serving benchmark; give a CSV of its runs: device, op (serving_tpot, llm_prefill), dtype, "
+        "group (the network), batch, seq_q (prompt), seq_kv (output), tp, latency_us (a mean_tpot_ms of 9.1 is 9100)",
     ),
 )
 """Words that all stand at a file's start -> what it is, and what to give instead."""

@@ -12,6 +12,7 @@ from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.hardware.presets import find_preset, gpu_index, preset_names, preset_sheet
 from dse.measured.columns import checked, not_modelled
+from dse.measured.foreign_files import refuse_foreign
 from dse.measured.row_operator import KERNEL_TILE, WRITES
 from dse.measured.row_shape import ATTENTION, ATTENTION_SHAPE, PRODUCT_SHAPE, PRODUCTS, bare_names, why_no_shape
 
@@ -62,6 +63,7 @@ class MeasuredTable:
 def read_measured(path: Path) -> MeasuredTable:
     """Read a table of measured rows; raises InputError with the file, the row and the remedy."""
     path = Path(path)
+    refuse_foreign(path)
     frame = checked(path, bare_names(read_table_file(path)))
     _require(path, frame)
     time = times_us(path, frame)
