@@ -103,8 +103,12 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
+WORTH_KEEPING = 0.1
+"""Seconds of compiling from which a program is kept: the programs of one design take less than a second each."""
+
+
 def cache_compilations() -> None:
-    """Keep programs that took a second to compile in the user's cache folder: a second command starts at once.
+    """Keep programs that took WORTH_KEEPING to compile in the user's cache folder: a second command starts at once.
 
     Where there is no such folder, or it cannot be read or written, every command compiles for itself.
     """
@@ -114,3 +118,4 @@ def cache_compilations() -> None:
         return
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
     jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)

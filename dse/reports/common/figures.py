@@ -1,17 +1,17 @@
 """What every drawing shares: colours, fonts, axes with round ticks, and plotly; only figures*.py import plotly."""
 
 from html import escape
+from pathlib import Path
 
 import plotly.graph_objects as go
 import plotly.io as pio
-from plotly.offline import get_plotlyjs
 
 from dse.reports.common.words import bracketed, label
 from dse.reports.sweep.data import REST
 from dse.space.space import Objective
 from dse.timing.timing import HOST
 
-INK, GREY, GRID, CLOUD_GREY = "#222222", "#666666", "#E8E8E8", "#C9CED6"
+INK, GREY, GRID, CLOUD_GREY, REFUSED_GREY = "#222222", "#666666", "#E8E8E8", "#C9CED6", "#A3AAB5"
 BASELINE, EFFECT, BEST = "#D55E00", "#0072B2", "#009E73"
 
 CAUSE_COLOURS = {
@@ -40,8 +40,8 @@ CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["
 
 
 def plotly_script() -> str:
-    """Return the text of plotly.js, for one script element a page."""
-    return get_plotlyjs()
+    """Return the text of plotly.js, its bundle of dots, lines and bars, for one script element a page."""
+    return (Path(__file__).parent / "plotly_basic" / "plotly-basic.min.js").read_text(encoding="utf-8")
 
 
 def figure_html(figure: go.Figure, div_id: str) -> str:

@@ -1,12 +1,16 @@
 """The parts that every page is made of: the document, sections, tables, notes and drawn figures."""
 
 import os
+import re
 from html import escape
 from pathlib import Path
 
 from dse.base.atomic_files import write_whole
 from dse.base.errors import InputError
 from dse.reports.common import figures
+
+FEW = 3
+"""Sections from which a page has a list of them."""
 
 STYLE = (Path(__file__).parent / "style.css").read_text(encoding="utf-8")
 
@@ -17,8 +21,17 @@ def document(title: str, body: str) -> str:
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>\n<style>{STYLE}</style>\n'
-        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<script>{figures.plotly_script()}</script>\n</head>\n<body>\n{contents(body)}<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def contents(body: str) -> str:
+    """Return links to the named sections of a page, folded; nothing where there are few."""
+    named = re.findall(r'<section id="([\w-]+)">\n<h2>(.*?)</h2>', body)
+    if len(named) < FEW:
+        return ""
+    links = "".join(f'<a href="#{name}">{title}</a>' for name, title in named)
+    return f'<details class="contents"><summary>contents</summary><nav>{links}</nav></details>\n'
 
 
 def write_document(path: Path, text: str) -> None:
@@ -59,7 +72,8 @@ def note(text: str) -> str:
 
 def drawn(figure: figures.go.Figure, name: str) -> str:
     """Return a figure as a part of a section."""
-    return f"<figure style='margin:0'>{figures.figure_html(figure, name)}</figure>"
+    label = name.removeprefix("figure-").replace("-", " ")
+    return f"<figure style='margin:0' aria-label=\"{escape(label)}\">{figures.figure_html(figure, name)}</figure>"
 
 
 def figure_section(title: str, small: str, figure: figures.go.Figure, name: str) -> str:

@@ -22,6 +22,7 @@ from dse.reports.sweep.data import (
     varied_axes,
 )
 from dse.reports.sweep.data_axes import ascending, is_words
+from dse.reports.sweep.data_infeasible import infeasible_designs
 from dse.reports.sweep.design_toml import design_files
 from dse.space.axis import Axis
 from dse.space.space import Objective
@@ -43,21 +44,25 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
     """
     shown = shown_front(result, table)
     plots = starting_plots(result)
-    cloud = thinned(others(result), CLOUD // max(len(plots), 1))
+    cloud, refused = thinned(others(result), CLOUD // max(len(plots), 1)), infeasible_designs(result)
     front, base = result.front.iloc[shown], measured_baseline(result)
     files = design_files(result.space, front)
-    everything = pd.concat([frame for frame in (cloud, front, base) if len(frame)])
+    axes = varied_axes(result)
+    on_scale = (cloud, front, base, refused) if len(axes) == 1 else (cloud, front, base)  # a line is shown whole
+    everything = pd.concat([frame for frame in on_scale if len(frame)])
     place = {position: i for i, position in enumerate(shown)}
     chosen = chosen_designs(result)
     return {
         "baseline": gpu_name(result.space) if len(base) else None,
         "objectives": [
-            _objective(o, objective_error(result.space, o), everything, cloud, front, base)
+            _objective(o, objective_error(result.space, o), everything, cloud, front, base, refused)
             for o in result.space.objectives
         ],
-        "axes": [_axis(axis, cloud, front, base) for axis in varied_axes(result)],
+        "axes": [_axis(axis, cloud, front, base, refused) for axis in axes],
         "plots": plots,
         "colour": starting_colour(result),
+        "infeasible_text": _refused_text(result, refused),
+        "reasons": _reasons(refused),
         "cloud_text": shown_text(len(cloud), result.n_feasible - len(result.front) + result.n_off_grid),
         "front_text": shown_text(len(front), len(result.front)),
         "number": packed(np.asarray(shown) + 1, "<u4"),
@@ -73,6 +78,17 @@ def explorer(result: SweepResult, table: list[int]) -> dict[str, Any]:
             ],
         },
     }
+
+
+def _refused_text(result: SweepResult, refused: pd.DataFrame) -> str:
+    """How many of the designs that cannot be had are drawn; nothing where none is."""
+    return shown_text(len(refused), result.n - result.n_feasible) if len(refused) else ""
+
+
+def _reasons(refused: pd.DataFrame) -> dict[str, Any]:
+    """The reasons of designs that cannot be had, and which of them each has."""
+    codes, texts = pd.factorize(refused["reason"].astype(object))
+    return {"texts": [str(text) for text in texts], "codes": packed(codes, "<u4")}
 
 
 def others(result: SweepResult) -> pd.DataFrame:
@@ -99,8 +115,13 @@ def edge(front: pd.DataFrame, x: Objective, y: Objective) -> np.ndarray:
 
 
 def starting_plots(result: SweepResult) -> list[list[int]]:
-    """Return the objectives [x, y] of each plot at first: the last one across, the first and the second upwards."""
+    """Return the quantities [x, y] of each plot at first: the last objective across, the first and the second upwards.
+
+    Quantities are numbered objectives first, then axes. Where one axis alone varies, it lies across.
+    """
     count = len(result.space.objectives)
+    if len(varied_axes(result)) == 1:
+        return [[count, number] for number in range(count)][:MOST_PLOTS]
     pairs = [[count - 1, 0], [count - 1, 1]] if count > 2 else [[1, 0]]
     return pairs[:MOST_PLOTS]
 
@@ -118,6 +139,7 @@ def _objective(
     cloud: pd.DataFrame,
     front: pd.DataFrame,
     base: pd.DataFrame,
+    refused: pd.DataFrame,
 ) -> dict[str, Any]:
     return {
         "name": o.name,
@@ -129,11 +151,14 @@ def _objective(
         "scale": axis_range(everything[o.name].to_numpy(dtype=float)),
         "front": packed(front[o.name], "<f4"),
         "cloud": packed(cloud[o.name], "<f4"),
+        "infeasible": packed(refused[o.name], "<f4"),
         "baseline": float(base[o.name].iloc[0]) if len(base) else None,
     }
 
 
-def _axis(axis: Axis, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFrame) -> dict[str, Any]:
+def _axis(
+    axis: Axis, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFrame, refused: pd.DataFrame
+) -> dict[str, Any]:
     """An axis: its values from low to high, as text, and which of them each design has; ``ticks``: those it states.
 
     A refined front stands between the values that the axis states.
@@ -155,6 +180,7 @@ def _axis(axis: Axis, cloud: pd.DataFrame, front: pd.DataFrame, base: pd.DataFra
         "scale": None if is_words(axis) else axis_range(np.asarray(whole)) | {"numbers": numbers},
         "front": packed([code[axis_value(v)] for v in front[axis.name]], "<u4"),
         "cloud": packed([code[axis_value(v)] for v in cloud[axis.name]], "<u4"),
+        "infeasible": packed([code[axis_value(v)] for v in refused[axis.name]], "<u4"),
         "baseline": None if here is None else _here(axis, here, whole[-1]),
     }
 

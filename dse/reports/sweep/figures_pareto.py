@@ -7,9 +7,13 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, axis_title, layout
-from dse.reports.common.words import quantity
+from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, GREY, REFUSED_GREY, axis_title, layout
+from dse.reports.common.words import bracketed, quantity
+from dse.space.axis import Axis
 from dse.space.space import Objective
+
+BINS = 60
+"""Bars of a histogram."""
 
 HISTORY = {"hypervolume": "hypervolume [boxes]", "members": "designs on the front"}
 """Column of a search's history -> the title of its axis."""
@@ -18,8 +22,10 @@ HISTORY = {"hypervolume": "hypervolume [boxes]", "members": "designs on the fron
 def histogram_figure(frame: pd.DataFrame, objective: Objective, marks: list[tuple[str, float]]) -> go.Figure:
     """Draw how the feasible designs spread over a single objective, with the best and the baseline marked."""
     values = frame[objective.name].to_numpy(dtype=np.float32)
-    hover = "%{x}: %{y} designs<extra></extra>"
-    figure = go.Figure(go.Histogram(x=values, nbinsx=60, marker={"color": CLOUD_GREY}, hovertemplate=hover))
+    counts, edges = np.histogram(values, bins=BINS)
+    middles, widths = (edges[1:] + edges[:-1]) / 2, np.diff(edges)
+    hover = "about %{x}: %{y} designs<extra></extra>"
+    figure = go.Figure(go.Bar(x=middles, y=counts, width=widths, marker={"color": CLOUD_GREY}, hovertemplate=hover))
     for position, (text, value) in enumerate(marks):
         colour = BASELINE if position < len(marks) - 1 else EFFECT
         figure.add_vline(x=value, line={"color": colour, "width": 2})
@@ -35,6 +41,41 @@ def histogram_figure(frame: pd.DataFrame, objective: Objective, marks: list[tupl
     figure.update_xaxes(title_text=axis_title(objective))
     figure.update_yaxes(title_text="feasible designs shown")
     layout(figure, 420, t=70)
+    return figure
+
+
+def line_figure(
+    designs: pd.DataFrame, refused: pd.DataFrame, axis: Axis, objective: Objective, marks: list[tuple[str, pd.Series]]
+) -> go.Figure:
+    """Draw a single objective along the only axis that varies, of feasible ``designs`` and of those ``refused``.
+
+    ``marks``: designs to point out, with their names.
+    """
+    whole = pd.concat([frame for frame in (designs, refused) if len(frame)]).sort_values(axis.name)
+    line = {"mode": "lines", "line": {"color": GREY, "width": 1.2}, "hoverinfo": "skip"}
+    figure = go.Figure(go.Scatter(x=whole[axis.name], y=whole[objective.name], **line))
+    kinds = ((designs, "circle", EFFECT, "feasible"), (refused, "x-thin", REFUSED_GREY, "cannot be had"))
+    for frame, symbol, colour, words in kinds:
+        marker = {"symbol": symbol, "color": colour, "size": 7, "line": {"color": colour, "width": 1.4}}
+        hover = f"{escape(axis.name)} %{{x}}: %{{y:.4~g}} {escape(objective.unit)}, {words}<extra></extra>"
+        figure.add_scatter(
+            x=frame[axis.name], y=frame[objective.name], mode="markers", marker=marker, hovertemplate=hover
+        )
+    for number, (text, design) in enumerate(marks):
+        figure.add_annotation(
+            x=design[axis.name],
+            y=design[objective.name],
+            text=f"{escape(text)} {escape(quantity(float(design[objective.name]), objective.unit))}",
+            font={"color": BASELINE if number < len(marks) - 1 else EFFECT},
+            ax=0,
+            ay=-34 - 22 * number,
+            arrowcolor=GREY,
+            arrowhead=0,
+        )
+    figure.update_xaxes(title_text=escape(bracketed(axis.name, axis.unit)))
+    figure.update_yaxes(title_text=axis_title(objective))
+    layout(figure, 420, t=70)
+    figure.update_layout(showlegend=False)
     return figure
 
 

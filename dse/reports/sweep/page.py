@@ -3,6 +3,7 @@
 import json
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
@@ -18,6 +19,7 @@ from dse.reports.sweep import data_axes as findings_axes
 from dse.reports.sweep import data_explanations as findings_explanations
 from dse.reports.sweep import figures_axes, figures_explanations, figures_pareto
 from dse.reports.sweep.answer import answer
+from dse.reports.sweep.data_infeasible import infeasible_designs
 from dse.reports.sweep.design_explanations import DesignExplanations
 from dse.reports.sweep.page_assumed import assumed_section
 from dse.reports.sweep.page_explorer import explorer_section
@@ -90,11 +92,26 @@ def _pareto(result: SweepResult) -> str:
     if result.front.empty:
         return ""
     objective = result.space.objectives[0]
+    if (line := _line(result)) is not None:
+        return section("pareto", "All designs", drawn(line, "figure-pareto"))
     marks = [(gpu_name(result.space), float(v)) for v in findings.measured_baseline(result)[objective.name]]
     marks.append(("best", float(result.front[objective.name].iloc[0])))
     shown = findings.shown_text(len(result.sample), result.n_feasible)
     figure = figures_pareto.histogram_figure(result.sample, objective, marks)
     return section("pareto", "All designs", note(f"Feasible designs: {shown}."), drawn(figure, "figure-pareto"))
+
+
+def _line(result: SweepResult) -> Any:
+    """A single objective along the only axis that varies; None where several do, or its values are words."""
+    axes = findings.varied_axes(result)
+    if len(axes) != 1 or findings_axes.is_words(axes[0]):
+        return None
+    base = findings.measured_baseline(result)
+    marks = [(gpu_name(result.space), base.iloc[0])] if len(base) else []
+    marks.append(("best", result.front.iloc[0]))
+    return figures_pareto.line_figure(
+        result.sample, infeasible_designs(result), axes[0], result.space.objectives[0], marks
+    )
 
 
 def _stacks(result: SweepResult) -> str:

@@ -1,11 +1,11 @@
-"""The explorer of a page: plots of any two objectives, parallel coordinates, and the GPU file of any Pareto design."""
+"""The explorer of a page: plots of any two objectives or axes, parallel coordinates, GPU files of Pareto designs."""
 
 import json
 from html import escape
 from pathlib import Path
 
 from dse.grid.result import SweepResult
-from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, INK
+from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, INK, REFUSED_GREY
 from dse.reports.common.page_parts import note, section
 from dse.reports.common.words import gpu_name, label
 from dse.reports.sweep import data as findings
@@ -13,11 +13,12 @@ from dse.reports.sweep.data_explorer import explorer
 from dse.reports.sweep.page_tables import TABLE_ROWS
 
 SCRIPTS = Path(__file__).parent / "explorer"
-PARTS = ("columns", "words", "state", "colour", "plots", "parallel", "files", "controls")
+PARTS = ("columns", "quantities", "words", "state", "colour", "plots", "parallel", "files", "controls")
 """Parts of the explorer's script, in the order in which they run: one scope of all of them."""
 
 KEYS = {
     "cloud": f'<circle cx="8" cy="8" r="3" fill="{CLOUD_GREY}"/>',
+    "infeasible": f'<path d="M5 5L11 11M11 5L5 11" stroke="{REFUSED_GREY}" stroke-width="1.6"/>',
     "front": "".join(f'<circle cx="{x}" cy="{y}" r="3" fill="{EFFECT}"/>' for x, y in ((4, 5), (8, 11), (13, 6))),
     "edge": f'<path d="M0 3H8V13H16" fill="none" stroke="{INK}" stroke-width="1.3"/>',
     "chosen": f'<circle cx="8" cy="8" r="6.5" fill="white" stroke="{INK}" stroke-width="1.5"/>'
@@ -67,7 +68,8 @@ def _plot(number: int) -> str:
         f'<div class="choose"><label>up <select id="explorer-{number}-y"></select></label>'
         f'<label>across <select id="explorer-{number}-x"></select></label></div>'
     )
-    return f'<div>{chooser}<div id="explorer-plot-{number}" class="plotly-graph-div" style="height:470px"></div></div>'
+    plot = f'<div id="explorer-plot-{number}" class="plotly-graph-div" role="group" style="height:420px"></div>'
+    return f"<div>{chooser}{plot}</div>"
 
 
 def _controls() -> str:
@@ -79,11 +81,16 @@ def _keys(result: SweepResult, data: dict) -> str:
     words = {
         "cloud": f"other feasible designs ({data['cloud_text']})",
         "front": f"Pareto set ({data['front_text']})",
+        "infeasible": f"designs that cannot be had ({data['infeasible_text']})",
         "edge": "best of these two objectives alone",
         "chosen": "designs of the table below",
         "baseline": f"baseline: {gpu_name(result.space)}",
     }
-    left_out = {"chosen": not data["chosen"], "baseline": data["baseline"] is None}
+    left_out = {
+        "infeasible": not data["infeasible_text"],
+        "chosen": not data["chosen"],
+        "baseline": data["baseline"] is None,
+    }
     marks = [
         f'<span><svg id="key-{key}" width="16" height="16" aria-hidden="true">{KEYS[key]}</svg>{escape(text)}</span>'
         for key, text in words.items()
@@ -95,11 +102,12 @@ def _keys(result: SweepResult, data: dict) -> str:
 def _parallel(result: SweepResult, data: dict) -> str:
     small_print = note(
         "A line a Pareto design. Drag along an axis to keep a range, click the axis to let it go; several ranges hold "
-        "at once."
+        "at once. By keyboard: up and down narrow the range of the axis in focus, escape lets it go."
     )
     lines = (
-        '<div class="scroll"><div id="parallel"><div id="parallel-names"></div><canvas id="parallel-lines"></canvas>'
-        '<svg id="parallel-axes" role="img" aria-label="parallel coordinates of the Pareto set"></svg></div></div>'
+        '<div class="scroll"><div id="parallel"><div id="parallel-names"></div><canvas id="parallel-lines" '
+        'role="img" aria-label="a line a Pareto design; the table of the Pareto set has the numbers"></canvas>'
+        '<svg id="parallel-axes" role="group" aria-label="axes of the parallel coordinates"></svg></div></div>'
     )
     stroke = f'<path d="M0 8H16" stroke="{BASELINE}" stroke-width="3"/>'
     mark = f'<svg width="16" height="16" aria-hidden="true">{stroke}</svg>baseline: {escape(gpu_name(result.space))}'

@@ -5,7 +5,7 @@ from html import escape
 from dse.explanation.assumed_effects import AssumedEffects
 from dse.explanation.axis_verdicts import AxisVerdicts
 from dse.grid.result import SweepResult
-from dse.reports.common.words import capital, gpu_name, label, number, quantity, signed_percent
+from dse.reports.common.words import capital, gpu_name, label, quantity, signed_percent
 from dse.reports.search.data import SearchReport
 from dse.reports.sweep.answer import answer, caveats, good_to, question
 from dse.reports.sweep.assumed import sentences as decided_by
@@ -60,7 +60,7 @@ def numbers(result: SweepResult) -> list[tuple[str, str, str]]:
         where = ", ".join([*([f"design {letter.iloc[0]}"] if len(letter) else []), *([change] if change else [])])
         found.append((label(o), quantity(value, o.unit), where))
     of = f"of {result.n:,} designs" if result.n == result.space.size else f"of {result.n:,} designs seen"
-    return [*found, ("on the Pareto front", number(len(result.front)), of)]
+    return [*found, ("on the Pareto front", f"{len(result.front):,}", of)]
 
 
 def _numbers(result: SweepResult) -> str:

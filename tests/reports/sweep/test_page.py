@@ -37,7 +37,8 @@ def test_page_loads_nothing_and_holds_plotly_once(result: SweepResult) -> None:
     page = page_html(result)
     assert not [value for value in _attributes(page) if "http" in value or value.startswith("//")]
     assert "@import" not in _without_plotly(page)
-    assert page.count("plotly.js v") == 1
+    assert page.count("plotly.js (basic - minified) v") == 1
+    assert len(page.encode()) < 2.5e6
     assert len(page) < 7e6
 
 

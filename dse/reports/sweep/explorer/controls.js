@@ -4,10 +4,10 @@ function options(select, entries, value) {
   for (const [key, text] of entries) select.appendChild(new Option(text, key, false, key === value));
 }
 function choosers() {
-  const objectives = data.objectives.map((o, i) => [String(i), o.title]);
+  const all = quantities.map((q, i) => [String(i), q.title]);
   state.plots.forEach((pair, k) => [0, 1].forEach((side) => {
     const select = byId(`explorer-${k}-${"xy"[side]}`);
-    options(select, objectives, String(pair[side]));
+    options(select, all, String(pair[side]));
     select.addEventListener("change", () => {
       const before = pair[side];
       pair[side] = Number(select.value);

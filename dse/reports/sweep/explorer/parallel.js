@@ -45,7 +45,8 @@ function axisOf(dimension, d) {
     label.textContent = text.length > 9 ? `${text.slice(0, 8)}…` : text;
   }
   const brush = svgNode("rect", {x: x - 8, width: 16, class: "brush", visibility: "hidden"}, group);
-  const strip = svgNode("rect", {x: x - 14, width: 28, y: 0, height: HEIGHT, class: "strip", "data-dimension": d}, group);
+  const strip = svgNode("rect", {x: x - 14, width: 28, y: 0, height: HEIGHT, class: "strip", "data-dimension": d,
+    tabindex: 0, role: "button", "aria-label": `${dimension.title}: up and down narrow the range kept, escape lets it go`}, group);
   svgNode("title", {}, strip).textContent = `${dimension.title}: drag to keep a range, click to let go`;
   const show = () => {
     const range = state.brushes.get(d);
@@ -92,6 +93,16 @@ function brushing(strip, d, show) {
     if (from === null) return;
     from = null;
     if (!moved) state.brushes.delete(d);
+    show();
+    changed();
+  });
+  strip.addEventListener("keydown", (event) => {
+    const [low, high] = state.brushes.get(d) ?? [-0.02, 1.02];
+    if (event.key === "ArrowUp") state.brushes.set(d, [Math.min(low + 0.1, high - 0.02), high]);
+    else if (event.key === "ArrowDown") state.brushes.set(d, [low, Math.max(high - 0.1, low + 0.02)]);
+    else if (event.key === "Escape") state.brushes.delete(d);
+    else return;
+    event.preventDefault();
     show();
     changed();
   });

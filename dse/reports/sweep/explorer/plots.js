@@ -1,14 +1,24 @@
-/* Plots of any two objectives. */
+/* Plots of any two objectives or axes. */
 
 const FRONT_TRACE = 2; /* its place among the traces */
 const plots = state.plots.map((_, k) => byId(`explorer-plot-${k}`));
 
 /* The front without what another design betters in x and y alone; all of its edge is among the designs drawn. */
 function edgeOf(x, y) {
+  if (!x.sign || !y.sign) return [];
   const order = Array.from({length: size}, (_, i) => i);
   order.sort((i, j) => x.sign * (x.front[i] - x.front[j]) || y.sign * (y.front[i] - y.front[j]));
   let best = Infinity;
   return order.filter((i) => y.sign * y.front[i] < best && ((best = y.sign * y.front[i]), true));
+}
+/* Where one axis alone varies, a line through the designs along it. */
+function lineOf(x, y) {
+  const line = {mode: "lines", hoverinfo: "skip", line: {color: GREY, width: 1.2}};
+  if (data.axes.length !== 1 || (x.sign !== 0) === (y.sign !== 0)) return {...line, x: [], y: []};
+  const points = ["front", "cloud", "infeasible"].flatMap((set) => Array.from(x[set], (v, i) => [v, y[set][i]]));
+  if (data.baseline !== null && x.baseline !== null && y.baseline !== null) points.push([x.baseline, y.baseline]);
+  points.sort((a, b) => x.sign ? a[1] - b[1] : a[0] - b[0]);
+  return {...line, x: points.map((p) => p[0]), y: points.map((p) => p[1])};
 }
 function traces(x, y) {
   const colours = colouring(), edge = edgeOf(x, y), selected = filtered() ? kept() : null;
@@ -19,6 +29,7 @@ function traces(x, y) {
   const answers = {hovertemplate: "%{text}<extra></extra>"};
   const faint = (opacity) => ({unselected: {marker: {opacity}}});
   const cloud = {size: x.cloud.length > 2000 ? 3 : 5, color: CLOUD, opacity: 0.6};
+  const refused = {size: 6, symbol: "x-thin", color: REFUSED, opacity: 0.8, line: {width: 1.4, color: REFUSED}};
   const ring = {size: 15, color: "white", line: {width: 1.5, color: INK}};
   const diamond = {size: 15, symbol: "diamond", color: BASELINE, line: {width: 1.5, color: "white"}};
   /* Where 80 % of measured values would lie, of the baseline and the chosen designs; nothing where none is known. */
@@ -26,20 +37,22 @@ function traces(x, y) {
     thickness: 1, width: 3, array: [(o.interval[1] - 1) * value], arrayminus: [(1 - o.interval[0]) * value]};
   const bars = (xv, yv, color) => ({error_x: bar(x, xv, color), error_y: bar(y, yv, color)});
   const at = {x: [x.baseline], y: [y.baseline], mode: "markers"};
-  const base = data.baseline === null ? [] : [
+  const base = data.baseline === null || x.baseline === null || y.baseline === null ? [] : [
     {...at, hoverinfo: "skip", marker: diamond, ...bars(x.baseline, y.baseline, BASELINE), ...faint(1)},
     {...at, ...answers, text: [baselineText], marker: {size: 6, opacity: 0}, ...faint(0)},
   ];
   return [
     {x: x.cloud, y: y.cloud, text: cloudText, mode: "markers", marker: cloud, ...answers, ...faint(0.6)},
-    {x: edge.map((i) => x.front[i]), y: edge.map((i) => y.front[i]), mode: "lines", hoverinfo: "skip",
-      line: {color: INK, width: 1.2, shape: x.sign > 0 ? "hv" : "vh"}},
+    edge.length ? {x: edge.map((i) => x.front[i]), y: edge.map((i) => y.front[i]), mode: "lines", hoverinfo: "skip",
+      line: {color: INK, width: 1.2, shape: x.sign > 0 ? "hv" : "vh"}} : lineOf(x, y),
     {x: x.front, y: y.front, text: frontText, mode: "markers", marker, selectedpoints: selected, ...answers,
       ...faint(0.05)},
     ...data.chosen.map((c) => ({...point(c.front), text: [c.letter], mode: "markers+text", hoverinfo: "skip",
       ...bars(x.front[c.front], y.front[c.front], GREY),
       textfont: {size: 10, color: INK}, marker: ring, ...faint(1)})),
     ...base,
+    {x: x.infeasible, y: y.infeasible, text: infeasibleText, mode: "markers", marker: refused, zorder: -1, ...answers,
+      ...faint(0.8)},
   ];
 }
 function axisLayout(o) {
@@ -50,19 +63,22 @@ function axisLayout(o) {
 /* The baseline's name beside its diamond, on the worse side, where no front is. */
 function pointOut(x, y) {
   const at = (o) => o.scale.type === "log" ? Math.log10(o.baseline) : o.baseline;
-  const side = x.place(x.baseline) > 0.75 ? -1 : x.place(x.baseline) < 0.25 ? 1 : x.sign;
-  return {x: at(x), y: at(y), text: escaped(data.baseline), ax: 34 * side, ay: -38 * y.sign, arrowcolor: BASELINE,
+  const place = x.place(x.baseline), right = window.innerWidth < 600 ? 0.45 : 0.65;
+  const side = place > 0.85 ? -1 : place > right ? 0 : place < 0.25 ? 1 : x.sign || 1;
+  return {x: at(x), y: at(y), text: escaped(data.baseline), ax: 34 * side, ay: -38 * (y.sign || 1), arrowcolor: BASELINE,
     arrowwidth: 1.4, arrowhead: 0, standoff: 8, font: {color: BASELINE, size: 12}, bgcolor: "rgba(255,255,255,0.85)",
-    borderpad: 2, xanchor: side > 0 ? "left" : "right"};
+    borderpad: 2, xanchor: ["right", "center", "left"][side + 1]};
 }
 let picks = 0; /* boxes and lassos so far: a new number lets plotly forget their outlines */
 let drawing = 0; /* plots being drawn: what they say of selections meanwhile is not a reader's doing */
 function drawPlot(k) {
-  const [x, y] = state.plots[k].map((i) => data.objectives[i]);
-  const layout = {height: 470, margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
+  const [x, y] = state.plots[k].map((i) => quantities[i]);
+  const named = data.baseline !== null && x.baseline !== null && y.baseline !== null;
+  plots[k].setAttribute("aria-label", `plot of ${y.title} over ${x.title}`);
+  const layout = {height: window.innerWidth < 600 ? 340 : 420, margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
     hovermode: "closest", font: {family: FONT, size: 12, color: INK}, paper_bgcolor: "white", plot_bgcolor: "white",
     hoverlabel: {font: {family: FONT, size: 12}, align: "left", bgcolor: "white"}, xaxis: axisLayout(x),
-    yaxis: axisLayout(y), annotations: data.baseline === null ? [] : [pointOut(x, y)], selections: [],
+    yaxis: axisLayout(y), annotations: named ? [pointOut(x, y)] : [], selections: [],
     uirevision: state.plots[k].join(" "), selectionrevision: picks};
   drawing += 1;
   const done = () => { drawing -= 1; };

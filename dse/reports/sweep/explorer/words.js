@@ -1,6 +1,5 @@
 /* What the explorer says of numbers and of designs. */
 
-const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 const whole = (value) => value.toLocaleString("en-US");
 
 /* Three significant digits, whole numbers in full: as words.number. */
@@ -32,3 +31,5 @@ const baselineText = data.baseline === null ? "" : [`baseline: ${escaped(data.ba
   ...data.axes.map((a) => `${a.name} ${escaped(a.baseline.text)} ${escaped(a.unit)}`)].join("<br>");
 const cloudText = data.objectives[0].cloud.length ?
   Array.from({length: data.objectives[0].cloud.length}, (_, i) => hover("feasible design, not Pareto", "cloud", i)) : [];
+const infeasibleText = Array.from(data.reasons.codes, (code, i) =>
+  hover(`cannot be had: ${escaped(data.reasons.texts[code])}`, "infeasible", i));
