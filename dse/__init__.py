@@ -21,6 +21,18 @@ _HOME = {
     "Roofline": "dse.timing.roofline",
     "Space": "dse.space.space",
     "load_space": "dse.space.space",
+    "Quantity": "dse.base.quantity",
+    "calibrate_timing": "dse.calibration.timing.gpu_timing",
+    "calibrate_power": "dse.calibration.power.answer",
+    "calibrate_engine": "dse.calibration.engine.calibrate",
+    "validate": "dse.validation.validate",
+    "predict": "dse.prediction.predict",
+    "scale": "dse.scaling.scale",
+    "trace": "dse.evaluate.trace",
+    "report": "dse.reports.redraw",
+    "objective": "dse.evaluate.objective",
+    "WorkloadObjective": "dse.evaluate.objective",
+    "measure": "dse.measurement.measure",
     "run": "dse.evaluate.run",
     "RunResult": "dse.evaluate.run",
     "SweepResult": "dse.grid.result",
@@ -49,8 +61,15 @@ __all__ = [*sorted(_HOME), "__version__"]  # pyright: ignore[reportUnsupportedDu
 if TYPE_CHECKING:
     from dse.base.errors import InputError as InputError
     from dse.base.pareto_filter import pareto_mask as pareto_mask
+    from dse.base.quantity import Quantity as Quantity
+    from dse.calibration.engine.calibrate import calibrate_engine as calibrate_engine
+    from dse.calibration.power.answer import calibrate_power as calibrate_power
+    from dse.calibration.timing.gpu_timing import calibrate_timing as calibrate_timing
+    from dse.evaluate.objective import WorkloadObjective as WorkloadObjective
+    from dse.evaluate.objective import objective as objective
     from dse.evaluate.run import RunResult as RunResult
     from dse.evaluate.run import run as run
+    from dse.evaluate.trace import trace as trace
     from dse.explanation.assumed_effects import AssumedEffects as AssumedEffects
     from dse.explanation.axis_verdicts import AxisVerdicts as AxisVerdicts
     from dse.explanation.axis_verdicts import axis_verdicts as axis_verdicts
@@ -67,16 +86,21 @@ if TYPE_CHECKING:
     from dse.hardware.area import DieArea as DieArea
     from dse.hardware.gpu import Gpu as Gpu
     from dse.hardware.presets import load_gpu as load_gpu
+    from dse.measurement.measure import measure as measure
     from dse.pareto.pareto_sampler import ParetoSampler as ParetoSampler
     from dse.pareto.search import SearchResult as SearchResult
     from dse.pareto.search import search as search
     from dse.pareto.space_objective import SpaceObjective as SpaceObjective
+    from dse.prediction.predict import predict as predict
+    from dse.reports.redraw import report as report
     from dse.reports.sweep.assumed import assumed_numbers as assumed_numbers
+    from dse.scaling.scale import scale as scale
     from dse.space.space import Space as Space
     from dse.space.space import load_space as load_space
     from dse.timing.amali import Amali as Amali
     from dse.timing.roofline import Roofline as Roofline
     from dse.timing.timing import Timing as Timing
+    from dse.validation.validate import validate as validate
     from dse.workload.kernel import Kernel as Kernel
     from dse.workload.parse import load_workload as load_workload
     from dse.workload.workload import Workload as Workload

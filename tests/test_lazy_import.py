@@ -54,7 +54,9 @@ PUBLIC = {
     "Amali", "AssumedEffects", "AxisVerdicts", "Comparison", "DieArea", "Explanation", "Gpu", "GpuComparison",
     "InputError", "Kernel", "ParetoSampler", "Roofline", "RunResult", "SearchResult", "Space", "SpaceObjective",
     "SweepResult", "Timing", "Workload", "__version__", "assumed_numbers", "axis_verdicts", "compare", "compare_gpus",
-    "explain", "load_gpu", "load_space", "load_workload", "merge", "pareto_mask", "run", "search", "sweep",
+    "explain", "Quantity", "WorkloadObjective", "calibrate_engine", "calibrate_power", "calibrate_timing", "measure",
+    "objective", "predict", "report", "scale", "trace", "validate",
+    "load_gpu", "load_space", "load_workload", "merge", "pareto_mask", "run", "search", "sweep",
     "sweep_shard",
 }  # fmt: skip
 

@@ -392,9 +392,10 @@ def report(folder: Path, /) -> None:
         Folder of a sweep or a search: holds run.json, points.parquet and pareto.parquet.
     """
     from dse.base.compilation import cache_compilations
-    from dse.reports.search.data import SearchReport, load_page
+    from dse.reports.common.progress import doing
+    from dse.reports.redraw import report as redraw
 
     cache_compilations()
-    answer = load_page(folder)
-    _page(answer, answer.result if isinstance(answer, SearchReport) else answer, folder, wanted=True)
-    print(f"Wrote {folder / PAGE}")
+    with doing("looking into the designs of the answer"):
+        page = redraw(folder)
+    print(f"Wrote {page}")

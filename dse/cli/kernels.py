@@ -110,13 +110,15 @@ def trace(
 
 def _print_times(question: "TraceQuestion", json_: bool) -> None:
     """Print the stack of each kernel of a trace."""
+    from dse.evaluate.trace import trace_result
     from dse.reports.common.progress import doing
     from dse.reports.trace.terminal import print_gcom, print_trace
 
     with doing("timing the kernels of the trace"):
-        results = question.answer()
+        found = trace_result(question)
+    results = list(found.results)
     if json_:
-        print_json([result.document() for result in results])
+        print_json(found.document())
     elif question.timing == "gcom":
         print_gcom(results, Console())
     else:
@@ -125,14 +127,15 @@ def _print_times(question: "TraceQuestion", json_: bool) -> None:
 
 def _print_watts(question: "TraceQuestion", choice: "PowerChoice", json_: bool) -> None:
     """Print stack and watts of each kernel of a trace."""
-    from dse.evaluate.trace_watts import traced_watts
+    from dse.evaluate.trace import trace_result
     from dse.reports.common.progress import doing
     from dse.reports.trace.terminal import print_watts
 
     with doing("timing the kernels of the trace"):
-        results = traced_watts(question, choice.model)
+        found = trace_result(question, choice)
+    results = list(found.results)
     if json_:
-        print_json([result.document() for result in results])
+        print_json(found.document())
     else:
         print_watts(question, choice.model, results, Console())
 

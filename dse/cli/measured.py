@@ -8,11 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError
 from dse.cli.app import Json, app, calibrate, made, print_json
-
-QUANTITIES = ("power", "time", "stalls")
-"""What validate compares."""
 
 
 @calibrate.command(name="power")
@@ -265,13 +262,10 @@ def validate(
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
     from dse.base.compilation import cache_compilations
-    from dse.measured.table import has_power
-    from dse.validation.power import OPERATORS
+    from dse.validation.validate import quantity_of
 
     cache_compilations()
-    if quantity not in (None, *QUANTITIES):
-        raise InputError(f"--quantity: no quantity is called {quantity!r}; {accepted(quantity, QUANTITIES)}")
-    if (quantity or ("power" if has_power(table, OPERATORS) else "time")) == "time":
+    if quantity_of(table, quantity) == "time":
         _refuse_of_power(time)
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
         return
@@ -299,12 +293,10 @@ def _refuse_of_time(given: Mapping[str, object]) -> None:
 
 
 def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
-    from dse.power.calibration import calibrated_board
     from dse.reports.validate.terminal import print_validation
-    from dse.validation.power import validate_power
+    from dse.validation.validate import validate
 
-    model = None if calibration is None else calibrated_board(Path(calibration))
-    document = validate_power(table, time, model, gpu)
+    document = validate(table, "power", time=time, gpu=gpu, calibration=calibration).document
     if json_:
         print_json(document)
     else:
@@ -313,9 +305,9 @@ def _validate_power(table: Path, time: str, gpu: str | None, calibration: str | 
 
 def _validate_stalls(table: Path, timing: str, gpu: str | None, calibration: str | None, json_: bool) -> None:
     from dse.reports.validate.terminal import print_stalls
-    from dse.validation.stalls import validate_stalls
+    from dse.validation.validate import validate
 
-    document = validate_stalls(table, timing, gpu, calibration)
+    document = validate(table, "stalls", timing=timing, gpu=gpu, calibration=calibration).document
     if json_:
         print_json(document)
     else:

@@ -1,12 +1,14 @@
 """A metric of a workload as a pure function of a GPU's record, to be compiled, differentiated and mapped."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
+from dse.base.compilation import Options, derivatives_quick_to_compile
 from dse.base.errors import InputError, accepted, expect
 from dse.evaluate import steps
 from dse.evaluate.batching import float_type
@@ -19,7 +21,7 @@ from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
 from dse.power.models import PowerChoice, power_of
-from dse.space.metrics import MORE_IS_BETTER, workload_metrics
+from dse.space.metrics import MORE_IS_BETTER, metric_unit, workload_metrics
 from dse.timing.timing import TimingModel
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
@@ -29,13 +31,42 @@ OF_DIE = ("die_mm2", "die_usd", "memory_usd")
 """Metrics of a GPU whatever it runs."""
 
 
+class WorkloadObjective:
+    """A metric as a pure function of one GPU's record: call it, or give it to jax.jit, jax.grad and jax.vmap.
+
+    XLA takes a minute for a large program with its derivatives. ``compiler_options`` shorten that to seconds:
+    ``jax.jit(jax.grad(f), compiler_options=f.compiler_options)``, which :meth:`value_and_grad` does.
+    """
+
+    def __init__(self, function: Callable[[Gpu], Array], metric: str) -> None:
+        self._function = function
+        self.metric, self.unit = metric, metric_unit(metric) or metric_unit(f"workload.{metric}")
+
+    def __call__(self, gpu: Gpu) -> Array:
+        """Return the metric on a GPU, a scalar in ``unit``."""
+        return self._function(gpu)
+
+    def __repr__(self) -> str:
+        return f"WorkloadObjective({self.metric} [{self.unit}])"
+
+    @property
+    def compiler_options(self) -> Options | None:
+        """The compiler's options under which such a program is soon compiled; None: XLA's own."""
+        return derivatives_quick_to_compile()
+
+    @cached_property
+    def value_and_grad(self) -> Callable[[Gpu], tuple[Array, Gpu]]:
+        """What returns the metric and its derivatives along every attribute, a record, compiled on its first call."""
+        return jax.jit(jax.value_and_grad(self._function), compiler_options=self.compiler_options)
+
+
 def objective(
     workload: str | Workload,
     metric: str,
     around: str | Path | Gpu | GpuSheet = "h100_sxm",
     model: str | TimingModel | None = None,
     power: str | PowerChoice | None = None,
-) -> Callable[[Gpu], Array]:
+) -> WorkloadObjective:
     """Return a metric ('dse show metrics') as a pure function of one GPU's record, a scalar.
 
     It can be compiled (jax.jit), differentiated (jax.grad) and mapped (jax.vmap). Each operator takes its fastest
@@ -45,7 +76,7 @@ def objective(
     """
     expect("metric", metric, str, "give the name of a metric, as 'tbt_ms'")
     if metric in OF_DIE:
-        return _of_die(metric)
+        return WorkloadObjective(_of_die(metric), metric)
     sheet = sheet_of(around, "around")
     model = model_of(model, workload, sheet)
     if not isinstance(workload, Workload):
@@ -55,7 +86,7 @@ def objective(
     names = [name for name in workload_metrics(workload) if name not in ("memory_gb", "dram_gb")]
     if metric not in names:
         raise InputError(f"metric = {metric!r} is not accepted; {accepted(metric, [*names, *OF_DIE], most=20)}")
-    return _of_workload(evaluation_of(workload, model, power_of(power)), metric)
+    return WorkloadObjective(_of_workload(evaluation_of(workload, model, power_of(power)), metric), metric)
 
 
 def _of_die(metric: str) -> Callable[[Gpu], Array]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from dse.base.brief import block, with_table
 from dse.base.errors import InputError, expect, expect_one_of
+from dse.base.quantity import Quantity
 from dse.base.units import GIGA, MEGA
 from dse.evaluate.by_workload import evaluation_of
 from dse.evaluate.evaluation import WorkloadResult
@@ -48,7 +49,7 @@ class RunResult:
     power: PowerChoice
     kernels: pd.DataFrame
     watts: dict[str, dict[str, float]]
-    metrics: dict[str, tuple[float, str]]
+    metrics: dict[str, Quantity]
     waits: dict[str, float] = field(default_factory=dict)
     limit_ends: LimitEnds | None = None
 
@@ -62,6 +63,10 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         return with_table(self, self.kernels)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the kernels, a row an operator."""
+        return self.kernels
 
     @property
     def calibration(self) -> str:
@@ -107,12 +112,11 @@ class RunResult:
         metric_errors = {name: self.metric_error(name) for name in self.metrics}
         metrics = {
             name: {
-                "value": value,
-                "unit": unit,
-                "interval_80": metric_errors[name].interval(value),
+                **quantity.document(),
+                "interval_80": metric_errors[name].interval(quantity.value),
                 "interval_80_of": metric_errors[name].scope or None,
             }
-            for name, (value, unit) in self.metrics.items()
+            for name, quantity in self.metrics.items()
         }
         return {
             "gpu": self.gpu.name,
@@ -132,13 +136,13 @@ class RunResult:
 def run(
     gpu: str | Path | Gpu | GpuSheet,
     workload: str | Workload,
-    model: str | TimingModel | None = None,
+    model: str | dict[str, Any] | TimingModel | None = None,
     power: str | PowerChoice | None = None,
 ) -> RunResult:
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
-    ``model``: a timing model or its name, :func:`dse.timing.models.default_model` of the GPU by default; ``power``: a
-    choice of a power model, or its name, "board" by default. A workload that is given by its text runs the kernels of
+    ``model``: a timing model, its name, or a table as a space's ``timing``, by default the GPU's
+    (:func:`dse.timing.models.default_model`); ``power``: a choice of a power model, or its name, "board" by default. A workload that is given by its text runs the kernels of
     the library that the model was fitted with; a record those that it was made with
     (:func:`dse.workload.parse.load_workload`).
     """
@@ -164,11 +168,13 @@ def run(
     return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result), waits, ends)
 
 
-def model_of(model: str | TimingModel | None, workload: str | Workload, *sheets: GpuSheet) -> TimingModel:
+def model_of(
+    model: str | dict[str, Any] | TimingModel | None, workload: str | Workload, *sheets: GpuSheet
+) -> TimingModel:
     """Return the timing model for GPUs: as given, by its name, or by default; InputError where it or the workload is
     none."""
     expect("workload", workload, str | Path | Workload, f"{FORMS}, or a loaded workload")
-    if isinstance(model, str):
+    if isinstance(model, str | dict):
         return timing_model(model, "model")
     remedy = f"give one of {', '.join(TIMING_MODELS)}, or a model as dse.Amali()"
     expect("model", model, TimingModel | None, remedy)
@@ -258,8 +264,8 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
     }
 
 
-def _metrics(result: WorkloadResult) -> dict[str, tuple[float, str]]:
+def _metrics(result: WorkloadResult) -> dict[str, Quantity]:
     values = {name: float(value[0]) for name, value in result.metrics.items()}
     if result.workload.memory.total:
         values["memory_gb"] = result.workload.memory.total / GIGA
-    return {name: (value, WORKLOAD_METRICS[name][0]) for name, value in values.items()}
+    return {name: Quantity(value, WORKLOAD_METRICS[name][0]) for name, value in values.items()}

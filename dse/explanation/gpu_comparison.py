@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from dse.base.brief import block, with_table
+from dse.base.drawn import Drawn
 from dse.base.errors import InputError
 from dse.comparison.run_ratios import run_ratio_errors
 from dse.evaluate.run import RunResult, model_of, run
@@ -27,7 +28,7 @@ USD = "usd_per_mtoken"
 
 
 @dataclass(frozen=True)
-class GpuComparison:
+class GpuComparison(Drawn):
     """GPUs side by side on one workload.
 
     ``table``: a row a GPU and value: gpu, title, value of ``axis`` ("" without), reason where it cannot run, METRICS as
@@ -49,6 +50,10 @@ class GpuComparison:
 
     def _repr_html_(self) -> str:
         return with_table(self, self.table)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the table, a row a GPU and value of the axis."""
+        return self.table
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse compare``."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dse.base.brief import block, with_table
+from dse.base.drawn import Drawn
 from dse.base.error_interval import SHARE
 from dse.base.errors import InputError, expect, expect_one_of
 from dse.comparison.ratio_error import RatioErrors, probability_on_front
@@ -29,7 +30,7 @@ def library_versions() -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class SweepResult:
+class SweepResult(Drawn):
     """The result of a sweep or of a search."""
 
     space: Space
@@ -72,6 +73,10 @@ class SweepResult:
 
     def pareto(self) -> pd.DataFrame:
         """Return the non-dominated designs: axes, objectives, metrics and stall stacks, in grid order."""
+        return self.front
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the non-dominated designs, as :meth:`pareto` does."""
         return self.front
 
     def points(self, columns: list[str] | None = None) -> pd.DataFrame:

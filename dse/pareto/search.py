@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dse.base.brief import block, with_table
+from dse.base.drawn import Drawn
 from dse.base.errors import InputError, expect, shown
 from dse.base.pareto_filter import REFERENCE
 from dse.base.passwords import without_password
@@ -62,7 +63,7 @@ compile."""
 
 
 @dataclass(frozen=True)
-class SearchResult:
+class SearchResult(Drawn):
     """The result of a search."""
 
     result: SweepResult  # as a sweep's, over the different designs that were evaluated
@@ -86,6 +87,14 @@ class SearchResult:
 
     def _repr_html_(self) -> str:
         return with_table(self, self.result.shown)
+
+    def pareto(self) -> pd.DataFrame:
+        """Return the non-dominated designs that were seen."""
+        return self.result.front
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the same, as every result has it."""
+        return self.result.front
 
     @property
     def rate(self) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dse.base.csv_table import notes_of_unit
 from dse.base.errors import InputError, accepted
@@ -63,6 +64,14 @@ class PredictAnswer:
             with_base=tuple(predictor.mode != "plain" for predictor in chosen),
             learned_on=f"{what} of {', '.join(devices)} in {Path(self.table).name}",
         )
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the chosen predictor of each operator and data type, with its errors [%] on the target."""
+        rows = [
+            {"op": op, "dtype": dtype, "predictor": r.chosen.name, "mode": r.chosen.mode, **r.chosen.target}
+            for (op, dtype), r in self.transfers.items()
+        ]
+        return pd.DataFrame(rows).drop(columns="inliers", errors="ignore")
 
     def sentences(self) -> list[str]:
         """Return a sentence or two for each operator: what was chosen, how far off it is, and what it beats."""

@@ -6,6 +6,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
+import pandas as pd
+
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.scaling.cliffs import Cliff, ambiguous_steps, find_cliffs
@@ -110,6 +112,10 @@ class ScaleAnswer:
     sheets: tuple[SheetAnswer, ...]
     skipped: dict[str, int]
     notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the predictions, a row a sheet, benchmark, size and method."""
+        return pd.DataFrame([{"sheet": one.sheet.name} | p.document() for one in self.sheets for p in one.points])
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse scale --json``, by sheet's name; ``points`` holds a row a prediction."""

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 import pandas as pd
 
+from dse.base.drawn import Drawn
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, counted, why_skipped
 from dse.measured.columns import evaluated
@@ -36,7 +37,7 @@ from dse.workload.serving_engine import interval_of as interval_of_run
 
 
 @dataclass(frozen=True)
-class TimeValidation:
+class TimeValidation(Drawn):
     """Answer of a validation: ``document`` as JSON has it, what should be said beside it, and what a page shows.
 
     ``rows``: the predicted rows with the table's columns and those of ``data/schema/evaluated.csv``. ``doubts``: those
@@ -49,6 +50,10 @@ class TimeValidation:
     rows: pd.DataFrame
     predictors: tuple[Predictor, ...]
     doubts: tuple[str, ...] = ()
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the predicted rows."""
+        return self.rows
 
 
 def validate_time(

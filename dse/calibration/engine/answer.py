@@ -1,9 +1,11 @@
 """The answer of ``dse calibrate engine``: a fitted engine with its errors, what speaks against it, and its file."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from dse.base.atomic_files import write_whole
 from dse.base.skipped_rows import Skipped
@@ -113,6 +115,10 @@ class EngineAnswer:
         if like is not None and off > like + NEARER:
             found.append(f"{told}, {self.like.name}, which it is like, {like:.1f} %: take that one")
         return tuple(found)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the costs, a row each."""
+        return pd.DataFrame([asdict(cost) | {"determined": cost.determined} for cost in self.costs])
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse calibrate engine --json``."""

@@ -17,13 +17,14 @@ VARIANT = "hw"
 
 
 def calibrate_power(
-    table: Path, variant: str | None = None, progress: Progress = lambda _: None, gpu: str | None = None
+    table: str | Path, variant: str | None = None, progress: Progress = lambda _: None, gpu: str | None = None
 ) -> Answer:
     """Fit the power model that a measured table can inform: AccelWattch's multipliers, or the board's coefficients.
 
     ``progress`` is called with 1 after each of :data:`PARTS` parts. ``gpu``: a preset or TOML that stands for the
     device of a table of operators. Raises InputError for a table that cannot be used.
     """
+    table = Path(table)
     if table_kind(table) == "operators":
         if variant is not None:
             raise InputError(f"--variant {variant}: {table} holds operators, not kernels with components; leave it out")

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from dse.base.error_interval import ErrorInterval
 from dse.calibration.power.accelwattch_fit import Coefficient
 from dse.calibration.power.coefficient_file import write_calibration
@@ -30,6 +32,10 @@ class Answer:
     condition: float | None
     notes: list[str]
     left_out: ErrorInterval | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the coefficients, a row each."""
+        return pd.DataFrame([asdict(c) | {"identified": c.identified} for c in self.coefficients])
 
     def document(self) -> dict[str, Any]:
         """The answer as one JSON document; errors in percent."""

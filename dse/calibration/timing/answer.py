@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 
 from dse.base.atomic_files import write_whole
 from dse.base.toml_text import literal, pairs
@@ -144,6 +145,10 @@ class GpuTimingAnswer:
     def others(self) -> tuple[TimingAnswer, ...]:
         """The fits of the other implementations."""
         return tuple(fit for fit in self.fits if fit is not self.products)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the coefficients, a row each, with the implementation that it is of."""
+        return pd.DataFrame([{"implementation": f.implementation} | row for f in self.fits for row in f.coefficients()])
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse calibrate timing --json``."""

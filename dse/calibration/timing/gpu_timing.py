@@ -60,7 +60,7 @@ Report = Callable[[str, StageResult], None]
 
 
 def calibrate_timing(
-    gpu: str, tables: Sequence[Path], harness: str | None = None, report: Report | None = None
+    gpu: str, tables: str | Path | Sequence[str | Path], harness: str | None = None, report: Report | None = None
 ) -> GpuTimingAnswer:
     """Fit the timing model to the rows of one GPU; raises InputError when there are too few of every implementation.
 
@@ -69,6 +69,7 @@ def calibrate_timing(
     """
     sheet = load_sheet(gpu)
     _refuse_shipped(gpu, sheet)
+    tables = [tables] if isinstance(tables, str | Path) else tables
     read = [read_times(Path(table)) for table in tables]
     if not read:
         raise InputError("calibrate timing: no table is given; give one or more measured tables")

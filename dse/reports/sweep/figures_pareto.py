@@ -7,6 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from dse.grid.result import SweepResult
 from dse.reports.common.figures import BASELINE, CLOUD_GREY, EFFECT, GREY, REFUSED_GREY, axis_title, layout
 from dse.reports.common.words import bracketed, quantity
 from dse.space.axis import Axis
@@ -76,6 +77,26 @@ def line_figure(
     figure.update_yaxes(title_text=axis_title(objective))
     layout(figure, 420, t=70)
     figure.update_layout(showlegend=False)
+    return figure
+
+
+def scatter_figure(result: SweepResult) -> go.Figure:
+    """Draw designs over the last and the first objective: feasible ones that are shown, the front and the baseline."""
+    objectives = result.space.objectives
+    y, x = objectives[0], objectives[-1]
+    if len(objectives) == 1:
+        return histogram_figure(result.sample, y, [("best", float(result.front[y.name].iloc[0]))])
+    figure = go.Figure()
+    for name, frame, colour, size in (
+        ("feasible designs", result.sample, CLOUD_GREY, 4),
+        ("front", result.front, EFFECT, 7),
+        ("baseline", result.measured_baseline, BASELINE, 10),
+    ):
+        marker = {"color": colour, "size": size}
+        figure.add_scatter(x=frame[x.name], y=frame[y.name], mode="markers", name=name, marker=marker)
+    figure.update_xaxes(title_text=axis_title(x))
+    figure.update_yaxes(title_text=axis_title(y))
+    layout(figure, 480)
     return figure
 
 

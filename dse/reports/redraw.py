@@ -1,0 +1,24 @@
+"""The page of a finished sweep or search, drawn again from its folder: what ``dse report`` does."""
+
+from pathlib import Path
+
+from dse.explanation.axis_verdicts import axis_verdicts
+from dse.reports.search.data import SearchReport, load_page
+from dse.reports.sweep.assumed import assumed_numbers
+from dse.reports.sweep.design_explanations import explain_designs
+from dse.reports.sweep.page import write_page
+
+PAGE = "report.html"
+"""The page of a sweep or a search in its folder."""
+
+
+def report(folder: str | Path) -> Path:
+    """Draw the page of a finished sweep or search again, and return its path; raises InputError naming what is missing.
+
+    Only the few designs that the page looks into are evaluated.
+    """
+    path = Path(folder) / PAGE
+    shown = load_page(Path(folder))
+    result = shown.result if isinstance(shown, SearchReport) else shown
+    write_page(shown, path, explain_designs(result), assumed_numbers(result), axis_verdicts(result.space))
+    return path
