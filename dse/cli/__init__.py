@@ -8,7 +8,7 @@ from cyclopts import CycloptsError
 
 from dse.base.errors import INTERRUPTED, DseError
 from dse.base.text_file import printable
-from dse.cli import compare, designs, kernels, mcp, measured, predict, scale, schema, show  # noqa: F401  (each registers its commands)
+from dse.cli import compare, designs, importing, kernels, mcp, measured, predict, scale, schema, show  # noqa: F401  (each registers its commands)
 from dse.cli.app import app, reader_left, say_no_more, unwrapped
 from dse.cli.interrupt import interrupts_kept
 from dse.cli.streams import open_to_any_text

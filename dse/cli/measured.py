@@ -44,7 +44,7 @@ def calibrate_power(
 
     cache_compilations()
     check_writable(out, *files_of(table), gpu)
-    with counting(PARTS, "fitting and leaving out") as progress:
+    with counting(PARTS, "fitting and leaving out", log=True) as progress:
         answer = calibrate_power(table, variant, progress, gpu)
     if out:
         answer.write(made(out))

@@ -142,9 +142,9 @@ def run(
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
     ``model``: a timing model, its name, or a table as a space's ``timing``, by default the GPU's
-    (:func:`dse.timing.models.default_model`); ``power``: a choice of a power model, or its name, "board" by default. A workload that is given by its text runs the kernels of
-    the library that the model was fitted with; a record those that it was made with
-    (:func:`dse.workload.parse.load_workload`).
+    (:func:`dse.timing.models.default_model`); ``power``: a choice of a power model, or its name, "board" by default. A
+    workload that is given by its text runs the kernels of the library that the model was fitted with; a record those
+    that it was made with (:func:`dse.workload.parse.load_workload`).
     """
     sheet = sheet_of(gpu)
     model = model_of(model, workload, sheet)

@@ -28,6 +28,7 @@ from dse.base.errors import InputError
 from dse.evaluate.batching import float_type
 from dse.grid.accumulator import Accumulator
 from dse.grid.machine import machine, unlike
+from dse.grid.model_version import model_version
 from dse.grid.shard import Shard, ShardResult
 from dse.grid.store import RESULTS, write_json
 from dse.space.space import Space
@@ -52,6 +53,7 @@ def identity(space: Space, keep: str, chunk: int, shard: int, part: str | None =
     return {
         "format": FORMAT,
         "dse": dse.__version__,
+        "model": model_version(),
         "keep": keep,
         "floats": float_type().__name__,
         "chunk": chunk,
@@ -69,6 +71,7 @@ def differences(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """Return in words what differs between two identities, apart from the processor and the device."""
     words = {
         "dse": "version of dse",
+        "model": "code of the model",
         "keep": "--keep",
         "floats": "type of numbers",
         "chunk": "designs a chunk",

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import dse
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
 from dse.evaluate.space_program import result_columns
 from dse.grid.checkpoint import FOLDER
 from dse.grid.machine import processor
@@ -123,8 +123,8 @@ def _check_digest(folder: Path, digest: str, space: Space) -> None:
     """Refuse a run whose inputs or version are no longer at hand."""
     if space.digest != digest:
         raise InputError(
-            f"{folder / 'run.json'}: records a run of other inputs or of another version (digest {digest}, now "
-            f"{space.digest}); sweep again"
+            f"{folder / 'run.json'}: records a run of other inputs or of another version of the model (digest "
+            f"{digest}, now {space.digest}); pandas.read_parquet still reads its tables; for a page of this version sweep again"
         )
 
 
@@ -224,9 +224,21 @@ def read_record(folder: Path) -> dict[str, Any]:
     except ValueError as error:
         raise InputError(f"{path}: is cut short or damaged ({error}); sweep or search again") from None
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise InputError(f"{path}: is not a run record of this version; sweep again")
+        raise InputError(
+            f"{path}: {_of_version(document)}; its tables are Parquet, and pandas.read_parquet reads pareto.parquet "
+            "and points.parquet; for a page of this version sweep or search again"
+        )
     check_shape(path, document)
     return document
+
+
+def _of_version(document: Any) -> str:
+    """What a record of another format is, in words."""
+    version = document.get("dse") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or "format" not in document:
+        return "is not a run record of this version"
+    of = f"of dse {shown(version)}, " if version else ""
+    return f"is not a run record of this version, but {of}of format {shown(document['format'])}"
 
 
 def _frame(columns: dict[str, list[Any]], like: pd.DataFrame) -> pd.DataFrame:

@@ -10,6 +10,12 @@ from dse.base.error_interval import ErrorInterval
 from dse.calibration.power.accelwattch_fit import Coefficient
 from dse.calibration.power.coefficient_file import write_calibration
 
+BEFORE = {"published": "the published coefficients", "priors alone": "the shipped coefficients"}
+"""Model that was there before a fit -> in words."""
+
+JUDGED = ("leave_one_benchmark_out", "leave_families_out")
+"""Errors on what a fit has not seen."""
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -33,6 +39,22 @@ class Answer:
     notes: list[str]
     left_out: ErrorInterval | None = None
 
+    @property
+    def verdict(self) -> str:
+        """What the fit is worth, in a sentence: its error on what no fit has seen beside that of what was there before,
+        "" where nothing stands beside it."""
+        fit = next((m for m in self.models if m.get("headline")), None)
+        before = next((m for m in self.models if m["name"] in BEFORE), None)
+        key = next((k for k in JUDGED if fit and before and k in fit and k in before), None)
+        if fit is None or before is None or key is None:
+            return ""
+        was, off = before[key], fit[key]
+        numbers = f"{off:.1f} % off on what it has not seen, and {BEFORE[before['name']]} {was:.1f} %"
+        if off >= was:
+            return f"The fit gained nothing: it is {numbers}. Keep what was there before."
+        within = fit["interval"][0] <= was <= fit["interval"][1]
+        return f"The fit {'may have gained' if within else 'gained'} {was - off:.1f} points: it is {numbers}."
+
     def to_frame(self) -> pd.DataFrame:
         """Return the coefficients, a row each."""
         return pd.DataFrame([asdict(c) | {"identified": c.identified} for c in self.coefficients])
@@ -52,6 +74,7 @@ class Answer:
             "coefficients": rows,
             "not_identified": [c.name for c in self.coefficients if not c.identified],
             "hessian_condition": self.condition,
+            "verdict": self.verdict,
             "notes": self.notes,
         }
 

@@ -21,6 +21,8 @@ from dse.timing.discrepancy import SIZES, Points
 def print_power_fit(answer: Answer, console: Console) -> None:
     """Print the models with their errors, the coefficients, and their notes."""
     say(console, f"{answer.table}: {answer.rows} rows, {answer.kind}", "bold")
+    if answer.verdict:
+        say(console, answer.verdict)
     say(console, f"prior strength {answer.strength:g}, by {answer.strength_by}\n")
     console.print(_models(answer.models))
     console.print()

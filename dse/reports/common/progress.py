@@ -2,10 +2,24 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
+
+
+def _lines(total: int, what: str, console: Console) -> Callable[[int], None]:
+    """A function that prints how many are done and how long they took."""
+    begun, done = perf_counter(), 0
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        said = f"dse: {what}: {done} of {total} done, {perf_counter() - begun:,.0f} s"
+        console.print(said, markup=False, highlight=False, soft_wrap=True)
+
+    return tell
 
 
 class _Rate(ProgressColumn):
@@ -28,9 +42,15 @@ def doing(what: str, minutes: bool = False) -> Iterator[None]:
 
 
 @contextmanager
-def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Show a bar over ``total`` of ``what``; yields a function to call with how many were done."""
+def counting(total: int, what: str, log: bool = False) -> Iterator[Callable[[int], None]]:
+    """Show a bar over ``total`` of ``what``; yields a function to call with how many were done.
+
+    With ``log``, what takes minutes says each part in a line of a log, too.
+    """
     console = Console(stderr=True)
+    if log and not console.is_terminal:
+        yield _lines(total, what, console)
+        return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     with Progress(
         *columns, _Rate(), TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True

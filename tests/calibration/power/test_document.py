@@ -1,6 +1,7 @@
 """What a fit of power coefficients answers: a document, and a file that is read again."""
 
 import json
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -50,3 +51,20 @@ def test_the_file_holds_the_coefficients_and_the_errors_of_the_fit(tmp_path: Pat
     values = {name: row["value"] for name, row in content["coefficients"].items()}
     assert values == {"DRAMP": pytest.approx(0.8), "L2CP": pytest.approx(1.5)}
     assert "7.5" in path.read_text() and "30.0" not in path.read_text()  # the first model is the one that is written
+
+
+@pytest.mark.parametrize(
+    ("off", "interval", "words"),
+    [
+        (7.5, [6.0, 9.0], "The fit gained 4.5 points: it is 7.5 % off on what it has not seen"),
+        (11.0, [8.0, 14.0], "The fit may have gained 1.0 points"),
+        (12.5, [8.0, 14.0], "The fit gained nothing: it is 12.5 % off .* the published coefficients 12.0 %. Keep"),
+    ],
+)
+def test_what_a_fit_is_worth_is_said(off, interval, words):
+    fit = {"name": "multipliers", "headline": True, "leave_one_benchmark_out": off, "interval": interval}
+    before = {"name": "published", "headline": False, "leave_one_benchmark_out": 12.0, "interval": [9.0, 15.0]}
+    answer = replace(ANSWER, models=[fit, before])
+    assert re.match(words, answer.verdict)
+    assert answer.document()["verdict"] == answer.verdict
+    assert replace(ANSWER, models=[fit]).verdict == ""
