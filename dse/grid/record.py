@@ -124,7 +124,8 @@ def _check_digest(folder: Path, digest: str, space: Space) -> None:
     if space.digest != digest:
         raise InputError(
             f"{folder / 'run.json'}: records a run of other inputs or of another version of the model (digest "
-            f"{digest}, now {space.digest}); pandas.read_parquet still reads its tables; for a page of this version sweep again"
+            f"{digest}, now {space.digest}); pandas.read_parquet still reads its tables; for a page of this version sweep "
+            "again"
         )
 
 
