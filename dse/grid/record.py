@@ -123,9 +123,8 @@ def _check_digest(folder: Path, digest: str, space: Space) -> None:
     """Refuse a run whose inputs or version are no longer at hand."""
     if space.digest != digest:
         raise InputError(
-            f"{folder / 'run.json'}: records a run of other inputs or of another version of the model (digest "
-            f"{digest}, now {space.digest}); pandas.read_parquet still reads its tables; for a page of this version sweep "
-            "again"
+            f"{folder / 'run.json'}: records a run of other inputs or of another version of it (digest {digest}; "
+            f"now {space.digest}); pandas.read_parquet still reads its tables; sweep again for a page of this version"
         )
 
 
