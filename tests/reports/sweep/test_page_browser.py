@@ -17,6 +17,7 @@ from dse.reports.sweep.assumed import assumed_numbers
 from dse.reports.sweep.design_explanations import DesignExplanations, design_numbers
 from dse.reports.sweep.design_toml import design_files
 from dse.reports.sweep.page import write_page
+from tests.reports.conftest import QUICK, SMALL, swept
 
 FLAGS = (
     "--headless=new",
@@ -143,6 +144,76 @@ def test_everything_is_drawn_and_fits(name: str, width: int, shown: Any, request
     assert browser.execute_script("return document.documentElement.scrollWidth - window.innerWidth") <= 0
     for what, selector in TEXTS.items():
         assert browser.execute_script(OVERLAPS, selector) == [], what
+
+
+FIRST_SCREEN = """
+const bottom = (selector) => document.querySelector(selector).getBoundingClientRect().bottom;
+return ["h1", ".numbers", ".answer", ".caveats", "#pareto .plotly-graph-div"].map(bottom);
+"""
+
+
+@pytest.fixture
+def sized(browser: Any) -> Iterator[Callable[[int, int], None]]:
+    """Give the browser a screen, a phone's too, which is narrower than any window; afterwards it has its window's."""
+
+    def resize(width: int, height: int) -> None:
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+
+    yield resize
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800), (1920, 1080)])
+def test_question_answer_numbers_and_plot_are_on_the_first_screen(
+    width: int, height: int, shown: Any, sized: Any, result: SweepResult
+) -> None:
+    sized(width, height)
+    browser = shown(result, width)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert max(browser.execute_script(FIRST_SCREEN)) <= height
+    assert browser.execute_script(OVERLAPS, ".lead, h1, .numbers div > *, .answer p, .choose label, .caveats summary") == []
+
+
+def test_an_axis_of_the_space_lies_across(shown: Any, result: SweepResult) -> None:
+    browser = shown(result, 1280)
+    number = len(result.space.objectives)
+    choose = """
+    const select = document.getElementById("explorer-0-x");
+    select.value = arguments[0];
+    select.dispatchEvent(new Event("change"));
+    const plot = document.getElementById("explorer-plot-0");
+    return [plot.layout.xaxis.title.text, Array.from(plot.data[2].x).slice(0, 3), plot.getAttribute("aria-label")];
+    """
+    title, values, told = browser.execute_script(choose, str(number))
+    axis = result.space.axes[0]
+    assert axis.name in title and axis.name in told
+    assert values == pytest.approx(result.front[axis.name].to_numpy(float)[:3], rel=1e-6)
+
+
+def test_a_line_where_one_axis_varies_and_grey_where_a_constraint_is_broken(shown: Any) -> None:
+    answer = swept(axes={"sm_count": [96, 120, 132, 156]}, links={}, constraints=["die_mm2 <= 860"],
+                   objectives=SMALL["objectives"][::2], **QUICK)  # fmt: skip
+    browser = shown(answer, 1280)
+    drawn = """
+    const [line, refused] = [1, -1].map((i) => document.getElementById("explorer-plot-0").data.at(i));
+    return [Array.from(line.x), Array.from(refused.x), refused.text];
+    """
+    line, refused, texts = browser.execute_script(drawn)
+    assert line == [96, 120, 132, 132, 156]  # the baseline is one of them
+    assert refused == [156] and "die_mm2" in texts[0]
+
+
+def test_ranges_are_kept_by_keys(shown: Any, result: SweepResult) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    browser = shown(result, 1280)
+    strip = scrolled_to(browser, '.strip[data-dimension="0"]')
+    browser.execute_script("arguments[0].focus()", strip)
+    browser.switch_to.active_element.send_keys(Keys.ARROW_UP * 5)
+    assert len(selected(browser)) < len(result.front)
+    browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+    assert selected(browser) is None
 
 
 def test_baseline_is_labelled(shown: Any, result: SweepResult) -> None:
