@@ -172,7 +172,8 @@ def test_question_answer_numbers_and_plot_are_on_the_first_screen(
     browser = shown(result, width)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     assert max(browser.execute_script(FIRST_SCREEN)) <= height
-    assert browser.execute_script(OVERLAPS, ".lead, h1, .numbers div > *, .answer p, .choose label, .caveats summary") == []
+    texts = ".lead, h1, .numbers div > *, .answer p, .choose label, .caveats summary"
+    assert browser.execute_script(OVERLAPS, texts) == []
 
 
 def test_an_axis_of_the_space_lies_across(shown: Any, result: SweepResult) -> None:
