@@ -26,7 +26,13 @@ FIRST = 64
 FOREIGN = "dse.latin"
 """How bytes that are no UTF-8 are read where anything goes: as Latin-1."""
 
-codecs.register_error(FOREIGN, lambda error: (error.object[error.start : error.end].decode("latin-1"), error.end))
+
+def _latin(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(FOREIGN, _latin)
 
 
 def read_text(path: Path, most: int = DOCUMENT, any_bytes: bool = False) -> str:

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dse.base.errors import InputError, accepted
+from dse.base.errors import InputError, accepted, shown
 from dse.base.package_tables import read_table
+
+POWERS_OF_TWO = ("subcores_per_sm", "cluster_size")
+"""Attributes that hardware has in powers of two alone."""
+
+CAPABILITY = "compute_capability"
 
 _CHOICES = {"process": ("process/nodes.csv", "process"), "dram_type": ("process/memory.csv", "dram_type")}
 
@@ -54,7 +59,7 @@ class Attribute:
         A choice becomes its row number in its table. Raises InputError, naming ``where``, when the value has the
         wrong type or lies outside the bounds.
         """
-        refused = InputError(f"{where}: {self.name} = {value!r} is not accepted; give {self.range_text}")
+        refused = InputError(f"{where}: {self.name} = {shown(value)} is not accepted; give {self.range_text}")
         if self.choices:
             if value not in self.choices:
                 raise refused
@@ -67,6 +72,10 @@ class Attribute:
             raise refused
         if self.type in ("int", "bool") and value != int(value):
             raise refused
+        if self.name in POWERS_OF_TWO and int(value) & (int(value) - 1):
+            raise InputError(f"{where}: {self.name} = {value!r} is no power of two; give one: {self.range_text}")
+        if self.name == CAPABILITY and abs(10 * value - round(10 * value)) > 1e-9:
+            raise InputError(f"{where}: {self.name} = {value!r} is no version; give one with one decimal, as 9.0")
         return float(value)
 
     def decode(self, number: float) -> Any:

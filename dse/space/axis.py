@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
 from dse.hardware.schema import Attribute
 
 MAX_VALUES = 100_000
+LARGEST = 1e30
+"""No end of a range is as large."""
+
 _RANGE_KEYS = {"from", "to", "step", "count", "scale"}
 _FORMS = (
     "give a list [1, 2, 4] or a range { from = 1, to = 9, step = 2 } or "
@@ -103,7 +106,7 @@ def _stepped(spec: dict, low: float, high: float, scale: str, where: str) -> np.
 def _counted(spec: dict, low: float, high: float, scale: str, where: str) -> np.ndarray:
     count = spec["count"]
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
-        raise InputError(f"{where}: count = {count!r} is not accepted; give a whole number of at least 2")
+        raise InputError(f"{where}: count = {shown(count)} is not accepted; give a whole number of at least 2")
     _check_count(count, where)
     if scale == "log" and low <= 0:
         raise InputError(f"{where}: a log range starts above 0, not at from = {low:g}")
@@ -117,8 +120,8 @@ def _check_count(count: float, where: str) -> None:
 
 def _number(spec: dict, key: str, where: str) -> float:
     value = spec.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not np.isfinite(value):
-        raise InputError(f"{where}: {key} = {value!r} is not accepted; give a number. {_FORMS}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < LARGEST:
+        raise InputError(f"{where}: {key} = {shown(value)} is not accepted; give a number. {_FORMS}")
     return float(value)
 
 

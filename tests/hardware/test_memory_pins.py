@@ -32,3 +32,12 @@ def test_a_bandwidth_that_no_pin_gives_is_said_with_its_rate():
 def test_many_designs_at_once():
     numbers = preset_sheet("l4").numbers() | {"dram_bandwidth_gbs": np.array([300.0, 576.0, 600.0])}
     assert too_fast(numbers).tolist() == [False, False, True]
+
+
+def test_hbm4_is_a_memory_type_of_twice_the_width():
+    from dse.hardware.presets import gpu_from_mapping
+
+    changes = {"dram_type": "hbm4", "dram_bus_bits": 16384, "dram_bandwidth_gbs": 16384, "dram_gb": 288}
+    numbers = gpu_from_mapping({"base": "b200", **changes}, "x.toml", "x").numbers()
+    assert pins_note(numbers) == ""
+    assert "the fastest has 10" in pins_note(numbers | {"dram_bandwidth_gbs": 32768.0})

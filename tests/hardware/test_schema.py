@@ -67,3 +67,17 @@ def test_what_lies_outside_is_refused_with_file_key_value_and_remedy(name, value
 def test_an_unknown_attribute_is_refused_with_the_nearest_name():
     with pytest.raises(InputError, match=r"my.toml: 'sm_cuont' is not an attribute of a GPU; did you mean 'sm_count'"):
         attribute("sm_cuont", "my.toml")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("subcores_per_sm", 3, "is no power of two"),
+        ("cluster_size", 3, "is no power of two"),
+        ("compute_capability", 9.99, "is no version"),
+        ("tdp_w", 10**400, "is not accepted"),
+    ],
+)
+def test_what_no_hardware_has_is_refused(name, value, words):
+    with pytest.raises(InputError, match=words):
+        gpu_schema()[name].encode(value, "x")

@@ -48,7 +48,7 @@ def _layer(block: dict[str, Any], config: Config, kind: ModelType, path: Path) -
     attention, ffn = block["attention"], block["ffn"]
     return Layer(
         Absent() if attention.get("no_op") else _attention(attention, config, path),
-        Absent() if ffn.get("no_op") else Dense(_width(ffn, config, path), *activation_of(config, kind)),
+        Absent() if ffn.get("no_op") else Dense(_width(ffn, config, path), *activation_of(config, kind, path)),
     )
 
 

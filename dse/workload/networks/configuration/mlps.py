@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from dse.base.errors import InputError
+from dse.base.errors import InputError, shown
 from dse.workload.networks.configuration.model_types import ModelType
 from dse.workload.networks.configuration.values import SPELLINGS, Config, listed, refuse_part, whole
 from dse.workload.networks.mlp_kinds import Dense, Mixture
@@ -54,7 +54,7 @@ def _given(config: Config, keys: tuple[str, ...]) -> str:
 
 def mlp_of(experts: bool, config: Config, kind: ModelType, path: Path) -> Dense | Mixture:
     """Return the MLP of a layer with ``experts`` or without; raises InputError."""
-    gated, activation = activation_of(config, kind)
+    gated, activation = activation_of(config, kind, path)
     hidden = whole(config, SPELLINGS["hidden"], path)
     if experts:
         return _mixture(config, kind, gated, activation, path)
@@ -77,9 +77,16 @@ def _mixture(config: Config, kind: ModelType, gated: bool, activation: str, path
     return Mixture(experts, used, ffn, gated, activation, shared, gate, latent)
 
 
-def activation_of(config: Config, kind: ModelType) -> tuple[bool, str]:
-    """Return whether an MLP has a gate, and its activation as vector kernels call it."""
+ACTIVATIONS = ("sil", "swish", "relu", "gelu", "glu", "elu", "mish", "tanh", "sigmoid")
+"""What names of activations hold."""
+
+
+def activation_of(config: Config, kind: ModelType, path: Path) -> tuple[bool, str]:
+    """Return whether an MLP has a gate, and its activation as vector kernels call it; raises InputError where it is
+    none."""
     keys = ("hidden_act", "hidden_activation", "activation_function", "mlp_hidden_act")
     said = str(next(filter(None, map(config.get, keys)), "gelu" if kind.old else "silu"))
+    if not any(word in said.lower() for word in ACTIVATIONS):
+        raise InputError(f"{path}: hidden_act = {shown(said)} is not known; give silu, relu or gelu, or one like them")
     gated = kind.gated or "swiglu" in said or "geglu" in said
     return gated, "silu" if "sil" in said else "relu" if "relu" in said else "gelu"
