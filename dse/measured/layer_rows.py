@@ -94,5 +94,6 @@ def _operators(row: Any) -> dict[str, dict[str, Any]]:
 def link_us(reduction: Operator, sheet: GpuSheet) -> float:
     """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us], for the roofline."""
     kernels = [candidate.kernel for candidate in reduction.candidates if isinstance(candidate.kernel, Kernel)]
-    sent = min(float(kernel.link_bytes) for kernel in kernels)
+    gpus, size = float(kernels[0].link_gpus), float(kernels[0].warm_bytes)
+    sent = 2.0 * (gpus - 1.0) / gpus * size
     return sent / float(link_gbs(kernels[0], sheet.record())) * 1e-3

@@ -20,7 +20,7 @@ from dse.measured.row_shape import (
 from dse.measured.row_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import attention_operator
-from dse.workload.operators.attention_library import library_of
+from dse.workload.operators.attention_library import PLAIN, latent_kinds, library_of
 from dse.workload.operators.gemm import gemm_operator
 from dse.workload.operators.gemm_library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.target import Target
@@ -56,10 +56,10 @@ def operator(
         product = product_of(row, protocol.distances)
         ran = library_for(quantises(row, protocol), _that_ran(notes, library))
         return gemm_operator("gemm", product, target, warpgroup, library=ran)
-    latent = row.op in LATENT
     decoding = row.op in ("attn_decode", "mla_decode")
-    attention = attention_of(row, writes_cache=WRITES in notes, decoding=decoding)
-    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup, latent)
+    attention = attention_of(row, writes_cache=WRITES in notes or row.op in LATENT, decoding=decoding)
+    kinds = latent_kinds(decoding, attention.narrow) if row.op in LATENT else (PLAIN,)
+    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup, kinds)
     return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 

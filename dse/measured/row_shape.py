@@ -124,6 +124,8 @@ def attention_of(row: Any, **kernel: Any) -> Attention:
     window, kv = int(given(row, "window", 0)), canonical(str(given(row, "kv_dtype", row.dtype)))
     keys = min(row.seq_kv, window) if window and row.seq_q == 1 else row.seq_kv
     values = {"v_dim": int(given(row, "v_head_dim", 0)), "latent": row.op == "mla_decode"}
+    if row.op == "mla_prefill":
+        values["written_dim"] = int(given(row, "kv_lora_rank", 0) + given(row, "rope_dim", 0))
     types = {"dtype": canonical(str(row.dtype)), "kv": kv}
     kernel |= {"causal": _causal(row)}
     bare = Attention(row.batch, *heads, row.seq_q, keys, window=window, **types, **values, **kernel)

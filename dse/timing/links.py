@@ -25,13 +25,14 @@ def joined(kernel: Kernel, gpu: Gpu) -> Array:
 
 
 def reachable(kernel: Kernel, gpu: Gpu) -> Array:
-    """Return whether a kernel's GPUs have the links that it sends over: all to all, or around a ring."""
+    """Return whether a kernel's GPUs have the links that it sends over."""
     return _over_pcie(kernel) | joined(kernel, gpu)
 
 
 def _over_pcie(kernel: Kernel) -> Array:
-    """Whether PCIe serves a kernel's messages: between few, or around a ring."""
-    return (jnp.asarray(kernel.link_gpus) <= DIRECT_PCIE) | (jnp.asarray(kernel.link_ring) > 0)
+    """Whether PCIe serves a kernel's messages: those made for it, and those between few."""
+    tier = jnp.asarray(kernel.link_tier)
+    return (tier < 0) | ((tier == 0) & (jnp.asarray(kernel.link_gpus) <= DIRECT_PCIE))
 
 
 def link_gbs(kernel: Kernel, gpu: Gpu) -> Array:
@@ -46,5 +47,5 @@ def link_cycles(kernel: Kernel, gpu: Gpu, clock_ghz: Array) -> Array:
     messages, sent = jnp.asarray(kernel.link_messages), jnp.asarray(kernel.link_bytes)
     nvlink_ns = messages * gpu.nvlink_latency_us * 1e3 + sent / jnp.maximum(gpu.nvlink_gbs, LEAST_GBS)  # GB/s = B/ns
     pcie_ns = messages * gpu.pcie_latency_us * 1e3 + sent / (PCIE_SHARE * gpu.pcie_gbs)
-    by_pcie = ~joined(kernel, gpu) | (_over_pcie(kernel) & (pcie_ns < nvlink_ns))
+    by_pcie = ~joined(kernel, gpu) | (_over_pcie(kernel) & (pcie_ns < nvlink_ns)) | (jnp.asarray(kernel.link_tier) < 0)
     return jnp.where(by_pcie, pcie_ns, nvlink_ns) * clock_ghz

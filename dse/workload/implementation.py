@@ -30,12 +30,24 @@ KINDS = {
     "fa2_gddr_decode": "attention_decode",
     "matrix_simt": "simt",
     "matrix_early_hopper": "matrix",
+    "trtllm_mla_prefill": "attention_prefill",
+    "trtllm_mla_narrow_prefill": "attention_prefill",
+    "trtllm_mla_decode": "attention_decode",
+    "trtllm_mla_narrow_decode": "attention_decode",
+    "trtllm_gen_mla_prefill": "attention_prefill",
+    "trtllm_gen_mla_narrow_prefill": "attention_prefill",
+    "trtllm_gen_mla_decode": "attention_decode",
+    "trtllm_gen_mla_narrow_decode": "attention_decode",
+    "sglang_mla_prefill": "attention_prefill",
+    "sglang_mla_decode": "attention_decode",
+    "trtllm_warp_mla_prefill": "attention_prefill",
 }
 """Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
 place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,
 before Hopper and on it; ``matrix_simt``: in fp32 on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of
 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
-(:mod:`dse.workload.operators.attention_library`) each phase's kernel."""
+(:mod:`dse.workload.operators.attention_library`) each phase's kernel, ``narrow`` where a cache in fewer bits has one of
+its own."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

@@ -97,7 +97,7 @@ class Kernel:
     link_bytes: Number = 0.0  # [B] that a GPU sends to others
     link_messages: Number = 0.0  # [1] messages one after the other
     link_gpus: Number = 1.0  # [GPU] that take part
-    link_ring: Number = 0.0  # 1: to its neighbour, 0: to all others at once
+    link_tier: Number = 0.0  # 1: over NVLink alone, -1: over PCIe alone, 0: over the faster that serves
     fma: Number = 0.0  # [FMA] useful multiply-adds, for rooflines and reports
     fma_lanes: Number = 0.0  # 1: these run on CUDA cores
     problem: tuple[Number, ...] = (0.0,) * PROBLEM  # size of what is asked for

@@ -31,20 +31,22 @@ def microseconds(kernel, preset: str) -> float:
     ],
 )
 def test_a_bridge_joins_two_and_more_exchange_over_pcie(preset, gpus, link):
-    numbers, kernel = preset_sheet(preset).numbers(), kernels(gpus)["two-shot"]
+    numbers, kernel = preset_sheet(preset).numbers(), kernels(gpus)["PCIe" if link == "pcie" else "two-shot"]
     share = PCIE_SHARE if link == "pcie" else 1.0
     sent = kernel.link_bytes / (share * numbers[f"{link}_gbs"]) / 1e3
-    assert microseconds(kernel, preset) == pytest.approx(sent + 2 * numbers[f"{link}_latency_us"], rel=1e-5)
+    latency = kernel.link_messages * numbers[f"{link}_latency_us"]
+    assert microseconds(kernel, preset) == pytest.approx(sent + latency, rel=1e-5)
+    assert reachable(kernel, load_gpu(preset))
     assert numbers["nvlink_gbs"] != numbers["pcie_gbs"]
 
 
 @pytest.mark.parametrize(
     ("preset", "gpus", "able"),
     [
-        ("l40s", 2, {"one-shot", "two-shot"}),
-        ("l40s", 4, {"ring"}),
-        ("h100_pcie", 4, {"ring"}),
-        ("h100_sxm", 8, {"one-shot", "two-shot", "ring"}),
+        ("l40s", 2, {"PCIe"}),
+        ("l40s", 4, {"PCIe"}),
+        ("h100_pcie", 4, {"PCIe"}),
+        ("h100_sxm", 8, {"one-shot", "two-shot", "ring", "in-switch", "PCIe"}),
     ],
 )
 def test_more_than_two_send_to_all_others_over_nvlink_alone(preset, gpus, able):
@@ -54,7 +56,7 @@ def test_more_than_two_send_to_all_others_over_nvlink_alone(preset, gpus, able):
 @pytest.mark.parametrize(("gpus", "size", "measured"), [(8, 8, 41.0), (4, 32768, 18.8)])
 def test_short_reductions_over_pcie_as_nccl_has_them(gpus, size, measured):
     """RTX 4090s: NVIDIA/nccl#1530, tinygrad/open-gpu-kernel-modules#22 (the rows that the latency was taken from)."""
-    assert microseconds(kernels(gpus, size)["ring"], "rtx_4090") == pytest.approx(measured, rel=0.1)
+    assert microseconds(kernels(gpus, size)["PCIe"], "rtx_4090") == pytest.approx(measured, rel=0.1)
 
 
 @pytest.mark.parametrize("gpus", [2, 4])
@@ -73,7 +75,7 @@ def test_a_slower_nvlink_beside_pcie_costs_nothing(gpus):
 
 def test_a_kernel_alone_needs_no_link():
     gpu = replace(load_gpu("l40s"), pcie_gbs=np.float32(1.0))
-    alone = replace(kernels(2)["one-shot"], link_gpus=1.0, link_bytes=0.0, link_messages=0.0)
+    alone = replace(kernels(2)["PCIe"], link_gpus=1.0, link_bytes=0.0, link_messages=0.0)
     assert reachable(alone, gpu)
     assert link_cycles(alone, gpu, np.float32(1.0)) == 0
 

@@ -13,6 +13,7 @@ from dse.reports.common.words import clock_span, joined
 from dse.timing.amali import Amali
 from dse.workload.networks.latent_attention import LATENT
 from dse.workload.networks.mlp_kinds import EXPERT
+from dse.workload.operators.attention_library import attention_libraries
 from dse.workload.serving_engine import fitted_elsewhere
 
 INTERCONNECT = "interconnect"
@@ -46,6 +47,12 @@ def run_notes(result: RunResult) -> list[str]:
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
     return lines
+
+
+def _fitted_latent(label: str) -> bool:
+    """Whether a kernel is of a library of latent attention, all of which were fitted."""
+    library = attention_libraries().get(label.split(" ", 1)[0])
+    return library is not None and library.latent
 
 
 def _beyond_dram(result: RunResult) -> str:
@@ -98,6 +105,7 @@ def interval_notes(result: RunResult) -> list[str]:
     states = [(begins, STATES) for begins in ("delta_", "state_", "index_")]
     for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention"), *states):
         rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
+        rows = rows[~rows["implementation"].map(_fitted_latent)]
         shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(error.scope for error in errors if error.scope)

@@ -92,7 +92,8 @@ class LatentAttention:
         columns = heads * (self.nope_dim + self.value_dim)
         yield from step.gemm("key_value_projection", step.rows, columns, self.kv_rank)
         attention = self._attention(step, heads, heads, self.key_dim, v_dim=self.value_dim)
-        yield self._operator(step, replace(attention, kv_distance=2.0 * attention.kv_bytes))
+        made = replace(attention, kv=step.precision.kv)
+        yield self._operator(step, replace(made, kv_distance=2.0 * made.kv_bytes))
 
     def _attention(self, step: Step, heads: int, kv_heads: int, head_dim: int, **shape: int) -> Attention:
         p = step.precision

@@ -18,9 +18,10 @@ class Attention:
     ``softcap``: scores pass a tanh. ``writes_cache``: a kernel that writes the
     new keys and values into the cache belongs to it. ``decoding``: a single query continues an answer, else it is a
     prompt of one token, which some libraries give to another kernel. ``v_dim`` of the values' heads (0: as the keys').
-    ``latent``: the values are a slice of the keys, so that one read serves both, as of multi-head latent attention with
-    its up-projections absorbed (DeepSeek-V2, 2.1.2). Raises ValueError when there are fewer keys than queries, or
-    values that are no slice of their keys.
+    ``written_dim``: elements of a token that the cache takes, where keys and values were made of a latent, which alone
+    is kept (0: those of all key-value heads). ``latent``: the values are a slice of the keys, so that one read serves
+    both, as of multi-head latent attention with its up-projections absorbed (DeepSeek-V2, 2.1.2). Raises ValueError
+    when there are fewer keys than queries, or values that are no slice of their keys.
     """
 
     batch: float
@@ -43,6 +44,7 @@ class Attention:
     chunk: int = 0
     sinks: bool = False
     softcap: bool = False
+    written_dim: int = 0
 
     def __post_init__(self) -> None:
         if self.latent and self.value_dim > self.head_dim:
@@ -83,9 +85,25 @@ class Attention:
         return self.head_dim + self.value_dim
 
     @property
+    def of_latent(self) -> bool:
+        """Whether it is that of a network of latent attention: over the latent, or with values of another size."""
+        return self.latent or self.value_dim != self.head_dim
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the cache has fewer bits than the queries."""
+        return BITS[self.kv] < BITS[self.dtype]
+
+    @property
     def cached_dim(self) -> int:
         """Elements that are kept of a token for a key-value head."""
         return self.head_dim if self.latent else self.both_dims
+
+    @property
+    def written_bytes(self) -> float:
+        """Bytes that a kernel moves which writes the new tokens into the cache."""
+        written = self.written_dim or self.kv_heads * self.cached_dim
+        return 2.0 * self.batch * self.queries * written * element_bytes(self.kv)
 
     @property
     def q_bytes(self) -> float:

@@ -9,11 +9,17 @@ import numpy as np
 from dse.base.constants import constant
 from dse.base.units import KIB
 from dse.hardware.data_types import BITS, TENSOR_DTYPES, element_bytes
-from dse.workload.implementation import implementation_index
+from dse.workload.implementation import KINDS, implementation_index
 from dse.workload.kernel import PROBLEM, Interval, Kernel
 from dse.workload.operator import Candidate, Operator
 from dse.workload.operators.attended import Attention
-from dse.workload.operators.attention_library import DEFAULTS, AttentionLibrary, Block, attention_libraries
+from dse.workload.operators.attention_library import (
+    DEFAULTS,
+    AttentionLibrary,
+    Block,
+    attention_libraries,
+    latent_library,
+)
 from dse.workload.operators.gemm_main_loop import VECTOR_BYTES
 from dse.workload.operators.matrix_instructions import (
     MatrixInstruction,
@@ -63,6 +69,8 @@ def attention_operator(
     With ``elsewhere`` these run, too, on GPUs where the library has no kernel that does.
     """
     instructions = of_any = instructions_for(capabilities, warpgroup, attention.dtype)
+    if attention.of_latent and library is not None and not library.latent:
+        library = None
     if library is not None and library.instructions != "any":
         instructions = [i for i in instructions if i.warpgroup == (library.instructions == "warpgroup")]
     elif library is not None:
@@ -72,8 +80,8 @@ def attention_operator(
     if not instructions:
         raise NoInstructionError(name, attention.dtype, library.title if library else "")
     splits = SPLITS if library is None else FINE_SPLITS
-    runs = [_Run(attention, i, library or attention_libraries()[DEFAULTS[i.warpgroup]], splits) for i in instructions]
-    if library is not None and elsewhere and all(i.warpgroup for i in instructions):
+    runs = [_Run(attention, i, _library_on(attention, i, library), splits) for i in instructions]
+    if library is not None and elsewhere and not attention.of_latent and all(i.warpgroup for i in instructions):
         older = attention_libraries()[DEFAULTS[False]]
         runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
     candidates = [candidate for run in runs for candidate in run.candidates()]
@@ -87,6 +95,15 @@ def attention_operator(
     kind = "attention_decode" if attention.queries == 1 else "attention_prefill"
     operands = frozenset({attention.dtype, attention.kv})
     return Operator(name, kind, tuple(candidates), repeats, phase, shape, operands)
+
+
+def _library_on(
+    attention: Attention, instruction: MatrixInstruction, library: AttentionLibrary | None
+) -> AttentionLibrary:
+    """The library whose kernels run with an instruction."""
+    if attention.of_latent:
+        return latent_library(instruction.name, library, attention.latent)
+    return library or attention_libraries()[DEFAULTS[instruction.warpgroup]]
 
 
 def _on_any_gpu(runs: list["_Run"], candidates: list[Candidate]) -> list[Candidate]:
@@ -198,8 +215,13 @@ class _Run:
                 counts.append(split)
         return counts
 
+    def _implementation(self, phase: str) -> str:
+        """The kernels' implementation: one of its own for a narrow cache, where its costs are known."""
+        narrow = f"{self.library.name}_narrow_{phase}"
+        return narrow if self.attention.narrow and narrow in KINDS else f"{self.library.name}_{phase}"
+
     def _candidate(self, phase: str, block: Block, units: float, lengths: Lengths, split: int) -> Candidate:
-        kernel = _kernel(self, block, units * split, lengths, split, f"{self.library.name}_{phase}")
+        kernel = _kernel(self, block, units * split, lengths, split, self._implementation(phase))
         label = f"{self.library.name} {self.instruction.name} {block.rows}x{block.columns}"
         return Candidate(label + (f" split-kv {split}" if split > 1 else ""), kernel)
 
@@ -210,8 +232,13 @@ def _copies(run: _Run) -> dict[str, float]:
     a, copies, moved, rows = run.attention, 0.0, 0.0, 0.0
     if a.writes_cache:
         copies += 1.0
-        rows += a.batch * a.queries * min(1.0, a.kv_heads * a.head_dim / CACHE_THREADS) ** CACHE_SMALL
-        moved += 2.0 * a.batch * a.kv_heads * a.queries * a.cached_dim * element_bytes(a.kv)
+        written = a.written_dim or a.kv_heads * a.head_dim
+        rows += a.batch * a.queries * min(1.0, written / CACHE_THREADS) ** CACHE_SMALL
+        moved += a.written_bytes + (2.0 * a.q_bytes if a.of_latent else 0.0)  # its queries are rotated, too
+    if a.narrow and a.of_latent and not a.latent:  # queries, and the keys and values that were just made, are narrowed
+        copies += 1.0
+        moved += (1.0 + element_bytes(a.kv) / element_bytes(a.dtype)) * a.q_bytes
+        moved += (1.0 + element_bytes(a.dtype) / element_bytes(a.kv)) * a.kv_bytes
     if run.decodes and run.library.swaps and run.group > 1 and a.batch > 1 and a.kv_heads > 1:
         copies += 2.0
         moved += 2.0 * (a.q_bytes + a.out_bytes)

@@ -1,5 +1,6 @@
 """Attention libraries: which tiles, packing, order and splits their kernels have, apart from the GPU."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 
@@ -7,8 +8,23 @@ from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 
+PLAIN, LATENT = "attention", "latent"
+"""Kinds of attention: with keys and values of their own, and over a latent (DeepSeek-V2) or made of one."""
+
+LATENT_PREFILL, LATENT_DECODE = "latent_prefill", "latent_decode"
+"""Kinds of latent attention: of prompts, and of one token."""
+
 DEFAULTS = ("fa2", "fa3")
 """What engines run where nothing is said: with warp-level instructions, and with warpgroup instructions."""
+
+BLACKWELL = "tcgen05"
+"""Matrix instruction of Blackwell's data-centre parts."""
+
+DEFAULT_LATENT = {BLACKWELL: "trtllm_gen_mla", "wgmma": "trtllm_mla"}
+"""Matrix instruction -> library of latent attention, where nothing is said or a library has no such kernels."""
+
+ANY_LATENT = ("trtllm_warp_mla", "sglang")
+"""The same of all other instructions: over keys and values made of a latent, and over the latent itself (in Triton)."""
 
 XQA_GROUPS = int(constant("xqa_group_heads"))
 """Query heads of a group that TensorRT-LLM's packed decode kernel takes at most (docs/model/operators.md 4.2)."""
@@ -31,8 +47,8 @@ class AttentionLibrary:
     a prefill. ``longest_first``: CTAs are handed out longest first. ``skips`` blocks that a causal mask removes.
     ``splits_single``: splits the keys of heads that share none, too. ``swaps``: copies queries and results of a decode
     into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``splits_prefill``:
-    prefills split their keys too. ``least_blocks`` of keys for a split. ``tiles``: (phase, head size) -> Block, phases
-    prefill, decode and decode_head (a CTA a query head).
+    prefills split their keys too. ``latent``: its kernels are those of latent attention. ``least_blocks`` of keys for
+    a split. ``tiles``: (phase, head size) -> Block, phases prefill, decode and decode_head (a CTA a query head).
     """
 
     name: str
@@ -45,6 +61,7 @@ class AttentionLibrary:
     swaps: bool
     one_token_decodes: bool
     splits_prefill: bool
+    latent: bool
     least_blocks: int
     tiles: dict[tuple[str, int], Block]
 
@@ -66,7 +83,10 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     for row in read_table("attention/tiles.csv"):
         block = Block(int(row["rows"]), int(row["columns"]), int(row["warps"]))
         tiles.setdefault(row["library"], {})[row["phase"], int(row["head_dim"])] = block
-    flags = ("packs", "longest_first", "skips", "splits_single", "swaps", "one_token_decodes", "splits_prefill")
+    flags = (
+        "packs", "longest_first", "skips", "splits_single", "swaps", "one_token_decodes", "splits_prefill",
+        "latent",
+    )  # fmt: skip
     return {
         row["library"]: AttentionLibrary(
             row["library"],
@@ -80,14 +100,32 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
     }
 
 
-def library_of(notes: str, source: str, warpgroup: bool, latent: bool = False) -> AttentionLibrary:
+def latent_library(instruction: str, library: AttentionLibrary | None, absorbed: bool) -> AttentionLibrary:
+    """Return the library whose latent attention runs with a matrix ``instruction``: ``library`` where its kernels are
+    of that kind, but on Blackwell, where all run one library's. ``absorbed``: over the latent itself."""
+    if library is not None and library.latent and instruction != BLACKWELL:
+        return library
+    return attention_libraries()[DEFAULT_LATENT.get(instruction, ANY_LATENT[absorbed])]
+
+
+def library_of(notes: str, source: str, warpgroup: bool, kinds: Collection[str] = (PLAIN,)) -> AttentionLibrary:
     """Return the library that a measured row ran, by the first row of ``attention/measured.csv`` whose words stand in
-    its notes and whose source is its own; raises InputError where that is known to have no model. ``latent``: rows of
-    latent attention, some libraries of which have kernels of their own."""
-    row = _named_row(notes, source, warpgroup, latent)
+    its notes and whose source is its own; raises InputError where that is known to have no model. ``kinds`` of
+    attention that the row is, of PLAIN and those that :func:`latent_kinds` gives."""
+    row = _named_row(notes, source, warpgroup, kinds)
     if row is not None and not row["library"]:
         raise InputError(row["why_not"])
+    if row is None and LATENT in kinds:
+        return latent_library("wgmma" if warpgroup else "", None, LATENT_DECODE in kinds)
     return attention_libraries()[row["library"] if row else DEFAULTS[warpgroup]]
+
+
+def latent_kinds(decodes: bool, narrow: bool) -> tuple[str, ...]:
+    """Return what kinds of attention a row of latent attention is: of one token or not, with a cache in ``narrow``
+    types or not."""
+    if not decodes:
+        return LATENT, LATENT_PREFILL
+    return LATENT, LATENT_DECODE, f"{LATENT}_{'narrow' if narrow else 'wide'}_decode"
 
 
 def names_library(notes: str, source: str, warpgroup: bool) -> bool:
@@ -95,8 +133,8 @@ def names_library(notes: str, source: str, warpgroup: bool) -> bool:
     return _named_row(notes, source, warpgroup) is not None
 
 
-def _named_row(notes: str, source: str, warpgroup: bool, latent: bool = False) -> dict[str, str] | None:
-    on, kind = ("", "1" if warpgroup else "0"), "latent" if latent else "attention"
+def _named_row(notes: str, source: str, warpgroup: bool, kinds: Collection[str] = (PLAIN,)) -> dict[str, str] | None:
+    on = ("", "1" if warpgroup else "0")
     return next(
         (
             row
@@ -104,7 +142,7 @@ def _named_row(notes: str, source: str, warpgroup: bool, latent: bool = False) -
             if row["words"] in notes
             and row["measured_by"] in ("", source)
             and row["warpgroup"] in on
-            and row["kind"] in ("", kind)
+            and row["kind"] in ("", *kinds)
         ),
         None,
     )

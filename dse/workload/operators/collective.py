@@ -1,9 +1,12 @@
 """Messages between GPUs, all-reduces and exchanges of tokens, by latency and bandwidth of NVLink or PCIe."""
 
 from dataclasses import replace
+from functools import cache
 from math import ceil
+from typing import NamedTuple
 
 from dse.base.constants import constant
+from dse.base.package_tables import read_table
 from dse.workload.kernel import Interval, Kernel
 from dse.workload.operator import Candidate, Operator
 
@@ -11,22 +14,59 @@ CTA_BYTES = int(constant("all_reduce_cta_bytes"))
 """Bytes a CTA of 256 threads moves at a time, one 128-bit load a thread (assumed)."""
 
 
+IN_SWITCH_GPUS, IN_SWITCH_CAPABILITY = int(constant("in_switch_gpus")), constant("in_switch_capability")
+"""GPUs from which on NCCL adds up in the switch, and the compute capability that this needs."""
+
+OVER_NVLINK, OVER_PCIE = 1.0, -1.0
+"""``link_tier`` of a kernel that sends over one of them alone."""
+
+
+class Algorithm(NamedTuple):
+    """What an algorithm of a library's all-reduce costs over NVLink: ``messages`` [latency of a link] with two GPUs,
+    ``further`` [latency] for each more, and the ``share`` [1] of a link's bandwidth that its bytes get."""
+
+    messages: float
+    further: float
+    share: float
+
+
+@cache
+def algorithms() -> dict[str, Algorithm]:
+    """Return the algorithms by name, with their fitted costs."""
+    values: dict[str, dict[str, float]] = {}
+    for row in read_table("calibration/collectives.csv"):
+        values.setdefault(row["algorithm"], {})[row["attribute"]] = float(row["value"])
+    return {name: Algorithm(**costs) for name, costs in values.items()}
+
+
 def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:
     """Return the all-reduce of ``size`` [B] over ``gpus`` GPUs.
 
-    Candidates where all reach each other directly (an NVSwitch, a bridge, two on PCIe): one-shot (every GPU sends
-    everything to every other: one message time, p-1 sizes) and two-shot (reduce-scatter, then all-gather: two message
-    times, 2 (p-1)/p sizes). Of more than two, anywhere: a ring (two-shot by neighbours: 2 (p-1) message times).
+    Over NVLink with fitted costs: one-shot (every GPU sends everything to every other, p-1 sizes), two-shot
+    (reduce-scatter, then all-gather: 2 (p-1)/p sizes), NCCL's ring (as many), and from IN_SWITCH_GPUS on sums in
+    the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring of 2 (p-1) messages.
     """
     scattered = 2.0 * (gpus - 1.0) / gpus * size
-    candidates = (
-        Candidate("one-shot", _kernel(size, (gpus - 1.0) * size, 1.0, gpus)),
-        Candidate("two-shot", _kernel(size, scattered, 2.0, gpus)),
-    )
-    if gpus > 2:
-        around = replace(_kernel(size, scattered, 2.0 * (gpus - 1.0), gpus), link_ring=1.0)
-        candidates += (Candidate("ring", around),)
-    return Operator(name, "all_reduce", candidates, repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
+    candidates = [
+        Candidate("one-shot", _over_nvlink("one_shot", size, (gpus - 1.0) * size, gpus)),
+        Candidate("two-shot", _over_nvlink("two_shot", size, scattered, gpus)),
+        Candidate("ring", _over_nvlink("ring", size, scattered, gpus)),
+    ]
+    if gpus >= IN_SWITCH_GPUS:
+        summed = _over_nvlink("in_switch", size, (1.0 + 1.0 / gpus) * size, gpus)
+        candidates.append(Candidate("in-switch", replace(summed, compute_capability=IN_SWITCH_CAPABILITY)))
+    messages = 1.0 if gpus == 2 else 2.0 * (gpus - 1.0)
+    around = replace(_kernel(size, scattered, messages, gpus), link_tier=OVER_PCIE)
+    candidates.append(Candidate("PCIe", around))
+    return Operator(name, "all_reduce", tuple(candidates), repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
+
+
+def _over_nvlink(algorithm: str, size: float, sent: float, gpus: int) -> Kernel:
+    """The kernel of an algorithm that sends so many bytes; ``link_bytes`` are as many as take its time at the link's
+    full bandwidth."""
+    costs = algorithms()[algorithm]
+    messages = costs.messages + costs.further * (gpus - 2.0)
+    return replace(_kernel(size, sent / costs.share, messages, gpus), link_tier=OVER_NVLINK)
 
 
 def all_to_all_operator(name: str, sent: float, gpus: int, phase: str, repeats: float = 1.0) -> Operator:

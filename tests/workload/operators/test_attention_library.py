@@ -8,9 +8,14 @@ from dse.base.errors import InputError
 from dse.base.package_tables import read_table
 from dse.workload.operators.attention_library import (
     DEFAULTS,
+    LATENT,
+    LATENT_DECODE,
+    PLAIN,
     XQA_GROUPS,
     Block,
     attention_libraries,
+    latent_kinds,
+    latent_library,
     library_of,
     names_library,
 )
@@ -38,7 +43,8 @@ def test_a_library_with_two_decode_kernels_packs_a_group_that_fits() -> None:
 @pytest.mark.parametrize("name", attention_libraries())
 def test_every_library_has_tiles_for_both_phases(name: str) -> None:
     library = attention_libraries()[name]
-    assert {"prefill", "decode"} <= {phase for phase, _ in library.tiles}
+    phases = {phase for phase, _ in library.tiles}
+    assert {"prefill"} <= phases and ("decode" in phases or library.latent)
     assert library.instructions in ("warp", "warpgroup", "any")
     assert library.title and library.least_blocks >= 1
 
@@ -51,5 +57,36 @@ def test_where_nothing_is_said_the_library_is_the_generation_s_own() -> None:
 def test_a_library_without_a_model_is_refused_with_its_reason() -> None:
     row = next(row for row in read_table("attention/measured.csv") if not row["library"])
     with pytest.raises(InputError) as told:
-        library_of(row["words"], row["measured_by"], row["warpgroup"] != "0", row["kind"] == "latent")
+        library_of(row["words"], row["measured_by"], row["warpgroup"] != "0", (row["kind"] or PLAIN,))
     assert str(told.value) == row["why_not"] != ""
+
+
+@pytest.mark.parametrize(
+    ("notes", "warpgroup", "decodes", "library"),
+    [
+        ("impl=trtllm-1.3.0rc20/default", True, True, "trtllm_mla"),
+        ("impl=sglang-0.5.14/trtllm_mla", True, False, "trtllm_gen_mla"),
+        ("impl=sglang-0.5.14/flash_attention", True, True, "sglang_mla"),
+        ("impl=trtllm-1.3.0rc20/default", False, False, "trtllm_warp_mla"),
+        ("impl=sglang-0.5.14/triton", False, True, "sglang"),
+        ("", True, True, "trtllm_mla"),
+        ("", False, False, "trtllm_warp_mla"),
+    ],
+)
+def test_latent_attention_has_libraries_of_its_own(notes: str, warpgroup: bool, decodes: bool, library: str) -> None:
+    assert library_of(notes, "aiconfigurator", warpgroup, latent_kinds(decodes, narrow=False)).name == library
+
+
+def test_a_cache_in_eight_bits_that_sglang_widens_on_hopper_is_refused() -> None:
+    notes = "impl=sglang-0.5.14/flash_attention"
+    with pytest.raises(InputError, match="passes of its own"):
+        library_of(notes, "aiconfigurator", True, latent_kinds(decodes=True, narrow=True))
+    assert library_of(notes, "aiconfigurator", True, latent_kinds(decodes=False, narrow=True)).name == "sglang_mla"
+    assert LATENT_DECODE in latent_kinds(decodes=True, narrow=True) and LATENT in latent_kinds(False, False)
+
+
+def test_blackwell_runs_one_library_of_latent_attention_whatever_runs_elsewhere() -> None:
+    of_hopper = attention_libraries()["sglang_mla"]
+    assert latent_library("tcgen05", of_hopper, absorbed=True).name == "trtllm_gen_mla"
+    assert latent_library("wgmma", of_hopper, absorbed=True) is of_hopper
+    assert latent_library("hmma_16816", None, absorbed=True).name == "sglang"

@@ -2,22 +2,41 @@
 
 import pytest
 
-from dse.workload.operators.collective import all_reduce_operator
+from dse import Workload, run
+from dse.workload.operators.collective import OVER_NVLINK, OVER_PCIE, algorithms, all_reduce_operator
+from dse.workload.workload import Phase
+
+
+def kernels(gpus, size=1e6):
+    return {c.label: c.kernel for c in all_reduce_operator("reduce", size, gpus, "decode").candidates}
 
 
 @pytest.mark.parametrize("gpus", [2, 4, 8])
 def test_bytes_and_messages_by_hand(gpus):
-    one_shot, two_shot, *ring = (c.kernel for c in all_reduce_operator("reduce", 1e6, gpus, "decode").candidates)
-    assert (one_shot.link_bytes, one_shot.link_messages) == ((gpus - 1) * 1e6, 1)
-    assert (two_shot.link_bytes, two_shot.link_messages) == (pytest.approx(2 * (gpus - 1) / gpus * 1e6), 2)
-    assert [(k.link_bytes, k.link_messages, k.link_ring) for k in ring] == (
-        [(two_shot.link_bytes, 2 * (gpus - 1), 1)] if gpus > 2 else []
-    )
+    found, costs = kernels(gpus), algorithms()
+    sent = {"one-shot": (gpus - 1) * 1e6, "two-shot": 2 * (gpus - 1) / gpus * 1e6, "ring": 2 * (gpus - 1) / gpus * 1e6}
+    sent |= {"in-switch": (1 + 1 / gpus) * 1e6} if gpus == 8 else {}
+    for name, count in sent.items():
+        cost, kernel = costs[name.replace("-", "_")], found[name]
+        assert kernel.link_bytes == pytest.approx(count / cost.share)
+        assert kernel.link_messages == pytest.approx(cost.messages + cost.further * (gpus - 2))
+        assert kernel.link_tier == OVER_NVLINK
+    assert set(found) == {*sent, "PCIe"}
 
 
-def test_two_gpus_send_the_same_bytes_either_way():
-    one_shot, two_shot = (c.kernel for c in all_reduce_operator("reduce", 1e6, 2, "decode").candidates)
-    assert one_shot.link_bytes == two_shot.link_bytes
+@pytest.mark.parametrize(("gpus", "messages"), [(2, 1), (4, 6), (8, 14)])
+def test_over_pcie_nothing_is_fitted(gpus, messages):
+    kernel = kernels(gpus)["PCIe"]
+    assert (kernel.link_messages, kernel.link_tier) == (messages, OVER_PCIE)
+    assert kernel.link_bytes == pytest.approx(2 * (gpus - 1) / gpus * 1e6)
+
+
+def test_short_reductions_take_one_shot_and_large_ones_the_switch():
+    def fastest(size):
+        operator = all_reduce_operator("reduce", size, 8, "kernel")
+        return run("h100_sxm", Workload("w", "w", (operator,), (Phase("kernel"),))).kernels["implementation"].iloc[0]
+
+    assert [fastest(size) for size in (4096, 4e6, 1e9)] == ["one-shot", "two-shot", "in-switch"]
 
 
 def test_the_operator_says_where_it_belongs():

@@ -1,9 +1,12 @@
 """Multi-head latent attention: bytes and multiply-adds by hand, and where one token's attention meets the ridge."""
 
+from dataclasses import replace
+
 import pytest
 
 from dse import Workload, run
-from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.implementation import IMPLEMENTATIONS
+from dse.workload.operators.attention import CACHE_SMALL, Attention, attention_operator
 from dse.workload.workload import Phase
 
 HEADS, ROPE, LATENT, HEAD = 128, 64, 512, 128
@@ -68,3 +71,22 @@ def test_more_keys_never_take_less():
 def test_attention_in_eight_bits_writes_sixteen():
     attention = Attention(1, 8, 8, 128, 1024, 1024, dtype="fp8", kv="fp8")
     assert attention.out_bytes == 2 * attention.q_bytes == 8 * 1024 * 128 * 2
+
+
+@pytest.mark.parametrize(("target", "library"), [((9.0, 9.0), "trtllm_mla"), ((10.0, 10.0), "trtllm_gen_mla")])
+@pytest.mark.parametrize(("kv", "narrow"), [("bf16", ""), ("fp8", "narrow_")])
+def test_a_narrow_cache_has_kernels_of_its_own(target, library, kv, narrow):
+    runs = [o.kernel for o in attention_operator("attention", decode(kv=kv), target).candidates if o.kernel.warpgroup]
+    assert {IMPLEMENTATIONS[int(k.implementation)] for k in runs} == {f"{library}_{narrow}decode"}
+
+
+def test_a_prompt_s_operands_are_narrowed_in_a_pass_and_what_the_cache_takes_is_the_latent():
+    narrow = replace(prefill(), kv="fp8")
+    first = attention_operator("attention", narrow, (9.0, 9.0)).candidates[0].kernel
+    assert first.copies == 1
+    assert first.copied_bytes == 1.5 * narrow.q_bytes + 3.0 * narrow.kv_bytes
+    written = replace(prefill(), written_dim=LATENT + ROPE, writes_cache=True)
+    assert written.written_bytes == 2 * 4096 * 576 * 2
+    kernel = attention_operator("attention", written, (9.0, 9.0)).candidates[0].kernel
+    assert kernel.copied_bytes == written.written_bytes + 2 * written.q_bytes
+    assert kernel.copied_rows == pytest.approx(4096 * (576 / 1024) ** CACHE_SMALL)
