@@ -38,13 +38,13 @@ _RUN_OF_PHASE = {"prefill": "llm_prefill", "decode": "llm_decode_step_avg"}
 CALIBRATED = frozenset({"bf16", "fp16"})
 """Data types of the matrix products and attention that timing models were fitted to."""
 
-KERNELS_ALONE = "kernels alone; communication uncalibrated"
+KERNELS_ALONE = "kernels alone; messages between GPUs apart"
 """What an interval of a time is of where GPUs exchange messages and no engine's measured runs stand behind it."""
 
 DENSE_ALONE = "dense products alone; those of experts uncalibrated"
 """The same where experts' products run, whose kernels nobody measured here."""
 
-DENSE_KERNELS_ALONE = "dense kernels alone; communication and products of experts uncalibrated"
+DENSE_KERNELS_ALONE = "dense kernels alone; messages apart, products of experts uncalibrated"
 
 DENSE_RUNS = "runs of dense networks alone; experts uncalibrated"
 """The same under an engine: no measured run was of a network of experts."""

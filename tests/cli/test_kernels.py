@@ -60,12 +60,12 @@ def test_run_on_several_gpus_says_that_intervals_leave_messages_out(
     text = capsys.readouterr().out
     (line,) = [line for line in text.splitlines() if "time between tokens" in line]
     assert line.endswith("%, kernels alone")
-    assert "kernels alone; communication uncalibrated: " in text
+    assert "kernels alone; messages between GPUs apart: " in text
     assert run_command([*command, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     metrics = document["metrics"]
     assert " ".join(text.split()).count(" ".join(document["notes"])) == 1  # what the terminal says beside the numbers
-    assert metrics["tbt_ms"]["interval_80_of"] == "kernels alone; communication uncalibrated"
+    assert metrics["tbt_ms"]["interval_80_of"] == "kernels alone; messages between GPUs apart"
     assert metrics["tbt_ms"]["interval_80"] is not None
     assert metrics["power_w"]["interval_80_of"] is None
     assert run_command(["run", "h100_sxm", workload.replace(",tp=2", ""), "--calibration", "shared"]) == 0
