@@ -105,7 +105,7 @@ def interval_notes(result: RunResult) -> list[str]:
     states = [(begins, STATES) for begins in ("delta_", "state_", "index_")]
     for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention"), *states):
         rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
-        rows = rows[~rows["implementation"].map(_fitted_latent)]
+        rows = rows[~rows["implementation"].map(_fitted_latent).astype(bool)]
         shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
     parts = [f"{share:.1%} of {name} is {what}".replace("%", " %") for share, name, what in shares if share > 0]
     scopes = dict.fromkeys(error.scope for error in errors if error.scope)

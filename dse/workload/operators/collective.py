@@ -44,7 +44,7 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
 
     Over NVLink with fitted costs: one-shot (every GPU sends everything to every other, p-1 sizes), two-shot
     (reduce-scatter, then all-gather: 2 (p-1)/p sizes), NCCL's ring (as many), and from IN_SWITCH_GPUS on sums in
-    the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring of 2 (p-1) messages.
+    the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring, 2 (p-1) messages.
     """
     scattered = 2.0 * (gpus - 1.0) / gpus * size
     candidates = [
