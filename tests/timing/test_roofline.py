@@ -2,7 +2,7 @@
 
 import pytest
 
-from dse.workload.operators.collective import all_reduce_operator
+from dse.workload.operators.collective import algorithms, all_reduce_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
 from dse.workload.operators.vector import vector_operator
 from tests.timing.designs import dominant, fastest
@@ -26,6 +26,7 @@ def test_a_stream_runs_at_the_bandwidth():
 
 def test_an_all_reduce_takes_its_link_time():
     _, timing = fastest(all_reduce_operator("r", 1e8, 8, "decode"), "h100_sxm", "roofline")
-    link = 2 * 7 / 8 * 1e8 / 450e3 + 2 * 2.0  # [us], two messages of 2 us
+    costs = algorithms()["in_switch"]
+    link = (1 + 1 / 8) * 1e8 / (costs.share * 450e3) + costs.messages * 2.0  # [us], latencies of 2 us
     assert timing.interconnect / 1.98e3 == pytest.approx(link, rel=1e-3)
     assert dominant(timing) == "interconnect"
