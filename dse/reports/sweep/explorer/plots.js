@@ -69,13 +69,19 @@ function pointOut(x, y) {
     arrowwidth: 1.4, arrowhead: 0, standoff: 8, font: {color: BASELINE, size: 12}, bgcolor: "rgba(255,255,255,0.85)",
     borderpad: 2, xanchor: ["right", "center", "left"][side + 1]};
 }
+/* What is left of the first screen, within bounds. */
+function heightOf(plot) {
+  const [least, most] = window.innerWidth < 600 ? [300, 340] : [330, 420];
+  const left = window.innerHeight - plot.getBoundingClientRect().top - window.scrollY - 4;
+  return Math.min(Math.max(left, least), most);
+}
 let picks = 0; /* boxes and lassos so far: a new number lets plotly forget their outlines */
 let drawing = 0; /* plots being drawn: what they say of selections meanwhile is not a reader's doing */
 function drawPlot(k) {
   const [x, y] = state.plots[k].map((i) => quantities[i]);
   const named = data.baseline !== null && x.baseline !== null && y.baseline !== null;
   plots[k].setAttribute("aria-label", `plot of ${y.title} over ${x.title}`);
-  const layout = {height: window.innerWidth < 600 ? 340 : 420, margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
+  const layout = {height: heightOf(plots[k]), margin: {l: 70, r: 16, t: 30, b: 54}, showlegend: false, dragmode: "zoom",
     hovermode: "closest", font: {family: FONT, size: 12, color: INK}, paper_bgcolor: "white", plot_bgcolor: "white",
     hoverlabel: {font: {family: FONT, size: 12}, align: "left", bgcolor: "white"}, xaxis: axisLayout(x),
     yaxis: axisLayout(y), annotations: named ? [pointOut(x, y)] : [], selections: [],
