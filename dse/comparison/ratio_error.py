@@ -59,7 +59,8 @@ class Designs:
     ``numbers``: attribute -> (designs,); ``values``: metric -> (designs,), by the names of a space's file; ``stacks``:
     workload -> cause -> (designs,) [ms]; ``types``: workload -> the data types of its products; ``kernels``: workload
     -> how many operators it has; ``hosts``: workload -> standard deviation of the log error of its engine's host, 0
-    without; ``cost_slope``: d ln(die_usd) / d ln(die_mm2), (designs,).
+    without; ``cost_slope``: d ln(die_usd) / d ln(die_mm2), (designs,); ``variant``: whose kernels a design runs,
+    (designs,), None where all run the same.
     """
 
     numbers: Mapping[str, np.ndarray]
@@ -69,6 +70,7 @@ class Designs:
     kernels: Mapping[str, int]
     hosts: Mapping[str, float]
     cost_slope: Callable[[], np.ndarray]
+    variant: np.ndarray | None = None
 
     @cached_property
     def area(self) -> Loading:
@@ -78,7 +80,8 @@ class Designs:
     @cached_property
     def alike(self) -> np.ndarray:
         """A number of each design that only designs of the same attributes share, (designs,)."""
-        table = np.stack([np.asarray(self.numbers[name], float) for name in sorted(self.numbers)], axis=1)
+        every = [np.asarray(self.numbers[name], float) for name in sorted(self.numbers)]
+        table = np.stack([*every, *([] if self.variant is None else [self.variant])], axis=1)
         return np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
 
     def time(self, workload: str) -> Loading:

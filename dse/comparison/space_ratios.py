@@ -36,6 +36,7 @@ def space_ratio_errors(space: Space, baseline: pd.DataFrame, designs: pd.DataFra
         {name: len(workload.operators) for name, workload in workloads.items()},
         {name: host_error(w, metric_error(space, f"{name}.time_ms")) for name, w in workloads.items()},
         lambda: cost_slopes(numbers, space.yield_model),
+        _variant(space, len(baseline), designs),
     )
     return [ratio_errors(o.expression, o.sign, made, lambda name: metric_error(space, name)) for o in space.objectives]
 
@@ -44,10 +45,19 @@ def _numbers(space: Space, before: int, designs: pd.DataFrame) -> dict[str, np.n
     """Attribute -> number of the base, ``before`` times, and of each design."""
     base, columns = space.base.numbers(), of_table(space, designs)
     count = len(designs)
+    own = space.variants.of_bases(columns) if space.variants and count else {}
     return {
-        name: np.concatenate([np.full(before, value), np.broadcast_to(columns.get(name, value), count)])
+        name: np.concatenate([np.full(before, value), np.broadcast_to(columns.get(name, own.get(name, value)), count)])
         for name, value in base.items()
     }
+
+
+def _variant(space: Space, before: int, designs: pd.DataFrame) -> np.ndarray | None:
+    """The variant of the base, ``before`` times, and of each design; None of a plain space."""
+    if space.variants is None:
+        return None
+    which = space.variants.of(of_table(space, designs)) if len(designs) else np.zeros(0, int)
+    return np.concatenate([np.full(before, space.variants.home), which])
 
 
 def _of_base(space: Space, baseline: pd.DataFrame) -> Mapping[str, float]:

@@ -101,19 +101,26 @@ class OwnProgram(CompiledOnDevices):
 
 
 class SharedPrograms:
-    """Programs that every space shares (:mod:`dse.evaluate.shared_programs`), and a small one for the ``results``."""
+    """Programs that every space shares (:mod:`dse.evaluate.shared_programs`), and a small one for the ``results``,
+    or none where these are not ``compiled``."""
 
     rows = DESIGNS
 
     def __init__(
-        self, base: Mapping[str, float], evaluations: Sequence[Evaluation], results: Callable[..., Any]
+        self,
+        base: Mapping[str, float],
+        evaluations: Sequence[Evaluation],
+        results: Callable[..., Any],
+        compiled: bool = True,
     ) -> None:
         self._base, self._evaluations, self._results = base, evaluations, results
+        self._compiles = compiled
         self._compiled: dict[Any, Callable[..., dict[str, Array]]] = {}
 
     def __call__(self, columns: Columns, tables: OfWorkloads, of_base: Columns, device: Any) -> dict[str, Array]:
         if device not in self._compiled:
-            self._compiled[device] = on_device(self._results, device, platform_of_device(device).quick)
+            quick = platform_of_device(device).quick
+            self._compiled[device] = on_device(self._results, device, quick) if self._compiles else self._results
         gpus = filled_batch(self._base, columns, DESIGNS)
         with jax.default_device(device):
             every = [evaluation.by_shared_programs(gpus) for evaluation in self._evaluations]

@@ -96,7 +96,10 @@ def objective_error(space: Space, objective: Objective) -> MetricError:
 
 
 def metric_error(space: Space, text: str) -> MetricError:
-    """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...)."""
+    """Return how far a metric can be trusted, given as in a space's file (``decode.tbt_ms``, ``die_mm2`` ...); of
+    several variants, by the widest interval."""
+    if space.variants:
+        return _widest([metric_error(one, text) for one in space.variants.spaces])
     workload, metric = named_metric(text)
     named = [w for w in space.workloads if w.name == workload] or space.workloads
     intervals = _by_metric(
@@ -108,6 +111,28 @@ def metric_error(space: Space, text: str) -> MetricError:
         return MetricError(intervals[metric], scope=_scope(metric, intervals[metric], named))
     exact = text in gpu_schema() or (text in DESIGN_METRICS and text not in UNPRICED)
     return MetricError(None, exact or (metric in WORKLOAD_METRICS and metric == "memory_gb"))
+
+
+def _widest(errors: Sequence[MetricError]) -> MetricError:
+    """Return what holds for all of some errors: none where one of them is not known."""
+    known = [error.error_interval for error in errors if error.error_interval]
+    scope = next((error.scope for error in errors if error.scope), "")
+    if len(known) < len(errors):
+        return MetricError(None, all(error.exact for error in errors), "")
+    return MetricError(_span(known), False, scope)
+
+
+def _span(known: Sequence[ErrorInterval]) -> ErrorInterval:
+    source = "; ".join(dict.fromkeys(one.source for one in known))
+    return replace(known[0], low=min(one.low for one in known), high=max(one.high for one in known), source=source)
+
+
+def _of_variants(space: Space, interval: Callable[[Space], ErrorInterval | None]) -> ErrorInterval | None:
+    """Return the widest interval of a space's variants; None where one of them has none."""
+    assert space.variants
+    every = [interval(one) for one in space.variants.spaces]
+    known = [one for one in every if one]
+    return _span(known) if len(known) == len(every) else None
 
 
 def run_metric_error(
@@ -172,6 +197,8 @@ def time_error_interval(space: Space, workload: str = "total", metric: str = "ti
     engine brings its own interval, in which the kernels' errors are, of the runs that the ``metric`` stands for (first
     tokens: prefills); of several workloads the widest holds.
     """
+    if space.variants:
+        return _of_variants(space, lambda one: time_error_interval(one, workload, metric))
     named = [w for w in space.workloads if w.name == workload] or space.workloads
     return _time(space.model, named, metric, space.base, _new_of_designs(space))
 
@@ -179,6 +206,8 @@ def time_error_interval(space: Space, workload: str = "total", metric: str = "ti
 def power_error_interval(space: Space) -> ErrorInterval | None:
     """Return how far off the watts of all workloads may be; None where :func:`time_error_interval` is None for their
     kernels or GPU, too: watts were measured of the same types."""
+    if space.variants:
+        return _of_variants(space, power_error_interval)
     return _power(space.model, space.power.model, space.workloads, space.base)
 
 
@@ -255,6 +284,8 @@ def _served(kernels: ErrorInterval, workload: Workload, metric: str) -> ErrorInt
 def beyond(space: Space, error_interval: ErrorInterval) -> list[str]:
     """Return what of a space lies outside the GPUs that were measured, as "sm_count above 132": of its axes, and of
     LEADING what links or the base say."""
+    if space.variants:
+        return list(dict.fromkeys(text for one in space.variants.spaces for text in beyond(one, error_interval)))
     sheets = _measured(error_interval)
     said = []
     for axis in space.axes if sheets else ():

@@ -269,9 +269,12 @@ class Evaluator:
 
     def untimed(self, columns: Columns) -> dict[str, Any]:
         """Return what no workload decides, (designs,) or scalars: attributes, the base's too, areas, costs, peaks."""
-        gpus = gpu_batch(self._base, columns)
-        results: dict[str, Any] = {OF_BASE + name: value for name, value in self._base.items()}
-        results |= gpus.attributes()
+        of_base = {OF_BASE + name: value for name, value in self._base.items()}
+        return of_base | self.of_gpus(gpu_batch(self._base, columns))
+
+    def of_gpus(self, gpus: Gpu) -> dict[str, Any]:
+        """Return the attributes, areas, costs and peaks of GPUs."""
+        results: dict[str, Any] = gpus.attributes()
         results["die_mm2"], results["die_usd"], results["memory_usd"] = over_arrays(self._die, gpus)
         results |= {name: peak_tflops(results, "tensor", kind.name) for name, kind in PEAK_METRICS.items()}
         return results
@@ -303,6 +306,8 @@ def _even(size: int, most: int, block: int) -> int:
 
 def result_columns(space: Space) -> list[str]:
     """Return the columns that leave the program: objectives, design metrics, each workload's metrics and stack [ms]."""
+    if space.variants:
+        return list(dict.fromkeys(name for one in space.variants.spaces for name in result_columns(one)))
     names = [o.name for o in space.objectives] + design_metrics()
     for workload in space.workloads:
         names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]

@@ -170,9 +170,11 @@ def axis_verdicts(space: Space | str | Path) -> AxisVerdicts:
     """Return what more of each axis does to each objective that it betters somewhere, and what cuts each axis.
 
     ``space``: a space, or the path of a space file. Axes of one value, of words, or with a value of 0 or below have no
-    verdict; objectives that are not above 0 neither. Raises InputError.
+    verdict; objectives that are not above 0 neither; of base GPUs and settings of workloads, the baseline's are kept.
+    Raises InputError.
     """
     space = space_of(space)
+    space = space.variants.home_space if space.variants else space
     scanner = AxisScans(space)
     scans = scanner.scans()
     cuts = [cut for scan in scans for cut in _cuts(scan, scanner.reasons)]

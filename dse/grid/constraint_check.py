@@ -9,8 +9,8 @@ import numpy as np
 
 from dse.base.compilation import quick_to_compile
 from dse.evaluate.batching import float_type
-from dse.evaluate.infeasibility import Reasons
-from dse.evaluate.space_program import Evaluator
+from dse.evaluate.variant_evaluator import evaluator_of
+from dse.evaluate.variant_reasons import reasons_of
 from dse.space.designs import baseline, sample_step, with_links
 from dse.space.expression import Expression
 from dse.space.links import OF_BASE
@@ -34,14 +34,20 @@ def constraint_checks(space: Space) -> list[ConstraintCheck]:
     columns, base = with_links(space, space.at(designs)), baseline(space)
     # In the sweep's type of numbers: 110.409 is at least 110.409 in one type, but not one type's against another's.
     inputs = {name: np.append(column, base[name]).astype(float_type()) for name, column in columns.items()}
-    values = jax.jit(_untimed(space), compiler_options=quick_to_compile())(inputs)
+    values = _compiled(space)(inputs)
     of = "" if len(designs) == space.size else f" of {len(designs):,}"
     return [_checked(constraint, values, of) for constraint in space.constraints]
 
 
+def _compiled(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
+    """Return :func:`_untimed` as a program; of variants it calls one itself."""
+    values = _untimed(space)
+    return values if space.variants else jax.jit(values, compiler_options=quick_to_compile())
+
+
 def _untimed(space: Space) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
     """Return the function from designs' columns (the base GPU last) to the metrics that no workload decides."""
-    evaluator = Evaluator(space, Reasons(space))
+    evaluator = evaluator_of(space, reasons_of(space))
 
     def values(columns: Mapping[str, Any]) -> dict[str, Any]:
         count = len(next(iter(columns.values())))

@@ -7,6 +7,7 @@ import numpy as np
 
 from dse.space import links
 from dse.space.axis import Axis
+from dse.space.designs import with_links
 from dse.space.space import Space
 
 TABLE = 65_536
@@ -23,11 +24,12 @@ class Grid:
     """
 
     def __init__(self, space: Space) -> None:
-        self._base, self._links = space.base.numbers(), space.links
+        self._space, self._base, self._links = space, space.base.numbers(), space.links
         self._names = [axis.name for axis in space.axes]
         self._numbers = {axis.name: np.asarray(axis.numbers, float) for axis in space.axes}
         self._strides = [prod(len(axis) for axis in space.axes[i + 1 :]) for i in range(len(space.axes))]
-        self._tables = {name: _LinkTable(self._base, space.links, space.axes, name) for name, _ in space.links}
+        rules = () if space.variants else space.links
+        self._tables = {name: _LinkTable(self._base, rules, space.axes, name) for name, _ in rules}
         if not all(table.small for table in self._tables.values()):
             self._tables = {}
 
@@ -40,6 +42,8 @@ class Grid:
         """Return the numbers of the axes and links of ``count`` designs, given their ``digits``."""
         of = dict(zip(self._names, digits, strict=True))
         columns = {name: self._numbers[name][digit] for name, digit in of.items()}
+        if self._space.variants:
+            return with_links(self._space, columns)
         if len(self._tables) < len(self._links):
             return links.with_links(self._base, self._links, columns)
         return columns | {name: table(of, count) for name, table in self._tables.items()}

@@ -14,6 +14,8 @@ import pyarrow as pa
 from dse.base.compilation import Options
 from dse.evaluate.infeasibility import Masks, Reasons
 from dse.evaluate.space_program import Evaluator
+from dse.evaluate.variant_evaluator import evaluator_of
+from dse.evaluate.variant_reasons import reasons_of
 from dse.grid.accumulator import Accumulator
 from dse.grid.designs import Grid
 from dse.grid.device_designs import MOST_COMBINATIONS, too_many
@@ -82,15 +84,19 @@ class SpaceEvaluator:
         self, space: Space, chunk: int | None = None, devices: Sequence[Any] | None = None, *, reduced: bool = False
     ) -> None:
         self.space, self.notes = space, list[str]()
-        self.reasons, self._on_device, self.reduced = Reasons(space), None, reduced
-        if reduced and (names := too_many(space)):
+        self.reasons, self._on_device, self.reduced = reasons_of(space), None, reduced
+        if reduced and space.variants:
+            names = " and ".join(axis.name for axis in space.variants.axes)
+            self.notes.append(f"designs were made and compared on the host: {names} vary what kernels run")
+            reduced = False
+        elif reduced and (names := too_many(space)):
             self.notes.append(
                 f"designs were made and compared on the host: {' and '.join(names)} follows more than "
                 f"{MOST_COMBINATIONS:,} combinations of axes"
             )
             reduced = False
         own = self._sweep_program if reduced else None
-        self.evaluator = Evaluator(space, self.reasons, chunk, in_order=True, devices=devices, own=own)
+        self.evaluator = evaluator_of(space, self.reasons, chunk, in_order=True, devices=devices, own=own)
         self.chunk_size = self.evaluator.chunk
         self.devices = self.evaluator.devices
         self.grid = Grid(space)

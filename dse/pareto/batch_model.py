@@ -8,9 +8,10 @@ import jax
 import numpy as np
 import pyarrow as pa
 
-from dse.evaluate.infeasibility import Masks, Reasons
+from dse.evaluate.infeasibility import Masks
 from dse.evaluate.platform import platform_of_device
-from dse.evaluate.space_program import Evaluator
+from dse.evaluate.variant_evaluator import VariantsEvaluator, evaluator_of
+from dse.evaluate.variant_reasons import reasons_of
 from dse.grid.shard import Chunk, chunk_table
 from dse.pareto.violation import violation
 from dse.space import designs
@@ -47,15 +48,16 @@ class BatchModel:
         devices: Sequence[Any] | None = None,
     ) -> None:
         self.space = space
-        self.reasons = Reasons(space)
+        self.reasons = reasons_of(space)
         devices = devices or jax.local_devices()
         self.generation = chunk or platform_of_device(devices[0]).generation
-        self._evaluator = Evaluator(space, self.reasons, self.generation, expected, devices=devices)
+        self._evaluator = evaluator_of(space, self.reasons, self.generation, expected, devices=devices)
         self.chunk = self._evaluator.chunk
 
     @property
     def base_results(self) -> dict[str, np.ndarray]:
-        """Results of the base GPU that objectives and constraints name, by name."""
+        """Results of the base GPU that objectives and constraints name, by name; of a plain space."""
+        assert not isinstance(self._evaluator, VariantsEvaluator)
         return self._evaluator.base_results
 
     def trace(self) -> None:
@@ -93,13 +95,19 @@ class BatchModel:
         violations = np.zeros(len(code))
         if not code.any():
             return violations
-        values = around(self.space.base.numbers()) | self.base_results | results | columns
+        values = self._of_base(columns) | results | columns
         values["total.time_ms"] = self.space.total_ms(results)
         for constraint in self.space.constraints:
             violations = violations + np.where(blank, 0.0, violation(constraint, values))
         kinds = np.asarray([reason.kind == "constraint" for reason in self.reasons.all])
         violations = np.where(kinds[code], violations, violations + 1.0 + blank)
         return np.where(code == 0, 0.0, np.maximum(violations, 1e-9))
+
+    def _of_base(self, columns: designs.Columns) -> dict[str, Any]:
+        """Return what expressions may name of the designs' base GPUs."""
+        if isinstance(self._evaluator, VariantsEvaluator):
+            return self._evaluator.of_bases(columns)
+        return around(self.space.base.numbers()) | self.base_results
 
     def table(self, evaluated: EvaluatedDesigns) -> pa.Table:
         """Return designs as the table that a sweep writes."""

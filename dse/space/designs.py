@@ -16,6 +16,8 @@ Columns = dict[str, np.ndarray]
 
 def with_links(space: Space, axes: Columns) -> Columns:
     """Return the columns of ``axes`` and of every link, whole numbers rounded."""
+    if space.variants:
+        return space.variants.with_links(space.links, axes)
     return links.with_links(space.base.numbers(), space.links, axes)
 
 
@@ -25,6 +27,19 @@ def of_table(space: Space, table: pd.DataFrame | Mapping[str, Sequence[Any]]) ->
     return with_links(space, axes) if all(map(len, axes.values())) else axes
 
 
+def variant_of(space: Space, row: Mapping[str, Any]) -> Space:
+    """Return the plain space of the variant that a design is of, by the cells of its axes; a plain space itself.
+
+    Only of a design that can be evaluated.
+    """
+    if space.variants is None:
+        return space
+    cells = {axis.name: np.array([encoded(axis, row[axis.name])]) for axis in space.variants.axes}
+    found = space.variants.every[int(space.variants.of(cells)[0])].space
+    assert found is not None
+    return found
+
+
 def encoded(axis: Axis, cell: Any) -> float:
     """Return the number of an axis's value as a table holds it."""
     return axis.attribute.encode(cell.item() if hasattr(cell, "item") else cell, axis.name)
@@ -32,9 +47,18 @@ def encoded(axis: Axis, cell: Any) -> float:
 
 def baseline(space: Space) -> Columns:
     """Return the base GPU itself as one design: its own numbers for every axis and link."""
-    base = space.base.numbers()
+    return {name: np.asarray([value]) for name, value in _base_columns(space).items()}
+
+
+def _base_columns(space: Space, variant: int | None = None) -> dict[str, float]:
+    """The numbers of a base GPU on every axis and link: of the baseline, or of a ``variant``'s base."""
     names = [axis.name for axis in space.axes] + [name for name, _ in space.links]
-    return {name: np.asarray([base[name]]) for name in names}
+    if space.variants is None:
+        base = space.base.numbers()
+    else:
+        place = space.variants.home if variant is None else variant
+        base = space.variants.every[place].base.numbers() | space.variants.numbers(place)
+    return {name: base[name] for name in names}
 
 
 def one_axis_at_a_time(space: Space) -> tuple[list[tuple[str, float]], Columns]:
@@ -42,16 +66,28 @@ def one_axis_at_a_time(space: Space) -> tuple[list[tuple[str, float]], Columns]:
 
     A link that the axis does not decide keeps the base's number, whatever the link would make of the base.
     """
-    base = space.base.numbers()
-    names = [axis.name for axis in space.axes] + [name for name, _ in space.links]
+    base = _base_columns(space)
+    names, attributes = list(base), space.base.numbers()
     parts = []
     for axis in space.axes:
+        if axis.name not in attributes:
+            parts.append(_other_variants(space, axis))
+            continue
         mine = [link for link in space.links if links.deciding([axis], space.links, [link[0]])]
         around = {other.name: np.full(len(axis), base[other.name]) for other in space.axes}
-        moved = links.with_links(base, mine, around | {axis.name: np.asarray(axis.numbers, float)})
+        moved = links.with_links(attributes, mine, around | {axis.name: np.asarray(axis.numbers, float)})
         parts.append({name: moved.get(name, np.full(len(axis), base[name])) for name in names})
     columns = {name: np.concatenate([part[name] for part in parts]) for name in names} if parts else {}
     return [(axis.name, number) for axis in space.axes for number in axis.numbers], columns
+
+
+def _other_variants(space: Space, axis: Axis) -> Columns:
+    """The base GPUs of the variants that differ from the baseline's in one axis."""
+    assert space.variants
+    home = {name: np.full(len(axis), value) for name, value in _base_columns(space).items()}
+    which = space.variants.of(home | {axis.name: np.asarray(axis.numbers, float)})
+    every = [_base_columns(space, int(variant)) for variant in which]
+    return {name: np.array([one[name] for one in every]) for name in home}
 
 
 SAMPLE = 20_000

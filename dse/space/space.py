@@ -26,9 +26,11 @@ from dse.space.fingerprint import fingerprint, implementations_in
 from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import OF_BASE
 from dse.space.metrics import design_metrics, metric_unit, workload_metrics
+from dse.space.setting_axes import parted
 from dse.space.shipped import find_space
 from dse.space.target import space_target
-from dse.space.workloads import Around, read_workloads
+from dse.space.variants import Variants, variants_of
+from dse.space.workloads import Around, Loaded, read_workloads
 from dse.timing.models import name_of, timing_model
 from dse.timing.timing import TimingModel, causes_of
 from dse.workload.serving_engine import Fitted
@@ -54,7 +56,11 @@ class Objective:
 
 @dataclass(frozen=True)
 class Space:
-    """What is asked: every design of the grid of ``axes`` around ``base``, on every workload."""
+    """What is asked: every design of the grid of ``axes`` around ``base``, on every workload.
+
+    ``variants``: where base GPUs or settings of workloads are axes too, which then come first; ``base`` and
+    ``workloads`` are those of the baseline's variant. None of a plain space.
+    """
 
     name: str
     question: str
@@ -70,6 +76,7 @@ class Space:
     yield_model: str
     content: dict[str, Any] = field(repr=False)
     folder: Path = Path()
+    variants: Variants | None = None
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{'min' if o.sign > 0 else 'max'} {o.name} [{o.unit}]" for o in self.objectives)
@@ -98,6 +105,8 @@ class Space:
             "workloads": fingerprint([_asked(w) for w in self.workloads]),
             "version": dse.__version__,
         }
+        if self.variants:
+            state["variants"] = [v.space.digest if v.space else [v.base.numbers(), v.reason] for v in self.variants.every]
         digest = hashlib.sha256(json.dumps(state, sort_keys=True, default=repr).encode())
         for workload in self.workloads:
             for array in workload.arrays():
@@ -176,14 +185,31 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     for key in content:
         if key not in _KEYS:
             raise InputError(f"{where}: {key!r} is not a key of a space; {accepted(key, _KEYS)}")
+    axes, settings = parted(_table(content, "axes", where))
+    if not settings and not isinstance(content.get("base"), list):
+        return _plain(content, where, name, folder)
+    plain = {key: value for key, value in content.items() if key != "axes"} | {"axes": axes}
+
+    def sheet(base: str) -> GpuSheet:
+        return _base(content | {"base": base}, where, folder)
+
+    loaded: Loaded = {}
+    variants = variants_of(plain, settings, sheet, lambda one: _plain(one, where, name, folder, loaded), where)
+    home = variants.home_space
+    return _sized(replace(home, axes=(*variants.axes, *home.axes), content=content, variants=variants), where)
+
+
+def _plain(content: dict[str, Any], where: str, name: str, folder: Path, loaded: Loaded | None = None) -> Space:
+    """Return a space of one base GPU and no settings; ``loaded``: its workloads, where others have them too; None: it
+    is no variant of another, and needs an axis."""
     base = _base(content, where, folder)
-    axes = _axes(_table(content, "axes", where), where)
+    axes = _axes(_table(content, "axes", where, required=loaded is None), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
     refuse_links(base.numbers(), axes, links, where)
     target = space_target(base.numbers(), axes, links)
     model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
     around = Around(base, axes, links, target, folder, model)
-    workloads, weights = read_workloads(_table(content, "workloads", where), where, around)
+    workloads, weights = read_workloads(_table(content, "workloads", where), where, around, loaded)
     refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     allowed = _allowed_names(workloads)
     space = Space(
@@ -203,6 +229,11 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
         folder=folder,
     )
     refuse_of_base(base, space.of_base(), workloads, where)
+    return _sized(space, where)
+
+
+def _sized(space: Space, where: str) -> Space:
+    """Return a space; raises InputError where it has too many designs."""
     if space.size > MAX_DESIGNS:
         raise InputError(f"{where}: the grid has {space.size:.3g} designs; give at most {MAX_DESIGNS:.0e}")
     return space

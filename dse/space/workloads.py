@@ -53,8 +53,17 @@ class Around:
         return Gpu.from_attributes({k: jnp.asarray(np.broadcast_to(x, (count,)), float) for k, x in values.items()})
 
 
-def read_workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
-    """Return the workloads of a space's table and their weights; raises InputError naming the entry."""
+Loaded = dict[tuple[str, str, Target], Workload]
+"""Workloads that were read: text, name and target -> workload."""
+
+
+def read_workloads(
+    table: dict, where: str, around: Around, loaded: Loaded | None = None
+) -> tuple[tuple[Workload, ...], tuple[float, ...]]:
+    """Return the workloads of a space's table and their weights; raises InputError naming the entry.
+
+    ``loaded``: workloads that variants of a space share; recorded ones are refused there.
+    """
     workloads, weights = [], []
     for key, spec in table.items():
         here = f"{where}: [workloads] {key}"
@@ -69,11 +78,23 @@ def read_workloads(table: dict, where: str, around: Around) -> tuple[tuple[Workl
         if not key.isidentifier() or key in ("base", "total") or key in gpu_schema():
             raise InputError(f"{here}: {key!r} cannot name a workload; give a plain word such as prefill or decode")
         try:
-            workloads.append(around.load(spec["use"], key, where))
+            workloads.append(_loaded(spec["use"], key, where, around, loaded))
         except InputError as error:
             raise InputError(f"{here}: {error}") from None
         weights.append(float(weight))
     return tuple(workloads), tuple(weights)
+
+
+def _loaded(use: str, key: str, where: str, around: Around, loaded: Loaded | None) -> Workload:
+    """Return a workload, one of a variant from those that were ``loaded`` before."""
+    if loaded is None:
+        return around.load(use, key, where)
+    if is_recorded(_resolve(use, around.folder)):
+        raise InputError("a trace is recorded on one GPU: axes over base GPUs or settings are not for it; leave it out")
+    name = (use, key, around.target)
+    if name not in loaded:
+        loaded[name] = around.load(use, key, where)
+    return loaded[name]
 
 
 def _resolve(use: str, folder: Path) -> str:

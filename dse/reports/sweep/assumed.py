@@ -40,8 +40,8 @@ def assumed_numbers(result: SweepResult, programs: Programs | None = None) -> As
     front, letters = lettered_front(result, DESIGNS - 1)
     order = np.lexsort((np.arange(len(letters)), np.array(letters), np.array([not letter for letter in letters])))
     names = [letters[place] for place in order if letters[place]]
-    if not names:
-        return None
+    if not names or result.space.variants:
+        return None  # of other bases and other kernels other numbers are assumed
     designs = front.iloc[order]
     space = result.space
     axes = {axis.name: np.array([encoded(axis, cell) for cell in designs[axis.name]]) for axis in space.axes}

@@ -24,7 +24,7 @@ from dse.explanation.sensitivity_table import Trial, step_table
 from dse.grid.result import SweepResult
 from dse.hardware.presets import GpuSheet, changed
 from dse.reports.sweep.data import chosen_designs
-from dse.space.designs import of_table
+from dse.space.designs import of_table, variant_of
 from dse.space.space import Space
 from dse.workload.workload import Workload
 
@@ -87,11 +87,32 @@ def explain_designs(result: SweepResult, programs: Programs | None = None) -> De
     if chosen.empty:
         return None
     sheets = [design_sheet(result.space, row) for _, row in chosen.iterrows()]
-    evaluations = (programs or Programs(result.space)).evaluations()
+    looks = [
+        (_Workload(space, evaluation, [sheets[place] for place in places]), np.asarray(places))
+        for space, places in _by_variant(result.space, chosen)
+        for evaluation in _evaluations(result.space, space, programs or Programs(result.space))
+    ]
     with threads(os.cpu_count() or 1) as pool:
-        parts = list(pool.map(lambda each: _Workload(result.space, each, sheets).look(), evaluations))
+        parts = list(pool.map(lambda look: look[0].look(look[1]), looks))
     named = {f.name: _named(chosen, [getattr(part, f.name) for part in parts]) for f in fields(DesignExplanations)}
     return DesignExplanations(**named)
+
+
+def _by_variant(space: Space, chosen: pd.DataFrame) -> list[tuple[Space, list[int]]]:
+    """Return the plain spaces that designs are of, each with the places of its designs."""
+    found: dict[int, tuple[Space, list[int]]] = {}
+    for place, (_, row) in enumerate(chosen.iterrows()):
+        plain = variant_of(space, row)
+        found.setdefault(id(plain), (plain, []))[1].append(place)
+    return list(found.values())
+
+
+def _evaluations(space: Space, plain: Space, programs: "Programs") -> list[Evaluation]:
+    """Return the evaluations of a plain space's workloads: those of the ``programs``, unless it is another variant."""
+    mine = programs.evaluations()  # also compiles what all variants share
+    if plain is space or (space.variants and plain is space.variants.home_space):
+        return mine
+    return [evaluation_of(workload, plain.model, plain.power) for workload in plain.workloads]
 
 
 def _named(chosen: pd.DataFrame, parts: list[pd.DataFrame]) -> pd.DataFrame:
@@ -111,16 +132,17 @@ def design_name(row: pd.Series) -> str:
 def design_numbers(space: Space, row: Mapping[str, Any]) -> dict[str, float]:
     """Return attribute -> number of everything that a design sets: its axes, and what is linked to them."""
     columns = of_table(space, {axis.name: [row[axis.name]] for axis in space.axes})
-    return {name: float(values[0]) for name, values in columns.items()}
+    return {name: float(values[0]) for name, values in columns.items() if name in space.base.entries}
 
 
 def design_sheet(space: Space, row: pd.Series) -> GpuSheet:
     """Return the sheet of a chosen design: the base GPU where ``position`` is -1, else with its axes and links."""
     if row["position"] < 0:
         return space.base
-    entries = {name: entry.attribute for name, entry in space.base.entries.items()}
+    base = variant_of(space, row).base
+    entries = {name: entry.attribute for name, entry in base.entries.items()}
     content = {name: entries[name].decode(number) for name, number in design_numbers(space, row).items()}
-    return changed(space.base, content, str(row["design"]))
+    return changed(base, content, str(row["design"]))
 
 
 @dataclass(frozen=True)
@@ -135,15 +157,16 @@ class _Workload:
     def workload(self) -> Workload:
         return self.evaluation.workload
 
-    def look(self) -> DesignExplanations:
-        """Return the tables of this workload, designs by number in ``design``."""
+    def look(self, places: np.ndarray) -> DesignExplanations:
+        """Return the tables of this workload, designs by their ``places`` in ``design``."""
         tried = [covered(self.workload, sheet, steps(sheet.numbers()))[0] for sheet in self.sheets]
         results = [self.evaluation.on_designs(_neighbours(s, t)) for s, t in zip(self.sheets, tried, strict=True)]
         tables = [
             (self._watts(i, j), self._roofline(i, j), self._roofs(i, j), self._slopes(i, t, j), self._limits(i, j))
             for i, (j, t) in enumerate(zip(results, tried, strict=True))
         ]
-        return DesignExplanations(*(pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)))
+        every = [pd.concat(t, ignore_index=True) for t in zip(*tables, strict=True)]
+        return DesignExplanations(*(t.assign(design=places[t["design"].to_numpy(dtype=int)]) for t in every))
 
     def _roofline(self, design: int, result: WorkloadResult) -> pd.DataFrame:
         points = roofline_points(self.sheets[design], result)
