@@ -119,6 +119,10 @@ def sweep(
     if shard is not None:
         _sweep_shard(loaded, shard, out, keep, resume, cluster, refine, json_)
         return
+    if refine:
+        from dse.pareto.gradient import refuse_variants
+
+        refuse_variants(loaded)
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)

@@ -27,12 +27,13 @@ from dse.evaluate.metric_error import (
 )
 from dse.space.expression import Expression
 from dse.space.links import OF_BASE
-from dse.space.metrics import named_metric
+from dse.space.metrics import USD, named_metric
 from dse.workload.workload import Workload
 
 TIME_POWER = {
     **dict.fromkeys(ON_TIME, (1.0, 0.0)),
     **dict.fromkeys(PER_TIME, (-1.0, 0.0)),
+    USD: (1.0, 0.0),
     **dict.fromkeys(ON_POWER, (0.0, 1.0)),
     **dict.fromkeys(ENERGY, (1.0, 1.0)),
     **dict.fromkeys(PER_ENERGY, (-1.0, -1.0)),

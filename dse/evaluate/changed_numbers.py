@@ -80,7 +80,7 @@ def answers(
     every = [_phases(evaluation, columns, settings, place) for evaluation in evaluations]
     results = _untimed(settings, gpus)
     for workload, (phases, _) in zip(space.workloads, every, strict=True):
-        results |= workload_columns(workload, phases)
+        results |= workload_columns(workload, phases, space.usd_per_hour)
     results["total.time_ms"] = space.total_ms(results)
     of_base = {name: np.asarray(results[name]).reshape(len(settings), -1) for name in space.of_base()}
     results |= {OF_BASE + name: np.repeat(x[:, 0], x.shape[1]) for name, x in of_base.items()}

@@ -13,7 +13,7 @@ from dse.hardware.presets import GpuSheet
 from dse.hardware.schema import gpu_schema
 from dse.power.power import PowerModel
 from dse.space.links import linked_values
-from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS, named_metric
+from dse.space.metrics import DESIGN_METRICS, USD, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty, widened
 from dse.timing.timing import TimingModel
@@ -183,6 +183,7 @@ def _by_metric(
     return {
         **{metric: time_of(metric) for metric in ON_TIME},
         **dict.fromkeys(PER_TIME, time.of_inverse() if time else None),
+        USD: time,
         **dict.fromkeys(ON_POWER, power),
         **dict.fromkeys(ENERGY, energy),
         **dict.fromkeys(PER_ENERGY, energy.of_inverse() if energy else None),

@@ -29,11 +29,12 @@ from dse.hardware.area import DieArea
 from dse.hardware.cost import DieCost
 from dse.hardware.gpu import Gpu
 from dse.hardware.peak import PEAK_METRICS, peak_tflops
+from dse.hardware.prices import usd_per_million_tokens
 from dse.hardware.schema import gpu_schema
 from dse.power.sequence import LaunchSequence
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE
-from dse.space.metrics import design_metrics, workload_metrics
+from dse.space.metrics import USD, design_metrics, priced_metrics, workload_metrics
 from dse.space.space import Space
 from dse.timing.timing import causes_of
 from dse.workload.workload import Workload
@@ -257,7 +258,7 @@ class Evaluator:
         count = len(next(iter(columns.values())))
         results = self.untimed(columns) | dict(of_base)
         for workload, of_workload in zip(self.space.workloads, phases, strict=True):
-            results |= workload_columns(workload, of_workload)
+            results |= workload_columns(workload, of_workload, self.space.usd_per_hour)
         results["total.time_ms"] = self.space.total_ms(results)
         code = self._reasons.codes(results, runs)
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
@@ -286,11 +287,16 @@ class Evaluator:
         return area, cost.cost_usd, cost.memory_usd
 
 
-def workload_columns(workload: Workload, phases: Mapping[str, LaunchSequence]) -> dict[str, Array]:
-    """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name."""
+def workload_columns(
+    workload: Workload, phases: Mapping[str, LaunchSequence], usd_per_hour: float | None = None
+) -> dict[str, Array]:
+    """Return the metrics and the stack [ms] of a workload on a batch of designs, by column name; dollars of tokens
+    where a GPU's hour has a price."""
     runs = {phase.name: phase.runs for phase in workload.phases}
     columns = phase_metrics(workload, phases)
     columns["dram_gb"] = sum(phases[name].dram_bytes * count for name, count in runs.items()) / GIGA
+    if usd_per_hour is not None and workload.tokens:
+        columns[USD] = usd_per_million_tokens(usd_per_hour, workload.gpus, columns["tokens_per_s"])
     columns["memory_gb"] = jnp.full_like(columns["time_ms"], workload.memory.total / GIGA)
     for cause in causes_of(workload):
         parts = [phases[name].stack[cause] * count for name, count in runs.items() if cause in phases[name].stack]
@@ -311,5 +317,7 @@ def result_columns(space: Space) -> list[str]:
     names = [o.name for o in space.objectives] + design_metrics()
     for workload in space.workloads:
         names += [f"{workload.name}.{metric}" for metric in workload_metrics(workload)]
+        if space.usd_per_hour is not None:
+            names += [f"{workload.name}.{metric}" for metric in priced_metrics(workload)]
         names += [f"{workload.name}.{cause}_ms" for cause in causes_of(workload)]
     return list(dict.fromkeys(names))

@@ -60,9 +60,10 @@ class _OfVariant(Evaluator):
         count = len(next(iter(columns.values())))
         results = self.untimed(columns) | dict(of_base)
         for workload, of_workload in zip(self.space.workloads, phases, strict=True):
-            results |= workload_columns(workload, jax.tree.map(np.asarray, of_workload))
+            results |= workload_columns(workload, jax.tree.map(np.asarray, of_workload), self.space.usd_per_hour)
         results["total.time_ms"] = self.space.total_ms(results)
-        named = {name for e in (*(o.expression for o in self.space.objectives), *self.space.constraints) for name in e.names}
+        expressions = (*(o.expression for o in self.space.objectives), *self.space.constraints)
+        named = {name for expression in expressions for name in expression.names}
         results |= {name: jnp.asarray(results[name]) for name in named}  # in the batch's type of numbers
         code = np.asarray(self._reasons.codes(results, runs))
         results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}

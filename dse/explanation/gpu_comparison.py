@@ -15,16 +15,14 @@ from dse.evaluate.run import RunResult, model_of, run
 from dse.explanation.explain import records
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.hardware.prices import HourlyPrice, hourly_prices, usd_per_million_tokens
+from dse.hardware.prices import HourlyPrice, usd_per_million_tokens
 from dse.power.models import PowerChoice, power_of
+from dse.space.metrics import USD
 from dse.timing.timing import TimingModel
 from dse.workload.parse import with_setting
 
 METRICS = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w")
 """Metrics of a row, those that the workload has."""
-
-USD = "usd_per_mtoken"
-"""What a million tokens cost where the price of an hour is known [USD]."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +133,7 @@ def _prices(sheets: Sequence[GpuSheet], given: Mapping[str, float]) -> dict[str,
             raise InputError(f"price of {name}: is none of the GPUs compared; give one of {', '.join(names)}")
         if not usd > 0:
             raise InputError(f"price of {name}: {usd!r} is not accepted; give dollars an hour above 0")
-    lists = hourly_prices()
-    known = {name: lists[name] for name in names if name in lists}
+    known = {sheet.name: sheet.hourly_price for sheet in sheets}
     return known | {name: HourlyPrice(usd, "given") for name, usd in given.items()}
 
 
@@ -175,15 +172,10 @@ def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame
 
 
 def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet], prices: Mapping[str, HourlyPrice]) -> list[str]:
-    one = ran[0].workload
     lists = ", ".join(f"{name} {price.usd:g} ({price.list})" for name, price in prices.items())
     notes = [f"Dollars an hour of a GPU: {lists}; the GPU never waits for requests."] if lists else []
-    without = [sheet.name for sheet in sheets if sheet.name not in prices]
+    without = [name for name, price in prices.items() if price.assumed]
     if without:
-        notes.append(f"No price is known of {', '.join(without)}: give --price {without[0]}=USD.")
-    if any(phase.name == "prefill" for phase in one.phases) and one.tokens:
-        notes.append(
-            "One static batch: all its prompts are read together, and none waits for another; a server reads them as "
-            "they come, in chunks between decode steps, so that the first token of a lone prompt comes sooner."
-        )
-    return notes
+        notes.append(f"No list has a price of {', '.join(without)}: it is assumed; give --price {without[0]}=USD.")
+    static = next((result.workload.static_batch for result in ran if result.workload.static_batch), "")
+    return notes + ([f"{static[0].upper()}{static[1:]}."] if static else [])

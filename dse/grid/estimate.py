@@ -74,7 +74,7 @@ class Estimate:
 
 def estimate(space: Space) -> Estimate:
     """Return the estimate for one sweep on this machine's processors (CORES at most)."""
-    kernels = sum(workload.candidate_count for workload in space.workloads)
+    kernels = max(sum(workload.candidate_count for workload in one.workloads) for one in space.plain)
     columns = len(result_columns(space)) + len(space.axes) + 2
     rows = space.size if space.size <= ON_DISK_LIMIT else 0
     parts = _seconds(space, kernels, rows * columns)
@@ -95,7 +95,7 @@ def estimate(space: Space) -> Estimate:
 def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
     """Return what a sweep of ``cells`` numbers to write spends its time on, nothing compiled before."""
     count, cores = len(space.workloads), min(os.cpu_count() or 1, CORES)
-    if by_shared_programs(space.size, space.workloads):
+    if space.variants or by_shared_programs(space.size, space.workloads):
         compilation, designs = SHARED_SECONDS, space.size * count * FEW_SECONDS
     else:
         compilation = (QUICK_SECONDS if space.size <= CPU.recorded_block else COMPILE_SECONDS) * count
@@ -109,7 +109,11 @@ def _seconds(space: Space, kernels: int, cells: int) -> dict[str, float]:
 
 
 def without_room(space: Space) -> list[str]:
-    """Return a sentence for each workload that no design of a space has the memory for; none where links decide it."""
+    """Return a sentence for each workload that no design of a space has the memory for, of variants those of the
+    first; none where links decide it."""
+    if space.variants:
+        found = [without_room(one) for one in space.variants.spaces]
+        return found[0] if all(found) else []
     if any(name == "dram_gb" for name, _ in space.links):
         return []
     most = max((max(a.numbers) for a in space.axes if a.name == "dram_gb"), default=space.base.numbers()["dram_gb"])

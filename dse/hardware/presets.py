@@ -16,6 +16,7 @@ from dse.base.text_file import printable, there_is
 from dse.base.toml_file import read_toml
 from dse.hardware.data_types import tensor_rates
 from dse.hardware.peak import refuse_contradictions
+from dse.hardware.prices import HourlyPrice, assumed_price, hourly_prices, stated_price
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
 
 if TYPE_CHECKING:
@@ -47,12 +48,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class GpuSheet:
-    """A GPU with the source of every value; ``base``: the preset that it was made from, "" where from none."""
+    """A GPU with the source of every value; ``base``: the preset that it was made from, "" where from none; ``price``:
+    of an hour, where its own file states one."""
 
     name: str
     title: str
     entries: dict[str, Entry]
     base: str = ""
+    price: HourlyPrice | None = None
 
     def __repr__(self) -> str:
         of = f", from {self.base}" if self.base else ""
@@ -66,6 +69,16 @@ class GpuSheet:
         """Return the data types that its tensor cores compute in."""
         numbers = self.numbers()
         return [dtype for dtype, rate in tensor_rates(numbers).items() if rate and numbers["tensor_cores_per_sm"]]
+
+    @property
+    def hourly_price(self) -> HourlyPrice:
+        """The price of its hour [USD]: as its file states it, as a list has it, or else assumed."""
+        listed = hourly_prices()
+        found = self.price or listed.get(self.name) or listed.get(self.base)
+        if found:
+            return found
+        bandwidths = {name: preset_numbers(name)["dram_bandwidth_gbs"] for name in listed}
+        return assumed_price(self.numbers()["dram_bandwidth_gbs"], bandwidths)
 
     def record(self) -> "Gpu":
         """Return the :class:`~dse.hardware.gpu.Gpu` that the models compute with."""
@@ -216,7 +229,7 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
     if base is not None:
         sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
         return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
-    peaks = content.pop("peaks", {})
+    peaks, price = content.pop("peaks", {}), stated_price(content, where)
     given = _given(content, where)
     missing = [key for key, attr in gpu_schema().items() if attr.default is None and key not in given]
     if len(missing) > len(given):
@@ -225,16 +238,17 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
             "give base = \"h100_sxm\" (or another name of 'dse show gpus') and what differs, or all attributes"
         )
     entries = {key: given.get(key) or _default_entry(attr, where) for key, attr in gpu_schema().items()}
-    return _consistent(GpuSheet(name, title or name, entries), peaks, where)
+    return _consistent(GpuSheet(name, title or name, entries, price=price), peaks, where)
 
 
 def changed(sheet: GpuSheet, content: dict, where: str) -> GpuSheet:
-    """Return a sheet with the attributes of ``content`` in place of its own, checked against a table ``peaks``."""
+    """Return a sheet with the attributes of ``content``, and its price, in place of its own, checked against a table
+    ``peaks``."""
     content = dict(content)
-    peaks = content.pop("peaks", {})
+    peaks, price = content.pop("peaks", {}), stated_price(content, where) or sheet.price
     given = _given(content, where)
     title = f"{sheet.title}, changed" if given else sheet.title
-    sheet = replace(sheet, title=title, entries=sheet.entries | given)
+    sheet = replace(sheet, title=title, entries=sheet.entries | given, price=price)
     return _consistent(sheet, peaks, where)
 
 

@@ -42,6 +42,16 @@ WORKLOAD_METRICS = {
 }
 """Metric -> unit and meaning, of one workload on a design."""
 
+USD = "usd_per_mtoken"
+
+PRICED_METRICS = {
+    USD: (
+        "USD/Mtoken",
+        "dollars for a million tokens at the base GPU's price of an hour, if it never waits for requests",
+    ),
+}
+"""The same of metrics that are computed where an objective or a constraint names them."""
+
 MORE_IS_BETTER = ("tokens_per_s", "clock_share", "tokens_per_joule")
 """Metrics of a workload of which more is better; of all others less is."""
 
@@ -61,6 +71,11 @@ def workload_metrics(workload: Workload) -> list[str]:
     if not workload.tokens:
         left_out |= {"tokens_per_s", "tokens_per_joule", "joules_per_token"}
     return [metric for metric in WORKLOAD_METRICS if metric not in left_out]
+
+
+def priced_metrics(workload: Workload) -> list[str]:
+    """Return the metrics that follow from a workload's tokens and a price."""
+    return list(PRICED_METRICS) if workload.tokens else []
 
 
 def time_metrics(workload: Workload, times: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,7 +118,8 @@ def metric_unit(text: str) -> str:
     if text in gpu_schema():
         return gpu_schema()[text].unit
     workload, metric = named_metric(text)
-    return WORKLOAD_METRICS[metric][0] if workload and metric in WORKLOAD_METRICS else ""
+    known = WORKLOAD_METRICS | PRICED_METRICS
+    return known[metric][0] if workload and metric in known else ""
 
 
 def named_metric(text: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from dse.space.expression import Expression, parse_expression
 from dse.space.fingerprint import fingerprint, implementations_in
 from dse.space.impossible import refuse_expression, refuse_links
 from dse.space.links import OF_BASE
-from dse.space.metrics import design_metrics, metric_unit, workload_metrics
+from dse.space.metrics import USD, design_metrics, metric_unit, priced_metrics, workload_metrics
 from dse.space.setting_axes import parted
 from dse.space.shipped import find_space
 from dse.space.target import space_target
@@ -102,22 +102,34 @@ class Space:
             "base": self.base.numbers(),
             "models": self.fingerprints,
             "cost": fingerprint(DieCost.from_table(self.yield_model)),
-            "workloads": fingerprint([_asked(w) for w in self.workloads]),
+            "workloads": fingerprint([_asked(w) for w in self._every_workload]),
             "version": dse.__version__,
         }
         if self.variants:
-            state["variants"] = [v.space.digest if v.space else [v.base.numbers(), v.reason] for v in self.variants.every]
+            state["variants"] = [[one.base.numbers(), one.reason] for one in self.variants.every]
+        if self.usd_per_hour is not None:
+            state["usd_per_hour"] = [one.usd_per_hour for one in self.plain]
         digest = hashlib.sha256(json.dumps(state, sort_keys=True, default=repr).encode())
-        for workload in self.workloads:
+        for workload in self._every_workload:
             for array in workload.arrays():
                 digest.update(array.tobytes())
         return digest.hexdigest()[:16]
+
+    @property
+    def plain(self) -> "list[Space]":
+        """The plain spaces that it is of: those of its variants, or itself."""
+        return self.variants.spaces if self.variants else [self]
+
+    @cached_property
+    def _every_workload(self) -> list[Workload]:
+        """The workloads of all variants, each once."""
+        return list({id(workload): workload for one in self.plain for workload in one.workloads}.values())
 
     @cached_property
     def fingerprints(self) -> dict[str, Any]:
         """Hashes of the timing model, as far as the workloads' kernels use it, and of the power model."""
         return {
-            "timing": [name_of(self.model), fingerprint(self.model, implementations_in(self.workloads))],
+            "timing": [name_of(self.model), fingerprint(self.model, implementations_in(self._every_workload))],
             "power": [fingerprint(self.power.model), self.power.limit],
         }
 
@@ -137,6 +149,13 @@ class Space:
         expressions = (*(o.expression for o in self.objectives), *self.constraints)
         named = dict.fromkeys(name for e in expressions for name in e.names if name.startswith(OF_BASE))
         return [name.removeprefix(OF_BASE) for name in named if name.removeprefix(OF_BASE) not in gpu_schema()]
+
+    @cached_property
+    def usd_per_hour(self) -> float | None:
+        """The price of the base GPU's hour [USD]; None where no objective or constraint names dollars of tokens."""
+        expressions = (*(o.expression for o in self.objectives), *self.constraints)
+        named = any(name.endswith(f".{USD}") for e in expressions for name in e.names)
+        return self.base.hourly_price.usd if named else None
 
     def total_ms(self, results: Mapping[str, Any]) -> Any:
         """Return ``total.time_ms`` of designs [ms]: the times of all workloads, each by its weight."""
@@ -193,23 +212,38 @@ def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: P
     def sheet(base: str) -> GpuSheet:
         return _base(content | {"base": base}, where, folder)
 
-    loaded: Loaded = {}
-    variants = variants_of(plain, settings, sheet, lambda one: _plain(one, where, name, folder, loaded), where)
+    shared = _Shared(*_models(content, where, folder))
+    variants = variants_of(plain, settings, sheet, lambda one: _plain(one, where, name, folder, shared), where)
     home = variants.home_space
     return _sized(replace(home, axes=(*variants.axes, *home.axes), content=content, variants=variants), where)
 
 
-def _plain(content: dict[str, Any], where: str, name: str, folder: Path, loaded: Loaded | None = None) -> Space:
-    """Return a space of one base GPU and no settings; ``loaded``: its workloads, where others have them too; None: it
-    is no variant of another, and needs an axis."""
+@dataclass(frozen=True)
+class _Shared:
+    """What the variants of a space share: models, and the workloads that were read."""
+
+    model: TimingModel
+    power: PowerChoice
+    loaded: Loaded = field(default_factory=dict)
+
+
+def _models(content: dict[str, Any], where: str, folder: Path) -> tuple[TimingModel, PowerChoice]:
+    """Return the timing model and the power model of a space."""
+    model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
+    return model, power_choice(content.get("power", "board"), f"{where}: power", folder)
+
+
+def _plain(content: dict[str, Any], where: str, name: str, folder: Path, shared: _Shared | None = None) -> Space:
+    """Return a space of one base GPU and no settings; ``shared`` with other variants; None: it is none, and needs an
+    axis."""
     base = _base(content, where, folder)
-    axes = _axes(_table(content, "axes", where, required=loaded is None), where)
+    axes = _axes(_table(content, "axes", where, required=shared is None), where)
     links = _links(_table(content, "links", where, required=False), where, axes)
     refuse_links(base.numbers(), axes, links, where)
     target = space_target(base.numbers(), axes, links)
-    model = timing_model(content.get("timing", "amali"), f"{where}: timing", folder)
+    model, power = (shared.model, shared.power) if shared else _models(content, where, folder)
     around = Around(base, axes, links, target, folder, model)
-    workloads, weights = read_workloads(_table(content, "workloads", where), where, around, loaded)
+    workloads, weights = read_workloads(_table(content, "workloads", where), where, around, shared and shared.loaded)
     refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
     allowed = _allowed_names(workloads)
     space = Space(
@@ -223,7 +257,7 @@ def _plain(content: dict[str, Any], where: str, name: str, folder: Path, loaded:
         weights=weights,
         objectives=_objectives(content.get("objectives"), where, around, allowed, _stack_columns(workloads)),
         model=model,
-        power=power_choice(content.get("power", "board"), f"{where}: power", folder),
+        power=power,
         yield_model=_yield_model(content, where),
         content=content,
         folder=folder,
@@ -314,7 +348,7 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
 
 def _allowed_names(workloads: tuple[Workload, ...]) -> set[str]:
     allowed = set(gpu_schema()) | set(design_metrics()) | {"total.time_ms"}
-    allowed |= {f"{w.name}.{metric}" for w in workloads for metric in workload_metrics(w)}
+    allowed |= {f"{w.name}.{metric}" for w in workloads for metric in (*workload_metrics(w), *priced_metrics(w))}
     return allowed | {f"{OF_BASE}{name}" for name in allowed}
 
 

@@ -43,7 +43,7 @@ class Workload:
 
     ``tokens`` of all requests come out of one run: generated ones, or those of the prompts in a prefill (0: none).
     ``engine`` whose host the phases wait for; None: kernels alone. ``caution``: what of it goes beyond what was made
-    for it, "" for nothing.
+    for it, "" for nothing. ``prompts``: how many are read together, 0 where none is.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Workload:
     tokens: float = 0.0
     engine: Engine | None = None
     caution: str = field(default="", repr=False)
+    prompts: int = 0
 
     def __repr__(self) -> str:
         kernels = sum(len(operator.candidates) for operator in self.operators)
@@ -62,6 +63,17 @@ class Workload:
         held = f"{self.memory.total / GIGA:.4g} GB" + (f" on each of {self.gpus} GPUs" if self.gpus > 1 else "")
         many = f"{phases}: {len(self.operators)} operators, {kernels} candidate kernels, {held}"
         return block(self, f"{self.name!r}: {self.description}", many)
+
+    @property
+    def static_batch(self) -> str:
+        """What a server does with prompts that are read together here, as a sentence; "" where that is one or none."""
+        if self.prompts < 2:
+            return ""
+        return (
+            f"one static batch: its {self.prompts:,} prompts are read together and have their first tokens together; a "
+            "server reads prompts as they come, in chunks between decode steps, so that the first token of a lone "
+            "prompt comes sooner and other requests wait for the chunks"
+        )
 
     @cached_property
     def kernels(self) -> Kernel:

@@ -9,7 +9,7 @@ from dse.hardware.peak import PEAK_METRICS
 from dse.power.board import BoardPower, left_out_errors
 from dse.power.models import PowerChoice
 from dse.space.axis import Axis
-from dse.space.metrics import design_metrics, named_metric
+from dse.space.metrics import USD, design_metrics, named_metric
 from dse.space.space import Objective, Space
 from dse.timing.timing import TimingModel
 
@@ -39,6 +39,7 @@ METRIC_LABELS = {
     "die_mm2": "die area",
     "die_usd": "cost of the dies",
     "memory_usd": "price of the memory",
+    USD: "dollars for a million tokens",
     **{name: f"{kind.title} peak" for name, kind in PEAK_METRICS.items()},
 }
 """Metric -> its name in a sentence."""

@@ -42,7 +42,8 @@ def run_notes(result: RunResult) -> list[str]:
     numbers = result.gpu.numbers()
     if result.gpu.base:
         lines += [*own_gpu_notes(result.gpu), *filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])]
-    lines += filter(None, [_throttling(result), result.workload.caution, pins_note(numbers)])
+    workload = result.workload
+    lines += filter(None, [_throttling(result), workload.caution, workload.static_batch, pins_note(numbers)])
     bandwidth = numbers["dram_bandwidth_gbs"]
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")

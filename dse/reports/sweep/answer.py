@@ -37,6 +37,8 @@ from dse.reports.sweep.data import (
 )
 from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
+from dse.reports.sweep.price_note import price_note
+from dse.reports.sweep.variant_note import variant_note
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.timing.amali import Amali
@@ -81,6 +83,8 @@ def caveats(result: SweepResult) -> list[str]:
     notes += [*_slow_l2(result.space, varied), *_tensor_area(result.space, varied), *_unpublished_die(result.space)]
     notes += own_gpu_notes(result.space.base)
     notes += [f"{w.name}: {w.caution}." for w in result.space.workloads if w.caution]
+    notes += [f"{w.name}: {w.static_batch}." for w in result.space.workloads if w.static_batch]
+    notes += [*price_note(result.space), *variant_note(result.space)]
     notes += idle_note(result)
     if result.keep == "front":
         notes.append(

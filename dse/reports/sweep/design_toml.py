@@ -59,11 +59,13 @@ def _columns(space: Space, front: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def _head(space: Space, varied: set[str], own_base: bool) -> str:
-    """Name and base, unless designs have an ``own_base``, and what the space's base GPU itself differs in; every attribute where it is no preset."""
+    """Name and base, unless designs have an ``own_base``, and what the space's base GPU itself differs in; every
+    attribute where it is no preset."""
     preset = find_preset(space.base.name)
     numbers = preset_sheet(preset).numbers() if preset else {}
     lines = [f"name = {literal(f'{space.name}: Pareto design {NUMBER}')}"]
     lines += [f"base = {literal(preset)}"] if preset and not own_base else []
+    lines += [f"price_usd_h = {space.base.price.usd:.6g}"] if space.base.price else []
     for name, entry in space.base.entries.items():
         if name not in varied and numbers.get(name) != entry.number:
             lines.append(f"{name} = {literal(entry.value)}")

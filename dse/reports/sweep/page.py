@@ -26,6 +26,7 @@ from dse.reports.sweep.page_explorer import explorer_section
 from dse.reports.sweep.page_head import page_head, paragraphs
 from dse.reports.sweep.page_ratios import ratios_section
 from dse.reports.sweep.page_tables import chosen_section, explored, front_section, infeasible_section
+from dse.reports.sweep.setting_verdicts import setting_sentences
 from dse.reports.sweep.verdicts import METHOD as VERDICTS_METHOD
 from dse.reports.sweep.verdicts import sentences as verdict_sentences
 from dse.timing.timing import PHASE_CAUSES
@@ -79,7 +80,7 @@ def _in_words(result: SweepResult, verdicts: AxisVerdicts | None) -> str:
     """The answer in sentences, and what each axis is worth, an item an axis."""
     if result.front.empty:
         return ""
-    every = [sentence.partition(": ") for sentence in verdict_sentences(verdicts)]
+    every = [sentence.partition(": ") for sentence in [*setting_sentences(result), *verdict_sentences(verdicts)]]
     items = [f"<li><strong>{escape(name)}</strong>{colon}{escape(text)}</li>" for name, colon, text in every]
     axes = f'<ul class="verdicts">{"".join(items)}</ul>{note(VERDICTS_METHOD)}' if items else ""
     return section("words", "In words", paragraphs(answer(result)), axes)

@@ -10,6 +10,7 @@ from dse.reports.search.data import SearchReport
 from dse.reports.sweep.answer import answer, caveats, good_to, question
 from dse.reports.sweep.assumed import sentences as decided_by
 from dse.reports.sweep.data import best_no_worse, chosen_designs, gains, measured_baseline
+from dse.reports.sweep.setting_verdicts import setting_headline
 from dse.reports.sweep.verdicts import headline
 
 MOST_NUMBERS = 4
@@ -25,7 +26,11 @@ def page_head(
     lead = f"{result.space.name}: {result.space.size:,} designs around the {gpu_name(result.space)}"
     if search is not None:
         lead += f", {result.n:,} of them evaluated by a search"
-    brief = answer(result) if result.front.empty else [text for text in (headline(verdicts),) if text]
+    brief = (
+        answer(result)
+        if result.front.empty
+        else [text for text in (*setting_headline(result), headline(verdicts)) if text]
+    )
     notes = caveats(result) + ([how_far(search)] if search is not None else [])
     beware = "\n".join(f"<p>{escape(text)}</p>" for text in notes)
     summary = f"{capital(good_to(result))}; {len(notes)} notes"

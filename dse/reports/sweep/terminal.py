@@ -19,6 +19,7 @@ from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.assumed import lines, sentences
 from dse.reports.sweep.data import chosen_designs, lettered_front, measured_baseline, varied_axes
 from dse.reports.sweep.data_ratios import BASELINE, chosen_ratios, on_front
+from dse.reports.sweep.setting_verdicts import setting_sentences
 from dse.reports.sweep.verdicts import sentences as verdict_sentences
 
 GAP = 2
@@ -84,7 +85,7 @@ def print_front(
             f"{len(front):,} of {len(result.front):,} shown, spread over the front", highlight=False, style="dim"
         )
     _print_reasons(result, console)
-    for sentence in verdict_sentences(verdicts):
+    for sentence in (*setting_sentences(result), *verdict_sentences(verdicts)):
         say(console, sentence)
     _print_assumed(result, assumed, console)
     for note in caveats(result)[1:]:  # the first, on calibration, stands in the head line

@@ -148,6 +148,8 @@ def headline(verdicts: AxisVerdicts | None) -> str:
     for one in sorted(verdicts.verdicts, key=lambda one: one.until / one.base):
         best[one.axis.name] = one
     axes = scanned_axes(verdicts.space)
+    if not axes:
+        return ""
     paying = [a for a in axes if a.name in best and best[a.name].until > best[a.name].base * (1 + NEAR)]
     parts = [f"{words(a.attribute)} to {_times(best[a.name])}" for a in paying]
     rest = [words(a.attribute) for a in axes if a not in paying]

@@ -76,6 +76,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         float(serving.batch * tokens),
         serving.engine,
         _caution(network, serving),
+        0 if serving.phase == "decode" else int(serving.batch),
     )
 
 
