@@ -57,7 +57,7 @@ def ownership() -> dict[str, float]:
 def assumed_price(dram_bandwidth_gbs: float, bandwidths: dict[str, float]) -> HourlyPrice:
     """Return the price of an hour of a GPU that no list has: the median price of listed ones for each GB/s of DRAM.
 
-    ``bandwidths``: preset -> DRAM bandwidth [GB/s] of the listed ones. Their prices for it differ by a factor of 16.
+    ``bandwidths``: preset -> DRAM bandwidth [GB/s] of the listed ones. Their prices for it differ by a factor of 15.
     """
     listed = hourly_prices()
     usd = median(price.usd / bandwidths[preset] for preset, price in listed.items()) * dram_bandwidth_gbs

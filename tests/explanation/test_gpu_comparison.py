@@ -6,6 +6,7 @@ import pytest
 
 import dse
 from dse.explanation.gpu_comparison import USD, compare_gpus
+from dse.hardware.presets import gpu_from_mapping
 from dse.timing.models import timing_model
 
 WORKLOAD = "gpt2_xl:phase=decode,context=512,dtype=fp16"
@@ -63,3 +64,10 @@ def test_a_gpu_that_cannot_hold_the_network_has_its_reason(three: dse.GpuCompari
 def test_wrong_input_is_refused(gpus, workload, options, sentence) -> None:
     with pytest.raises(dse.InputError, match=sentence):
         compare_gpus(gpus, workload, **options)
+
+
+def test_a_gpu_of_ones_own_has_its_own_price_and_an_unlisted_one_an_assumed_price():
+    mine = gpu_from_mapping({"base": "h200", "price_usd_h": 1.25}, "mine.toml", "mine")
+    both = compare_gpus([mine, "rtx_5090"], WORKLOAD)
+    assert both.prices["mine"].usd == 1.25 and both.prices["rtx_5090"].assumed
+    assert any("No list has a price of rtx_5090: it is assumed" in note for note in both.notes)

@@ -241,11 +241,14 @@ def print_spaces(console: Console, as_json: bool) -> None:
 
 def print_metrics(console: Console, as_json: bool) -> None:
     """Print the metrics that objectives and constraints can name."""
-    from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+    from dse.space.metrics import DESIGN_METRICS, PRICED_METRICS, WORKLOAD_METRICS
 
     rows = [{"metric": name, "unit": unit, "meaning": text} for name, (unit, text) in DESIGN_METRICS.items()]
     rows += [
         {"metric": f"WORKLOAD.{name}", "unit": unit, "meaning": text} for name, (unit, text) in WORKLOAD_METRICS.items()
+    ]
+    rows += [
+        {"metric": f"WORKLOAD.{name}", "unit": unit, "meaning": text} for name, (unit, text) in PRICED_METRICS.items()
     ]
     rows.append({"metric": "total.time_ms", "unit": "ms", "meaning": "time of all workloads, each times its weight"})
     rows.append({"metric": "base.NAME", "unit": "", "meaning": "the base GPU's value of an attribute or a metric"})
