@@ -13,7 +13,7 @@ import numpy as np
 
 import dse
 from dse.base.brief import block
-from dse.base.errors import InputError, accepted, expect, shown
+from dse.base.errors import InputError, accepted, expect
 from dse.base.toml_file import read_toml
 from dse.hardware.cost import YIELD_MODELS, DieCost
 from dse.hardware.presets import GpuSheet, changed, load_sheet, preset_sheet, resolve
@@ -23,35 +23,30 @@ from dse.space.axis import Axis, make_axis
 from dse.space.data_types import refuse_of_base, refuse_types
 from dse.space.expression import Expression, parse_expression
 from dse.space.fingerprint import fingerprint, implementations_in
-from dse.space.impossible import refuse_expression, refuse_links
+from dse.space.impossible import refuse_links
 from dse.space.links import OF_BASE
-from dse.space.metrics import USD, design_metrics, metric_unit, priced_metrics, workload_metrics
+from dse.space.metrics import USD
+from dse.space.objectives import (
+    KEYS,
+    Objective,
+    allowed_names,
+    read_constraints,
+    read_objectives,
+    stack_columns,
+    stated_name,
+    text_of,
+)
 from dse.space.setting_axes import parted
 from dse.space.shipped import find_space
 from dse.space.target import space_target
 from dse.space.variants import Variants, variants_of
 from dse.space.workloads import Around, Loaded, read_workloads
 from dse.timing.models import name_of, timing_model
-from dse.timing.timing import TimingModel, causes_of
+from dse.timing.timing import TimingModel
 from dse.workload.serving_engine import Fitted
 from dse.workload.workload import Workload
 
 MAX_DESIGNS = 10**15
-
-
-@dataclass(frozen=True)
-class Objective:
-    """A number to minimise or maximise: an expression over attributes and results."""
-
-    name: str
-    unit: str
-    direction: str
-    expression: Expression
-
-    @property
-    def sign(self) -> float:
-        """+1 where smaller is better, else -1."""
-        return 1.0 if self.direction == "minimize" else -1.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +71,7 @@ class Space:
     yield_model: str
     content: dict[str, Any] = field(repr=False)
     folder: Path = Path()
-    variants: Variants | None = None
+    variants: "Variants[Space] | None" = None
 
     def __repr__(self) -> str:
         asked = ", ".join(f"{'min' if o.sign > 0 else 'max'} {o.name} [{o.unit}]" for o in self.objectives)
@@ -170,22 +165,6 @@ def _asked(workload: Workload) -> list[Any]:
     return [workload.phases, workload.memory, workload.gpus, workload.tokens, repeats, engine]
 
 
-_KEYS = {
-    "name",
-    "question",
-    "base",
-    "gpu",
-    "axes",
-    "links",
-    "constraints",
-    "workloads",
-    "objectives",
-    "timing",
-    "power",
-    "yield_model",
-}
-
-
 def load_space(path: str | Path) -> Space:
     """Return the space of a TOML file, or the shipped one of a name; InputError names file, key, value and remedy."""
     expect("space", path, (str, os.PathLike), "give the path of a space TOML, or the name of a shipped space")
@@ -202,8 +181,8 @@ def space_of(space: Space | str | Path) -> Space:
 def space_from_mapping(content: dict[str, Any], where: str, name: str, folder: Path = Path()) -> Space:
     """Return the space of a mapping with the keys of a space file; relative paths start at ``folder``."""
     for key in content:
-        if key not in _KEYS:
-            raise InputError(f"{where}: {key!r} is not a key of a space; {accepted(key, _KEYS)}")
+        if key not in KEYS:
+            raise InputError(f"{where}: {key!r} is not a key of a space; {accepted(key, KEYS)}")
     axes, settings = parted(_table(content, "axes", where))
     if not settings and not isinstance(content.get("base"), list):
         return _plain(content, where, name, folder)
@@ -245,17 +224,17 @@ def _plain(content: dict[str, Any], where: str, name: str, folder: Path, shared:
     around = Around(base, axes, links, target, folder, model)
     workloads, weights = read_workloads(_table(content, "workloads", where), where, around, shared and shared.loaded)
     refuse_types(base, {axis.name for axis in axes} | {key for key, _ in links}, workloads, where)
-    allowed = _allowed_names(workloads)
+    allowed = allowed_names(workloads)
     space = Space(
-        name=_name(content, where, name),
-        question=_text(content, "question", where, ""),
+        name=stated_name(content, where, name),
+        question=text_of(content, "question", where, ""),
         base=base,
         axes=axes,
         links=links,
-        constraints=_constraints(content.get("constraints", []), where, around, allowed),
+        constraints=read_constraints(content.get("constraints", []), where, around, allowed),
         workloads=workloads,
         weights=weights,
-        objectives=_objectives(content.get("objectives"), where, around, allowed, _stack_columns(workloads)),
+        objectives=read_objectives(content.get("objectives"), where, around, allowed, stack_columns(workloads)),
         model=model,
         power=power,
         yield_model=_yield_model(content, where),
@@ -273,22 +252,8 @@ def _sized(space: Space, where: str) -> Space:
     return space
 
 
-def _text(content: dict, key: str, where: str, default: str) -> str:
-    value = content.get(key, default)
-    if not isinstance(value, str):
-        raise InputError(f"{where}: {key} = {value!r} is not accepted; give a text")
-    return value
-
-
-def _name(content: dict, where: str, default: str) -> str:
-    name = _text(content, "name", where, default)
-    if "name" in content and not name.strip():
-        raise InputError(f"{where}: name = {name!r} is empty; give a text, or leave it out ({default!r} then)")
-    return name
-
-
 def _yield_model(content: dict, where: str) -> str:
-    name = _text(content, "yield_model", where, "negative_binomial")
+    name = text_of(content, "yield_model", where, "negative_binomial")
     if name not in YIELD_MODELS:
         raise InputError(f"{where}: yield_model = {name!r} is not accepted; {accepted(name, YIELD_MODELS)}")
     return name
@@ -344,68 +309,3 @@ def _links(table: dict, where: str, axes: tuple[Axis, ...]) -> tuple[tuple[str, 
                 raise InputError(f"{here}: uses {name}, which is linked itself; put that link first, or base.{name}")
         links.append((key, expression))
     return tuple(links)
-
-
-def _allowed_names(workloads: tuple[Workload, ...]) -> set[str]:
-    allowed = set(gpu_schema()) | set(design_metrics()) | {"total.time_ms"}
-    allowed |= {f"{w.name}.{metric}" for w in workloads for metric in (*workload_metrics(w), *priced_metrics(w))}
-    return allowed | {f"{OF_BASE}{name}" for name in allowed}
-
-
-def _stack_columns(workloads: tuple[Workload, ...]) -> set[str]:
-    """Columns of a sweep's tables that hold the time of each cause."""
-    return {f"{w.name}.{cause}_ms" for w in workloads for cause in causes_of(w)}
-
-
-def _constraints(items: Any, where: str, around: Around, allowed: set[str]) -> tuple[Expression, ...]:
-    if not isinstance(items, list):
-        raise InputError(f'{where}: constraints = {items!r} is not accepted; give a list, as ["die_mm2 <= 814"]')
-    constraints = []
-    for number, text in enumerate(items, start=1):
-        here = f"{where}: constraints, entry {number}"
-        expression = parse_expression(text, here, allowed)
-        if not expression.condition:
-            raise InputError(f"{here}: {text!r} is not a condition; give a comparison, as 'die_mm2 <= 814'")
-        refuse_expression(expression, around.base, around.axes, around.links, here)
-        constraints.append(expression)
-    return tuple(constraints)
-
-
-RESERVED = ("feasible", "reason", "code")
-"""Columns of a sweep's tables that are neither attributes nor metrics."""
-
-_DIRECTIONS = {"min": "minimize", "minimize": "minimize", "max": "maximize", "maximize": "maximize"}
-
-
-def _objectives(items: Any, where: str, around: Around, allowed: set[str], columns: set[str]) -> tuple[Objective, ...]:
-    form = 'give [[objectives]] tables with value = "decode.tbt_ms" and goal = "min"'
-    if not isinstance(items, list) or not items or not all(isinstance(item, dict) for item in items):
-        raise InputError(f"{where}: objectives are missing; {form}")
-    objectives: list[Objective] = []
-    for number, item in enumerate(items, start=1):
-        here = f"{where}: [[objectives]], entry {number}"
-        for key in item:
-            if key in _KEYS - {"name"}:
-                raise InputError(f"{here}: {key!r} belongs to the whole file; put it before the first [table]")
-            if key not in ("value", "goal", "name", "unit"):
-                raise InputError(
-                    f"{here}: {key!r} is not a key of an objective; {accepted(key, ('value', 'goal', 'name', 'unit'))}"
-                )
-        if not isinstance(item.get("goal"), str) or item["goal"] not in _DIRECTIONS:
-            said = f"goal = {shown(item['goal'])} is not accepted" if "goal" in item else "goal is missing"
-            raise InputError(f'{here}: {said}; give "min" or "max"')
-        expression = parse_expression(item.get("value", ""), f"{here}: value", allowed)
-        if expression.condition:
-            raise InputError(f"{here}: value = {expression.text!r} is a condition; give a number")
-        refuse_expression(expression, around.base, around.axes, around.links, f"{here}: value")
-        name = _name(item, here, expression.text)
-        own = metric_unit(expression.text)
-        unit = _text(item, "unit", here, own)
-        if own and unit != own:
-            raise InputError(f"{here}: unit = {unit!r}, but {expression.text} is in {own}; leave unit out")
-        if name != expression.text and (name in allowed or name in columns or name in RESERVED):
-            raise InputError(f"{here}: name = {name!r} means something else already; give a name of its own")
-        if any(o.name == name for o in objectives):
-            raise InputError(f"{here}: {name!r} is an objective already; give each a name of its own")
-        objectives.append(Objective(name, unit, _DIRECTIONS[item["goal"]], expression))
-    return tuple(objectives)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from dse.space import links
 from dse.space.axis import Axis
 from dse.space.setting_axes import BASE, base_axis, setting_axis, stated, with_settings
 
-if TYPE_CHECKING:
-    from dse.space.space import Space
+S = TypeVar("S")
+"""A plain space, which :mod:`dse.space.space` makes."""
 
 MOST_VARIANTS = 1000
 """Most variants of a space: the kernels of each are made when it is read."""
@@ -28,32 +28,32 @@ Columns = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Variant:
+class Variant(Generic[S]):
     """A base GPU with one value of each setting; ``space`` is None where it cannot be, for the ``reason``."""
 
     base: GpuSheet
-    space: "Space | None"
+    space: S | None
     reason: str = ""
 
 
 @dataclass(frozen=True)
-class Variants:
+class Variants(Generic[S]):
     """The variants of a space in the order of its grid, the last of their ``axes`` varying fastest.
 
     ``home``: the one that the baseline is of.
     """
 
     axes: tuple[Axis, ...]
-    every: tuple[Variant, ...]
+    every: tuple[Variant[S], ...]
     home: int
 
     @cached_property
-    def spaces(self) -> "list[Space]":
+    def spaces(self) -> list[S]:
         """The spaces of those variants that can be."""
         return [variant.space for variant in self.every if variant.space is not None]
 
     @property
-    def home_space(self) -> "Space":
+    def home_space(self) -> S:
         """The space of the baseline."""
         space = self.every[self.home].space
         assert space is not None
@@ -101,21 +101,17 @@ class Variants:
         return columns
 
 
-Plain = Callable[[dict[str, Any]], "Space"]
-"""Makes a plain space of a mapping with one base GPU and no axes of settings."""
-
-
 def variants_of(
     content: dict[str, Any],
     settings: Mapping[str, Any],
     sheet: Callable[[str], GpuSheet],
-    plain: Plain,
+    plain: Callable[[dict[str, Any]], S],
     where: str,
-) -> Variants:
+) -> Variants[S]:
     """Return the variants of a space's ``content``, whose axes of ``settings`` stand beside it.
 
-    ``sheet``: the base GPU of a name or path. A variant that cannot be has its reason; raises InputError where none
-    can be, or where a value of a setting is in none that can.
+    ``sheet``: the base GPU of a name or path; ``plain``: the space of a mapping without such axes. A variant that cannot
+    be has its reason; raises InputError where none can be, or where a value of a setting is in none that can.
     """
     names = _bases(content, settings, where)
     sheets = [sheet(name) for name in names]
@@ -125,7 +121,7 @@ def variants_of(
     given = {key: spec for key, spec in settings.items() if key != BASE}
     axes += [setting_axis(key, spec, workloads, f"{where}: [axes] {key}") for key, spec in given.items()]
     _refuse_many(axes, where)
-    every = []
+    every: list[Variant[S]] = []
     for values in product(*(axis.values for axis in axes)):
         chosen = dict(zip((axis.name for axis in axes), values, strict=True))
         place = axes[0].values.index(chosen.pop(BASE)) if axes and axes[0].name == BASE else 0
@@ -161,7 +157,7 @@ def _refuse_many(axes: list[Axis], where: str) -> None:
         raise InputError(f"{where}: {names} have {count:,} combinations; give at most {MOST_VARIANTS:,}")
 
 
-def _refuse_impossible(variants: Variants, where: str) -> None:
+def _refuse_impossible(variants: Variants[Any], where: str) -> None:
     """Refuse a space none of whose variants can be, and a value of a setting that none of them has."""
     if not variants.spaces:
         raise InputError(f"{where}: {variants.every[0].reason}")
@@ -172,7 +168,7 @@ def _refuse_impossible(variants: Variants, where: str) -> None:
                 raise InputError(f"{where}: [axes] {axis.name} = {value}: {mine[0].reason}")
 
 
-def _home(variants: Variants, workloads: Mapping[str, Any]) -> int:
+def _home(variants: Variants[Any], workloads: Mapping[str, Any]) -> int:
     """Return the variant of the baseline: the first base GPU, settings as their workload states them, else the first
     value; of such that can be."""
     wanted = {axis.name: stated(workloads, axis.name) for axis in variants.axes if axis.name != BASE}

@@ -14,6 +14,7 @@ from dse.hardware.memory_pins import pin_gbps, too_fast
 from dse.hardware.own_guards import own_gpu_notes
 from dse.hardware.presets import gpu_index
 from dse.hardware.tensor_area import TENSOR_AXES, tensor_area_note
+from dse.reports.common.price_note import price_note
 from dse.reports.common.words import (
     change,
     changes_text,
@@ -37,8 +38,7 @@ from dse.reports.sweep.data import (
 )
 from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
-from dse.reports.sweep.price_note import price_note
-from dse.reports.sweep.variant_note import variant_note
+from dse.reports.sweep.setting_verdicts import variant_note
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.timing.amali import Amali

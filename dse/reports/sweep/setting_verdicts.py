@@ -6,7 +6,8 @@ from dse.grid.result import SweepResult
 from dse.reports.common.words import axis_value, joined, label, number, quantity, superlative, unit_text
 from dse.reports.sweep.data import costs
 from dse.space.axis import Axis
-from dse.space.space import Objective
+from dse.space.setting_axes import BASE
+from dse.space.space import Objective, Space
 
 MOST = 8
 """Values of an axis that a sentence lists, the best first."""
@@ -48,3 +49,16 @@ def _of_objective(effects: pd.DataFrame, objective: Objective) -> str:
     listed = [f"{axis_value(row['value'])} {number(row['best'])}" for _, row in rows.iterrows()]
     unit = f" [{unit_text(objective.unit)}]" if objective.unit else ""
     return f"best {label(objective)}{unit} of {', '.join(listed)}" if listed else ""
+
+
+def variant_note(space: Space) -> list[str]:
+    """Return which variant the baseline is, and what is told of it alone; nothing of a plain space."""
+    if space.variants is None:
+        return []
+    numbers = space.variants.numbers(space.variants.home)
+    settings = [f"{a.name} = {a.attribute.decode(numbers[a.name])}" for a in space.variants.axes if a.name != BASE]
+    home = joined([space.base.title, *settings])
+    return [
+        f"The baseline is {home}; verdicts of other axes are told around it alone, base. in an expression is each "
+        "design's own base GPU, and assumed numbers are not varied."
+    ]
