@@ -110,8 +110,8 @@ def variants_of(
 ) -> Variants[S]:
     """Return the variants of a space's ``content``, whose axes of ``settings`` stand beside it.
 
-    ``sheet``: the base GPU of a name or path; ``plain``: the space of a mapping without such axes. A variant that cannot
-    be has its reason; raises InputError where none can be, or where a value of a setting is in none that can.
+    ``sheet``: the base GPU of a name or path; ``plain``: the space of a mapping without such axes. A variant that
+    cannot be has its reason; raises InputError where none can be, or where a value of a setting is in none that can.
     """
     names = _bases(content, settings, where)
     sheets = [sheet(name) for name in names]
