@@ -117,12 +117,8 @@ def sweep(
 
     loaded = load_space(space)
     if shard is not None:
-        _sweep_shard(loaded, shard, out, keep, resume, cluster, refine, json_)
-        return
-    if refine:
-        from dse.pareto.gradient import refuse_variants
-
-        refuse_variants(loaded)
+        return _sweep_shard(loaded, shard, out, keep, resume, cluster, refine, json_)
+    loaded.refuse_refinement(refine)
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)

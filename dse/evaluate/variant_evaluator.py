@@ -17,11 +17,10 @@ from dse.base.compilation import quick_to_compile
 from dse.base.errors import InputError
 from dse.evaluate.batching import float_type
 from dse.evaluate.device_programs import Columns, SharedPrograms, filled_batch
-from dse.evaluate.infeasibility import Reasons
+from dse.evaluate.infeasibility import Reasons, VariantReasons
 from dse.evaluate.platform import platform_of_device
 from dse.evaluate.shared_programs import DESIGNS
 from dse.evaluate.space_program import Evaluator, result_columns, workload_columns
-from dse.evaluate.variant_reasons import VariantReasons
 from dse.hardware.gpu import Gpu
 from dse.power.sequence import LaunchSequence
 from dse.space.designs import baseline

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dse.base.errors import InputError
 from dse.base.pareto_filter import Box, pareto_mask
 from dse.base.units import signed
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
@@ -117,16 +116,6 @@ def refine(space: Space, axes: Mapping[str, np.ndarray], model: BatchModel | Non
     descents = _Descents(space, model, origin)
     descents.run()
     return descents.refinement()
-
-
-def refuse_variants(space: Space) -> None:
-    """Refuse to refine a space with variants, whose kernels differ; raises InputError."""
-    if space.variants:
-        names = " and ".join(axis.name for axis in space.variants.axes)
-        raise InputError(
-            f"--refine: descends within one base GPU and one shape, and {space.name} has axes over {names}; leave it "
-            "out, or give a space of one of them"
-        )
 
 
 def _without_descents(space: Space, names: tuple[str, ...], table: pa.Table, volume: float) -> Refinement:

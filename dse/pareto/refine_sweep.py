@@ -8,7 +8,7 @@ import pandas as pd
 
 from dse.grid.result import SweepResult
 from dse.grid.store import provenance, write_json, write_table
-from dse.pareto.gradient import Refinement, refine, refuse_variants
+from dse.pareto.gradient import Refinement, refine
 from dse.space.axis import Axis
 
 
@@ -19,7 +19,7 @@ def refine_sweep(result: SweepResult) -> tuple[SweepResult, Refinement]:
     ``run.json`` what was gained.
     """
     space = result.space
-    refuse_variants(space)
+    space.refuse_refinement(True)
     refinement = refine(space, {axis.name: _numbers(axis, result.front[axis.name]) for axis in space.axes})
     if result.folder is not None:
         write_table(result.folder / "pareto.parquet", refinement.table, provenance(space))

@@ -34,7 +34,7 @@ from dse.grid.store import (
 )
 from dse.pareto.batch_model import BatchModel, EvaluatedDesigns
 from dse.pareto.fronts import knees
-from dse.pareto.gradient import Refinement, refuse_variants
+from dse.pareto.gradient import Refinement
 from dse.pareto.gradient import refine as refine_front
 from dse.pareto.samplers import LOCAL, Searching, check_sampler, make_study
 from dse.space.designs import SAMPLE
@@ -147,8 +147,7 @@ def search(
     space = space_of(space)
     expect("storage", storage, str | None, "give journal:PATH, grpc://host:port or an SQL URL")
     expect("refine", refine, bool, "give True or False")
-    if refine:
-        refuse_variants(space)
+    space.refuse_refinement(refine)
     expect("progress", progress, Callable | None, "give a function that takes evaluations, members and hypervolume")
     if evaluations is None and seconds is None:
         evaluations = default_evaluations(space)

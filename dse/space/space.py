@@ -152,6 +152,15 @@ class Space:
         named = any(name.endswith(f".{USD}") for e in expressions for name in e.names)
         return self.base.hourly_price.usd if named else None
 
+    def refuse_refinement(self, refine: bool) -> None:
+        """Refuse to ``refine`` a space with variants, whose kernels differ; raises InputError."""
+        if refine and self.variants:
+            names = " and ".join(axis.name for axis in self.variants.axes)
+            raise InputError(
+                f"--refine: descends within one base GPU and one shape, and {self.name} has axes over {names}; leave "
+                "it out, or give a space of one of them"
+            )
+
     def total_ms(self, results: Mapping[str, Any]) -> Any:
         """Return ``total.time_ms`` of designs [ms]: the times of all workloads, each by its weight."""
         weighted = zip(self.workloads, self.weights, strict=True)

@@ -9,7 +9,7 @@ import pytest
 import dse
 from dse.grid.estimate import estimate
 from dse.grid.record import load_result
-from dse.grid.sweep import evaluator_of
+from dse.grid.sweep_run import evaluator_of
 from dse.space.space import Space, space_from_mapping
 
 

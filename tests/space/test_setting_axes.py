@@ -40,7 +40,7 @@ def test_settings_replace_what_a_workload_states_and_keep_its_weight():
         ({"decode.batch": [1, "8"]}, "mixes names and numbers"),
         ({"decode.tp": [1, 3]}, r"\[axes\] decode.tp = 3"),
         ({"decode.dtype": ["bf16", "bf61"]}, r"\[axes\] decode.dtype = bf61"),
-        ({"base": ["h100_sxm", "h100"]}, "given twice"),
+        ({"base": ["h100_sxm", "H100 SXM5 80GB"]}, "given twice"),
         ({"base": "h200"}, "a list of them"),
         ({"base": ["h100_sxm", 3]}, "a list of them"),
         ({"base": ["h100_sxm", "h1000"]}, "no GPU is called 'h1000'"),

@@ -6,6 +6,7 @@ import pytest
 
 import dse
 from dse.hardware.presets import gpu_from_mapping
+from dse.reports.common.words import number
 from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.design_explanations import design_sheet, explain_designs
@@ -32,7 +33,7 @@ def test_each_value_is_told_by_the_best_design_that_has_it(result: dse.SweepResu
     points = result.points()
     best = points.groupby("decode.batch")["decode.tbt_ms"].min()
     assert batch.startswith("decode.batch [request]: best decode dollars")
-    assert batch.endswith(f"time between tokens [ms] of 1 {best[1]:.3g}, 8 {best[8]:.3g}.")
+    assert batch.endswith(f"time between tokens [ms] of 1 {number(best[1])}, 8 {number(best[8])}.")
     assert base.endswith("No design can be had with a100_sxm_80gb.")
     cheapest = points.loc[points["decode.usd_per_mtoken"].idxmin()]
     assert f"base {cheapest['base']} and decode.batch 8" in setting_headline(result)[0]
