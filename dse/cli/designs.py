@@ -122,7 +122,7 @@ def sweep(
     folder = out or Path(f"out-{_file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
-    _answer(result, refinement, folder, programs, page, json_)
+    return _answer(result, refinement, folder, programs, page, json_)
 
 
 def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: bool, json_: bool) -> None:

@@ -38,7 +38,7 @@ from dse.reports.sweep.data import (
 )
 from dse.reports.sweep.data_errors import error_notes
 from dse.reports.sweep.idle_axes import idle_note
-from dse.reports.sweep.setting_verdicts import variant_note
+from dse.reports.sweep.verdicts import variant_note
 from dse.space.designs import of_table
 from dse.space.space import Objective, Space
 from dse.timing.amali import Amali

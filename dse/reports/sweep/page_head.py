@@ -10,8 +10,7 @@ from dse.reports.search.data import SearchReport
 from dse.reports.sweep.answer import answer, caveats, good_to, question
 from dse.reports.sweep.assumed import sentences as decided_by
 from dse.reports.sweep.data import best_no_worse, chosen_designs, gains, measured_baseline
-from dse.reports.sweep.setting_verdicts import setting_headline
-from dse.reports.sweep.verdicts import headline
+from dse.reports.sweep.verdicts import headline, setting_headline
 
 MOST_NUMBERS = 4
 """Numbers that stand below the question."""

@@ -11,7 +11,7 @@ from dse.reports.sweep.answer import caveats
 from dse.reports.sweep.data import chosen_designs
 from dse.reports.sweep.design_explanations import design_sheet, explain_designs
 from dse.reports.sweep.design_toml import design_files
-from dse.reports.sweep.setting_verdicts import setting_headline, setting_sentences
+from dse.reports.sweep.verdicts import setting_headline, setting_sentences
 from dse.space.space import space_from_mapping
 from tests.conftest import SMALL
 
