@@ -10,7 +10,7 @@ import numpy as np
 from dse.base.compilation import quick_to_compile
 from dse.evaluate.batching import float_type
 from dse.evaluate.infeasibility import reasons_of
-from dse.evaluate.variant_evaluator import evaluator_of
+from dse.evaluate.variants.evaluator import evaluator_of
 from dse.space.designs import baseline, sample_step, with_links
 from dse.space.expression import Expression
 from dse.space.links import OF_BASE

@@ -14,7 +14,7 @@ import pyarrow as pa
 from dse.base.compilation import Options
 from dse.evaluate.infeasibility import Masks, Reasons, reasons_of
 from dse.evaluate.space_program import Evaluator
-from dse.evaluate.variant_evaluator import evaluator_of
+from dse.evaluate.variants.evaluator import evaluator_of
 from dse.grid.accumulator import Accumulator
 from dse.grid.designs import Grid
 from dse.grid.device_designs import MOST_COMBINATIONS, too_many

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from dse.evaluate.infeasibility import Masks, reasons_of
 from dse.evaluate.platform import platform_of_device
-from dse.evaluate.variant_evaluator import VariantsEvaluator, evaluator_of
+from dse.evaluate.variants.evaluator import VariantsEvaluator, evaluator_of
 from dse.grid.shard import Chunk, chunk_table
 from dse.pareto.violation import violation
 from dse.space import designs

@@ -10,8 +10,9 @@ from dse.base.errors import expect_one_of
 from dse.hardware.cost import YIELD_MODELS
 from dse.hardware.data_types import data_types
 from dse.hardware.presets import preset_names
+from dse.hardware.prices import PRICE_KEYS
 from dse.hardware.schema import Attribute, gpu_schema
-from dse.space.metrics import DESIGN_METRICS, WORKLOAD_METRICS
+from dse.space.metrics import DESIGN_METRICS, PRICED_METRICS, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS
 from dse.workload.networks.network import networks
 from dse.workload.parse import KEYS, LARGEST, PHASES
@@ -39,8 +40,15 @@ def _gpu() -> Schema:
             "description": "dense TFLOPS of the data sheet by data type, checked against the attributes",
             "properties": {name: {"type": "number", "exclusiveMinimum": 0} for name in data_types()},
         },
+        **_prices(),
     }
     return _table("a GPU: a base and what differs, or every attribute", own | _attributes())
+
+
+def _prices() -> Schema:
+    price: Schema = {"type": "number", "exclusiveMinimum": 0}
+    meanings = ("price of the GPU's hour [USD]", "price of the board [USD], shared out over its hours")
+    return {key: price | {"description": text} for key, text in zip(PRICE_KEYS, meanings, strict=True)}
 
 
 def _workload() -> Schema:
@@ -54,7 +62,7 @@ def _workload() -> Schema:
 def _space() -> Schema:
     attributes, schema = _attributes(), gpu_schema()
     entry = {"type": "object", "properties": {"use": _text("the workload"), "weight": {"type": "number", "minimum": 0}}}
-    metrics = [*DESIGN_METRICS, *(f"WORKLOAD.{name}" for name in WORKLOAD_METRICS)]
+    metrics = [*DESIGN_METRICS, *(f"WORKLOAD.{name}" for name in (WORKLOAD_METRICS | PRICED_METRICS))]
     objective = {
         "value": _text(f"expression over attributes and results: {', '.join(metrics)}"),
         "goal": {"enum": ["min", "max", "minimize", "maximize"]},
@@ -62,15 +70,22 @@ def _space() -> Schema:
         "unit": _text("unit of a composed expression"),
     }
     links = {name: _text(f"expression that {name} follows, as '2 * sm_count'") for name in schema}
+    axes = {name: _axis(schema[name], attributes) for name in schema}
+    base = _named("GPU to start from, or the path of a GPU TOML", preset_names())
+    bases = {"type": "array", "items": base, "minItems": 1, "uniqueItems": True}
+    settings = {
+        "type": ["array", "object", "integer", "string"],
+        "description": "values of WORKLOAD.KEY, or a table of them",
+    }
     return _table(
         "a space of designs",
         {
             "name": _text("name of the space"),
             "question": _text("what is asked, in a sentence"),
-            "base": _named("GPU to start from, or the path of a GPU TOML", preset_names()),
-            "gpu": _table("attributes in place of the base's", attributes),
-            "axes": _table("values that attributes take", {name: _axis(schema[name], attributes) for name in schema})
-            | {"minProperties": 1},
+            "base": {"anyOf": [base, bases]},
+            "gpu": _table("attributes in place of the base's", attributes | _prices()),
+            "axes": _table("values that attributes take", axes | {"base": bases})
+            | {"minProperties": 1, "additionalProperties": settings},
             "links": _table("attributes that follow others", links),
             "constraints": {"type": "array", "items": _text("condition, as 'die_mm2 <= 814'")},
             "workloads": {
@@ -88,7 +103,7 @@ def _space() -> Schema:
             "power": {"anyOf": [_text("power model"), {"type": "object"}], "description": "power model"},
             "yield_model": {"enum": list(YIELD_MODELS), "description": "how the yield of dies is counted"},
         },
-        ["base", "axes", "workloads", "objectives"],
+        ["axes", "workloads", "objectives"],
     )
 
 

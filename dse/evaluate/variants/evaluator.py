@@ -4,72 +4,28 @@ Each variant has candidates of its own. They are arguments of the programs that 
 (:mod:`dse.evaluate.shared_programs`), filled up to one number, so that nothing more is compiled for more variants.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from dse.base.compilation import quick_to_compile
 from dse.base.errors import InputError
 from dse.evaluate.batching import float_type
-from dse.evaluate.device_programs import Columns, SharedPrograms, filled_batch
+from dse.evaluate.device_programs import Columns, filled_batch
 from dse.evaluate.infeasibility import Reasons, VariantReasons
 from dse.evaluate.platform import platform_of_device
 from dse.evaluate.shared_programs import DESIGNS
-from dse.evaluate.space_program import Evaluator, result_columns, workload_columns
-from dse.hardware.gpu import Gpu
-from dse.power.sequence import LaunchSequence
+from dse.evaluate.space_program import Evaluator, result_columns
+from dse.evaluate.variants.one_variant import OfVariant
 from dse.space.designs import baseline
 from dse.space.links import OF_BASE, around
 from dse.space.space import Space
 
 CHUNK = 4096
 """Designs of a call, at most: a second's."""
-
-Untimed = Callable[[Gpu], dict[str, Any]]
-
-
-class _OfVariant(Evaluator):
-    """The evaluator of one variant, by shared programs alone: what follows from their answers is added up in NumPy."""
-
-    def __init__(self, space: Space, reasons: Reasons, untimed: Untimed, devices: Sequence[Any]) -> None:
-        super().__init__(space, reasons, asked=1, devices=devices)
-        self._program = SharedPrograms(self._base, self._evaluations, self.results, compiled=False)
-        self._untimed = untimed
-
-    def _call(self, columns: Columns, of_base: Columns, wanted: Sequence[str], device: Any) -> dict[str, np.ndarray]:
-        return super()._call(columns or self.as_base(1), of_base, wanted, device)
-
-    def as_base(self, count: int) -> dict[str, np.ndarray]:
-        """Return columns of designs that vary no attribute."""
-        return {"sm_count": np.full(count, self._base["sm_count"])}
-
-    def untimed(self, columns: Columns) -> dict[str, Any]:
-        gpus = filled_batch(self._base, columns, len(next(iter(columns.values()))))
-        of_base = {OF_BASE + name: value for name, value in self._base.items()}
-        return of_base | {name: np.asarray(value) for name, value in self._untimed(gpus).items()}
-
-    def results(
-        self, columns: Columns, of_base: Columns, phases: Sequence[Mapping[str, LaunchSequence]], runs: Sequence[Array]
-    ) -> dict[str, Any]:
-        count = len(next(iter(columns.values())))
-        results = self.untimed(columns) | dict(of_base)
-        for workload, of_workload in zip(self.space.workloads, phases, strict=True):
-            results |= workload_columns(workload, jax.tree.map(np.asarray, of_workload), self.space.usd_per_hour)
-        results["total.time_ms"] = self.space.total_ms(results)
-        expressions = (*(o.expression for o in self.space.objectives), *self.space.constraints)
-        named = {name for expression in expressions for name in expression.names}
-        results |= {name: jnp.asarray(results[name]) for name in named}  # in the batch's type of numbers
-        code = np.asarray(self._reasons.codes(results, runs))
-        results |= {o.name: o.expression(results, jnp) for o in self.space.objectives}
-        blank = self._reasons.is_blank(code)
-        kept = {name: results[name] for name in (*result_columns(self.space), *self._of_base)}
-        outputs = {name: np.where(blank, 0.0, np.broadcast_to(value, count)) for name, value in kept.items()}
-        return outputs | {"code": code}
 
 
 class VariantsEvaluator:
@@ -90,7 +46,7 @@ class VariantsEvaluator:
         self.block = DESIGNS
         size = min(chunk or CHUNK, max(space.size, 1))
         self.chunk = -(-size // DESIGNS) * DESIGNS
-        self._lock, self._made = Lock(), dict[int, _OfVariant | None]()
+        self._lock, self._made = Lock(), dict[int, OfVariant | None]()
         plain = Evaluator(self._variants.home_space, reasons.of_variant(self._variants.home), asked=1)
         self._untimed = jax.jit(plain.of_gpus, compiler_options=quick_to_compile())
 
@@ -118,26 +74,26 @@ class VariantsEvaluator:
                 found[name][places] = values
         return found | {"code": code}
 
-    def _own(self, part: _OfVariant, wanted: Sequence[str]) -> list[str]:
+    def _own(self, part: OfVariant, wanted: Sequence[str]) -> list[str]:
         own = set(result_columns(part.space))
         return [name for name in wanted if name in own]
 
-    def _columns(self, part: _OfVariant, columns: Columns, places: np.ndarray) -> dict[str, np.ndarray]:
+    def _columns(self, part: OfVariant, columns: Columns, places: np.ndarray) -> dict[str, np.ndarray]:
         outer = {axis.name for axis in self._variants.axes}
         return {n: values[places] for n, values in columns.items() if n not in outer} or part.as_base(len(places))
 
-    def of_variant(self, variant: int) -> _OfVariant | None:
+    def of_variant(self, variant: int) -> OfVariant | None:
         """Return the evaluator of a variant; None where it cannot be, or its base has no result that is asked for."""
         with self._lock:
             if variant not in self._made:
                 self._made[variant] = self._make(variant)
             return self._made[variant]
 
-    def _make(self, variant: int) -> _OfVariant | None:
+    def _make(self, variant: int) -> OfVariant | None:
         space = self._variants.every[variant].space
         if space is None:
             return None
-        made = _OfVariant(space, self._reasons.of_variant(variant), self._untimed, self.devices)
+        made = OfVariant(space, self._reasons.of_variant(variant), self._untimed, self.devices)
         try:
             _ = made.base_results
         except InputError as error:
