@@ -73,10 +73,9 @@ def _space() -> Schema:
     axes = {name: _axis(schema[name], attributes) for name in schema}
     base = _named("GPU to start from, or the path of a GPU TOML", preset_names())
     bases = {"type": "array", "items": base, "minItems": 1, "uniqueItems": True}
-    settings = {
-        "type": ["array", "object", "integer", "string"],
-        "description": "values of WORKLOAD.KEY, or a table of them",
-    }
+    values: Schema = {"type": ["array", "object", "integer", "string"]}
+    settings = _table("values of a workload's settings", {key: values | {"description": KEYS[key]} for key in KEYS})
+    quoted = {f"^[^.]+\\.({'|'.join(KEYS)})$": values | {"description": "values of a setting, as decode.batch"}}
     return _table(
         "a space of designs",
         {
@@ -85,7 +84,7 @@ def _space() -> Schema:
             "base": {"anyOf": [base, bases]},
             "gpu": _table("attributes in place of the base's", attributes | _prices()),
             "axes": _table("values that attributes take", axes | {"base": bases})
-            | {"minProperties": 1, "additionalProperties": settings},
+            | {"minProperties": 1, "patternProperties": quoted, "additionalProperties": settings},
             "links": _table("attributes that follow others", links),
             "constraints": {"type": "array", "items": _text("condition, as 'die_mm2 <= 814'")},
             "workloads": {

@@ -45,6 +45,12 @@ def test_every_shipped_gpu_is_valid():
     assert check.is_valid({"base": "h100_sxm", "l2_mib": 96, "peaks": {"bf16": 989}})
 
 
+@pytest.mark.parametrize("axes", [{"base": ["h100_sxm"]}, {"decode.batch": [1, 8]}, {"decode": {"dtype": ["fp8"]}}])
+def test_bases_and_settings_are_axes(axes):
+    assert valid("space", {**SPACE, "axes": axes}) and valid("space", SPACE | {"base": ["h100_sxm", "h200"]})
+    assert not valid("space", SPACE | {"axes": {"decode": {"btach": [1]}}})
+
+
 @pytest.mark.parametrize(
     "changes",
     [
