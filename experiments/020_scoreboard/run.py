@@ -148,6 +148,12 @@ def seen(rows: pd.DataFrame) -> Iterator[Line]:
     )
 
 
+def latent_and_messages() -> Iterator[Line]:
+    """Yield the errors of latent attention and of all-reduces on what no fit has seen."""
+    for name, rows, asked in experiment("020_scoreboard", "latent_and_messages.py").parts():
+        yield line(name, rows, asked)
+
+
 def layers(rows: pd.DataFrame) -> Iterator[Line]:
     """Yield the errors of sums over the operators of a layer: each GPU's groups, and LLMCompass's prefill."""
     for source, names in LAYERS.items():
@@ -268,6 +274,11 @@ def seen_sections(page: Page) -> None:
         rows = rows_with_errors()
     page.section(
         "Left-out families", "GPUs and implementations that were fitted, on shape families that never were.", seen(rows)
+    )
+    page.section(
+        "Latent attention and messages",
+        "Families and sizes of messages that no fit has seen; the roofline of three numbers has two for messages.",
+        latent_and_messages(),
     )
     page.section(
         "Layers",
