@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from dse.base.errors import InputError, shown
 from dse.base.text_file import parsing, printable, read_text
 from dse.base.toml_text import literal
+from dse.base.units import BITS_PER_BYTE, GIGA, MEGA
 from dse.hardware.data_types import FP64_ARRAY, TENSOR_RATE, data_types
 from dse.hardware.presets import GpuSheet, gpu_from_mapping, load_sheet
 from dse.hardware.schema import gpu_schema
@@ -51,11 +54,17 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
+class _MissingError(Exception):
+    """A description does not say what an attribute needs: it stays the base's."""
+
+
 def _values(path: Path, content: dict[str, Any]) -> Values:
     def value(name: str) -> float:
         found: Any = content
         for key in name.split("."):
             found = found.get(key) if isinstance(found, dict) else None
+        if found is None:
+            raise _MissingError(name)
         if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found < 1e18:
             raise InputError(f"{path}: {name} = {shown(found)} is not accepted; give a number above 0")
         return float(found)
@@ -63,41 +72,57 @@ def _values(path: Path, content: dict[str, Any]) -> Values:
     return value
 
 
+CHIPLET = "device.compute_chiplet"
+CORE = f"{CHIPLET}.core"
+ARRAY, REGISTERS = f"{CORE}.systolic_array", f"{CORE}.register_file"
+LINK, IO = "interconnect.link", "device.io"
+SUBLANES = f"{CORE}.sublane_count"
+"""Paths of what a description says."""
+
+
 def _attributes(value: Values, base: GpuSheet, path: Path) -> dict[str, Any]:
     """What the description says of a GPU, as attributes."""
-    chiplet, core = "device.compute_chiplet", "device.compute_chiplet.core"
-    chiplets, sublanes = value("device.compute_chiplet_count"), value(f"{core}.sublane_count")
-    if value(f"{chiplet}.core_count") > value(f"{chiplet}.physical_core_count"):
-        raise InputError(f"{path}: {chiplet}.core_count is more than physical_core_count; give at most that")
-    array = f"{core}.systolic_array"
-    fma = value(f"{array}.array_width") * value(f"{array}.array_height") * value(f"{array}.mac_per_cycle")
-    clock = value("device.frequency_Hz") / 1e6
-    bits = value("device.io.memory_channel_active_count") * value("device.io.pin_count_per_channel")
-    registers = value(f"{core}.register_file.num_reg_files") * value(f"{core}.register_file.num_registers")
-    l1, l2 = value(f"{core}.SRAM_KB"), value("device.io.global_buffer_MB")
-    link = value("interconnect.link.bandwidth_per_direction_byte") * value("interconnect.link_count_per_device")
-    return {
-        "sm_count": _whole(value(f"{chiplet}.core_count") * chiplets),
-        "sm_enabled_fraction": value(f"{chiplet}.core_count") / value(f"{chiplet}.physical_core_count"),
-        "boost_clock_mhz": clock,
-        "tensor_clock_mhz": clock,
-        "subcores_per_sm": _whole(sublanes),
-        "registers_per_sm": _whole(registers * sublanes),
-        "l1_kib": l1,
-        "shared_memory_kib": min(base.numbers()["shared_memory_kib"], l1),
-        **{
-            f"{kind}_lanes": _whole(value(f"{core}.vector_unit.{kind}_count") * sublanes)
-            for kind in ("fp32", "int32", "fp64")
-        },
-        "tensor_cores_per_sm": _whole(sublanes),
-        **_tensor_rates(fma, base),
-        "l2_mib": l2,
-        "l2_enabled_fraction": l2 / value("device.io.physical_global_buffer_MB"),
-        "dram_gb": value("device.memory.total_capacity_GB"),
-        "dram_bus_bits": _whole(bits),
-        "dram_bandwidth_gbs": bits * value("device.io.bandwidth_per_pin_bit") / 8e9,
-        "nvlink_gbs": link / 1e9,
+
+    def product(*names: str) -> float:
+        return prod(map(value, names))
+
+    bits = (f"{IO}.memory_channel_active_count", f"{IO}.pin_count_per_channel")
+    rules: dict[str, Callable[[], float]] = {
+        "sm_count": lambda: product(f"{CHIPLET}.core_count", "device.compute_chiplet_count"),
+        "sm_enabled_fraction": lambda: _part(path, value, f"{CHIPLET}.core_count", f"{CHIPLET}.physical_core_count"),
+        "boost_clock_mhz": lambda: value("device.frequency_Hz") / MEGA,
+        "tensor_clock_mhz": lambda: value("device.frequency_Hz") / MEGA,
+        "subcores_per_sm": lambda: value(f"{CORE}.sublane_count"),
+        "registers_per_sm": lambda: product(f"{REGISTERS}.num_reg_files", f"{REGISTERS}.num_registers", SUBLANES),
+        "l1_kib": lambda: value(f"{CORE}.SRAM_KB"),
+        "shared_memory_kib": lambda: min(base.numbers()["shared_memory_kib"], value(f"{CORE}.SRAM_KB")),
+        "fp32_lanes": lambda: product(f"{CORE}.vector_unit.fp32_count", SUBLANES),
+        "int32_lanes": lambda: product(f"{CORE}.vector_unit.int32_count", SUBLANES),
+        "fp64_lanes": lambda: product(f"{CORE}.vector_unit.fp64_count", SUBLANES),
+        "tensor_cores_per_sm": lambda: value(SUBLANES),
+        "l2_mib": lambda: value(f"{IO}.global_buffer_MB"),
+        "l2_enabled_fraction": lambda: _part(path, value, f"{IO}.global_buffer_MB", f"{IO}.physical_global_buffer_MB"),
+        "dram_gb": lambda: value("device.memory.total_capacity_GB"),
+        "dram_bus_bits": lambda: product(*bits),
+        "dram_bandwidth_gbs": lambda: product(*bits, f"{IO}.bandwidth_per_pin_bit") / BITS_PER_BYTE / GIGA,
+        "nvlink_gbs": lambda: (
+            product(f"{LINK}.bandwidth_per_direction_byte", "interconnect.link_count_per_device") / GIGA
+        ),
     }
+    found: dict[str, Any] = {}
+    for name, rule in rules.items():
+        with suppress(_MissingError):
+            found[name] = _whole(rule())
+    with suppress(_MissingError):
+        fma = product(f"{ARRAY}.array_width", f"{ARRAY}.array_height", f"{ARRAY}.mac_per_cycle")
+        found |= _tensor_rates(fma, base)
+    return found
+
+
+def _part(path: Path, value: Values, used: str, whole: str) -> float:
+    if value(used) > value(whole):
+        raise InputError(f"{path}: {used} = {value(used):g} is more than {whole} = {value(whole):g}; give at most that")
+    return value(used) / value(whole)
 
 
 def _tensor_rates(fma: float, base: GpuSheet) -> dict[str, float]:

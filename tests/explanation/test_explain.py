@@ -225,13 +225,15 @@ def test_kernels_slowed_by_the_power_limit_take_as_long_as_in_a_run(tmp_path: Pa
 
 
 def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["explain", "h100", products(tmp_path), "--timing", "roofline", "--against", "a100"]
+    command = ["explain", "h100_sxm", products(tmp_path), "--timing", "roofline", "--against", "a100_sxm_80gb"]
     page = tmp_path / "page.html"
     assert run_command([*command, "--json", "-o", str(page)]) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     for row in document["metrics"]:
         assert row["ratio"] == pytest.approx(row["second"] / row["first"])
-    alone = [run(gpu, str(tmp_path / "g.csv"), Roofline()).metrics["time_ms"][0] for gpu in ("h100", "a100")]
+    alone = [
+        run(gpu, str(tmp_path / "g.csv"), Roofline()).metrics["time_ms"][0] for gpu in ("h100_sxm", "a100_sxm_80gb")
+    ]
     assert [document["metrics"][0][side] for side in ("first", "second")] == pytest.approx(alone, rel=1e-5)
     for table in ("stack", "kernels"):
         total = sum(row["difference_ms"] for row in document[table])
@@ -248,7 +250,9 @@ def test_against_puts_two_designs_side_by_side(tmp_path: Path, capsys: pytest.Ca
 def test_a_comparison_tells_units_and_where_differences_lie() -> None:
     """Under an engine the interval of a ratio is narrower than that of either, and the host is told."""
     model = load_timing_calibration("shared").model
-    comparison = side_by_side("h100", "a100", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model)
+    comparison = side_by_side(
+        "h100_sxm", "a100_sxm_80gb", "gpt2_xl:phase=decode,batch=8,context=512,engine=vllm_0_12", model
+    )
     document = comparison.document()
     assert repr(comparison).startswith(f"Comparison({comparison.sentences()[0]}\n")
     assert "tbt_ms" in comparison._repr_html_()
@@ -298,8 +302,8 @@ def test_top_cuts_every_list_to_what_matters_most(explanation: Explanation, caps
 
 
 def test_top_cuts_a_comparison_and_refuses_nothing_to_tell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["explain", "h100", products(tmp_path), "--timing", "roofline"]
-    assert run_command([*command, "--against", "a100", "--top", "3", "--json"]) == 0
+    command = ["explain", "h100_sxm", products(tmp_path), "--timing", "roofline"]
+    assert run_command([*command, "--against", "a100_sxm_80gb", "--top", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
     assert len(document["sentences"]) == 4  # the first is on the two designs
     assert len(document["kernels"]) == 3 and "longer" not in document["kernels"][0]
@@ -332,15 +336,15 @@ def test_a_trace_is_explained_by_simulating_it_for_each_move(tmp_path: Path) -> 
     ("arguments", "part"),
     [
         (["h100_smx", "llama3_8b"], "h100_sxm"),
-        (["h100", "llama9"], "llama9"),
-        (["h100", "llama3_8b", "--against", "a101"], "a101"),
-        (["h100", "llama3_8b", "--timing", "gut"], "amali"),
-        (["h100", "llama3_70b"], "needs"),
-        (["h100"], "WORKLOAD"),
-        (["h100", "gpt2_xl", "-o", "."], "is a folder"),
-        (["h100", "gpt2_xl", "-o", f"{__file__}/a.html"], "is a file"),
-        (["h100", __file__, "-o", __file__], "is read by this command"),
-        (["h100", "gpt2_xl:dtype=fp8", "--timing", "roofline", "--against", "a100"], "have fp64"),
+        (["h100_sxm", "llama9"], "llama9"),
+        (["h100_sxm", "llama3_8b", "--against", "a101"], "a101"),
+        (["h100_sxm", "llama3_8b", "--timing", "gut"], "amali"),
+        (["h100_sxm", "llama3_70b"], "needs"),
+        (["h100_sxm"], "WORKLOAD"),
+        (["h100_sxm", "gpt2_xl", "-o", "."], "is a folder"),
+        (["h100_sxm", "gpt2_xl", "-o", f"{__file__}/a.html"], "is a file"),
+        (["h100_sxm", __file__, "-o", __file__], "is read by this command"),
+        (["h100_sxm", "gpt2_xl:dtype=fp8", "--timing", "roofline", "--against", "a100_sxm_80gb"], "have fp64"),
     ],
 )
 def test_wrong_questions_exit_2(arguments: list[str], part: str, capsys: pytest.CaptureFixture[str]) -> None:

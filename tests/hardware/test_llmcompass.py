@@ -87,10 +87,19 @@ def test_the_command_writes_a_file_that_is_read(tmp_path, capsys):
     ("content", "words"),
     [
         ({"gpu": 1}, "is no hardware description of LLMCompass"),
-        ({"device": {"frequency_Hz": 1e9}}, r"device\.compute_chiplet_count = None is not accepted"),
+        (
+            {"device": {"frequency_Hz": "1 GHz"}},
+            r"device\.frequency_Hz = '1 GHz' is not accepted",
+        ),
+        ({"device": {"compute_chiplet": {"core_count": 9, "physical_core_count": 8}}}, "9 is more than .* = 8"),
         ([], "is no hardware description"),
     ],
 )
 def test_what_is_none_is_refused(tmp_path, content, words):
     with pytest.raises(InputError, match=words):
         imported_gpu(written(tmp_path, content))
+
+
+def test_what_a_description_does_not_say_is_the_bases(tmp_path):
+    numbers = imported_gpu(written(tmp_path, {"device": {"memory": {"total_capacity_GB": 40}}}))[0].numbers()
+    assert numbers == preset_sheet("a100_sxm_80gb").numbers() | {"dram_gb": 40}

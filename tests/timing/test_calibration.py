@@ -40,7 +40,7 @@ def test_a_file_with_the_numbers_of_a_measured_gpu_is_one_under_any_name():
 
 
 def test_a_changed_gpu_is_one_that_nobody_measured_and_says_so():
-    bigger = gpu_from_mapping({"base": "h100", "l2_mib": 60}, "here", "bigger")
+    bigger = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 60}, "here", "bigger")
     for sheet in (bigger, changed(H100, {"l2_mib": 60}, "test")):
         assert calibration_of(sheet) == SHARED
         assert "'dse run h100_sxm ... --calibration shared', not against h100_sxm's own" in passed_over(sheet)
@@ -52,7 +52,7 @@ def test_two_gpus_are_timed_by_one_calibration_and_what_each_has_alone_is_said()
     assert calibration_of(H100, A100) == SHARED
     assert passed_over(H100, A100).endswith(f"{H100.title} by h100_sxm, {A100.title} by a100_sxm_80gb")
     assert passed_over(H100, H100) == passed_over(L4, L4) == ""
-    bigger = gpu_from_mapping({"base": "h100", "l2_mib": 60}, "here", "bigger")
+    bigger = gpu_from_mapping({"base": "h100_sxm", "l2_mib": 60}, "here", "bigger")
     assert passed_over(H100, bigger).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
     assert passed_over(H100, L4).endswith(f"alone 'dse run' times {H100.title} by h100_sxm")
 
