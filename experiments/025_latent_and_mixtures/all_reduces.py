@@ -13,6 +13,7 @@ from dse import Workload, run
 from dse.calibration.timing.answer import LEFT_OUT
 from dse.hardware.presets import load_sheet
 from dse.measured.protocol import protocols
+from dse.workload.kernel import Kernel
 from dse.workload.operator import Candidate, Operator
 from dse.workload.operators.collective import IN_SWITCH_GPUS, all_reduce_operator
 from dse.workload.workload import Phase
@@ -83,8 +84,9 @@ def alone_us(rows: pd.DataFrame) -> np.ndarray:
     """Return what the kernels of rows take beside their messages [us]."""
 
     def alone(row: Any) -> Operator:
-        first = all_reduce_operator("r", row.size, row.ranks, "kernel").candidates[0]
-        kernel = replace(first.kernel, link_bytes=0.0, link_messages=0.0)
+        first = all_reduce_operator("r", row.size, row.ranks, "kernel").candidates[0].kernel
+        assert isinstance(first, Kernel)
+        kernel = replace(first, link_bytes=0.0, link_messages=0.0)
         return Operator("r", "all_reduce", (Candidate("alone", kernel),))
 
     return times_of(rows, alone)
