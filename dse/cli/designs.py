@@ -1,15 +1,14 @@
 """Commands over many designs: sweep, search, and what goes before and after them."""
 
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from cyclopts import Parameter
 from rich.console import Console
 
-from dse.base.errors import InputError
 from dse.cli.app import Json, Out, Whole, app, print_json
+from dse.cli.shards import file_name, say_notes, sweep_shard_into
 
 PAGE = "report.html"
 """The page of a sweep or a search in its folder."""
@@ -117,9 +116,9 @@ def sweep(
 
     loaded = load_space(space)
     if shard is not None:
-        return _sweep_shard(loaded, shard, out, keep, resume, cluster, refine, json_)
+        return sweep_shard_into(loaded, shard, out, keep, resume, cluster, refine, json_)
     loaded.refuse_refinement(refine)
-    folder = out or Path(f"out-{_file_name(loaded.name)}")
+    folder = out or Path(f"out-{file_name(loaded.name)}")
     programs = Programs(loaded)
     result, refinement = _swept(loaded, folder, keep, resume, cluster, refine, programs if page else None)
     return _answer(result, refinement, folder, programs, page, json_)
@@ -130,49 +129,12 @@ def _answer(result: Any, refinement: Any, folder: Path, programs: Any, page: boo
     from dse.reports.sweep.answer import caveats
 
     looked = _page(result, result, folder, page, programs, look=page or json_)
-    _say_notes(result.notes)
+    say_notes(result.notes)
     if json_:
         notes = {"notes": [*result.notes, *caveats(result)]} | _seen(result, looked)
         print_json(result.summary() | notes | ({"refinement": refinement.record()} if refinement else {}))
         return
     _print_sweep(result, refinement, folder, looked)
-
-
-def _say_notes(notes: Iterable[str]) -> None:
-    for text in notes:
-        print(f"dse: {text}", file=sys.stderr)
-
-
-def _sweep_shard(
-    space: Any,
-    shard: str,
-    out: Path | None,
-    keep: str | None,
-    resume: bool,
-    cluster: str | None,
-    refine: bool,
-    json_: bool,
-) -> None:
-    """Evaluate one of several shards of a space and tell where it lies."""
-    from dse.base.compilation import cache_compilations
-    from dse.grid.part import Part, sweep_shard
-    from dse.reports.common.progress import counting
-
-    part = Part.read(shard)
-    if refine:
-        raise InputError("--refine needs the whole front; leave it out with --shard")
-    folder = out or Path(f"out-{_file_name(space.name)}-{part.number}-of-{part.count}")
-    cache_compilations()
-    try:
-        with counting(max(space.size // part.count, 1), f"shard {part}") as progress:
-            result = sweep_shard(space, folder, shard, progress, keep=keep, resume=resume, cluster=cluster)
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt("interrupted; the same command with --resume goes on") from None
-    _say_notes(result.notes)
-    if json_:
-        print_json(result.document())
-        return
-    print(f"Shard {part}: {result.designs:,} of {space.size:,} designs in {folder}; 'dse merge' takes all {part.count}")
 
 
 @app.command
@@ -196,7 +158,7 @@ def merge(shards: list[Path], /, *, page: bool = True, out: Out = None, json_: J
 
     cache_compilations()
     space = space_of_parts(parts_of(shards))
-    folder = out or Path(f"out-{_file_name(space.name)}")
+    folder = out or Path(f"out-{file_name(space.name)}")
     with doing(f"merging {len(shards)} shards"):
         result = run_merge(shards, folder)
     _answer(result, None, folder, Programs(space), page, json_)
@@ -251,11 +213,6 @@ def _print_sweep(result: Any, refinement: Any, folder: Path, looked: Looked) -> 
 def _say_page(folder: Path) -> None:
     drawn = (folder / PAGE).exists()
     print(f"\nThe page with the plots: {folder / PAGE}" if drawn else f"\ndse report {folder} draws the page")
-
-
-def _file_name(name: str) -> str:
-    """A space's name with what no file should have replaced."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
 
 
 def _page(answer: Any, result: Any, folder: Path, wanted: bool, programs: Any = None, look: bool = True) -> Looked:
@@ -346,7 +303,7 @@ def search(
     from dse.space.space import load_space
 
     loaded = load_space(space)
-    folder = out or Path(f"out-{_file_name(loaded.name)}-search")
+    folder = out or Path(f"out-{file_name(loaded.name)}-search")
     programs = Programs(loaded)
     asked = {"sampler": sampler, "evaluations": evaluations, "seconds": seconds, "storage": storage, "seed": seed}
     answer = _search(loaded, folder, programs if page else None, **asked, refine=refine)

@@ -159,8 +159,3 @@ def test_commands_give_the_page_of_one_sweep(quick, write_space, tmp_path, capsy
     assert capsys.readouterr().out.replace(out[3], out[2]) == merged
     for name in ("points.parquet", "pareto.parquet", "report.html"):
         assert (tmp_path / "merged" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes(), name
-
-
-def test_a_shard_refines_nothing(quick, write_space, capsys) -> None:
-    space = str(write_space(quick))
-    assert "--refine needs the whole front" in refused(["sweep", space, "--shard", "1/2", "--refine"], capsys)
