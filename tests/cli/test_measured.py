@@ -16,7 +16,7 @@ def test_validate_command(tmp_path, capsys):
     document = json.loads(capsys.readouterr().out)
     assert set(document["device"][0]) == {"device", "op", "n", "power_mape", "power_bias"}
     assert run_command(["validate", str(path), "--quantity", "area"]) == 2
-    assert "no quantity is called 'area'; accepted are: power, time" in capsys.readouterr().err
+    assert "no quantity is called 'area'; accepted are: power, stalls, time" in capsys.readouterr().err
     assert run_command(["validate", str(path), "--quantity", "power"]) == 0
     assert "H200-SXM-141GB" in capsys.readouterr().out
 
