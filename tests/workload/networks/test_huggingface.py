@@ -104,7 +104,7 @@ def test_spellings_and_defaults_of_configurations(tmp_path, changes, expected):
         ({"model_type": "mixtral", "num_key_value_heads": None}, "num_key_value_heads is missing, and model_type = 'm"),
         ({"model_type": "mistral"}, "sliding_window is missing, and model_type = 'mistral' has a default of its own"),
         ({"model_type": "glm4"}, "head_dim is missing, and model_type = 'glm4' has a default"),
-        (DEEPSEEK_V3 | {"v_head_dim": None}, "v_head_dim is missing"),
+        (DEEPSEEK_V3 | {"model_type": "kimi_k2", "v_head_dim": None}, "v_head_dim is missing"),
         (DEEPSEEK_V3 | {"first_k_dense_replace": 62}, "first_k_dense_replace = 62 does not go with 61 layers"),
         ({"text_config": 3}, "text_config is not an object"),
         ({"layer_types": ["full_attention"] * 2}, "layer_types states 2 layers, and there are 32; give one each"),
