@@ -15,6 +15,7 @@ from dse.power.power import PowerModel
 from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, USD, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
+from dse.timing.narrow_error import narrow_implementations, with_narrow
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty, widened
 from dse.timing.timing import TimingModel
 from dse.workload.networks.mlp_kinds import EXPERT
@@ -193,10 +194,9 @@ def _by_metric(
 def time_error_interval(space: Space, workload: str = "total", metric: str = "time_ms") -> ErrorInterval | None:
     """Return how far off a time of a workload (by name, or of all) may be; None where no calibration says so.
 
-    None also for a trace, for products in types that were not fitted, such as fp8 or 4-bit weights, and around a base
-    GPU on which a calibration of single GPUs was not fitted. A serving
-    engine brings its own interval, in which the kernels' errors are, of the runs that the ``metric`` stands for (first
-    tokens: prefills); of several workloads the widest holds.
+    None also for a trace, for products in types that were not fitted, such as tf32, and around a base GPU on which a
+    calibration of single GPUs was not fitted. A serving engine brings its own interval, in which the kernels' errors
+    are, of the runs that the ``metric`` stands for (first tokens: prefills); of several workloads the widest holds.
     """
     if space.variants:
         return _of_variants(space, lambda one: time_error_interval(one, workload, metric))
@@ -213,8 +213,14 @@ def power_error_interval(space: Space) -> ErrorInterval | None:
 
 
 def _covered(workloads: Sequence[Workload]) -> bool:
-    """Whether all products of some workloads are of types that were fitted."""
+    """Whether all products of some workloads are of types whose watts were fitted, too."""
     return all(len(w.implementations) and o.operands <= CALIBRATED for w in workloads for o in w.operators)
+
+
+def uncovered_types(workloads: Sequence[Workload]) -> list[str]:
+    """Return the data types of products and attention that no fit stands behind."""
+    others = (o for w in workloads for o in w.operators if not (o.operands <= CALIBRATED or narrow_implementations(o)))
+    return sorted(set().union(*(o.operands for o in others)) - CALIBRATED)
 
 
 def _new_of_gpu(model: TimingModel, gpu: GpuSheet) -> Novelty:
@@ -262,9 +268,9 @@ def _time(
 ) -> ErrorInterval | None:
     """That of a time of workloads on a GPU, wider by what is ``new`` of it."""
     kernels = _applies_to(model.error_interval, gpu)
-    if kernels is None or not _covered(workloads):
+    if kernels is None or uncovered_types(workloads) or not all(len(w.implementations) for w in workloads):
         return None
-    found = list(dict.fromkeys(_served(kernels, w, metric) for w in workloads))
+    found = list(dict.fromkeys(with_narrow(_served(kernels, w, metric), [w], gpu) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
     whole = replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
     return widened(whole, new)

@@ -21,6 +21,9 @@ from dse.workload.operators.gemm_library import LIBRARIES, Library
 BUSY = re.compile(r"\bbusy_us=([^\s;,]*)")
 """What the notes of a row may say of its reading: the microseconds that the board was kept busy."""
 
+COPIES = re.compile(r"\bw_copies=(?:\S*\D)?(\d+)(?=[\s;]|$)")
+"""The same of the copies of the weights that rotate: a number, or the largest of several."""
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -77,6 +80,11 @@ class Protocol:
         if not 0 <= us < inf:
             raise InputError(f"notes say {said[0]}; give microseconds from 0 on")
         return us
+
+    def as_noted(self, notes: str) -> "Protocol":
+        """Return the protocol with the copies of the weights that the notes of a row state."""
+        said = COPIES.search(notes)
+        return replace(self, weight_copies=float(said[1])) if said else self
 
     def of_zeros(self, row: Any) -> bool:
         """Return whether a row's product was measured on zeros, whose multipliers hardly toggle."""

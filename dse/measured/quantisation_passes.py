@@ -1,14 +1,16 @@
-"""What a protocol times with a product in 8 bits: passes over activations that come in 16."""
+"""What a protocol times with a product in narrow types: passes over activations that come in 16 bits."""
 
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dse.base.package_tables import read_table
 from dse.measured.protocol import Protocol
-from dse.measured.row_shape import notes_of
+from dse.measured.row_shape import framework_of, notes_of
 from dse.workload.dtypes import precisions
 from dse.workload.implementation import implementation_index
 from dse.workload.kernel import Kernel
 from dse.workload.operators.gemm_library import Library
+from dse.workload.operators.narrow_products import nearest_release
 from dse.workload.operators.vector import counts_of, vector_kernel, vector_ops
 
 QUANTISE = "elementwise_quant_bf16_fp8"
@@ -18,10 +20,16 @@ QUANTISED = "fp8"
 
 @dataclass(frozen=True)
 class Pass:
-    """A kernel over the activations: 1 where it reduces over a row, 1 where it writes them in 8 bits."""
+    """A kernel over the activations: 1 where it reduces over a row, 1 where it writes them in 8 bits.
+
+    ``launches`` [1] of the whole pass and how many times as long it takes (``stretch``), against static quantisation as
+    it was measured.
+    """
 
     reductions: int
     writes: int
+    launches: float = 1.0
+    stretch: float = 1.0
 
     def kernel(self, rows: float, columns: float) -> Kernel:
         """The kernel of static quantisation, as measured, with a reduction, or without results.
@@ -36,7 +44,8 @@ class Pass:
         counts = replace(counts, passes=2.0, rereads=0.0) if both else counts
         touched = (2.0 + self.writes) * rows * columns
         index = implementation_index("quantise")
-        return vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched, 0.0), index)
+        kernel = vector_kernel(what, counts, rows, columns, (2.0, 1.0), (touched, touched, 0.0), index)
+        return replace(kernel, launches=self.launches, stretch=self.stretch)
 
 
 STATIC, BY_TOKEN, LARGEST = Pass(0, 1), Pass(1, 1), Pass(1, 0)
@@ -52,10 +61,13 @@ class Way:
     words: str = ""
 
 
-WAYS = {
+BLOCKS_OF_16 = "block16"
+
+_WAYS = {
     "": Way(),
     "static": Way((STATIC,), words="a pass over the activations that scales them"),
     "block": Way((STATIC,), words="a pass over the activations that scales them block by block"),
+    BLOCKS_OF_16: Way((STATIC,), words="a pass over the activations that scales them sixteen by sixteen"),
     "token": Way((BY_TOKEN,), words="a pass that finds each token's largest value and scales by it"),
     "tensor": Way(
         (LARGEST, STATIC),
@@ -63,11 +75,39 @@ WAYS = {
         words="a pass that finds the activations' largest value, one that scales by it, and no split-K",
     ),
 }
-"""Name of a way -> what it does: nothing, by a known scale, by the largest value of each token or of the tensor."""
+"""Name of a way -> what it does: nothing, by a known scale, by the largest value of each block, token or tensor."""
 
 
-def quantises(row: Any, protocol: Protocol) -> str:
-    """Return how the protocol quantises the activations of a row, "" where it does not: one of WAYS."""
+_RELEASES: dict[tuple[str, str], list[str]] = {}
+"""Way and generation of matrix instructions -> releases whose kernels for it are known."""
+
+
+def _of_framework(way: Way, row: dict[str, str]) -> Way:
+    """A way with the fitted cost of a framework's kernels: further launches go before the first pass."""
+    stretch, launches = float(row["stretch"]), float(row["launches"])
+    first, *others = (replace(one, stretch=stretch) for one in way.passes)
+    return replace(way, passes=(replace(first, launches=launches), *others))
+
+
+WAYS = dict(_WAYS)
+"""The same, and "way, release, generation" -> as the kernels of that release of a framework do it."""
+
+for _row in read_table("calibration/quantisation_passes.csv"):
+    WAYS[f"{_row['way']}, {_row['release']}, {_row['generation']}"] = _of_framework(_WAYS[_row["way"]], _row)
+    _RELEASES.setdefault((_row["way"], _row["generation"]), []).append(_row["release"])
+
+
+def quantises(row: Any, protocol: Protocol, generation: str = "") -> str:
+    """Return how the protocol quantises the activations of a row, "" where it does not: one of WAYS, as its framework's
+    kernels do it where these are known."""
+    way = _way(row, protocol)
+    release, known = framework_of(notes_of(row)), _RELEASES.get((way, generation), ())
+    if not (release and known and row.op == "gemm"):
+        return way
+    return f"{way}, {nearest_release(release, known)}, {generation}"
+
+
+def _way(row: Any, protocol: Protocol) -> str:
     if row.op not in ("gemm", "bmm"):
         return ""
     if str(getattr(row, "act_quant", "")).startswith("inside") or (row.op == "bmm" and protocol.quantises):
@@ -81,7 +121,7 @@ def _said(row: Any) -> str:
     if row.dtype in precisions():
         return precisions()[row.dtype].quantises
     if row.dtype == "nvfp4":
-        return "block"
+        return BLOCKS_OF_16
     if row.dtype != QUANTISED or "dequant" in notes_of(row):
         return ""
     return "tensor" if row.op == "gemm" and "trtllm" in notes_of(row) else "token"

@@ -13,6 +13,7 @@ from dse.measured.row_shape import (
     LATENT,
     PRODUCTS,
     attention_of,
+    framework_of,
     notes_of,
     product_of,
     reduction_of,
@@ -53,7 +54,7 @@ def operator(
         return reduction_of(row)
     notes = notes_of(row)
     if row.op in PRODUCTS:
-        product = product_of(row, protocol.distances)
+        product = product_of(row, protocol.as_noted(notes).distances)
         ran = library_for(quantises(row, protocol), _that_ran(notes, library))
         return gemm_operator("gemm", product, target, warpgroup, library=ran)
     decoding = row.op in ("attn_decode", "mla_decode")
@@ -78,11 +79,12 @@ def none_runs(row: Any, gpu: str) -> str:
 
 
 def _that_ran(notes: str, library: Library) -> Library:
-    """The library with the tile on CUDA cores that the notes name alone, in both orders: libraries that store columns
-    first swap the sides."""
+    """The library with the framework that the notes name, and with the tile on CUDA cores alone that they name, in both
+    orders: libraries that store columns first swap the sides."""
     named = KERNEL_TILE.search(notes)
     sides = sorted(int(side) for side in named.groups()) if named else []
-    return replace(library, simt_tiles=tuple(t for t in SIMT_TILES if sorted(t[:2]) == sides) or SIMT_TILES)
+    tiles = tuple(t for t in SIMT_TILES if sorted(t[:2]) == sides) or SIMT_TILES
+    return replace(library, simt_tiles=tiles, framework=framework_of(notes))
 
 
 def family(row: Any) -> str:

@@ -1,6 +1,7 @@
 """A row of a measured table as a product, an attention or an all-reduce: its shape, and where the protocol leaves its
 operands."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
@@ -31,6 +32,9 @@ one token's heads share a latent as their key, a slice of which is their value."
 
 ALL_REDUCE = "all_reduce"
 """Operator of ``rows`` x ``cols`` activations that are summed over ``tp`` GPUs."""
+
+FRAMEWORK = re.compile(r"\bimpl=((?:vllm|sglang|trtllm)-[\d.]+)")
+"""How the notes of a row begin that name a framework and its version."""
 
 KERNEL_NAMES = ("kernel", "benchmark_group")
 NAMES = ("source", "group", "device", "op", "dtype", "kv_dtype", "block_format", "act_quant", *KERNEL_NAMES)
@@ -185,6 +189,12 @@ def _network_called(group: str) -> Network | None:
         return network_of(group)
     except InputError:
         return None
+
+
+def framework_of(notes: str) -> str:
+    """The release of a framework whose kernels the notes of a row name, "" where they name none."""
+    named = FRAMEWORK.search(notes)
+    return named[1] if named else ""
 
 
 def notes_of(row: Any) -> str:

@@ -30,6 +30,7 @@ from dse.measured.row_vector import VECTOR
 from dse.measured.throttling import slowdowns
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
+from dse.workload.operators.narrow_products import generation_on
 from dse.workload.target import Target
 
 ROWS = 256
@@ -219,7 +220,7 @@ def _block(
             (
                 family(row),
                 way.name,
-                quantises(row, way),
+                quantises(row, way, generation_on(sheet.numbers())),
                 *overhead_of(row, way, hosts[str(row.device)]),
                 way.back_to_back(row),
                 *before,

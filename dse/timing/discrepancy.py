@@ -25,7 +25,10 @@ from dse.workload.operators.vector import vector_ops
 PRODUCT = ("m", "n", "k")
 ATTENTION = ("heads", "queries", "keys", "head_dim", "group")
 VECTOR = ("operator", "rows", "columns", "bytes")
-SIZES = {"matrix": PRODUCT, "attention_prefill": ATTENTION, "attention_decode": ATTENTION, "vector": VECTOR}
+SIZES = {
+    "matrix": PRODUCT, "narrow": PRODUCT, "attention_prefill": ATTENTION, "attention_decode": ATTENTION,
+    "vector": VECTOR,
+}  # fmt: skip
 """Kind of implementation -> what its points say of a problem (``problem`` of :class:`dse.workload.kernel.Kernel`)."""
 
 TILES = ((128, 128), (256, 128), (128, 256))

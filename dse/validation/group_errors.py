@@ -11,11 +11,13 @@ from dse.hardware.presets import GpuSheet
 from dse.measured.device_models import DeviceModel
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.regimes import by_regime, compute_bound, regime
-from dse.measured.row_shape import PRODUCTS
+from dse.measured.row_shape import PRODUCTS, framework_of, notes_of
 from dse.timing.calibration import UNSEEN, TimingCalibration
 from dse.timing.novelty import NOTHING_NEW, widened_ends
 from dse.validation.error_quantiles import errors_of
 from dse.validation.noise_floor import group_noise
+from dse.workload.implementation import KINDS
+from dse.workload.operators.narrow_products import NARROW
 
 
 def group_errors(rows: pd.DataFrame) -> list[dict[str, Any]]:
@@ -69,6 +71,7 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
             continue
         gpu = used.calibration.called(used.sheet)
         with_errors = errors_of(part, part["predicted_us"].to_numpy(), gpu)
+        with_errors.loc[of_no_release(with_errors), "way"] = ""  # told by releases that were left out
         if op in RUNS:
             low, high = with_errors[["low", "high"]].to_numpy().T
             own = np.zeros(len(part), bool)
@@ -80,6 +83,14 @@ def with_intervals(rows: pd.DataFrame, models: Mapping[str, DeviceModel]) -> pd.
         ends = np.exp(ends_with_factor(-high, -low, *limit)) * us
         rows.loc[part.index, ["low_us", "high_us"]] = ends.T
     return rows
+
+
+def of_no_release(rows: pd.DataFrame) -> pd.Series:
+    """Return which rows are narrow products whose notes name no release: the costs of the nearest one are theirs."""
+    unnamed = [
+        KINDS.get(str(row.implementation)) == NARROW and not framework_of(notes_of(row)) for row in rows.itertuples()
+    ]
+    return pd.Series(unnamed, rows.index, dtype=bool)
 
 
 def _inside(rows: pd.DataFrame) -> np.ndarray | None:

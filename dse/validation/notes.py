@@ -19,6 +19,7 @@ from dse.measured.unit_check import far_rows
 from dse.power.throttles import OPEN, YES
 from dse.timing.calibration import MATRIX
 from dse.validation.baselines import roofline_notes
+from dse.validation.group_errors import of_no_release
 from dse.workload.networks.names import network_of
 from dse.workload.serving_engine import COSTS, SHARED, Engine, Fitted, engine_of, fitted_elsewhere
 
@@ -78,6 +79,10 @@ def _notes_of_device(rows: pd.DataFrame, used: DeviceModel, predictor: Predictor
         kinds = [kind for kind in kinds if kind[0] != MATRIX]
     for words, mine in part[part["widened_by"] != ""].groupby("widened_by"):
         notes.append(f"{device}: the interval of {len(mine)} rows is {words}")
+    unnamed = part[of_no_release(part)]
+    if len(unnamed):
+        costs = ", ".join(sorted(set(unnamed["implementation"])))
+        notes.append(f"{device}: {len(unnamed)} products name no release of a framework (impl=): costs of {costs}")
     bare = [f"{op} {dtype} of {name}" for name, op, dtype in kinds if not used.calibration.covers(name, op, dtype)]
     if bare:
         notes.append(f"{device}: uncalibrated: {', '.join(bare)} (the calibration was fitted on other rows)")
@@ -107,10 +112,16 @@ def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
     """What was predicted with products whose activations are quantised in the same time."""
     kinds_of_rows = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
     return [
-        f"{row.dtype} products as {row.harness} times them: with {WAYS[str(row.quantises)].words}"
+        f"{row.dtype} products as {row.harness} times them: with {WAYS[row.quantises].words}{_release(row.quantises)}"
         for row in kinds_of_rows.itertuples(index=False)
         if row.quantises
     ]
+
+
+def _release(quantises: str) -> str:
+    """Whose kernels quantise, in words, "" where they are those of static quantisation."""
+    _, *release = quantises.split(", ")
+    return f" (as {release[0]} does it)" if release else ""
 
 
 def _fitted(engine: str) -> bool:

@@ -41,13 +41,38 @@ KINDS = {
     "sglang_mla_prefill": "attention_prefill",
     "sglang_mla_decode": "attention_decode",
     "trtllm_warp_mla_prefill": "attention_prefill",
+    "fp8_trtllm_1_hopper": "narrow",
+    "fp8_vllm_0_24_hopper": "narrow",
+    "fp8_vllm_0_19_hopper": "narrow",
+    "fp8_sglang_0_5_hopper": "narrow",
+    "fp8_block_sglang_0_5_14_hopper": "narrow",
+    "fp8_block_sglang_0_5_10_hopper": "narrow",
+    "fp8_block_trtllm_1_hopper": "narrow",
+    "fp8_block_vllm_0_19_hopper": "narrow",
+    "w4a16_trtllm_1_hopper": "narrow",
+    "w8a16_trtllm_1_hopper": "narrow",
+    "w8a8_trtllm_1_hopper": "narrow",
+    "fp8_trtllm_1_blackwell": "narrow",
+    "fp8_vllm_0_24_blackwell": "narrow",
+    "fp8_vllm_0_19_blackwell": "narrow",
+    "fp8_sglang_0_5_blackwell": "narrow",
+    "fp8_block_sglang_0_5_14_blackwell": "narrow",
+    "fp8_block_sglang_0_5_10_blackwell": "narrow",
+    "fp8_block_trtllm_1_blackwell": "narrow",
+    "fp8_block_vllm_0_19_blackwell": "narrow",
+    "nvfp4_trtllm_1_blackwell": "narrow",
+    "nvfp4_vllm_0_24_blackwell": "narrow",
+    "nvfp4_vllm_0_19_blackwell": "narrow",
+    "nvfp4_sglang_0_5_14_blackwell": "narrow",
+    "nvfp4_sglang_0_5_10_blackwell": "narrow",
 }
 """Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
 place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,
-before Hopper and on it; ``matrix_simt``: in fp32 on CUDA cores; ``vector``: element-wise and row kernels (vLLM's of
-2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention library
-(:mod:`dse.workload.operators.attention_library`) each phase's kernel, ``narrow`` where a cache in fewer bits has one of
-its own."""
+before Hopper and on it; ``matrix_simt``: in fp32 on CUDA cores; ``narrow``: in 8 bits or 4, or of such weights, by
+type, release and generation of instructions (:mod:`dse.workload.operators.narrow_products`); ``vector``:
+element-wise and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention
+library (:mod:`dse.workload.operators.attention_library`) each phase's kernel, ``narrow`` in its name where a cache in
+fewer bits has one of its own."""
 
 IMPLEMENTATIONS = tuple(KINDS)
 """``Kernel.implementation`` is an index into this tuple."""

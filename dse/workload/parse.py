@@ -235,6 +235,8 @@ def _served(target: Target, engine: Engine) -> Target:
     with fewer tiles, of attention unless the target's GPUs run different ones."""
     if engine.library.implementation != target.library.implementation:
         target = replace(target, library=engine.library.launched_as(target.library))
+    # Of narrow types the framework's own kernels run, whatever the tiles that stand for its library.
+    target = replace(target, library=replace(target.library, framework=engine.library.framework))
     lowest = target.capabilities[0] if target.capabilities else 0.0
     kinds = {target.warpgroup, target.warpgroup and lowest >= WGMMA.compute_capability}
     names = {engine.attention_for(warpgroup) for warpgroup in kinds}

@@ -138,7 +138,7 @@ def _engine(name: str, rows: dict[str, dict[str, str]]) -> Engine:
         **{number: float(rows[number]["value"]) for number in NUMBERS},
         attention=rows["attention"]["value"],
         warpgroup_attention=rows["warpgroup_attention"]["value"],
-        library=LIBRARIES[rows["library"]["value"]],
+        library=replace(LIBRARIES[rows["library"]["value"]], framework=name),
         source=rows["title"]["source"],
         like="",
         fitted=Fitted(),

@@ -67,7 +67,7 @@ def test_times_of_an_uncalibrated_model_carry_no_interval(space):
 
 
 def test_types_that_were_not_fitted_carry_no_interval_of_time(small):
-    for dtype, known in (("bf16", True), ("fp16", True), ("fp8", False)):
+    for dtype, known in (("bf16", True), ("fp16", True), ("fp8", True), ("w4a8", False)):
         use = f"gpt2_xl:phase=decode,batch=1,context=128,dtype={dtype}"
         mixed = small | {
             "workloads": {"decode": "gpt2_xl:phase=decode,batch=1,context=128,dtype=bf16", "other": use},
@@ -127,7 +127,7 @@ def test_an_engine_that_was_measured_by_phases_has_an_interval_for_each():
 def test_an_engine_gives_no_interval_where_its_kernels_have_none(space, calibrated, small):
     served = [replace(w, engine=ENGINE) for w in space.workloads]
     assert metric_error(replace(space, workloads=tuple(served)), "decode.tbt_ms") == MetricError(None)  # uncalibrated
-    use = "gpt2_xl:phase=decode,batch=1,context=128,dtype=fp8,engine=vllm_2024"
+    use = "gpt2_xl:phase=decode,batch=1,context=128,dtype=w4a8,engine=vllm_2024"
     narrow = small | {"workloads": {"decode": use}, "objectives": [{"value": "decode.tbt_ms", "goal": "min"}]}
     space = replace(space_from_mapping(narrow, "here", "narrow"), model=Measured())
     assert metric_error(space, "decode.tbt_ms") == MetricError(None)

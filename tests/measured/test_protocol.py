@@ -41,3 +41,9 @@ def test_short_runs_of_a_geforce_stand_above_its_boost_clock():
         assert float(short.tensor_clock_ghz) == float(short.boost_clock_ghz) == pytest.approx(clock / 1e3)
         assert clock > 1.05 * float(gpu.boost_clock_mhz)
         assert float(long.tensor_clock_mhz) == float(gpu.tensor_clock_mhz)
+
+
+def test_notes_state_how_many_copies_of_the_weights_rotate():
+    way = find_protocol("aiconfigurator")
+    for notes, copies in (("", 6), ("impl=x; w_copies=1; eager", 1), ("w_copies=1-5", 5), ("w_copies=<=6", 6)):
+        assert way.as_noted(notes).weight_copies == copies

@@ -93,7 +93,7 @@ def test_document(table, capsys):
     for row in document["worst"]:
         assert sum(row["stack_us"].values()) == pytest.approx(row["predicted_us"], rel=1e-3)
     assert all(g["noise_floor"] is None for g in document["groups"])  # the table has no repeats
-    assert "uncalibrated: gemm fp8 of matrix (" in printed.err
+    assert "uncalibrated: gemm fp8" not in printed.err  # of an unknown release: the nearest one's costs
     assert "calibration h100_sxm" in printed.err
 
 

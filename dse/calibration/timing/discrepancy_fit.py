@@ -122,15 +122,15 @@ def _sizes(rows: TimedRows) -> np.ndarray:
     return np.stack([np.asarray(x)[rows.starts] for x in rows.kernels.problem], axis=-1).astype(float)
 
 
-def best_choice(rows: Measured) -> tuple[int, float] | None:
-    """Return how many points, and which of RIDGES, predict families left out in turn best; None where they are
-    predicted as well without."""
-    error = {(count, ridge): np.zeros(len(rows.target)) for ridge in RIDGES for count in COUNTS}
+def best_choice(rows: Measured, counts: Sequence[int] = COUNTS) -> tuple[int, float] | None:
+    """Return how many points of ``counts``, and which of RIDGES, predict families left out in turn best; None where
+    they are predicted as well without."""
+    error = {(count, ridge): np.zeros(len(rows.target)) for ridge in RIDGES for count in counts}
     for fold in range(FOLDS):
         out = rows.fold == fold
         left = rows.rows(out)
         for ridge in RIDGES:
-            for count, points in picked(rows.rows(~out), COUNTS, ridge).items():
+            for count, points in picked(rows.rows(~out), counts, ridge).items():
                 error[count, ridge][out] = left.target - left.share * points.at(left.sizes)
     mean = {choice: float(np.abs(of).mean()) for choice, of in error.items()}
     found = min(mean, key=lambda choice: mean[choice])

@@ -37,7 +37,7 @@ BATCH = {"matrix": 128}
 ATTENTION_BATCH = 768
 """Multiple to which the rows of a stage are padded: one compiled program for a kind's many implementations."""
 
-SHORTLISTS = {"attention_prefill": 4, "attention_decode": 6}
+SHORTLISTS = {"attention_prefill": 4, "attention_decode": 6, "narrow": 10}
 """Kind -> candidates of a row, SHORTLIST where not named: only splits of the keys differ."""
 
 FEWEST = 20

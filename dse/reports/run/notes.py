@@ -2,7 +2,7 @@
 
 from dse.base.error_interval import SHARE
 from dse.evaluate.limit_ends import CLOCK
-from dse.evaluate.metric_error import CALIBRATED
+from dse.evaluate.metric_error import CALIBRATED, uncovered_types
 from dse.evaluate.run import RunResult
 from dse.hardware.memory_pins import pins_note
 from dse.hardware.own_guards import own_gpu_notes
@@ -83,7 +83,7 @@ def extrapolation(result: RunResult) -> str:
 
 def _uncovered(result: RunResult) -> str:
     """Why no metric has an interval although the calibration has, "" where it has none."""
-    others = sorted({name for o in result.workload.operators for name in o.operands} - CALIBRATED)
+    others = uncovered_types([result.workload])
     if result.model.error_interval is None or not others:
         return ""
     return f"no intervals: they were found on products in {joined(sorted(CALIBRATED))}, not in {joined(others, 'or')}"

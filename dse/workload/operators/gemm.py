@@ -8,7 +8,7 @@ from math import ceil
 from dse.base.constants import constant
 from dse.base.units import KIB
 from dse.hardware.data_types import BITS, TENSOR_DTYPES, data_types, element_bytes
-from dse.workload.implementation import implementation_index
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
 from dse.workload.operators.expert_rows import ExpertRows
@@ -37,6 +37,7 @@ from dse.workload.operators.matrix_instructions import (
     instruction_fma,
     instructions_for,
 )
+from dse.workload.operators.narrow_products import NARROW, NarrowTile, generation_of, narrow_kernels
 
 MAX_SPLIT_CTAS = 1024
 """Split-K is tried up to this many CTAs: beyond it every GPU in reach is full without."""
@@ -147,7 +148,6 @@ def _candidates(
     gemm: Gemm, capabilities: tuple[float, float] | None, warpgroup: bool, library: Library
 ) -> tuple[Candidate, ...]:
     """The kernels of a product; kept, since the layers of a network and its steps repeat their products."""
-    implementation = implementation_index(SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup))
     instructions = instructions_for(capabilities, warpgroup, gemm.compute)
     # Kernels that widen experts' weights compute with warp-level instructions, on any GPU (vllm-project/vllm
     # csrc/moe/marlin_moe_wna16: mma.m16n8k16).
@@ -155,18 +155,34 @@ def _candidates(
         instructions = [instruction for instruction in instructions if not instruction.warpgroup]
     if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
         instructions = [instruction for instruction in instructions if instruction.warpgroup]
-    return tuple(
-        _candidate(gemm, instruction, tile, split, cluster, library, implementation)
-        for instruction in instructions
-        for whole in _tiles(gemm, instruction, library)
-        for split in _splits(gemm, instruction, whole, library)
-        for cluster in _clusters(gemm, instruction, whole, library)
-        for tile in _pipelines(gemm, instruction, whole, cluster, library)
-    )
+    single = gemm.batch == 1 and gemm.groups is None and gemm.compute != "fp32"
+    generations = [generation_of(instruction, capabilities, warpgroup) for instruction in instructions]
+    narrow = [narrow_kernels(gemm.a, gemm.b, one, library.framework) if single else None for one in generations]
+    ran_as = SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup)
+    found: list[Candidate] = []
+    for instruction, own in zip(instructions, narrow, strict=True):
+        if own and not own.splits and warpgroup and not instruction.warpgroup:
+            continue  # kernels that CUTLASS and its like make for a generation use its own instructions
+        number = implementation_index(own.implementation if own else ran_as)
+        made_by = _in_pairs(library) if own and own.whole_clusters else library
+        found += [
+            _candidate(gemm, instruction, tile, split, cluster, made_by, number)
+            for whole in _tiles(gemm, instruction, library, own.tiles if own else ())
+            for split in ([1] if own and not own.splits else _splits(gemm, instruction, whole, library))
+            for cluster in _clusters(gemm, instruction, whole, made_by)
+            for tile in _pipelines(gemm, instruction, whole, cluster, library)
+        ]
+    return tuple(found)
 
 
-def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list[Tile]:
-    """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole."""
+def _in_pairs(library: Library) -> Library:
+    """The library with clusters of two CTAs, the last of which is launched whole."""
+    return replace(library, whole_clusters=True, clusters=tuple(c for c in library.clusters if c <= 2) or (2,))
+
+
+def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library, own: tuple[NarrowTile, ...]) -> list[Tile]:
+    """Tiles a library would try: a side above 64 less than twice its dimension, one below 64 covering it whole; of its
+    ``own`` for narrow types those for so many rows."""
     warpgroup_tiles = (
         (*library.larger_tiles, *library.warpgroup_tiles) if instruction is WGMMA else library.warpgroup_tiles
     )
@@ -174,9 +190,12 @@ def _tiles(gemm: Gemm, instruction: MatrixInstruction, library: Library) -> list
     shapes = library.simt_tiles if gemm.compute == "fp32" else on_tensor_cores
     stage_bytes = 128 if instruction.warpgroup else 64
     depth = max(1, int(stage_bytes * 8 / BITS[gemm.compute]))
-    shapes = [s for s in shapes if _takes(instruction, s[0], s[1])]
-    fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
-    fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
+    if own:
+        fitting = [t[:3] for t in own if t.least_m <= gemm.m <= t.most_m]
+    else:
+        shapes = [s for s in shapes if _takes(instruction, s[0], s[1])]
+        fitting = [s for s in shapes if _side_fits(s[0], gemm.m) and _side_fits(s[1], gemm.n)]
+        fitting = fitting or [min(shapes, key=lambda s: abs(s[0] - gemm.m) + abs(s[1] - gemm.n))]
     return [Tile(r, c, w, depth, instruction.stages) for r, c, w in fitting]
 
 
@@ -265,7 +284,7 @@ def _candidate(
         fma=gemm.fma,
         fma_lanes=float(gemm.compute == "fp32"),
         implementation=implementation,
-        problem=_problem(gemm),
+        problem=_problem(gemm, KINDS[IMPLEMENTATIONS[int(implementation)]]),
         **_traffic(gemm, instruction, split),
     )
     label = f"{instruction.name} {tile.rows}x{tile.columns}" + (f" split-k {split}" if split > 1 else "")
@@ -300,16 +319,12 @@ def _partial_bytes(gemm: Gemm, split: int) -> float:
     return gemm.batch * gemm.m * gemm.filled * gemm.n * 4.0 * split if split > 1 else 0.0
 
 
-def _problem(gemm: Gemm) -> tuple[float, ...]:
-    """The product's size where it is plain and in 16 bits, as those are that libraries were measured with."""
-    plain = (
-        gemm.batch == 1
-        and gemm.filled == 1
-        and gemm.groups is None
-        and gemm.a == gemm.b == gemm.compute
-        and BITS[gemm.compute] == 16
-    )
-    return (gemm.m, gemm.n, gemm.k, 0.0, 0.0) if plain else (0.0,) * PROBLEM
+def _problem(gemm: Gemm, kind: str) -> tuple[float, ...]:
+    """The product's size where it is plain, and in 16 bits or of a narrow type with costs of its own: as those are that
+    libraries were measured with."""
+    plain = gemm.batch == 1 and gemm.filled == 1 and gemm.groups is None
+    measured = kind == NARROW or (gemm.a == gemm.b == gemm.compute and BITS[gemm.compute] == 16)
+    return (gemm.m, gemm.n, gemm.k, 0.0, 0.0) if plain and measured else (0.0,) * PROBLEM
 
 
 def _scattered(along_k: bool, row_bytes: float, instruction: MatrixInstruction) -> float:

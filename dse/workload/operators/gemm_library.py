@@ -33,7 +33,8 @@ class Library:
     fitted costs its kernels have, where they run on tensor cores; ``warpgroup_implementation``: the same on GPUs with
     warpgroup instructions, where it differs. ``whole_clusters``: a grid's last cluster is launched in full where its
     tiles end early, as by kernels that are not persistent. ``warpgroup_splits``: ``splits`` of warpgroup tiles where
-    they differ. ``warpgroup_alone``: no warp-level tiles where there are others.
+    they differ. ``warpgroup_alone``: no warp-level tiles where there are others. ``framework``: the release whose
+    kernels of narrow types run (:mod:`dse.workload.operators.narrow_products`), "" where that is not known.
 
     What follows from the GPUs that it is launched on (:meth:`on`): ``clusters``: CTAs of large warpgroup tiles that
     share reads of their operands (multicast); ``room_kib``: the least shared memory of a CTA, in which pipelines of
@@ -55,6 +56,7 @@ class Library:
     clusters: tuple[int, ...] = (2, 4, 8)
     room_kib: float = inf
     larger_tiles: tuple[TileShape, ...] = ()
+    framework: str = ""
 
     def ran_as(self, warpgroup: bool) -> str:
         """Return whose fitted costs kernels have on GPUs with ``warpgroup`` instructions, or without."""

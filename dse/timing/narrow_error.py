@@ -1,0 +1,50 @@
+"""How far off times of products in narrow types may be: the errors of their own implementations."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import exp
+
+from dse.base.error_interval import ErrorInterval
+from dse.hardware.own_gpus import matching_name
+from dse.hardware.presets import GpuSheet
+from dse.timing.calibration import LEAST_ROWS, UNSEEN, implementation_calibration, shipped_implementations
+from dse.timing.error_quantiles import ErrorQuantiles
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+from dse.workload.kernel import Kernel
+from dse.workload.operator import Operator
+from dse.workload.operators.narrow_products import NARROW
+from dse.workload.workload import Workload
+
+
+def narrow_implementations(operator: Operator) -> set[str]:
+    """Return the calibrated implementations of narrow products that all kernels of an operator are of; none where
+    some are of others."""
+    kernels = [c.kernel for c in operator.candidates if isinstance(c.kernel, Kernel)]
+    names = {IMPLEMENTATIONS[int(kernel.implementation)] for kernel in kernels}
+    known = {name for name in names if KINDS[name] == NARROW and name in shipped_implementations()}
+    return known if known == names and len(kernels) == len(operator.candidates) else set()
+
+
+def with_narrow(interval: ErrorInterval, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval:
+    """Return the interval of times whose products are of narrow types in part: the widest of its own and theirs, on a
+    GPU that they were measured on or on any other."""
+    names = sorted(set().union(*(narrow_implementations(o) for w in workloads for o in w.operators)))
+    told = [found for name in names if (found := _quantiles(name, gpu, interval.anywhere)) is not None]
+    if not told:
+        return interval
+    low, high = exp(-max(r.q90 for r in told)), exp(-min(r.q10 for r in told))
+    source = f"{interval.source}; products in narrow types {_words(told)}"
+    return replace(interval, low=min(low, interval.low), high=max(high, interval.high), source=source)
+
+
+def _words(told: Sequence[ErrorQuantiles]) -> str:
+    return "on GPUs or of frameworks left out" if any(r.gpu == UNSEEN for r in told) else "in shapes left out"
+
+
+def _quantiles(name: str, gpu: GpuSheet, anywhere: bool) -> ErrorQuantiles | None:
+    """The errors of an implementation on a GPU, elsewhere those of GPUs and frameworks that its fit has not seen."""
+    known = implementation_calibration(name)
+    place = "" if anywhere and gpu.name not in known.gpus else matching_name(gpu, known.gpus, ())
+    rows = [r for r in known.error_quantiles if r.regime == "all" and r.n >= LEAST_ROWS]
+    mine = [r for r in rows if place and r.gpu == place] or [r for r in rows if r.gpu == UNSEEN]
+    return max(mine, key=lambda r: r.n, default=None)

@@ -1,0 +1,44 @@
+"""Intervals of workloads whose products are of narrow types."""
+
+from dse.base.error_interval import ErrorInterval
+from dse.hardware.presets import preset_sheet
+from dse.timing.calibration import UNSEEN, implementation_calibration
+from dse.timing.narrow_error import narrow_implementations, with_narrow
+from dse.workload.operators.gemm_library import TUNED
+from dse.workload.parse import load_workload
+from dse.workload.target import Target
+
+KNOWN = ErrorInterval(0.99, 1.01, "made up", ("h100_sxm",))
+
+
+def workload(dtype, gpu="h100_sxm"):
+    """A decode step of a network on a GPU."""
+    target = Target.of([preset_sheet(gpu).numbers()], TUNED)
+    return load_workload(f"llama3_8b:phase=decode,batch=8,context=512,dtype={dtype}", target)
+
+
+def implementations(some):
+    """Narrow implementations of a workload's operators."""
+    return set().union(*(narrow_implementations(o) for o in some.operators))
+
+
+def test_a_workload_in_16_bits_keeps_its_interval():
+    assert implementations(workload("bf16")) == set()
+    assert with_narrow(KNOWN, [workload("bf16")], preset_sheet("h100_sxm")) == KNOWN
+
+
+def test_the_widest_of_both_intervals_holds_where_products_are_narrow():
+    some = workload("fp8")
+    (name,) = implementations(some)
+    found = with_narrow(KNOWN, [some], preset_sheet("h100_sxm"))
+    assert found.low < KNOWN.low and found.high > KNOWN.high
+    assert "products in narrow types in shapes left out" in found.source
+    mine = [r for r in implementation_calibration(name).error_quantiles if r.regime == "all" and r.gpu == "h100_sxm"]
+    assert mine
+
+
+def test_a_gpu_that_was_not_measured_gets_the_errors_of_others():
+    found = with_narrow(KNOWN, [workload("fp8", "gh200")], preset_sheet("gh200"))
+    assert "left out" in found.source and "GPUs" in found.source
+    name = implementations(workload("fp8", "gh200")).pop()
+    assert any(r.gpu == UNSEEN for r in implementation_calibration(name).error_quantiles)
