@@ -1,8 +1,10 @@
 """Predictions of a pair's rows by fits that have seen neither member, and of the rooflines beside them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from dse.calibration.timing.implementations import by_implementation, fit_implem
 from dse.calibration.timing.rows_fit import left_out
 from dse.calibration.timing.stages import staged_fit
 from dse.hardware.presets import load_sheet
+from dse.measured import quantisation_passes
 from dse.measured.quantisation_time import quantising_us
 from dse.measured.row_shape import ATTENTION
 from dse.measured.table import read_times
@@ -20,6 +23,7 @@ from dse.measured.timed_rows import TimedRows, best, blocks, joined
 from dse.timing.calibration import calibration_for, implementation_calibration, load_timing_calibration
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import KINDS
+from dse.workload.operators import gemm
 from experiments import data
 from experiments.common.mean_costs import mean_costs
 from experiments.common.modules import experiment
@@ -133,8 +137,22 @@ def products(fits: Fits, without: frozenset[str], sides: Iterable[TimedRows]) ->
     return [predicted(rows, best(model, rows)[0], pooled_roofline(trained, rows.table)) for rows in sides]
 
 
+@contextmanager
+def types_never_fitted() -> Iterator[None]:
+    """Narrow types as if no row of them had been fitted: costs of 16 bits, and passes as any release's."""
+    with (
+        patch.object(gemm, "narrow_kernels", lambda *types: None),
+        patch.object(quantisation_passes, "_RELEASES", {}),
+    ):
+        gemm._candidates.cache_clear()
+        try:
+            yield
+        finally:
+            gemm._candidates.cache_clear()
+
+
 def data_types(sides: tuple[TimedRows, TimedRows]) -> list[Predicted]:
-    """Return two data types of a GPU under its shipped calibration, which has seen no row of the first type."""
+    """Return two data types of a GPU under the costs of 16 bits; rows were made by :func:`types_never_fitted`."""
     gpu = str(sides[0].table["device"].iloc[0])
     model = load_timing_calibration(calibration_for(load_sheet(gpu).name)).model
     trained = sides[1].table

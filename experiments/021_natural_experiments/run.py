@@ -10,6 +10,7 @@ equations back, on few rows, and writes that table alone.
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,8 @@ def _places(kinds: pd.Series) -> pd.Series:
 def ratios(fits: of_pairs.Fits, pair: Pair, most: int) -> pd.DataFrame:
     """Return a pair's measured ratio and that of each predictor, a row a shape, with the times behind them [us]."""
     frames = matched(pair, most)
-    sides = (of_pairs.timed(frames[0]), of_pairs.timed(frames[1]))
+    with of_pairs.types_never_fitted() if pair.kind == "data types" else nullcontext():
+        sides = (of_pairs.timed(frames[0]), of_pairs.timed(frames[1]))
     if pair.kind == "products":
         told = of_pairs.products(fits, pair.presets, sides)
     elif pair.kind == "data types":
