@@ -22,6 +22,10 @@ SHORTEST_COMPILATION = 0.2
 """Programs that took at least this long to compile [s] are kept for the session."""
 
 
+LONGEST = Path(__file__).parent / "slow_cases.txt"
+"""Cases that take longest, by their names, beside tests that are marked where they stand."""
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Keep compiled programs in a folder of this session, away from the user's own cache.
 
@@ -34,6 +38,15 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         _keep_programs(config)
     install_import_hook(SHAPES_CHECKED, "beartype.beartype")
+
+
+@pytest.hookimpl(tryfirst=True)  # before the cases to run are chosen
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow the cases that :data:`LONGEST` lists: some of a test, where the others are enough each time."""
+    listed = {line.strip() for line in LONGEST.read_text(encoding="utf-8").splitlines() if not line.startswith("#")}
+    for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.slow)
 
 
 def _hear_signals() -> None:
@@ -86,6 +99,13 @@ def in_64_bits() -> Iterator[None]:
 def small() -> dict[str, Any]:
     """A space of 45 designs as a mapping, free to be changed."""
     return copy.deepcopy(SMALL)
+
+
+@pytest.fixture
+def quick(small: dict[str, Any]) -> dict[str, Any]:
+    """One workload and the model that compiles soonest: what a command says and writes does not depend on them."""
+    prefill = {"prefill": small["workloads"]["prefill"]}
+    return small | {"timing": "roofline", "workloads": prefill, "objectives": small["objectives"][::2]}
 
 
 def toml_text(content: dict[str, Any]) -> str:

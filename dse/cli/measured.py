@@ -237,9 +237,8 @@ def validate(
         CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
         shapes ('dse calibrate timing --help').
     quantity:
-        What is compared: time, power, or stalls: shares of a kernel's time by cause beside the warp states of an export
-        of Nsight Compute. Without it power where a kernel of the table has any, else time. Power of runs of whole
-        networks: power.
+        What is compared: time, power, or stalls (causes beside warp states of an export). Without it power where a
+        kernel of the table has any, else time; runs of whole networks have their power with power alone.
     time:
         Time under the power: measured (the power model alone) or model (the timing model's own).
     timing:
@@ -250,8 +249,7 @@ def validate(
         How the rows were measured ('dse calibrate timing --help' names them); without it by the column source.
     calibration:
         Name or path of a timing calibration, none for the model uncalibrated; without it the device's shipped one,
-        else shared. Of --quantity power:
-        TOML of 'dse calibrate power'; without it the shipped coefficients.
+        else shared. Of --quantity power a TOML of 'dse calibrate power'; without it the shipped coefficients.
     engine:
         Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
         engine'; without it by the column notes, else shared.
@@ -274,8 +272,9 @@ def validate(
         _refuse_of_time({"--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
         _validate_stalls(table, timing, gpu, calibration, json_)
         return
-    other_model = timing != "amali"
-    _refuse_of_time({"--timing": other_model, "--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
+    _refuse_of_time(
+        {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
+    )
     _validate_power(table, time, gpu, calibration, json_)
 
 
