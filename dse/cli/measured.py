@@ -234,8 +234,7 @@ def validate(
     Parameters
     ----------
     table:
-        CSV of measured operators with latency_us, and for power with power_w; or an export of Nsight Compute with
-        shapes ('dse calibrate timing --help').
+        CSV of measured operators with latency_us, for power with power_w; or an export of Nsight Compute with shapes.
     quantity:
         What is compared: time, power, or stalls (causes beside warp states of an export). Without it power where a
         kernel of the table has any, else time; runs of whole networks have their power with power alone.
@@ -251,11 +250,11 @@ def validate(
         Name or path of a timing calibration, none for the model uncalibrated; without it the device's shipped one,
         else shared. Of --quantity power a TOML of 'dse calibrate power'; without it the shipped coefficients.
     engine:
-        Serving engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate
-        engine'; without it by the column notes, else shared.
+        Engine that all runs of whole networks ran: one of 'dse show engines', or a TOML of 'dse calibrate engine';
+        without it by the column notes, else shared.
     rows:
-        CSV or Parquet file, by its name, for every row of --quantity time: its columns, the predicted time and its 80 %
-        interval, the library, the way of measuring, and the cause that takes most of it.
+        CSV or Parquet file, by its name, for every row of --quantity time: its columns, predicted time, 80 % interval,
+        library, way of measuring, and the cause that takes most of it.
     out:
         HTML page of --quantity time: predicted against measured, errors over shapes, the rows farthest off.
     """
@@ -263,19 +262,17 @@ def validate(
     from dse.validation.validate import quantity_of
 
     cache_compilations()
-    if quantity_of(table, quantity) == "time":
+    beside_time = {"--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
+    if (asked := quantity_of(table, quantity)) == "time":
         _refuse_of_power(time)
         _validate_time(table, timing, gpu, harness, calibration, engine, rows, out, json_)
-        return
-    if quantity == "stalls":
+    elif asked == "stalls":
         _refuse_of_power(time)
-        _refuse_of_time({"--harness": harness, "--engine": engine, "--rows": rows, "-o": out})
+        _refuse_of_time(beside_time)
         _validate_stalls(table, timing, gpu, calibration, json_)
-        return
-    _refuse_of_time(
-        {"--timing": timing != "amali", "--harness": harness, "--engine": engine, "--rows": rows, "-o": out}
-    )
-    _validate_power(table, time, gpu, calibration, json_)
+    else:
+        _refuse_of_time({"--timing": timing != "amali", **beside_time})
+        _validate_power(table, time, gpu, calibration, json_)
 
 
 def _refuse_of_power(time: str) -> None:

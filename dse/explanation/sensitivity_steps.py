@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dse.hardware.schema import Attribute, gpu_schema
+from dse.hardware.schema import POWERS_OF_TWO, Attribute, gpu_schema
 
 STEP = 0.10
 """Relative size of a step, upwards [1]."""
@@ -56,6 +56,8 @@ def steps(numbers: Mapping[str, float]) -> list[Step]:
 
 def _after(attr: Attribute, value: float) -> float:
     """The legal value nearest to 10 % more, at least one step away; downwards where the upper bound is reached."""
+    if attr.name in POWERS_OF_TWO:
+        return value * 2 if value * 2 <= attr.high else value / 2
     whole = attr.type == "int"
     up = max(float(round(value * (1 + STEP))), value + 1) if whole else value * (1 + STEP)
     up = min(up, attr.high)

@@ -21,7 +21,7 @@ def test_row_order_is_what_the_presets_encode():
     older = ["tsmc_28", "samsung_14", "tsmc_16ff", "tsmc_12ffn", "tsmc_n10", "samsung_8n"]
     assert node_names() == [*older, "tsmc_n7", "tsmc_n5", "tsmc_4n", "tsmc_4np", "tsmc_n3e"]
     gddr = ["gddr5", "gddr5x", "gddr6", "gddr6x", "gddr7"]
-    assert memory_names() == [*gddr, "hbm2", "hbm2e", "hbm3", "hbm3e"]
+    assert memory_names() == [*gddr, "hbm2", "hbm2e", "hbm3", "hbm3e", "hbm4"]
 
 
 @pytest.mark.parametrize("field", ["logic_density", "sram_density", "analog_density"])
@@ -46,7 +46,7 @@ def test_channel_widths(name, bits):
 
 
 @pytest.mark.parametrize(
-    ("lookup", "wrong", "hint"), [(node_index, "tsmc_n6", "tsmc_n7"), (memory_index, "hbm4", "hbm3")]
+    ("lookup", "wrong", "hint"), [(node_index, "tsmc_n6", "tsmc_n7"), (memory_index, "hbm5", "hbm4")]
 )
 def test_an_unknown_name_is_refused_with_what_is_accepted(lookup, wrong, hint):
     with pytest.raises(InputError, match=rf"{wrong}.*{hint}"):

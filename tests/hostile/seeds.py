@@ -83,7 +83,7 @@ NSIGHT = (
 
 SCALES = "benchmark,size,ipc,mpki,f_mem\nbfs,8,10,2,0.5\nbfs,16,19,2,\nbfs,32,36,1,\n"
 
-GCOM = "int nSM = 30 // of an RTX 2060\ndouble clockRate = 1.365\nint l2nSet = 128\n"
+GCOM = "unsigned numSMs = 30\nunsigned maxThreadsPerSM = 1024\ndouble coreFreq = 1.365 // GHz\n"
 
 LLAMA = json.dumps(
     {

@@ -85,7 +85,7 @@ def predicted_by(device: str, gpu: str | None):
         ("A100 PCIe 40GB", None),
         ("NVIDIA A100-PCIE-40GB", None),
         ("my board", "a100_pcie_40gb"),
-        ("my board", "A100 PCIe"),
+        ("my board", "A100 PCIe 40GB"),
         ("T4", "a100_pcie_40gb"),
     ],
 )

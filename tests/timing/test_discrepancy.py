@@ -13,7 +13,7 @@ from dse.hardware.presets import load_gpu
 from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.timing.discrepancy import Points, composed, likeness, read_points
-from dse.workload.implementation import IMPLEMENTATIONS, implementation_index
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operators.attention import Attention, attention_operator
 from dse.workload.operators.gemm import Gemm, gemm_operator
@@ -62,14 +62,22 @@ def test_a_program_says_what_the_file_says():
 @pytest.mark.parametrize(
     "gemm",
     [
-        Gemm(160, 8192, 4096, a="fp8", b="fp8", compute="fp8"),
-        Gemm(160, 8192, 4096, b="int4"),
+        Gemm(160, 8192, 4096, a="int8", b="int4"),
         Gemm(160, 8192, 4096, batch=8),
         Gemm(160, 8192, 4096, a="fp32", b="fp32", compute="fp32", out="fp32"),
     ],
 )
 def test_what_no_such_product_was_measured_of_is_left_alone(gemm):
     assert factor(POINTS, gemm) == 1.0
+
+
+@pytest.mark.parametrize("narrow", [{"a": "fp8", "b": "fp8", "compute": "fp8"}, {"b": "int4"}])
+def test_narrow_types_have_points_of_their_own(narrow):
+    record = composed([POINTS if name == "matrix" else None for name in IMPLEMENTATIONS])
+    assert record is not None
+    asked = kernel(Gemm(160, 8192, 4096, **narrow))
+    assert KINDS[IMPLEMENTATIONS[int(asked.implementation)]] == "narrow"
+    assert float(record.of(asked.implementation).factor(asked.as_arrays())) == 1.0
 
 
 def test_each_implementation_has_its_own_or_none():

@@ -68,7 +68,7 @@ def test_the_rate_belongs_to_the_data_type_and_to_a_subcore():
         ("hmma_16816 64x64", "fp8", "a100_sxm_80gb", 0),
         ("hmma_16816 64x64", "fp8", "rtx_4090", 1),
         ("wgmma 64x64", "fp4", "h100_sxm", 0),
-        ("tcgen05 64x64", "fp4", "b200", 1),
+        ("tcgen05 128x128", "fp4", "b200", 1),
         ("tcgen05 64x64", "bf16", "h100_sxm", 0),
         ("wgmma 64x64", "bf16", "b200", 0),
         ("hmma_1688 64x64", "fp16", "p100_pcie_16gb", 0),

@@ -167,7 +167,8 @@ class _Run:
     @property
     def decodes(self) -> bool:
         """Whether the decode kernel runs."""
-        return self.attention.queries == 1 and (self.attention.decoding or self.library.one_token_decodes)
+        one = self.attention.queries == 1 and (self.attention.decoding or self.library.one_token_decodes)
+        return one and self.library.decodes
 
     @property
     def group(self) -> float:

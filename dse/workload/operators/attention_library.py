@@ -70,6 +70,11 @@ class AttentionLibrary:
         sizes = sorted(size for p, size in self.tiles if p == phase)
         return self.tiles[phase, next((size for size in sizes if size >= head_dim), sizes[-1])]
 
+    @property
+    def decodes(self) -> bool:
+        """Whether it has a kernel for one query a request: else that of prompts runs those, too."""
+        return any(phase.startswith("decode") for phase, _ in self.tiles)
+
     def decode_phase(self, group: float) -> str:
         """Return the kernel that decodes ``group`` query heads a key-value head."""
         has_both = any(phase == "decode_head" for phase, _ in self.tiles)

@@ -20,7 +20,7 @@ def test_only_figures_import_plotly():
         if re.search(r"^\s*(import|from) plotly", p.read_text(), re.M)
     }
     assert len(users) > 1
-    drawings = [p for p in users if p.parts[0] == "reports" and (p.name.startswith("figures") or p.stem == "stacks")]
+    drawings = [p for p in users if p.parts[0] == "reports" and (p.name.startswith("figure") or p.stem == "stacks")]
     assert set(drawings) == users
 
 
