@@ -281,7 +281,7 @@ def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:
         return gpu_from_mapping(read_toml(path), str(path), path.stem)
     if find_preset(str(name_or_path)) is None and (there_is(path) or path.suffix in OTHER_FILES):
         raise InputError(
-            f'{where}: {shown(str(path))[1:-1]} is no GPU TOML; give base = "h100_sxm" (or another name of \'dse show '
+            f'{where}: {repr(str(path))[1:-1]} is no GPU TOML; give base = "h100_sxm" (or another name of \'dse show '
             f"gpus') and what differs in a file that ends in .toml, or 'dse import' for a file of LLMCompass"
         )
     return preset_sheet(resolve(str(name_or_path), where))
