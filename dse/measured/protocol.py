@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
-from dse.measured.row_shape import PRODUCTS, measured_network, notes_of
+from dse.measured.row_shape import PRODUCTS, framework_of, measured_network, notes_of
 from dse.workload.networks.attention_kinds import GroupedQueryAttention
 from dse.workload.networks.mlp_kinds import Dense
 from dse.workload.networks.network import Network
@@ -48,6 +48,7 @@ class Protocol:
     powered_loop: bool = False  # a row with watts was timed in the long loop that they were read in
     large_tile_age: float = 1.0  # [1] by which results of large tiles seem to be older
     zeros: tuple[str, ...] = ()  # data types of products whose operands are all zeros
+    writes_cache: bool = False  # attention of a framework's layers writes the new keys and values in its time
 
     def back_to_back(self, row: Any) -> float:
         """Return how many launches of a row's operator follow each other in its reading [1], inf: until the board has
@@ -85,6 +86,10 @@ class Protocol:
         """Return the protocol with the copies of the weights that the notes of a row state."""
         said = COPIES.search(notes)
         return replace(self, weight_copies=float(said[1])) if said else self
+
+    def writes(self, row: Any) -> bool:
+        """Return whether a row's attention writes into the cache: of a framework's layer, but in loops for power."""
+        return self.writes_cache and bool(framework_of(notes_of(row))) and not getattr(row, "power_w", 0.0) > 0
 
     def of_zeros(self, row: Any) -> bool:
         """Return whether a row's product was measured on zeros, whose multipliers hardly toggle."""
@@ -158,6 +163,7 @@ def _protocol(name: str, rows: dict[str, dict[str, str]]) -> Protocol:
         layer_host_us=float(rows["layer_host_us"]["value"]) if "layer_host_us" in rows else 0.0,
         large_tile_age=float(rows["large_tile_age"]["value"]) if "large_tile_age" in rows else 1.0,
         zeros=tuple(rows["zeros"]["value"].split(";")) if "zeros" in rows else (),
+        writes_cache="writes_cache" in rows and rows["writes_cache"]["value"] == "1",
     )
 
 

@@ -47,3 +47,12 @@ def test_notes_state_how_many_copies_of_the_weights_rotate():
     way = find_protocol("aiconfigurator")
     for notes, copies in (("", 6), ("impl=x; w_copies=1; eager", 1), ("w_copies=1-5", 5), ("w_copies=<=6", 6)):
         assert way.as_noted(notes).weight_copies == copies
+
+
+def test_attention_of_a_framework_writes_the_cache_but_in_loops_for_power():
+    way = protocol_of("aiconfigurator")
+    named = {"op": "attn_decode", "notes": "impl=vllm-0.24.0/vllm_flash_attn_fa3"}
+    assert way.writes(SimpleNamespace(**named))
+    assert not way.writes(SimpleNamespace(**named, power_w=400.0))
+    assert not way.writes(SimpleNamespace(op="attn_decode", notes=""))
+    assert not protocol_of("vidur").writes(SimpleNamespace(**named))
