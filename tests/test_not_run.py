@@ -28,3 +28,11 @@ def test_a_run_says_what_it_left_out(workers):
     (said,) = (text for text in run.stdout.splitlines() if text.startswith("not run: "))
     assert "GPU_DSE_SCALE_MODEL" in said
     assert said.endswith("; 3 slow ones: pytest -m slow")
+
+
+def test_every_case_named_slow_exists():
+    root = Path(__file__).parents[1]
+    names = (root / "tests" / "slow_cases.txt").read_text(encoding="utf-8").splitlines()
+    for name in (n for n in names if not n.startswith("#")):
+        file, function = name.split("[")[0].split("::")[:2]
+        assert f"def {function}(" in (root / file).read_text(encoding="utf-8"), name

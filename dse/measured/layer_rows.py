@@ -11,6 +11,7 @@ from dse.measured.row_shape import ALL_REDUCE
 from dse.timing.links import link_gbs
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
+from dse.workload.operators.collective import scattered_bytes
 
 LAYER = re.compile(r"layer_(?:prefill|decode):(\w+)")
 """An operator of a layer in a table's column ``op``."""
@@ -95,5 +96,4 @@ def link_us(reduction: Operator, sheet: GpuSheet) -> float:
     """Return the least that an all-reduce sends at the data sheet's bandwidth of the links [us], for the roofline."""
     kernels = [candidate.kernel for candidate in reduction.candidates if isinstance(candidate.kernel, Kernel)]
     gpus, size = float(kernels[0].link_gpus), float(kernels[0].warm_bytes)
-    sent = 2.0 * (gpus - 1.0) / gpus * size
-    return sent / float(link_gbs(kernels[0], sheet.record())) * 1e-3
+    return scattered_bytes(size, gpus) / float(link_gbs(kernels[0], sheet.record())) * 1e-3

@@ -66,7 +66,8 @@ HELP = (
 class ProfiledLaunch:
     """One profiled kernel: ``us`` [us], the innermost NVTX range that states a shape, the device if it is named.
 
-    ``metrics``: the cells of everything that was measured, by Nsight Compute's names.
+    ``metrics``: the cells of everything that was measured, by Nsight Compute's names. ``comma``: whether its numbers
+    have a decimal comma.
     """
 
     number: str
@@ -77,6 +78,7 @@ class ProfiledLaunch:
     range: str
     device: str
     metrics: Mapping[str, str] = field(default_factory=dict)
+    comma: bool = False
 
 
 Operation = tuple[Sequence[ProfiledLaunch], Mapping[str, object]]
@@ -222,7 +224,7 @@ def _launch(
     ranges = next((text for name, text in row.items() if RANGES in name.lower()), "")
     device = row.get(NAME, "").strip() or f"{UNNAMED_GPU}{row.get('CC', '').strip() or 'unknown'}"
     grid, block = row.get("Grid Size", ""), row.get("Block Size", "")
-    return ProfiledLaunch(row["ID"], row["Kernel Name"], grid, block, us, _range(ranges), device, metrics)
+    return ProfiledLaunch(row["ID"], row["Kernel Name"], grid, block, us, _range(ranges), device, metrics, comma)
 
 
 def _range(text: str) -> str:

@@ -41,7 +41,7 @@ class Protocol:
     run_us: float = 0.0  # [us] that a reading takes at least
     fitted: bool = False  # the overhead is fitted
     vector: tuple[str, ...] = ("vllm_vector",)  # implementations of the vector kernels; of several the fastest
-    quantises: str = ""  # how a product's activations are quantised within its time (quantisation_passes.WAYS)
+    quantises: str = ""  # how a product's activations are quantised within its time (quantisation_passes.ways)
     product_launches: float | None = None  # [1] of products, where they differ
     layers: float = 0.0  # [1] layers of the row's network that run up to a product's reading, in place of its launches
     layer_host_us: float = 0.0  # [us] in which the host launches each

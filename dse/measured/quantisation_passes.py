@@ -1,6 +1,7 @@
 """What a protocol times with a product in narrow types: passes over activations that come in 16 bits."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from dse.base.package_tables import read_table
@@ -78,10 +79,6 @@ _WAYS = {
 """Name of a way -> what it does: nothing, by a known scale, by the largest value of each block, token or tensor."""
 
 
-_RELEASES: dict[tuple[str, str], list[str]] = {}
-"""Way and generation of matrix instructions -> releases whose kernels for it are known."""
-
-
 def _of_framework(way: Way, row: dict[str, str]) -> Way:
     """A way with the fitted cost of a framework's kernels: further launches go before the first pass."""
     stretch, launches = float(row["stretch"]), float(row["launches"])
@@ -89,19 +86,30 @@ def _of_framework(way: Way, row: dict[str, str]) -> Way:
     return replace(way, passes=(replace(first, launches=launches), *others))
 
 
-WAYS = dict(_WAYS)
-"""The same, and "way, release, generation" -> as the kernels of that release of a framework do it."""
+@cache
+def ways() -> dict[str, Way]:
+    """Return each way by name; "way, release, generation" is how the kernels of that release do it."""
+    fitted = read_table("calibration/quantisation_passes.csv")
+    of_releases = {f"{r['way']}, {r['release']}, {r['generation']}": _of_framework(_WAYS[r["way"]], r) for r in fitted}
+    return _WAYS | of_releases
 
-for _row in read_table("calibration/quantisation_passes.csv"):
-    WAYS[f"{_row['way']}, {_row['release']}, {_row['generation']}"] = _of_framework(_WAYS[_row["way"]], _row)
-    _RELEASES.setdefault((_row["way"], _row["generation"]), []).append(_row["release"])
+
+@cache
+def releases() -> dict[tuple[str, str], list[str]]:
+    """Return, for a way and a generation of matrix instructions, the releases whose kernels for it are known."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in read_table("calibration/quantisation_passes.csv"):
+        found.setdefault((row["way"], row["generation"]), []).append(row["release"])
+    return found
 
 
 def quantises(row: Any, protocol: Protocol, generation: str = "") -> str:
-    """Return how the protocol quantises the activations of a row, "" where it does not: one of WAYS, as its framework's
-    kernels do it where these are known."""
+    """Return how the protocol quantises the activations of a row, "" where it does not: a name of :func:`ways`.
+
+    It is as the row's framework does it, where the kernels of a release of it are known.
+    """
     way = _way(row, protocol)
-    release, known = framework_of(notes_of(row)), _RELEASES.get((way, generation), ())
+    release, known = framework_of(notes_of(row)), releases().get((way, generation), ())
     if not (release and known and row.op == "gemm"):
         return way
     return f"{way}, {nearest_release(release, known)}, {generation}"
@@ -129,4 +137,4 @@ def _said(row: Any) -> str:
 
 def library_for(quantising: str, library: Library) -> Library:
     """Return the library of the product, without its splits where the way of quantising allows none."""
-    return library if WAYS[quantising].splits else replace(library, splits=(1,), warpgroup_splits=())
+    return library if ways()[quantising].splits else replace(library, splits=(1,), warpgroup_splits=())

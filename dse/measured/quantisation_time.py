@@ -4,7 +4,7 @@ import jax
 import numpy as np
 
 from dse.evaluate.shared_programs import timings_of_rows
-from dse.measured.quantisation_passes import WAYS, Pass
+from dse.measured.quantisation_passes import Pass, ways
 from dse.measured.timed_rows import ROWS, TimedRows, us_of
 from dse.timing.timing import Timing, TimingModel
 from dse.workload.kernel import Kernel
@@ -31,5 +31,5 @@ def pass_timings(model: TimingModel, rows: TimedRows, places: np.ndarray, one: P
 
 def _passes(rows: TimedRows) -> list[tuple[np.ndarray, Pass]]:
     """The passes of each way of quantising with the rows that have them."""
-    places = {how: np.flatnonzero(rows.table["quantises"] == how) for how in WAYS}
-    return [(places[how], one) for how, way in WAYS.items() for one in way.passes if len(places[how])]
+    places = {how: np.flatnonzero(rows.table["quantises"] == how) for how in ways()}
+    return [(places[how], one) for how, way in ways().items() for one in way.passes if len(places[how])]

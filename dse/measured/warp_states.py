@@ -3,10 +3,12 @@
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import isfinite
 from pathlib import Path
 
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
+from dse.base.printed_numbers import printed_number
 from dse.measured.nsight_export import ProfiledLaunch, operations
 
 FAMILIES = (
@@ -21,6 +23,9 @@ FAMILIES = (
 NOT_ISSUED = "_not_issued"
 """End of the name of a metric of samples in which the scheduler issued nothing: part of another's."""
 
+MISSING = ("", "n/a", "nan")
+"""Cells of what a profiler did not measure."""
+
 NOT_MODELLED = "not modelled"
 
 WANTED = "profile with --section WarpStateStats or --set full, export with 'ncu --csv --page raw'"
@@ -32,17 +37,18 @@ def classes() -> dict[str, str]:
     return {row["state"]: row["class"] for row in read_table("schema/warp_states.csv")}
 
 
-def states(metrics: Mapping[str, str]) -> dict[str, float]:
+def states(metrics: Mapping[str, str], comma: bool = False) -> dict[str, float]:
     """Return how much a launch's warps were in each state, in the unit of the first family of FAMILIES that it has.
 
-    Cells that are no number, and metrics that count no state, are left out.
+    Empty cells and metrics that count no state are left out. ``comma``: whether numbers have a decimal comma. Raises
+    ValueError with the metric's name where a state's cell is no number.
     """
     for family in FAMILIES:
-        named = ((family.fullmatch(name), value) for name, value in metrics.items())
+        named = ((family.fullmatch(name), name, value) for name, value in metrics.items())
         found = {
-            match[1].lower().replace(" ", "_"): number
-            for match, value in named
-            if match and not match[1].endswith(NOT_ISSUED) and (number := _number(value)) is not None
+            match[1].lower().replace(" ", "_"): _number(name, value, comma)
+            for match, name, value in named
+            if match and not match[1].endswith(NOT_ISSUED) and value.strip().lower() not in MISSING
         }
         if found:
             return found
@@ -62,7 +68,7 @@ def _of_row(path: Path, launches: Sequence[ProfiledLaunch]) -> dict[str, float]:
     shares = dict.fromkeys(classes().values(), 0.0)
     total = sum(launch.us for launch in launches)
     for launch in launches:
-        found = states(launch.metrics)
+        found = _states_of(path, launch)
         whole = sum(found.values())
         if whole <= 0:
             raise InputError(f"{path}: kernel {launch.number} has no warp states; {WANTED}")
@@ -74,8 +80,18 @@ def _of_row(path: Path, launches: Sequence[ProfiledLaunch]) -> dict[str, float]:
     return shares
 
 
-def _number(text: str) -> float | None:
+def _states_of(path: Path, launch: ProfiledLaunch) -> dict[str, float]:
     try:
-        return float(text.replace(",", ""))
+        return states(launch.metrics, launch.comma)
+    except ValueError as wrong:
+        raise InputError(f"{path}: kernel {launch.number}: {wrong}") from None
+
+
+def _number(metric: str, cell: str, comma: bool) -> float:
+    try:
+        number = printed_number(cell, comma)
     except ValueError:
-        return None
+        number = float("nan")
+    if not (isfinite(number) and number >= 0):
+        raise ValueError(f"{metric} is {cell!r}; give a number from 0 on")
+    return number

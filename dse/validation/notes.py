@@ -13,7 +13,7 @@ from dse.measured.device_models import DeviceModel, Predictor
 from dse.measured.layer_rows import LAYER_COLUMN
 from dse.measured.network_runs.kinds import RUNS
 from dse.measured.protocol import measured_boards
-from dse.measured.quantisation_passes import WAYS
+from dse.measured.quantisation_passes import ways
 from dse.measured.row_shape import notes_of
 from dse.measured.unit_check import far_rows
 from dse.power.throttles import OPEN, YES
@@ -112,7 +112,7 @@ def _notes_of_quantised(kernels: pd.DataFrame) -> list[str]:
     """What was predicted with products whose activations are quantised in the same time."""
     kinds_of_rows = kernels[["harness", "dtype", "quantises"]].drop_duplicates()
     return [
-        f"{row.dtype} products as {row.harness} times them: with {WAYS[row.quantises].words}{_release(row.quantises)}"
+        f"{row.dtype} products as {row.harness} times them: with {ways()[row.quantises].words}{_release(row.quantises)}"
         for row in kinds_of_rows.itertuples(index=False)
         if row.quantises
     ]

@@ -8,14 +8,12 @@ import numpy as np
 import pandas as pd
 
 from dse.base.errors import InputError
-from dse.base.skipped_rows import counted, why_skipped
-from dse.measured.coverage import SHAPES, uncovered
-from dse.measured.device_models import device_models, device_names, power_limits
-from dse.measured.layer_rows import as_operators
+from dse.base.skipped_rows import why_skipped
+from dse.measured.coverage import SHAPES
 from dse.measured.nsight_export import is_export
-from dse.measured.table import read_times, tensor_parallel
+from dse.measured.table import read_times
 from dse.measured.warp_states import NOT_MODELLED, class_shares, classes
-from dse.validation.time import predicted_parts
+from dse.validation.time import covered_rows, predicted_parts
 from dse.validation.worst_rows import PredictedRows
 
 CLASS_OF_CAUSE = {
@@ -55,13 +53,9 @@ def validate_stalls(
         raise InputError(f"{table}: is no export of Nsight Compute, and only those hold warp states")
     measured = read_times(table)
     shares = class_shares(table)
-    tp, device = tensor_parallel(measured), device_names(measured.frame)
     places = np.arange(len(shares))
-    frame = as_operators(measured.frame.assign(noise=np.nan, tp=tp, device=device, place=places))
-    models, unknown = device_models(frame, timing, gpu, calibration)
-    reason = uncovered(frame, unknown, power_limits(models))
-    skipped = measured.skipped + counted(reason)
-    parts = predicted_parts(frame[reason == ""], models, None, None, skipped)
+    frame, models, skipped = covered_rows(measured, timing, gpu, calibration, noise=np.nan, place=places)
+    parts = predicted_parts(frame, models, None, None, skipped)
     rows = [row for part in parts for row in _compared(part, shares)]
     if not rows:
         raise InputError(f"{table}: no row can be predicted: {why_skipped(skipped)}")

@@ -23,7 +23,7 @@ from dse.measured.protocol import Protocol, find_protocol
 from dse.measured.quantisation_time import quantising_us
 from dse.measured.row_operator import none_runs
 from dse.measured.row_shape import ALL_REDUCE, notes_of_masks
-from dse.measured.table import notes_of_gpus, read_times, tensor_parallel
+from dse.measured.table import OperatorTable, notes_of_gpus, read_times, tensor_parallel
 from dse.measured.throttling import limited_times, watts_ends
 from dse.measured.timed_rows import TimedRows, blocks, can_run, fastest_us
 from dse.validation.baselines import with_rooflines
@@ -78,17 +78,12 @@ def validate_time(
     is to tell the cause that takes most of it (``binding``), which takes a second for some hundred rows.
     """
     measured = read_times(Path(table))
+    _refuse_unused(measured, harness, engine)
     noise, left_out = noise_percent(measured.frame, measured.path)
-    frame = as_operators(
-        measured.frame.assign(noise=noise, tp=tensor_parallel(measured), device=device_names(measured.frame))
-    )
+    frame, models, skipped = covered_rows(measured, timing, gpu, calibration, noise=noise)
     way = find_protocol(harness) if harness else None
-    models, unknown = device_models(frame, timing, gpu, calibration)
     served = find_engine(engine, "--engine") if engine else None
-    _refuse_unused(measured.path, frame, harness, engine)
-    reason = uncovered(frame, unknown, power_limits(models))
-    skipped = measured.skipped + counted(reason)
-    parts = predicted_parts(frame[reason == ""], models, way, served, skipped)
+    parts = predicted_parts(frame, models, way, served, skipped)
     rows = pd.concat([p.rows for p in parts], ignore_index=True) if parts else pd.DataFrame()
     runs = can_run(rows["predicted_us"]) if parts else np.zeros(0, bool)
     skipped += counted(none_runs(row, models[str(row.device)].sheet.title) for row in rows[~runs].itertuples())
@@ -117,9 +112,24 @@ def validate_time(
     return TimeValidation(document, tuple(notes), str(table), rows, found, tuple(doubts))
 
 
-def _refuse_unused(path: str, frame: pd.DataFrame, harness: str | None, engine: str | None) -> None:
+def covered_rows(
+    measured: OperatorTable, timing: str, gpu: str | None, calibration: str | None, **columns: Any
+) -> tuple[pd.DataFrame, dict[str, DeviceModel], Skipped]:
+    """Return the rows of a table that can be predicted, with ``columns`` beside its own, the models of its devices, and
+    how many rows are left out, by reason.
+
+    ``gpu`` and ``calibration`` as for :func:`validate_time`.
+    """
+    tp, device = tensor_parallel(measured), device_names(measured.frame)
+    frame = as_operators(measured.frame.assign(tp=tp, device=device, **columns))
+    models, unknown = device_models(frame, timing, gpu, calibration)
+    reason = uncovered(frame, unknown, power_limits(models))
+    return frame[reason == ""], models, measured.skipped + counted(reason)
+
+
+def _refuse_unused(measured: OperatorTable, harness: str | None, engine: str | None) -> None:
     """Refuse options that no row of a table heeds."""
-    runs = frame["op"].isin((*RUNS, *WHY_NOT))
+    path, runs = measured.path, measured.frame["op"].isin((*RUNS, *WHY_NOT))
     if engine and not runs.any():
         raise InputError(
             f"--engine: {path} has no run of a whole network ({', '.join(RUNS)}), only kernels, which no "

@@ -6,6 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
+from dse.base.package_tables import read_table
+
 Coefficients = TypeVar("Coefficients")
 
 KINDS = {
@@ -41,30 +43,7 @@ KINDS = {
     "sglang_mla_prefill": "attention_prefill",
     "sglang_mla_decode": "attention_decode",
     "trtllm_warp_mla_prefill": "attention_prefill",
-    "fp8_trtllm_1_hopper": "narrow",
-    "fp8_vllm_0_24_hopper": "narrow",
-    "fp8_vllm_0_19_hopper": "narrow",
-    "fp8_sglang_0_5_hopper": "narrow",
-    "fp8_block_sglang_0_5_14_hopper": "narrow",
-    "fp8_block_sglang_0_5_10_hopper": "narrow",
-    "fp8_block_trtllm_1_hopper": "narrow",
-    "fp8_block_vllm_0_19_hopper": "narrow",
-    "w4a16_trtllm_1_hopper": "narrow",
-    "w8a16_trtllm_1_hopper": "narrow",
-    "w8a8_trtllm_1_hopper": "narrow",
-    "fp8_trtllm_1_blackwell": "narrow",
-    "fp8_vllm_0_24_blackwell": "narrow",
-    "fp8_vllm_0_19_blackwell": "narrow",
-    "fp8_sglang_0_5_blackwell": "narrow",
-    "fp8_block_sglang_0_5_14_blackwell": "narrow",
-    "fp8_block_sglang_0_5_10_blackwell": "narrow",
-    "fp8_block_trtllm_1_blackwell": "narrow",
-    "fp8_block_vllm_0_19_blackwell": "narrow",
-    "nvfp4_trtllm_1_blackwell": "narrow",
-    "nvfp4_vllm_0_24_blackwell": "narrow",
-    "nvfp4_vllm_0_19_blackwell": "narrow",
-    "nvfp4_sglang_0_5_14_blackwell": "narrow",
-    "nvfp4_sglang_0_5_10_blackwell": "narrow",
+    **{row["implementation"]: "narrow" for row in read_table("calibration/narrow_products.csv")},
 }
 """Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
 place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,

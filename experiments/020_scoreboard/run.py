@@ -126,42 +126,6 @@ CHECKS: tuple[tuple[str, Mask, Asked], ...] = (
 )
 """Name, rows and what is asked of left-out families, of GPUs and implementations that were fitted on others."""
 
-B200 = "b200"
-
-
-def _narrow(gpu: str, dtypes: tuple[str, ...], frameworks: tuple[str, ...] = ()) -> Mask:
-    def chosen(r: pd.DataFrame) -> pd.Series:
-        ran = r["framework"].str.startswith(frameworks) if frameworks else True
-        return (r["gpu"] == gpu) & r["dtype"].isin(dtypes) & ran
-
-    return chosen
-
-
-OTHERS = ("vllm", "sglang")
-NARROW: tuple[tuple[str, Mask, Asked], ...] = (
-    ("fp8 and fp8_block, H100", _narrow(H100, ("fp8", "fp8_block")), (10, 7)),
-    ("fp8 and fp8_block, H200", _narrow(H200, ("fp8", "fp8_block")), (10, 7)),
-    ("fp8 and fp8_block, B200", _narrow(B200, ("fp8", "fp8_block", "fp8_static")), (11, 9)),
-    ("fp8 per tensor (TensorRT-LLM), H100", _narrow(H100, ("fp8",), ("trtllm",)), (9, 7)),
-    ("fp8 per tensor (TensorRT-LLM), H200", _narrow(H200, ("fp8",), ("trtllm",)), (9, 7)),
-    ("fp8 per token (vLLM, SGLang), H100", _narrow(H100, ("fp8",), OTHERS), NOTHING),
-    ("fp8 per token (vLLM, SGLang), H200", _narrow(H200, ("fp8",), OTHERS), NOTHING),
-    ("fp8_block, H100", _narrow(H100, ("fp8_block",)), NOTHING),
-    ("fp8_block, H200", _narrow(H200, ("fp8_block",)), NOTHING),
-    ("nvfp4, B200", _narrow(B200, ("nvfp4",)), (11, 9)),
-    ("8- and 4-bit weights, W8A8, H200", _narrow(H200, ("int4_wo", "int8_wo", "int8_sq")), NOTHING),
-    ("fp8, fp8_block, nvfp4, RTX PRO 6000", _narrow("rtx_pro_6000", ("fp8", "fp8_block", "nvfp4")), NOTHING),
-    (
-        "fp8, fp8_block, weights, L40S",
-        _narrow("l40s", ("fp8", "fp8_block", "fp8_static", "int4_wo", "int8_wo")),
-        NOTHING,
-    ),
-)
-"""Name, rows and what is asked of left-out families of products in narrow types, with their passes."""
-
-RESIDUAL = 4.0
-"""Points by which a line may be worse without the residual by size."""
-
 LAYER_SUMS = (8.0, np.nan)
 NEVER_PRODUCTS, AFTER_FEW = (13.0, 9.0), (9.0, 6.0)
 NEVER_ATTENTION, NEVER_VECTOR = (17.0, 13.0), (15.0, 10.0)
@@ -184,22 +148,10 @@ def seen(rows: pd.DataFrame) -> Iterator[Line]:
     )
 
 
-def latent_and_messages() -> Iterator[Line]:
-    """Yield the errors of latent attention and of all-reduces on what no fit has seen."""
-    for name, rows, asked in experiment("020_scoreboard", "latent_and_messages.py").parts():
+def further(file: str) -> Iterator[Line]:
+    """Yield the lines of a file of this folder, whose ``parts`` are names, rows and what is asked."""
+    for name, rows, asked in experiment("020_scoreboard", file).parts():
         yield line(name, rows, asked)
-
-
-def narrow() -> Iterator[Line]:
-    """Yield the lines of products in narrow types, each also without the residual by size."""
-    rows = experiment("024_narrow_products", "judged.py").judged()
-    rows = rows.assign(sheet_us=rows[["compute_us", "memory_us"]].max(axis=1))
-    for name, mask, asked in NARROW:
-        mine = rows[mask(rows)]
-        ours = line(f"products {name}", mine, asked)
-        yield ours
-        bare = mine.assign(predicted_us=mine["bare_us"])
-        yield line("... without the residual by size", bare, (ours.error + RESIDUAL, np.nan))
 
 
 def layers(rows: pd.DataFrame) -> Iterator[Line]:
@@ -324,7 +276,7 @@ def seen_sections(page: Page) -> None:
         "Left-out families", "GPUs and implementations that were fitted, on shape families that never were.", seen(rows)
     )
     with doing("predicting products in narrow types, about four minutes"):
-        lines = list(narrow())
+        lines = list(further("narrow_types.py"))
     page.section(
         "Products in narrow types",
         "With the pass over the activations; families that no fit has seen. Three numbers are fitted to each GPU, "
@@ -334,7 +286,7 @@ def seen_sections(page: Page) -> None:
     page.section(
         "Latent attention and messages",
         "Families and sizes of messages that no fit has seen; the roofline of three numbers has two for messages.",
-        latent_and_messages(),
+        further("latent_and_messages.py"),
     )
     page.section(
         "Layers",

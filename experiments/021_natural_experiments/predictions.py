@@ -142,7 +142,7 @@ def types_never_fitted() -> Iterator[None]:
     """Narrow types as if no row of them had been fitted: costs of 16 bits, and passes as any release's."""
     with (
         patch.object(gemm, "narrow_kernels", lambda *types: None),
-        patch.object(quantisation_passes, "_RELEASES", {}),
+        patch.object(quantisation_passes, "releases", dict),
     ):
         gemm._candidates.cache_clear()
         try:

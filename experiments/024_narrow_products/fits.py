@@ -18,7 +18,7 @@ from dse.calibration.timing.implementations import by_implementation
 from dse.calibration.timing.rows_fit import left_out
 from dse.calibration.timing.stages import DISCREPANCY, SHORTLISTS, StagedFit, errors_after
 from dse.hardware.presets import find_preset, load_sheet
-from dse.measured.quantisation_passes import WAYS
+from dse.measured.quantisation_passes import ways
 from dse.measured.quantisation_time import pass_timings
 from dse.measured.row_shape import framework_of
 from dse.measured.table import OperatorTable, read_times
@@ -124,20 +124,20 @@ def part_of(name: str, rows: TimedRows) -> Part:
     """Return the rows of an implementation with their passes as static quantisation is."""
     rows = few(rows)
     model, table = load_timing_calibration(SHARED).model, rows.table
-    ways = [str(way).split(", ")[0] for way in table["quantises"]]
+    quantised = [str(way).split(", ")[0] for way in table["quantises"]]
     generation = name.rsplit("_", 1)[1]
     passes = [
         f"{way}, {framework_of(str(notes))}, {generation}" if way else ""
-        for way, notes in zip(ways, table["notes"], strict=True)
+        for way, notes in zip(quantised, table["notes"], strict=True)
     ]
     bare, launch, overhead = np.zeros((3, len(table)))
-    for way in set(ways) - {""}:
-        at = np.flatnonzero(np.array(ways) == way)
+    for way in set(quantised) - {""}:
+        at = np.flatnonzero(np.array(quantised) == way)
 
         def us(one, at: np.ndarray = at) -> np.ndarray:
             return np.asarray(us_of(pass_timings(model, rows, at, one)))[: len(at)]
 
-        first, *others = WAYS[way].passes
+        first, *others = ways()[way].passes
         bare[at] = sum((us(one) for one in others), us(first))
         launch[at] = us(replace(first, launches=2.0)) - us(first)
         overhead[at] = (1 + len(others)) * table["overhead_us"].to_numpy()[at]
@@ -194,7 +194,8 @@ def fit_all(
 ) -> tuple[dict[str, TimingAnswer], dict[str, tuple[float, float]]]:
     """Fit products and passes in turn, then each implementation whole; return the answers and the passes."""
     names = sorted({name for p in parts for name in p.passes} - {""})
-    found = {name: (WAYS[name].passes[0].launches, WAYS[name].passes[0].stretch) for name in names if name in WAYS}
+    first = {name: ways()[name].passes[0] for name in names if name in ways()}
+    found = {name: (one.launches, one.stretch) for name, one in first.items()}
     for _ in range(ROUNDS):
         products = [fit_products(part, found) for part in parts]
         if not only:

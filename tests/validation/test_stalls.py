@@ -51,6 +51,23 @@ def test_samples_without_an_issue_are_part_of_the_others():
     assert states({name: "1,200", f"{name}_not_issued": "900"}) == {"wait": 1200.0}
 
 
+def test_decimal_commas_are_read_as_the_export_prints_them(tmp_path):
+    points = class_shares(export(tmp_path / "points.csv", [(GEMM, {"selected": "1.25", "wait": "0.625"})]))
+    path = export(tmp_path / "commas.csv", [(GEMM, {"selected": "1,25", "wait": "0,625"})])
+    path.write_text(path.read_text(encoding="utf-8").replace('"100"', '"100,5"'), encoding="utf-8")
+    assert class_shares(path)[0] == pytest.approx(points[0])
+
+
+def test_a_state_that_is_no_number_is_refused(tmp_path):
+    path = export(tmp_path / "words.csv", [(GEMM, {"selected": "1.25", "wait": "many"})])
+    with pytest.raises(InputError, match=r"kernel 0: .*stalled_wait.* is 'many'; give a number"):
+        class_shares(path)
+
+
+def test_a_state_that_was_not_measured_is_left_out():
+    assert states({f"{PREFIX}wait{SUFFIX}": "n/a", f"{PREFIX}selected{SUFFIX}": "2"}) == {"selected": 2.0}
+
+
 def test_a_stack_agrees_with_an_export_of_itself(tmp_path):
     first = validate_stalls(export(tmp_path / "first.csv", [(GEMM, BUSY)]))["rows"][0]
     state = {"issue": "selected", "latency of arithmetic": "wait", "arithmetic": "math_pipe_throttle",

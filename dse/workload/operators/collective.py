@@ -46,7 +46,7 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
     (reduce-scatter, then all-gather: 2 (p-1)/p sizes), NCCL's ring (as many), and from IN_SWITCH_GPUS on sums in
     the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring, 2 (p-1) messages.
     """
-    scattered = 2.0 * (gpus - 1.0) / gpus * size
+    scattered = scattered_bytes(size, gpus)
     candidates = [
         Candidate("one-shot", _over_nvlink("one_shot", size, (gpus - 1.0) * size, gpus)),
         Candidate("two-shot", _over_nvlink("two_shot", size, scattered, gpus)),
@@ -59,6 +59,11 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
     around = replace(_kernel(size, scattered, messages, gpus), link_tier=OVER_PCIE)
     candidates.append(Candidate("PCIe", around))
     return Operator(name, "all_reduce", tuple(candidates), repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
+
+
+def scattered_bytes(size: float, gpus: float) -> float:
+    """Return what a GPU sends in an all-reduce of ``size`` [B] as reduce-scatter and all-gather [B], the least."""
+    return 2.0 * (gpus - 1.0) / gpus * size
 
 
 def _over_nvlink(algorithm: str, size: float, sent: float, gpus: int) -> Kernel:
