@@ -24,6 +24,7 @@ def run(
     timing: str = "amali",
     calibration: str | None = None,
     power: str | None = None,
+    price: float | None = None,
     json_: Json = False,
 ) -> None:
     """Time one workload on one GPU, kernel by kernel.
@@ -43,6 +44,8 @@ def run(
     power:
         Power model: board, accelwattch, or a TOML of 'dse calibrate power' with coefficients of the board's. By default
         the board's shipped ones.
+    price:
+        Price of the GPU's hour [USD], in place of its file's or the shipped list's.
     """
     from dse.base.compilation import cache_compilations
     from dse.evaluate.run import run as run_one
@@ -53,7 +56,7 @@ def run(
     cache_compilations()
     model, watts = timing_option(timing, calibration, [gpu], workload), power_option(power)
     with doing("timing every kernel"):
-        result = run_one(gpu, workload, model, watts)
+        result = run_one(gpu, workload, model, watts, price)
     if json_:
         print_json(result.summary() | {"notes": run_notes(result)})
     else:

@@ -1,6 +1,6 @@
 """One workload on one GPU, kernel by kernel: time and power."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from dse.evaluate.limit_ends import LimitEnds, limit_ends
 from dse.evaluate.metric_error import MetricError, run_metric_error, sheet_beyond
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
+from dse.hardware.prices import HourlyPrice, given_price, usd_per_million_tokens
 from dse.power.models import PowerChoice, power_of
 from dse.power.power_limit import NO_LOWER, SLOWEST
 from dse.power.sequence import LaunchSequence
-from dse.space.metrics import WORKLOAD_METRICS
+from dse.space.metrics import PRICED_METRICS, USD, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS, default_model, timing_model
 from dse.timing.timing import CAUSES, HOST, Timing, TimingModel
 from dse.timing.traced.reading import read_workload
@@ -38,9 +39,9 @@ class RunResult:
     one launch [us] and of all repeats [ms] at the clock that the power limit leaves, share of the phase, achieved rate
     [TFLOP/s] and DRAM bandwidth [GB/s], board power if nothing limited it [W], the cause that costs most, and the stack
     [ms]. ``watts``: mean board power of each phase by component [W]. ``metrics``: TTFT, time between tokens, tokens/s,
-    energy ... by name, each with its unit. ``waits``: how long the GPU waits for the host in each phase [ms], of those
-    that a serving engine runs; the shares of the kernels then leave that out of 1. ``limit_ends``: what the error of
-    the watts makes of the power limit (None: none holds).
+    energy, dollars for a million tokens at :attr:`price` ... by name, each with its unit. ``waits``: how long the GPU
+    waits for the host in each phase [ms], of those that a serving engine runs; the shares of the kernels then leave
+    that out of 1. ``limit_ends``: what the error of the watts makes of the power limit (None: none holds).
     """
 
     gpu: GpuSheet
@@ -92,6 +93,11 @@ class RunResult:
         return run_metric_error(metric, self.workload, self.model, self.power.model, self.gpu, most, ends)
 
     @property
+    def price(self) -> HourlyPrice | None:
+        """Price of the GPU's hour, which the dollars rest on; None of a workload without tokens."""
+        return self.gpu.hourly_price if self.workload.tokens else None
+
+    @property
     def throttles(self) -> str | None:
         """Whether the board throttles: yes, no, or open where the error of its watts leaves both; None without a
         limit."""
@@ -107,7 +113,8 @@ class RunResult:
         """Return the JSON document of ``dse run --json``.
 
         ``interval_80`` is None where no calibration gives one; ``interval_80_of`` says what of the metric it is of,
-        None for all of it. ``throttles``: :attr:`throttles`.
+        None for all of it. ``throttles``: :attr:`throttles`. ``price``: what the dollars rest on, None of a workload
+        without tokens.
         """
         metric_errors = {name: self.metric_error(name) for name in self.metrics}
         metrics = {
@@ -126,6 +133,7 @@ class RunResult:
             "extrapolated": self.extrapolated,
             "throttles": self.throttles,
             "metrics": metrics,
+            "price": self.price.document() if self.price else None,
             "stack_ms": {phase.name: self.stack(phase.name) for phase in self.workload.phases},
             "power_calibration": self.power.model.calibration,
             "power_w": self.watts,
@@ -138,15 +146,18 @@ def run(
     workload: str | Workload,
     model: str | dict[str, Any] | TimingModel | None = None,
     power: str | PowerChoice | None = None,
+    price: float | None = None,
 ) -> RunResult:
     """Return time and power of one workload on one GPU (names, paths or records); InputError where it cannot run.
 
     ``model``: a timing model, its name, or a table as a space's ``timing``, by default the GPU's
     (:func:`dse.timing.models.default_model`); ``power``: a choice of a power model, or its name, "board" by default. A
     workload that is given by its text runs the kernels of the library that the model was fitted with; a record those
-    that it was made with (:func:`dse.workload.parse.load_workload`).
+    that it was made with (:func:`dse.workload.parse.load_workload`). ``price`` of the GPU's hour [USD]: by default its
+    file's, a list's, or an assumed one (:attr:`dse.hardware.presets.GpuSheet.hourly_price`).
     """
     sheet = sheet_of(gpu)
+    sheet = sheet if price is None else replace(sheet, price=given_price(price, sheet.name))
     model = model_of(model, workload, sheet)
     power = power_of(power)
     if not isinstance(workload, Workload):
@@ -165,7 +176,7 @@ def run(
         for name, phase in result.phases.items()
     }
     ends = limit_ends(evaluation, result, power)
-    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result), waits, ends)
+    return RunResult(sheet, workload, model, power, kernels, watts, _metrics(result, sheet), waits, ends)
 
 
 def model_of(
@@ -264,8 +275,11 @@ def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
     }
 
 
-def _metrics(result: WorkloadResult) -> dict[str, Quantity]:
-    values = {name: float(value[0]) for name, value in result.metrics.items()}
-    if result.workload.memory.total:
-        values["memory_gb"] = result.workload.memory.total / GIGA
-    return {name: Quantity(value, WORKLOAD_METRICS[name][0]) for name, value in values.items()}
+def _metrics(result: WorkloadResult, sheet: GpuSheet) -> dict[str, Quantity]:
+    values, workload = {name: float(value[0]) for name, value in result.metrics.items()}, result.workload
+    if workload.tokens:
+        values[USD] = usd_per_million_tokens(sheet.hourly_price.usd, workload.gpus, values["tokens_per_s"])
+    if workload.memory.total:
+        values["memory_gb"] = workload.memory.total / GIGA
+    units = WORKLOAD_METRICS | PRICED_METRICS
+    return {name: Quantity(value, units[name][0]) for name, value in values.items()}

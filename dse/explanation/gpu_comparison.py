@@ -1,7 +1,7 @@
 """Several GPUs on one workload, over the values of one of its settings: times, energy, dollars, and how sure."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from dse.evaluate.run import RunResult, model_of, run
 from dse.explanation.explain import records
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet, sheet_of
-from dse.hardware.prices import HourlyPrice, usd_per_million_tokens
+from dse.hardware.prices import HourlyPrice, given_price
 from dse.power.models import PowerChoice, power_of
 from dse.space.metrics import USD
 from dse.timing.timing import TimingModel
 from dse.workload.parse import with_setting
 
-METRICS = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w")
+METRICS = ("ttft_ms", "tbt_ms", "time_ms", "tokens_per_s", "tokens_per_joule", "power_w", USD)
 """Metrics of a row, those that the workload has."""
 
 
@@ -30,7 +30,7 @@ class GpuComparison(Drawn):
     """GPUs side by side on one workload.
 
     ``table``: a row a GPU and value: gpu, title, value of ``axis`` ("" without), reason where it cannot run, METRICS as
-    far as the workload has them, usd_per_hour, usd_per_mtoken, and against the first GPU at the same value: ``ratio``
+    far as the workload has them, usd_per_hour, and against the first GPU at the same value: ``ratio``
     of ``compared`` [1], where 80 % of measured ratios lie (ratio_low, ratio_high), probability_better.
     """
 
@@ -55,7 +55,7 @@ class GpuComparison(Drawn):
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document of ``dse compare``."""
-        prices = {name: {"usd_per_hour": price.usd, "list": price.list} for name, price in self.prices.items()}
+        prices = {name: price.document() for name, price in self.prices.items()}
         return {
             "workload": self.workload,
             "axis": self.axis or None,
@@ -83,11 +83,10 @@ def compare_gpus(
     price of its hour [USD], in place of the lists in dse/data/prices/hourly.csv. A GPU that cannot run has a row with
     its reason. Raises InputError where the workload or a GPU is wrong, or no GPU can run it.
     """
-    sheets = tuple(sheet_of(gpu) for gpu in gpus)
+    sheets = _priced([sheet_of(gpu) for gpu in gpus], prices or {})
     _refuse_twice(sheets)
     texts = {value: with_setting(workload, axis, value) for value in values} if axis else {"": workload}
     timing, watts = model_of(model, workload, *sheets), power_of(power)
-    known = _prices(sheets, prices or {})
     rows, ran = [], []
     for value, text in texts.items():
         first: RunResult | None = None
@@ -99,7 +98,7 @@ def compare_gpus(
                 continue
             first = result if number == 0 else first
             ran.append(result)
-            rows.append(_row(sheet, value, result, first, known.get(sheet.name)))
+            rows.append(_row(sheet, value, result, first))
     if not ran:
         raise InputError(f"no GPU can run the workload: {rows[0]['reason']}")
     return GpuComparison(
@@ -107,10 +106,10 @@ def compare_gpus(
         axis,
         compared_metric(ran[0]),
         sheets,
-        known,
+        {sheet.name: sheet.hourly_price for sheet in sheets},
         timing.calibration,
         _table(rows, ran[0]),
-        tuple(_notes(ran, sheets, known)),
+        tuple(_notes(ran, sheets)),
     )
 
 
@@ -126,26 +125,20 @@ def _refuse_twice(sheets: Sequence[GpuSheet]) -> None:
         raise InputError(f"{twice[0]} is given twice; give each GPU once")
 
 
-def _prices(sheets: Sequence[GpuSheet], given: Mapping[str, float]) -> dict[str, HourlyPrice]:
+def _priced(sheets: Sequence[GpuSheet], given: Mapping[str, float]) -> tuple[GpuSheet, ...]:
+    """GPUs with the prices given in place of their own."""
     names = [sheet.name for sheet in sheets]
-    for name, usd in given.items():
+    for name in given:
         if name not in names:
             raise InputError(f"price of {name}: is none of the GPUs compared; give one of {', '.join(names)}")
-        if not usd > 0:
-            raise InputError(f"price of {name}: {usd!r} is not accepted; give dollars an hour above 0")
-    known = {sheet.name: sheet.hourly_price for sheet in sheets}
-    return known | {name: HourlyPrice(usd, "given") for name, usd in given.items()}
+    prices = {name: given_price(usd, name) for name, usd in given.items()}
+    return tuple(replace(sheet, price=prices.get(sheet.name, sheet.price)) for sheet in sheets)
 
 
-def _row(
-    sheet: GpuSheet, value: str, result: RunResult, first: RunResult | None, price: HourlyPrice | None
-) -> dict[str, Any]:
+def _row(sheet: GpuSheet, value: str, result: RunResult, first: RunResult | None) -> dict[str, Any]:
     numbers = {name: result.metrics[name][0] for name in METRICS if name in result.metrics}
     row: dict[str, Any] = {"gpu": sheet.name, "title": sheet.title, "value": value, "reason": "", **numbers}
-    if price:
-        row["usd_per_hour"] = price.usd
-        if "tokens_per_s" in numbers:
-            row[USD] = usd_per_million_tokens(price.usd, result.workload.gpus, numbers["tokens_per_s"])
+    row["usd_per_hour"] = sheet.hourly_price.usd
     if first is not None and first is not result:
         row |= _ratio(first, result)
     return row
@@ -165,15 +158,16 @@ def _ratio(first: RunResult, second: RunResult) -> dict[str, Any]:
 
 def _table(rows: Sequence[Mapping[str, Any]], result: RunResult) -> pd.DataFrame:
     metrics = [name for name in METRICS if name in result.metrics]
-    columns = ["gpu", "title", "value", "reason", *metrics, "usd_per_hour", USD]
+    columns = ["gpu", "title", "value", "reason", *metrics, "usd_per_hour"]
     return pd.DataFrame(list(rows)).reindex(
         columns=[*columns, "ratio", "ratio_low", "ratio_high", "probability_better"]
     )
 
 
-def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet], prices: Mapping[str, HourlyPrice]) -> list[str]:
-    lists = ", ".join(f"{name} {price.usd:g} ({price.list})" for name, price in prices.items())
-    notes = [f"Dollars an hour of a GPU: {lists}; the GPU never waits for requests."] if lists else []
+def _notes(ran: Sequence[RunResult], sheets: Sequence[GpuSheet]) -> list[str]:
+    prices = {sheet.name: sheet.hourly_price for sheet in sheets}
+    lists = ", ".join(f"{name} {price}" for name, price in prices.items())
+    notes = [f"Dollars an hour of a GPU: {lists}; the GPU never waits for requests."]
     without = [name for name, price in prices.items() if price.assumed]
     if without:
         notes.append(f"No list has a price of {', '.join(without)}: it is assumed; give --price {without[0]}=USD.")

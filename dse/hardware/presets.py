@@ -74,9 +74,10 @@ class GpuSheet:
     def hourly_price(self) -> HourlyPrice:
         """The price of its hour [USD]: as its file states it, as a list has it, or else assumed."""
         listed = hourly_prices()
-        found = self.price or listed.get(self.name) or listed.get(self.base)
-        if found:
+        if found := self.price or listed.get(self.name):
             return found
+        if of_base := listed.get(self.base):
+            return HourlyPrice(of_base.usd, f"assumed: that of its base, {of_base.list}", True)
         bandwidths = {name: preset_numbers(name)["dram_bandwidth_gbs"] for name in listed}
         return assumed_price(self.numbers()["dram_bandwidth_gbs"], bandwidths)
 

@@ -24,6 +24,13 @@ class HourlyPrice(NamedTuple):
     list: str
     assumed: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.usd:.4g} ({self.list})"
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON documents hold it."""
+        return {"usd_per_hour": self.usd, "list": self.list, "assumed": self.assumed}
+
 
 @cache
 def hourly_prices() -> dict[str, HourlyPrice]:
@@ -46,6 +53,13 @@ def stated_price(content: dict[str, Any], where: str) -> HourlyPrice | None:
         text = f"{given['price_usd']:g} USD for the board over {years:g} years, assumed; nothing else is charged"
         return HourlyPrice(given["price_usd"] / (years * ownership()["hours"]), text)
     return HourlyPrice(float(given["price_usd_h"]), "given") if given else None
+
+
+def given_price(usd: float, gpu: str) -> HourlyPrice:
+    """Return the price [USD] that a caller gives for the hour of a GPU; raises InputError where it is none."""
+    if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 < usd <= MOST_USD:
+        raise InputError(f"price of {gpu}: {usd!r} is not accepted; give dollars an hour above 0, {MOST_USD:g} at most")
+    return HourlyPrice(float(usd), "given")
 
 
 @cache

@@ -21,7 +21,7 @@ def test_json_has_a_row_a_gpu_and_value(tmp_path: Path, capsys: pytest.CaptureFi
         ("h100_sxm", "8"),
         ("h200", "8"),
     ]
-    assert document["prices"]["h200"] == {"usd_per_hour": 3.0, "list": "given"} and page.exists()
+    assert document["prices"]["h200"] == {"usd_per_hour": 3.0, "list": "given", "assumed": False} and page.exists()
 
 
 @pytest.mark.parametrize(

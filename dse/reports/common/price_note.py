@@ -1,6 +1,5 @@
 """What the dollars of a sweep rest on: the price of an hour of each base GPU, and what it leaves out."""
 
-from dse.hardware.prices import HourlyPrice
 from dse.space.space import Space
 
 FREE = "it never waits for requests, and a changed design costs what its base does"
@@ -12,9 +11,5 @@ def price_note(space: Space) -> list[str]:
         return []
     bases = [one.base for one in space.variants.every] if space.variants else [space.base]
     prices = {sheet.name: sheet.hourly_price for sheet in bases}
-    listed = "; ".join(f"{name} {_text(price)}" for name, price in prices.items())
+    listed = "; ".join(f"{name} {price}" for name, price in prices.items())
     return [f"Dollars an hour of a GPU: {listed}; {FREE}."]
-
-
-def _text(price: HourlyPrice) -> str:
-    return f"{price.usd:.3g} ({price.list})"

@@ -39,6 +39,7 @@ def run_notes(result: RunResult) -> list[str]:
         lines.append(NO_ENGINE)
     if result.workload.engine is not None:
         lines += fitted_elsewhere(result.workload.engine, result.gpu.name, result.calibration)
+    lines += _dollars(result)
     numbers = result.gpu.numbers()
     if result.gpu.base:
         lines += [*own_gpu_notes(result.gpu), *filter(None, [turned_note(result.gpu, preset_sheet(result.gpu.base))])]
@@ -48,6 +49,14 @@ def run_notes(result: RunResult) -> list[str]:
     if (result.kernels["dram_gbs"] > ROUNDED * bandwidth).any():
         lines.append(f"kernels take more than the DRAM's {bandwidth:,.0f} GB/s: {_beyond_dram(result)}")
     return lines
+
+
+def _dollars(result: RunResult) -> list[str]:
+    """Return what the dollars rest on."""
+    if result.price is None:
+        return []
+    remedy = "; --price states yours" if result.price.assumed else ""
+    return [f"dollars an hour of a GPU: {result.price}; it never waits for requests{remedy}"]
 
 
 def _fitted_latent(label: str) -> bool:

@@ -24,7 +24,9 @@ def print_run(result: RunResult, console: Console) -> None:
         error = result.metric_error(name)
         interval = ", ".join(filter(None, (error.word, error.scope.partition(";")[0])))
         unit = "" if unit == "1" else unit
-        console.print(f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:8s} [dim]{interval}[/]".rstrip())
+        console.print(
+            f"  {RUN_LABELS.get(name, name):30s} {_figure(value):>10s} {unit:10s} [dim]{interval}[/]".rstrip()
+        )
     for line in run_notes(result):
         say(console, line, "dim")
     for phase in result.workload.phases:
