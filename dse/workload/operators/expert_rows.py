@@ -5,21 +5,12 @@ from functools import cache
 
 import numpy as np
 
-from dse.base.constants import constant
 from dse.base.errors import InputError
+from dse.workload.operators.power_law_loads import Loads, power_law_loads
 
 BALANCED, UNIFORM, POWER_LAW = "balanced", "uniform", "power_law_"
 """Ways of routing: every expert gets as many tokens, each token chooses among all alike, or loads follow a power law
 whose exponent ends the name."""
-
-DRAWS = int(constant("routing_draws"))
-"""Draws of loads that a power law's tiles are the mean of."""
-
-LARGEST_SHARE = constant("routing_largest_share")
-"""Largest load that is drawn, as a share of the tokens; all are scaled to the sum of the loads afterwards."""
-
-FEW_LOADS = (constant("routing_few_least"), constant("routing_few_most"))
-"""Bounds of the loads where there are fewer rows than experts."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class ExpertRows:
         """Rows that the rank computes."""
         if self._exponent is None:
             return max(1.0, self.tokens * self.chosen / self.ranks)
-        return float(self._loads.sum(axis=1).mean())
+        return float(self._loads.rows.sum(axis=1).mean())
 
     @property
     def distinct(self) -> float:
@@ -61,7 +52,8 @@ class ExpertRows:
     def tiles(self, rows: float) -> float:
         """Return the expected number of tiles of ``rows`` that the experts' rows fill: the sum of E[ceil(m / rows)]."""
         if self._exponent is not None:
-            tiles = np.ceil(self._loads / rows) if np.isfinite(rows) else self._loads > 0
+            loads = self._loads.rows
+            tiles = np.ceil(loads / rows) if np.isfinite(rows) else loads > 0
             return float(tiles.sum(axis=1).mean())
         if self.routing == BALANCED:
             busy = min(self.local, self.rows)
@@ -69,13 +61,28 @@ class ExpertRows:
         return max(1.0, self.local * _ceilings(self.tokens, self.chosen / self.experts, rows))
 
     @property
+    def met(self) -> float:
+        """Tokens of which any expert is on the rank."""
+        if self._exponent is not None:
+            return float(self._loads.met.mean())
+        if self.routing == BALANCED:  # choices of a token lie a stride apart (the collector's)
+            return max(1.0, self.tokens * min(1.0, self.local / np.ceil(self.experts / self.chosen)))
+        others = 1.0 - self.local / (self.experts - np.arange(self.chosen))
+        return max(1.0, self.tokens * (1.0 - float(np.maximum(others, 0.0).prod())))
+
+    @property
+    def remote(self) -> float:
+        """Pairs of these tokens and experts of other ranks."""
+        return max(0.0, self.met * self.chosen - self.rows)
+
+    @property
     def _exponent(self) -> float | None:
         return float(self.routing.removeprefix(POWER_LAW)) if self.routing.startswith(POWER_LAW) else None
 
     @property
-    def _loads(self) -> np.ndarray:
+    def _loads(self) -> Loads:
         assert self._exponent is not None
-        return _power_law(self.tokens, self.experts, self.chosen, self.ranks, self._exponent)
+        return power_law_loads(max(1, round(self.tokens)), self.experts, self.chosen, self.ranks, self._exponent)
 
 
 def checked_routing(where: str, routing: str) -> str:
@@ -100,29 +107,3 @@ def _ceilings(tokens: float, share: float, rows: float) -> float:
 
     steps = np.arange(int(np.ceil(tokens / rows))) * rows
     return float(binom.sf(steps, int(tokens), share).sum())
-
-
-@cache
-def _power_law(tokens: float, experts: int, chosen: int, ranks: int, exponent: float) -> np.ndarray:
-    """Loads of the experts of the busiest rank (draws, experts of a rank), whole, none above the tokens."""
-    random = np.random.default_rng(0)
-    pairs = tokens * chosen
-    low, high = (1.0, LARGEST_SHARE * tokens) if pairs > experts else FEW_LOADS
-    u = random.random((DRAWS, experts))
-    if abs(exponent - 1.0) < 1e-6:
-        drawn = low * (high / low) ** u
-    else:
-        e = 1.0 - exponent
-        drawn = ((high**e - low**e) * u + low**e) ** (1.0 / e)
-    loads = np.minimum(np.round(drawn / drawn.sum(axis=1, keepdims=True) * pairs), tokens)
-    for load in loads:  # rounding and the cap move the sum: the busiest experts below the cap take what is missing
-        missing = pairs - load.sum()
-        for place in np.argsort(-load, kind="stable"):
-            if missing == 0:
-                break
-            moved = np.clip(missing, -load[place], tokens - load[place])
-            load[place] += moved
-            missing -= moved
-    ranked = loads.reshape(DRAWS, ranks, experts // ranks)
-    busiest = ranked.sum(axis=2).argmax(axis=1)
-    return ranked[np.arange(DRAWS), busiest]
