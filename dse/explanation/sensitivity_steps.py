@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from dse.hardware.own_memory import OWN_ATTRIBUTES
 from dse.hardware.schema import POWERS_OF_TWO, Attribute, gpu_schema
 
 STEP = 0.10
@@ -45,6 +46,8 @@ def _no_quantity(attr: Attribute, value: float) -> str:
         return "a choice has no percentage"
     if attr.type == "bool":
         return "yes or no has no percentage"
+    if value == 0 and attr.name in OWN_ATTRIBUTES:
+        return "it is that of the memory type: give a [memory] of your own"
     return "it is 0, and 10 % more of nothing is nothing" if value == 0 else ""
 
 

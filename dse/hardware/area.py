@@ -22,7 +22,7 @@ from dse.base.error_interval import SHARE, ErrorInterval
 from dse.base.package_tables import read_table
 from dse.hardware.data_types import FP64_ARRAY, SHARED_ARRAY, TENSOR_DTYPES, data_types
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import MemoryTypes, Nodes, value_at
+from dse.hardware.process import MemoryTypes, Nodes, own_or_type, value_at
 
 COMPONENTS = (
     "sm_control",
@@ -191,7 +191,7 @@ class DieArea(eqx.Module):
         return sms * gpu.l2_port_bytes_per_cycle + gpu.l2_slices * gpu.l2_slice_bytes_per_cycle
 
     def _phy_per_bit(self, gpu: Gpu) -> Array:
-        return value_at(self.memory_types.phy_mm2_per_bit, gpu.dram_type)
+        return own_or_type(gpu.dram_phy_mm2_per_bit, self.memory_types.phy_mm2_per_bit, gpu.dram_type)
 
     def _channel_bits(self, gpu: Gpu) -> Array:
         return value_at(self.memory_types.channel_bits, gpu.dram_type)

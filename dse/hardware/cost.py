@@ -17,7 +17,7 @@ from jax.typing import ArrayLike
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import memory_column, node_column, value_at
+from dse.hardware.process import memory_column, node_column, own_or_type, value_at
 
 MOST_DEFECTS = 24
 """Defects of one die that harvesting looks at: at the largest die of the tables (one defect on average) more are rarer
@@ -150,7 +150,7 @@ class DieCost(eqx.Module):
             dies_per_wafer=per_wafer,
             die_yield=die_yield,
             cost_usd=jnp.maximum(dies * wafer_usd / (per_wafer * die_yield), floor),
-            memory_usd=value_at(self.usd_per_gb, gpu.dram_type) * gpu.dram_gb,
+            memory_usd=own_or_type(gpu.dram_usd_per_gb, self.usd_per_gb, gpu.dram_type) * gpu.dram_gb,
         )
 
     def dies_per_wafer(self, die_mm2: ArrayLike) -> Array:

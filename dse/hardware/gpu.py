@@ -82,6 +82,11 @@ class Gpu(eqx.Module):
     dram_bandwidth_gbs: OnBatch
     dram_sustained_fraction: OnBatch
     dram_bus_bits: OnBatch
+    dram_pin_gbps: OnBatch
+    dram_pj_per_bit: OnBatch
+    dram_idle_w_per_gb: OnBatch
+    dram_phy_mm2_per_bit: OnBatch
+    dram_usd_per_gb: OnBatch
     nvlink_gbs: OnBatch
     nvlink_gpus: OnBatch
     nvlink_latency_us: OnBatch

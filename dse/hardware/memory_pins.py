@@ -24,9 +24,15 @@ def pin_gbps(numbers: Mapping[str, Any]) -> np.ndarray:
 
 
 def too_fast(numbers: Mapping[str, Any]) -> np.ndarray:
-    """Return whether a design's bandwidth asks more of a pin than any memory of its type gives."""
-    fastest = np.array([fastest_gbps()[name] for name in memory_names()])
-    return pin_gbps(numbers) > ROUNDED * fastest[np.asarray(numbers["dram_type"]).astype(int)]
+    """Return whether a design's bandwidth asks more of a pin than its memory, or any of its type, gives."""
+    return pin_gbps(numbers) > ROUNDED * _fastest(numbers)
+
+
+def _fastest(numbers: Mapping[str, Any]) -> np.ndarray:
+    """The fastest rate of a pin [Gbit/s]: of a memory of one's own as stated, else of its type."""
+    of_type = np.array([fastest_gbps()[name] for name in memory_names()])
+    own = np.asarray(numbers["dram_pin_gbps"])
+    return np.where(own > 0, own, of_type[np.asarray(numbers["dram_type"]).astype(int)])
 
 
 def pins_note(numbers: Mapping[str, float]) -> str:
@@ -36,5 +42,6 @@ def pins_note(numbers: Mapping[str, float]) -> str:
     kind = memory_names()[int(numbers["dram_type"])]
     return (
         f"{numbers['dram_bandwidth_gbs']:,.0f} GB/s over {numbers['dram_bus_bits']:,.0f} bits of {kind} are "
-        f"{pin_gbps(numbers):.3g} Gbit/s a pin; the fastest has {fastest_gbps()[kind]:g}. Give a wider dram_bus_bits"
+        f"{pin_gbps(numbers):.3g} Gbit/s a pin; the fastest has {float(_fastest(numbers)):g}. Give a "
+        "wider dram_bus_bits"
     )

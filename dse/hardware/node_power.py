@@ -9,7 +9,8 @@ import equinox as eqx
 from jax import Array
 from jax.typing import ArrayLike
 
-from dse.hardware.process import memory_column, node_column, node_index, value_at
+from dse.hardware.gpu import Gpu
+from dse.hardware.process import memory_column, node_column, node_index, own_or_type, value_at
 
 REFERENCE = "tsmc_n7"
 
@@ -44,6 +45,8 @@ class NodePower(eqx.Module):
 class MemoryPower(eqx.Module):
     """Energy of every memory type in row order, shape (types,), for ``Gpu.dram_type`` to index.
 
+    What a GPU states of its own memory stands instead.
+
     Access energy is what the DRAM and its interface spend on a bit that streams; the GPU's memory controller and the
     way through the die are not in it. Idle power is standby with the clock on, refresh apart.
     """
@@ -56,10 +59,10 @@ class MemoryPower(eqx.Module):
         """Return the memory types of ``data/process/memory_power.csv``."""
         return cls(*(memory_column("process/memory_power.csv", field) for field in cls.__dataclass_fields__))
 
-    def access_energy(self, dram_type: ArrayLike) -> Array:
+    def access_energy(self, gpu: Gpu) -> Array:
         """Energy of a bit read or written [pJ/bit]."""
-        return value_at(self.access_pj_per_bit, dram_type)
+        return own_or_type(gpu.dram_pj_per_bit, self.access_pj_per_bit, gpu.dram_type)
 
-    def idle(self, dram_type: ArrayLike) -> Array:
+    def idle(self, gpu: Gpu) -> Array:
         """Standby power a GB of capacity [W/GB]."""
-        return value_at(self.idle_w_per_gb, dram_type)
+        return own_or_type(gpu.dram_idle_w_per_gb, self.idle_w_per_gb, gpu.dram_type)

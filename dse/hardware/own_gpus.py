@@ -10,8 +10,15 @@ from dse.hardware.presets import GpuSheet, alike, gpu_from_mapping, gpu_index, p
 TABLE = "own_gpus"
 """Table of a calibration's file that holds them."""
 
-CAPACITY = ("dram_gb",)
-"""Attributes that decide what fits into a GPU, and of its speed only what watts of memory at rest cost at the limit."""
+CAPACITY = (
+    "dram_gb",
+    "dram_pin_gbps",
+    "dram_pj_per_bit",
+    "dram_idle_w_per_gb",
+    "dram_phy_mm2_per_bit",
+    "dram_usd_per_gb",
+)
+"""Attributes that decide what fits into a memory and what it costs; of speed what its watts cost at the limit alone."""
 
 
 def own_gpus(sheets: Iterable[GpuSheet]) -> tuple[GpuSheet, ...]:

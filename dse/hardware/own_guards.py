@@ -1,8 +1,10 @@
 """What a GPU of a user's own comes to: its derived peaks, and rates that stayed the base's while another changed."""
 
+from dse.base.units import BITS_PER_BYTE
 from dse.hardware.data_types import data_types
+from dse.hardware.own_memory import ASSUMED, KEPT, OF_TYPE, STATED
 from dse.hardware.peak import peak_tflops
-from dse.hardware.presets import GpuSheet, preset_sheet
+from dse.hardware.presets import GpuSheet, gpu_index, preset_sheet
 
 SAME = 1e-6
 """Two rates that differ by less are the same [1]."""
@@ -13,9 +15,25 @@ def own_gpu_notes(sheet: GpuSheet) -> list[str]:
 
     Nothing of a preset as it is.
     """
-    if not sheet.base:
+    base = sheet.base or sheet.name
+    if not any(entry.status == STATED for entry in sheet.entries.values()):
         return []
-    return [peaks_note(sheet), *unlinked_note(sheet, preset_sheet(sheet.base))]
+    left = unlinked_note(sheet, preset_sheet(base)) if base in gpu_index() else []
+    return [peaks_note(sheet), *memory_note(sheet), *left]
+
+
+def memory_note(sheet: GpuSheet) -> list[str]:
+    """Return what a memory of one's own comes to, and which of its numbers are assumed; nothing of a shipped type."""
+    entries, numbers = sheet.entries, sheet.numbers()
+    if not any(numbers[name] for name in OF_TYPE):
+        return []
+    gbps = BITS_PER_BYTE * numbers["dram_bandwidth_gbs"] / numbers["dram_bus_bits"]
+    assumed = [entries[name] for name in (*OF_TYPE, *KEPT) if entries[name].status == ASSUMED]
+    told = ", ".join(f"{one.attribute.name} {one.value:g} ({one.source.partition(': ')[2]})" for one in assumed)
+    return [
+        f"Its memory: {numbers['dram_bus_bits']:,.0f} bits at {gbps:.3g} Gbit/s a pin, {numbers['dram_gb']:,.0f} GB, "
+        f"{numbers['dram_pj_per_bit']:.3g} pJ/bit" + (f"; assumed: {told}." if told else ".")
+    ]
 
 
 def peaks_note(sheet: GpuSheet) -> str:

@@ -15,6 +15,7 @@ from dse.base.package_tables import read_table
 from dse.base.text_file import printable, there_is
 from dse.base.toml_file import read_toml
 from dse.hardware.data_types import tensor_rates
+from dse.hardware.own_memory import TABLE, own_memory
 from dse.hardware.peak import refuse_contradictions
 from dse.hardware.prices import HourlyPrice, assumed_price, hourly_prices, stated_price
 from dse.hardware.schema import Attribute, attribute, gpu_schema, overfull
@@ -217,7 +218,8 @@ def preset_numbers(name: str) -> Mapping[str, float]:
 def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
     """Return the sheet that a mapping describes: ``base`` (a preset) and what differs, or every required attribute.
 
-    An optional table ``peaks`` (data type -> dense TFLOPS of the data sheet) is checked against the attributes.
+    An optional table ``peaks`` (data type -> dense TFLOPS of the data sheet) is checked against the attributes; a table
+    ``memory`` stands for attributes of its memory (:func:`dse.hardware.own_memory.own_memory`).
     """
     content = dict(content)
     title = content.pop("name", None)
@@ -231,7 +233,7 @@ def gpu_from_mapping(content: dict, where: str, name: str) -> GpuSheet:
         sheet = changed(preset_sheet(resolve(base, f"{where}: base")), content, where)
         return replace(sheet, name=name, title=title or sheet.title, base=sheet.name)
     peaks, price = content.pop("peaks", {}), stated_price(content, where)
-    given = _given(content, where)
+    given = _given(content, {}, where)
     missing = [key for key, attr in gpu_schema().items() if attr.default is None and key not in given]
     if len(missing) > len(given):
         raise InputError(
@@ -247,7 +249,7 @@ def changed(sheet: GpuSheet, content: dict, where: str) -> GpuSheet:
     ``peaks``."""
     content = dict(content)
     peaks, price = content.pop("peaks", {}), stated_price(content, where) or sheet.price
-    given = _given(content, where)
+    given = _given(content, sheet.entries, where)
     title = f"{sheet.title}, changed" if given else sheet.title
     sheet = replace(sheet, title=title, entries=sheet.entries | given, price=price)
     return _consistent(sheet, peaks, where)
@@ -266,9 +268,25 @@ def _consistent(sheet: GpuSheet, peaks: object, where: str) -> GpuSheet:
     return sheet
 
 
-def _given(content: dict, where: str) -> dict[str, Entry]:
+def _given(content: dict, base: Mapping[str, Entry], where: str) -> dict[str, Entry]:
+    """The attributes that a mapping states, itself or by its table of a memory, on a ``base``."""
+    content = dict(content)
+    memory = content.pop(TABLE, None)
     attributes = {key: attribute(key, where) for key in content}
-    return {key: Entry(attr, attr.encode(content[key], where), where, "user") for key, attr in attributes.items()}
+    given = {key: Entry(attr, attr.encode(content[key], where), where, "user") for key, attr in attributes.items()}
+    if memory is None:
+        return given
+    others = {name: entry.value for name, entry in ({**base} | given).items()}
+    found = own_memory(memory, others, where)
+    for name in given.keys() & {name for name, one in found.items() if one.status == "user"}:
+        if found[name].value != others[name]:
+            raise InputError(f"{where}: {name} is stated, and follows from [{TABLE}] too; give one of the two")
+    said = {name: gpu_schema()[name] for name in found}
+    entries = {
+        name: Entry(attr, attr.encode(found[name].value, f"{where}: [{TABLE}]"), found[name].source, found[name].status)
+        for name, attr in said.items()
+    }
+    return entries | given
 
 
 def load_sheet(name_or_path: str | Path, where: str = "GPU") -> GpuSheet:

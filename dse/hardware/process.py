@@ -80,6 +80,11 @@ def value_at(column: Array, index: ArrayLike) -> Array:
     return jnp.take(column, jnp.asarray(index).astype(jnp.int32))
 
 
+def own_or_type(own: ArrayLike, column: Array, dram_type: ArrayLike) -> Array:
+    """Return what a memory states of its own (above 0), else its type's value of a :func:`memory_column`."""
+    return jnp.where(jnp.asarray(own) > 0, own, value_at(column, dram_type))
+
+
 def densities_at(node_nm: float, without: str = "") -> dict[str, float]:
     """Return logic, SRAM and analog density [relative to tsmc_n7] of a TSMC node of that name [nm].
 

@@ -194,7 +194,7 @@ class BoardPower(PowerModel):
         on_chip = self.nodes.switching_energy(gpu.process) * voltage**2
         energies = {name: on_chip * value for name, value in self._energies(counts, gpu, die).items()}
         energies |= {
-            "dram": (self.dram_path + BITS_PER_BYTE * self.memory.access_energy(gpu.dram_type)) * counts.dram_bytes,
+            "dram": (self.dram_path + BITS_PER_BYTE * self.memory.access_energy(gpu)) * counts.dram_bytes,
             "interconnect": self.link * counts.link_bytes,
         }
         watts = {name: MILLI * value / counts.nanoseconds for name, value in energies.items()}  # pJ/ns = mW
@@ -202,7 +202,7 @@ class BoardPower(PowerModel):
         zero = jnp.zeros_like(counts.nanoseconds)
         return Power(
             # Regulators and fans are sized for the watts that they serve: a card of 70 W has no 50 W of them.
-            constant=zero + self.board * gpu.tdp_w / REFERENCE_TDP_W + self.memory.idle(gpu.dram_type) * gpu.dram_gb,
+            constant=zero + self.board * gpu.tdp_w / REFERENCE_TDP_W + self.memory.idle(gpu) * gpu.dram_gb,
             static=zero + self._static(die, gpu) * voltage**2,
             idle_sm=(clocked + gated) * self.idle_sm * (1 - counts.busy),
             idle_units=gated * counts.busy,

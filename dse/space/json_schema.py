@@ -9,8 +9,10 @@ from typing import Any
 from dse.base.errors import expect_one_of
 from dse.hardware.cost import YIELD_MODELS
 from dse.hardware.data_types import data_types
+from dse.hardware.own_memory import memory_keys
 from dse.hardware.presets import preset_names
 from dse.hardware.prices import PRICE_KEYS
+from dse.hardware.process import memory_names
 from dse.hardware.schema import Attribute, gpu_schema
 from dse.space.metrics import DESIGN_METRICS, PRICED_METRICS, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS
@@ -40,9 +42,24 @@ def _gpu() -> Schema:
             "description": "dense TFLOPS of the data sheet by data type, checked against the attributes",
             "properties": {name: {"type": "number", "exclusiveMinimum": 0} for name in data_types()},
         },
+        "memory": _memory(),
         **_prices(),
     }
     return _table("a GPU: a base and what differs, or every attribute", own | _attributes())
+
+
+def _memory() -> Schema:
+    keys = {
+        name: {
+            "type": "number",
+            "minimum": key.low,
+            "maximum": key.high,
+            "description": f"{key.description} [{key.unit}]",
+        }
+        for name, key in memory_keys().items()
+    }
+    types = {"enum": memory_names(), "description": "memory type whose numbers stand for those that are not stated"}
+    return _table("a memory of one's own", {"type": types} | keys)
 
 
 def _prices() -> Schema:
@@ -82,7 +99,7 @@ def _space() -> Schema:
             "name": _text("name of the space"),
             "question": _text("what is asked, in a sentence"),
             "base": {"anyOf": [base, bases]},
-            "gpu": _table("attributes in place of the base's", attributes | _prices()),
+            "gpu": _table("attributes in place of the base's", attributes | _prices() | {"memory": _memory()}),
             "axes": _table("values that attributes take", axes | {"base": bases})
             | {"minProperties": 1, "patternProperties": quoted, "additionalProperties": settings},
             "links": _table("attributes that follow others", links),

@@ -1,7 +1,5 @@
 """Energy factors of nodes and memory types: against their sources, bounds, order, and what a record may look up."""
 
-from types import SimpleNamespace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -74,20 +72,20 @@ def test_a_memorys_values_lie_within_their_bounds(row):
 
 
 def test_stacked_memory_spends_less_a_bit_than_graphics_memory():
-    energy = {name: float(memory().access_energy(memory_index(name))) for name in memory_names()}
+    gpu = load_gpu("h100_sxm")
+    of_type = {name: gpu.with_attributes({"dram_type": jnp.asarray(memory_index(name))}) for name in memory_names()}
+    energy = {name: float(memory().access_energy(one)) for name, one in of_type.items()}
     stacked = [value for name, value in energy.items() if name.startswith("hbm")]
     assert max(stacked) < min(value for name, value in energy.items() if not name.startswith("hbm"))
 
 
 def test_a_batch_of_records_looks_up_what_one_does():
     gpus = [load_gpu(name) for name in ("v100_sxm2_16gb", "rtx_3090", "h100_sxm")]
-    batch = SimpleNamespace(
-        process=jnp.stack([gpu.process for gpu in gpus]), dram_type=jnp.stack([gpu.dram_type for gpu in gpus])
-    )
+    batch = jax.tree.map(lambda *leaves: jnp.stack(leaves), *gpus)
     looked_up = jax.jit(jax.vmap(nodes().switching_energy))(batch.process)
     np.testing.assert_allclose(looked_up, [float(nodes().switching_energy(gpu.process)) for gpu in gpus])
-    looked_up = jax.jit(jax.vmap(memory().access_energy))(batch.dram_type)
-    np.testing.assert_allclose(looked_up, [float(memory().access_energy(gpu.dram_type)) for gpu in gpus])
+    looked_up = jax.jit(jax.vmap(memory().access_energy))(batch)
+    np.testing.assert_allclose(looked_up, [float(memory().access_energy(gpu)) for gpu in gpus])
 
 
 STATUSES = {"published", "derived", "prior", "reference"}

@@ -45,6 +45,12 @@ def test_every_shipped_gpu_is_valid():
     assert check.is_valid({"base": "h100_sxm", "l2_mib": 96, "peaks": {"bf16": 989}})
 
 
+@pytest.mark.parametrize(("memory", "right"), [({"type": "hbm4", "pin_gbps": 12}, True), ({"type": "hbm9"}, False)])
+def test_a_memory_is_a_table_of_a_gpu_and_of_a_space(memory, right):
+    assert valid("gpu", {"base": "b200", "memory": memory}) is right
+    assert valid("space", SPACE | {"gpu": {"memory": memory}}) is right
+
+
 @pytest.mark.parametrize("axes", [{"base": ["h100_sxm"]}, {"decode.batch": [1, 8]}, {"decode": {"dtype": ["fp8"]}}])
 def test_bases_and_settings_are_axes(axes):
     assert valid("space", {**SPACE, "axes": axes}) and valid("space", SPACE | {"base": ["h100_sxm", "h200"]})
