@@ -21,6 +21,7 @@ from dse.measured.row_shape import (
     ALL_REDUCE,
     ATTENTION,
     ATTENTION_SHAPE,
+    ENCODER,
     LATENT,
     MIXTURE_SHAPE,
     PRODUCT_SHAPE,
@@ -44,7 +45,7 @@ NAMES_OF_PRODUCTS = (*_spelled(_PLAIN), *precisions())
 
 DTYPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, NAMES_OF_PRODUCTS),
-    **dict.fromkeys((*ATTENTION, *LATENT), _spelled(("bf16", "fp16", "fp8"))),
+    **dict.fromkeys((*ATTENTION, ENCODER, *LATENT), _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*MODULES, *SPARSE_MODULES), _spelled(("bf16", "fp16", "fp8"))),
     **dict.fromkeys((*VECTOR, ALL_REDUCE), _spelled(VECTOR_DTYPES)),
     **dict.fromkeys(RUNS, tuple(RUN_DTYPES)),
@@ -55,7 +56,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
 
 SHAPES: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(PRODUCTS, PRODUCT_SHAPE),
-    **dict.fromkeys((*ATTENTION, *LATENT, *MODULES), ATTENTION_SHAPE),
+    **dict.fromkeys((*ATTENTION, ENCODER, *LATENT, *MODULES), ATTENTION_SHAPE),
     **dict.fromkeys(SPARSE_MODULES, SPARSE_SHAPE),
     **dict.fromkeys(VECTOR, VECTOR_SHAPE),
     ALL_REDUCE: (*VECTOR_SHAPE, "tp"),
@@ -128,7 +129,7 @@ def uncovered(
         mark((op == known) & ~dtype.isin(DTYPES[known]), "no kernel is made for " + op + " in " + dtype + types)
         mark(op == known, why_no_shape(shaped, known, SHAPES[known]))
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
-    mark(op.isin((*ATTENTION, *LATENT)) & shared, "attention whose heads are no multiple of its kv_heads")
+    mark(op.isin((*ATTENTION, ENCODER, *LATENT)) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(
         (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
     )

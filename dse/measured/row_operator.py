@@ -10,6 +10,7 @@ from dse.measured.quantisation_passes import library_for, quantises
 from dse.measured.row_shape import (
     ALL_REDUCE,
     ATTENTION,
+    ENCODER,
     LATENT,
     PRODUCTS,
     attention_of,
@@ -75,7 +76,7 @@ def operator_on(numbers: Mapping[str, float], row: Any) -> Operator:
 
 def none_runs(row: Any, gpu: str) -> str:
     """Why a row has no time on a GPU that runs none of its kernels."""
-    heads = f" with heads of {row.head_dim:g}" if row.op in (*ATTENTION, *LATENT) else ""
+    heads = f" with heads of {row.head_dim:g}" if row.op in (*ATTENTION, ENCODER, *LATENT) else ""
     return f"{gpu} runs none of the kernels of {row.op} {row.dtype}{heads}"
 
 

@@ -26,6 +26,9 @@ PRODUCTS = ("gemm", "gemm_bias", "bmm")
 ATTENTION = ("attn_prefill", "attn_decode")
 """Operators that are attention over a prompt, and over one token a request."""
 
+ENCODER = "attn_encoder"
+"""Operator that is the attention of an encoder of images or sounds: every token attends all, and no cache is kept."""
+
 LATENT = ("mla_prefill", "mla_decode")
 """The same of multi-head latent attention: a prompt's heads have keys and values of their own, with heads of two sizes;
 one token's heads share a latent as their key, a slice of which is their value."""
@@ -119,8 +122,8 @@ def types_of(dtype: str) -> tuple[str, str, str, str]:
 def attention_of(row: Any, **kernel: Any) -> Attention:
     """The attention of a row, its operands as warm as the L2 allows; ``kernel``: what else is known of its kernel.
 
-    A row that does not say whether it is ``causal`` is. One token with a ``window`` attends that many keys; those
-    stored in another type are widened. Raises InputError where the numbers make no attention.
+    A row that does not say whether it is ``causal`` is, but for an encoder's. One token with a ``window`` attends
+    that many keys; those stored in another type are widened. Raises InputError where the numbers make no attention.
     """
     if row.seq_kv < row.seq_q:
         raise InputError("fewer keys (seq_kv) than queries (seq_q); keys count the queries' own")
@@ -144,7 +147,8 @@ def given(row: Any, column: str, otherwise: Any) -> Any:
 
 
 def _causal(row: Any) -> bool:
-    return masks_later(getattr(row, "causal", 1.0)) is not False
+    said = masks_later(getattr(row, "causal", None))
+    return row.op != ENCODER if said is None else said
 
 
 def masks_later(causal: object) -> bool | None:

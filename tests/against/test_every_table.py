@@ -13,7 +13,6 @@ from experiments import data
 
 NOT_YET = (
     "aiconfigurator__comm",
-    "aiconfigurator__encoder_attention",
     "energaizer__energy",
     "pipeweave__comm",
 )

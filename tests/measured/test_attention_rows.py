@@ -1,6 +1,7 @@
 """Measured attention: rows name their library, calibrations hold on families and one-token prompts no fit has seen."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,10 @@ from dse.calibration.timing.implementations import load_implementations
 from dse.calibration.timing.rows_fit import left_out
 from dse.cli import run_command
 from dse.hardware.presets import load_sheet
+from dse.measured.row_shape import attention_of
 from dse.measured.timed_rows import best
 from dse.timing.calibration import load_timing_calibration, shipped_implementations
+from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.operators.attention_library import attention_libraries, library_of
 from experiments import data
@@ -87,3 +90,19 @@ def test_validate_counts_rows_of_unknown_kernels(tmp_path, capsys):
     skipped = {reason: n for reason, n in document["rows_skipped"].items() if "FlashAttention 4" in reason}
     assert sum(skipped.values()) == 3
     assert document["groups"][0]["n"] == 20
+
+
+@pytest.mark.parametrize("device", ["B200-SXM", "H200-SXM-141GB", "L40S"])
+def test_attention_of_encoders_is_nearer_than_a_roofline_of_three_numbers(device, tmp_path):
+    rows = rows_of("aiconfigurator__encoder_attention", device, "attn_encoder")
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    [found] = [g for g in validate_time(tmp_path / "rows.csv").document["groups"] if g["regime"] == "all"]
+    assert found["n"] == len(rows)
+    assert found["mape"] < found["roofline3_mape"]  # whose three numbers are fitted to these very rows
+
+
+def test_an_encoder_masks_nothing_where_its_row_does_not_say():
+    shape = {"batch": 1, "heads": 16, "kv_heads": 16, "head_dim": 80, "seq_q": 1024, "seq_kv": 1024}
+    row = SimpleNamespace(op="attn_encoder", dtype="bf16", notes="", **shape)
+    assert attention_of(row).fma == 2 * 16 * 1024 * 1024 * 80
+    assert attention_of(SimpleNamespace(**vars(row) | {"causal": 1})).fma == 2 * 16 * 1024 * 1025 / 2 * 80

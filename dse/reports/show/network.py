@@ -68,7 +68,8 @@ def print_network(name: str, console: Console, as_json: bool) -> None:
         print(json.dumps(document, indent=1, allow_nan=False))
         return
     console.print(f"{document['name']} ({document['network']})\n", markup=False, style="bold")
-    print_rows([{"kind": "", **row} for row in document["layers"]], console, False)
+    columns = dict.fromkeys(name for row in document["layers"] for name in ("kind", *row))
+    print_rows([{**dict.fromkeys(columns, ""), **row} for row in document["layers"]], console, False)
     types = ", ".join(f"{key} {value}" for key, value in document["dtypes"].items())
     rows = [
         ("parameters", f"{document['parameters'] / 1e9:.4g}", "1e9"),

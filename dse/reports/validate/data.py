@@ -8,7 +8,7 @@ from dse.measured.compound.latent import MODULES
 from dse.measured.compound.sparse_latent import SPARSE_MODULES
 from dse.measured.coverage import SHAPES
 from dse.measured.network_runs.kinds import FORWARD, RUNS
-from dse.measured.row_shape import ALL_REDUCE, ATTENTION, LATENT, PRODUCTS
+from dse.measured.row_shape import ALL_REDUCE, ATTENTION, ENCODER, LATENT, PRODUCTS
 from dse.measured.throttling import HELD
 from dse.timing.timing import PHASE_CAUSES
 from dse.validation.time import TimeValidation
@@ -33,7 +33,7 @@ MEANINGS = PHASE_CAUSES | {
 FAMILIES = {
     "Whole networks": RUNS,
     "Matrix products": (*PRODUCTS,),
-    "Attention": (*ATTENTION, *LATENT),
+    "Attention": (*ATTENTION, ENCODER, *LATENT),
     "All-reduces": (ALL_REDUCE,),
 }
 """Heading -> operators whose shapes have the same numbers; all others are vector kernels."""
@@ -133,7 +133,7 @@ def shape_text(row: dict, op: str) -> str:
     if op in PRODUCTS:
         many = f"{row['batch']:.10g} of " if op == "bmm" and row["batch"] > 1 else ""
         return many + " × ".join(f"{row[c]:.10g}" for c in SHAPES[op])
-    if op in (*ATTENTION, *LATENT, *MODULES):
+    if op in (*ATTENTION, ENCODER, *LATENT, *MODULES):
         return (
             f"batch {row['batch']:g}, {row['heads']:g}/{row['kv_heads']:g} heads of {row['head_dim']:g}, "
             f"{row['seq_q']:,.0f} × {row['seq_kv']:,.0f}"

@@ -263,11 +263,12 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
     element = element_bytes(attention.dtype)
     partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.out_bytes / element_bytes(attention.result)
     block_bytes = block.columns * attention.cached_dim * element_bytes(attention.kv)
-    decode = run.decodes
+    decode, both = run.decodes, (attention.head_dim, attention.value_dim)
+    dims = sum(both) if decode or attention.latent else sum(map(run.library.filled, both))
     q_tile_bytes = block.rows * attention.head_dim * element
     return Kernel(
         start=Interval(repeats=1, instructions=60, int32=48, global_waits=2),  # queries, then the first keys
-        loop=_loop(attention, instruction, block, key_blocks),
+        loop=_loop(attention, instruction, block, key_blocks, dims),
         end=_end(attention, block, split, attention.batch * attention.heads * attention.queries * split / ctas),
         ctas=ctas,
         warps=block.warps,
@@ -305,11 +306,12 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
     )
 
 
-def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, key_blocks: float) -> Interval:
-    """One block of keys: scores, softmax, and the product with the values."""
+def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, key_blocks: float, dims: int) -> Interval:
+    """One block of keys: scores, softmax, and the product with the values; ``dims`` [element] of a key and a value that
+    are multiplied."""
     element = element_bytes(attention.dtype)
     scores = block.rows * block.columns / (32 * block.warps)  # a lane's
-    fma = block.rows * block.columns * attention.both_dims / block.warps
+    fma = block.rows * block.columns * dims / block.warps
     # Whole bytes, so that counts of misses are the same in 32 and 64 bits.
     load_bytes = float(ceil(block.columns * attention.cached_dim * element_bytes(attention.kv) / block.warps))
     narrow = BITS[attention.kv] < BITS[attention.dtype]
@@ -322,7 +324,7 @@ def _loop(attention: Attention, instruction: MatrixInstruction, block: Block, ke
         fragments, copies = 0.0, 1.0
     else:
         matrix = fma / instruction.fma[attention.dtype]
-        shared_bytes = block.columns * attention.both_dims * element / _key_warps(block) + load_bytes
+        shared_bytes = block.columns * dims * element / _key_warps(block) + load_bytes
         fragments, copies = shared_bytes / VECTOR_BYTES, load_bytes / VECTOR_BYTES
     alu = scores * (SOFTMAX_ALU + SOFTCAP_ALU * attention.softcap) + rescale + widened
     sfu = scores * (SOFTMAX_SFU + SOFTCAP_SFU * attention.softcap)

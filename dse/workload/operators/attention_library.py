@@ -49,6 +49,7 @@ class AttentionLibrary:
     into groups and back. ``one_token_decodes``: a prefill of one token runs the decode kernel. ``splits_prefill``:
     prefills split their keys too. ``latent``: its kernels are those of latent attention. ``least_blocks`` of keys for
     a split. ``tiles``: (phase, head size) -> Block, phases prefill, decode and decode_head (a CTA a query head).
+    ``head_sizes`` that its kernels of prompts are built for: others are filled up with zeros (none: of any size).
     """
 
     name: str
@@ -64,6 +65,11 @@ class AttentionLibrary:
     latent: bool
     least_blocks: int
     tiles: dict[tuple[str, int], Block]
+    head_sizes: tuple[int, ...] = ()
+
+    def filled(self, head_dim: int) -> int:
+        """Return the elements that a kernel of prompts multiplies of a head: those of the next size it is built for."""
+        return next((size for size in self.head_sizes if size >= head_dim), head_dim)
 
     def block(self, phase: str, head_dim: int) -> Block:
         """Return the tile for a head size: that of the next size in the table, else of the largest."""
@@ -100,6 +106,7 @@ def attention_libraries() -> dict[str, AttentionLibrary]:
             **{f: row[f] == "1" for f in flags},
             least_blocks=int(row["least_blocks"]),
             tiles=tiles[row["library"]],
+            head_sizes=tuple(map(int, filter(None, row["head_sizes"].split(";")))),
         )
         for row in read_table("attention/libraries.csv")
     }

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from rich.console import Console
 
 from dse.reports.show.network import network_document, print_network
@@ -36,3 +37,9 @@ def test_the_terminal_shows_the_same(capsys):
     print_network("deepseek_v3", Console(width=120), False)
     out = capsys.readouterr().out
     assert "latent + mixture" in out and "70,272" in out and "weights fp8, activations fp8_block" in out
+
+
+@pytest.mark.parametrize("name", ["nemotron_h_56b", "nemotron_super_49b"])
+def test_layers_of_unlike_columns_stand_in_one_table(name, capsys):
+    print_network(name, Console(width=120), False)
+    assert "heads" in capsys.readouterr().out

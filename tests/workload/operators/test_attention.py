@@ -118,3 +118,11 @@ def test_a_window_never_makes_a_longer_prompt_cheaper():
     assert work == sorted(work)
     with pytest.raises(ValueError, match="only 50 keys"):
         Attention(1, 8, 8, 64, 100, 50)
+
+
+def test_a_prompt_multiplies_the_head_that_its_kernel_is_built_for():
+    of = {d: attention_operator("a", Attention(1, 16, 16, d, 4096, 4096, causal=False), (8.0, 8.0)) for d in (80, 96)}
+    small, large = (operator.candidates[0].kernel for operator in of.values())
+    assert small.loop.tensor_fma == large.loop.tensor_fma
+    assert small.fma == pytest.approx(large.fma * 80 / 96)
+    assert small.cold_bytes == pytest.approx(large.cold_bytes * 80 / 96)

@@ -90,3 +90,10 @@ def test_blackwell_runs_one_library_of_latent_attention_whatever_runs_elsewhere(
     assert latent_library("tcgen05", of_hopper, absorbed=True).name == "trtllm_gen_mla"
     assert latent_library("wgmma", of_hopper, absorbed=True) is of_hopper
     assert latent_library("hmma_16816", None, absorbed=True).name == "sglang"
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "filled"), [("fa3", 72, 96), ("trtllm", 80, 128), ("fa2", 64, 64), ("fa2", 512, 512)]
+)
+def test_a_head_is_filled_up_to_the_size_that_a_kernel_is_built_for(name: str, head: int, filled: int) -> None:
+    assert attention_libraries()[name].filled(head) == filled
