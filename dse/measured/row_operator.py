@@ -59,7 +59,7 @@ def operator(
         ran = library_for(quantises(row, protocol), _that_ran(notes, library))
         return gemm_operator("gemm", product, target, warpgroup, library=ran)
     decoding = row.op in ("attn_decode", "mla_decode")
-    writes = WRITES in notes or row.op in LATENT or protocol.writes(row)
+    writes = row.op != ENCODER and (WRITES in notes or row.op in LATENT or protocol.writes(row))
     attention = attention_of(row, writes_cache=writes, decoding=decoding)
     kinds = latent_kinds(decoding, attention.narrow) if row.op in LATENT else (PLAIN,)
     ran = library_of(notes, str(getattr(row, "source", "")), warpgroup, kinds)

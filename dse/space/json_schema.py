@@ -16,12 +16,13 @@ from dse.hardware.process import memory_names
 from dse.hardware.schema import Attribute, gpu_schema
 from dse.space.metrics import DESIGN_METRICS, PRICED_METRICS, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS
+from dse.workload.counts import LARGEST
 from dse.workload.networks.network import networks
-from dse.workload.parse import KEYS, LARGEST, PHASES
+from dse.workload.parse import KEYS, PHASES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-COUNTS = ("batch", "prompt", "context", "output", "tp", "dp", "ep")
+COUNTS = ("batch", "prompt", "context", "output", "images", "audio", "tp", "dp", "ep")
 """Keys of a workload that are whole numbers."""
 
 Schema = dict[str, Any]

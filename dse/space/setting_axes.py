@@ -9,7 +9,8 @@ from typing import Any
 from dse.base.errors import InputError, accepted
 from dse.hardware.schema import Attribute, gpu_schema
 from dse.space.axis import Axis, make_axis
-from dse.workload.parse import KEYS, LARGEST, with_setting
+from dse.workload.counts import LARGEST
+from dse.workload.parse import KEYS, with_setting
 
 BASE = "base"
 """The axis of base GPUs."""
@@ -22,6 +23,8 @@ UNITS = {
     "prompt": "token",
     "context": "token",
     "output": "token",
+    "images": "image",
+    "audio": "s",
     "tp": "GPU",
     "dp": "replica",
     "ep": "GPU",

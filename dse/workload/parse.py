@@ -13,7 +13,10 @@ from dse.base.text_file import printable, there_is
 from dse.base.toml_file import read_toml
 from dse.hardware.data_types import COMPUTED, canonical
 from dse.hardware.presets import GpuSheet
+from dse.workload.counts import positive
 from dse.workload.dtypes import precision
+from dse.workload.media import MEDIA_KEYS, media_of, refuse_short
+from dse.workload.networks.encoder import ENCODE
 from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.names import load_network, relative_to, stated_types
@@ -28,11 +31,12 @@ from dse.workload.target import Target
 from dse.workload.workload import MemoryFootprint, Phase, Workload
 
 KEYS = {
-    "phase": "prefill, decode or generate (prefill, then output tokens)",
+    "phase": "encode (images or sounds alone), prefill, decode or generate (prefill, then output tokens)",
     "batch": "requests served together",
     "prompt": "tokens of each prompt",
     "context": "tokens each request attends in a decode step",
     "output": "tokens generated for each request",
+    **MEDIA_KEYS,
     "dtype": "data type of weights, activations and KV cache",
     "weights": "data type of the weights",
     "activations": "data type of the activations",
@@ -46,10 +50,7 @@ KEYS = {
 }
 """Keys of a workload and what they mean."""
 
-PHASES = ("prefill", "decode", "generate")
-LARGEST = 10_000_000
-"""Largest dimension, batch or count that a workload may state."""
-
+PHASES = (ENCODE, "prefill", "decode", "generate")
 MAX_CTAS = 2**23
 """Largest grid that the 32-bit batch counts exactly (:func:`dse.base.numerics.floor_div`)."""
 
@@ -180,8 +181,11 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     if phase not in PHASES:
         raise InputError(f"{where}: phase={phase} is not accepted; give one of {', '.join(PHASES)}")
     _check_lengths(settings, phase, where)
+    media = media_of(network, settings, phase, where)
     prompt_key = "context" if phase == "prefill" and "prompt" not in settings else "prompt"
     prompt = _whole(settings, prompt_key, where, 2048)
+    if phase != ENCODE:
+        refuse_short(media, prompt, where)
     output = _whole(settings, "output", where, 256 if phase == "generate" else 0)
     tp = _whole(settings, "tp", where, 1)
     if tp > 8:
@@ -206,6 +210,7 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         gpus=tp,
         engine=engine,
         **_degrees(network, settings, tp, batch, where),
+        **media,
     )
     return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
 
@@ -247,7 +252,9 @@ def _served(target: Target, engine: Engine) -> Target:
 
 
 def _check_lengths(settings: dict[str, str], phase: str, where: str) -> None:
-    """Refuse lengths that the phase does not use."""
+    """Refuse lengths that the phase does not use, and an engine where nothing is known of its host."""
+    if phase == ENCODE and (given := [key for key in ("prompt", "context", "output", "engine") if key in settings]):
+        raise InputError(f"{where}: {given[0]} goes with a language model; phase={ENCODE} runs its encoder alone")
     if phase == "generate" and "context" in settings:
         raise InputError(f"{where}: context goes with phase=decode; give prompt and output for phase=generate")
     if phase == "prefill" and "output" in settings:
@@ -265,19 +272,7 @@ def _context(settings: dict[str, str], phase: str, prompt: int, output: int, whe
 
 
 def _whole(settings: dict[str, str], key: str, where: str, default: int) -> int:
-    return default if key not in settings else _positive(settings[key], f"{where}: {key}={settings[key]}", KEYS[key])
-
-
-def _positive(text: str, shown: str, meaning: str) -> int:
-    """Return ``text`` as a count from 1 to LARGEST; ``shown`` opens the sentence of a refusal."""
-    try:
-        plain = text.isascii() and "_" not in text and len(text) < 20  # int() takes more than plain digits
-        value = int(text) if plain else 0
-    except ValueError:
-        value = 0
-    if not 1 <= value <= LARGEST:
-        raise InputError(f"{shown} is not accepted; give a whole number from 1 to {LARGEST} ({meaning})")
-    return value
+    return default if key not in settings else positive(settings[key], f"{where}: {key}={settings[key]}", KEYS[key])
 
 
 GEMM_COLUMNS = ("m", "n", "k")
@@ -336,4 +331,4 @@ def _cell(row: dict[str, str], key: str, where: str, default: int | None = None)
     text = (row.get(key) or "").strip()
     if not text and default is not None:
         return default
-    return _positive(re.sub(r"\.0*$", "", text), f"{where}: {key} = {shown(text)}", "a dimension or a count")
+    return positive(re.sub(r"\.0*$", "", text), f"{where}: {key} = {shown(text)}", "a dimension or a count")

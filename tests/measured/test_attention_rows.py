@@ -13,6 +13,7 @@ from dse.calibration.timing.implementations import load_implementations
 from dse.calibration.timing.rows_fit import left_out
 from dse.cli import run_command
 from dse.hardware.presets import load_sheet
+from dse.measured.row_operator import operator
 from dse.measured.row_shape import attention_of
 from dse.measured.timed_rows import best
 from dse.timing.calibration import load_timing_calibration, shipped_implementations
@@ -106,3 +107,10 @@ def test_an_encoder_masks_nothing_where_its_row_does_not_say():
     row = SimpleNamespace(op="attn_encoder", dtype="bf16", notes="", **shape)
     assert attention_of(row).fma == 2 * 16 * 1024 * 1024 * 80
     assert attention_of(SimpleNamespace(**vars(row) | {"causal": 1})).fma == 2 * 16 * 1024 * 1025 / 2 * 80
+
+
+def test_an_encoder_writes_no_cache_whatever_framework_ran_it():
+    shape = {"batch": 1, "heads": 16, "kv_heads": 16, "head_dim": 80, "seq_q": 1024, "seq_kv": 1024}
+    row = {"source": "aiconfigurator", "dtype": "bf16", "notes": "impl=vllm-0.24.0/vllm_vit_flash_attn_fa3", **shape}
+    made = {op: operator(SimpleNamespace(op=op, **row), 9.0) for op in ("attn_encoder", "attn_prefill")}
+    assert [made[op].candidates[0].kernel.copies for op in made] == [0, 1]

@@ -55,7 +55,7 @@ def test_lengths_of_each_phase(line, description):
         ("llama3_8b:batch=0", "batch=0 is not accepted; give a whole number from 1 to 10000000"),
         ("llama3_8b:batch=1.5", "batch=1.5 is not accepted"),
         ("llama3_8b:batch=99999999", "batch=99999999 is not accepted"),
-        ("llama3_8b:phase=train", "phase=train is not accepted; give one of prefill, decode, generate"),
+        ("llama3_8b:phase=train", "phase=train is not accepted; give one of encode, prefill, decode, generate"),
         ("llama3_8b:tp=9", "tp=9 is not accepted; give a whole number from 1 to 8"),
         ("llama3_8b:tp=3", "tp=3 does not divide the 32 attention heads"),
         ("llama3_8b:dtype=bf15", "dtype=bf15 is not a data type"),

@@ -7,6 +7,9 @@ from rich.console import Console
 
 from dse.reports.common.terminal_rows import print_rows
 from dse.workload.dtypes import Precision, precision
+from dse.workload.media import SIDE
+from dse.workload.networks.encoder import Encoder
+from dse.workload.networks.images import Images
 from dse.workload.networks.names import checkpoint_precision, load_network
 from dse.workload.networks.network import Network
 
@@ -35,6 +38,7 @@ def network_document(name: str) -> dict[str, Any]:
         "kv_bytes_as_stated": None if types is None else _grown(network, 0.0, types),
         "state_bytes_per_request": network.cache_bytes(0.0, WIDE),
         "layers": [_layer(layer, count) for layer, count in network.layers],
+        "encoder": _encoder(network.encoder),
         "dtypes": _types(types, method),
         "checkpoint": method,
         "hidden": network.hidden,
@@ -52,6 +56,23 @@ def _grown(network: Network, tokens: float, types: Precision) -> float:
 def _layer(layer: Any, count: int) -> dict[str, Any]:
     shown = {name: value for _, block in layer.blocks for name, value in block.facts.items() if value != ""}
     return {"kind": layer.kind, "count": count, "label": layer.label, "norms": layer.arrangement, **shown}
+
+
+def _encoder(encoder: Encoder | None) -> dict[str, Any] | None:
+    """What is beside the language model: ``tokens`` of an image of 1024 x 1024 pixels, or of a piece of sound."""
+    if encoder is None:
+        return None
+    source = encoder.source
+    grid = source.grid(SIDE, SIDE) if isinstance(source, Images) else source.grid(source.seconds)
+    return {
+        "of": encoder.medium,
+        "parameters": encoder.parameters,
+        "layers": [_layer(layer, count) for layer, count in encoder.layers],
+        "hidden": encoder.hidden,
+        "patches": grid.pieces * grid.patches,
+        "tokens": grid.tokens,
+        "sample": f"{SIDE} x {SIDE} pixels" if isinstance(source, Images) else f"{source.seconds} s",
+    }
 
 
 def _types(types: Precision | None, method: str) -> dict[str, str]:
@@ -80,6 +101,9 @@ def print_network(name: str, console: Console, as_json: bool) -> None:
         ("types of the checkpoint", types, ""),
         ("positions", f"{document['positions']:,}", "token"),
     ]
+    if encoder := document["encoder"]:
+        rows.append((f"encoder of {encoder['of']}", f"{encoder['parameters'] / 1e9:.4g}", "1e9"))
+        rows.append((f"tokens of {encoder['sample']}", f"{encoder['tokens']:,}", "token"))
     console.print()
     print_rows([dict(zip(("what", "value", "unit"), row, strict=True)) for row in rows], console, False)
     console.print(f"\n{document['source']}", markup=False, style="dim")

@@ -10,6 +10,7 @@ from dse.base.errors import InputError
 from dse.base.text_file import parsing, printable, read_text
 from dse.workload.networks.configuration.attentions import attention_of, attention_words
 from dse.workload.networks.configuration.block_configs import block_layers
+from dse.workload.networks.configuration.encoders import MEDIA, configured_encoder
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
 from dse.workload.networks.configuration.model_types import ModelType, find_model_type, model_types, with_defaults
@@ -50,9 +51,6 @@ _UNSUPPORTED = {
 """Keys of architectures that are read of some model types alone, told by their attention, their kinds of layers, what
 every token passes, or their name; of others, whose kernels are not described here, they are refused."""
 
-_ENCODERS = {"vision_config": "vision", "audio_config": "audio", "img_processor": "vision"}
-"""Keys of networks with an encoder beside the language model, whose time is not modelled: the title says so."""
-
 MOST_LAYERS = 10_000
 """Layers that a configuration may state: each is looked at by itself."""
 
@@ -89,9 +87,10 @@ def config_network(path: Path) -> Network:
     kind = find_model_type(_type_name(config, whole_file), path)
     _refuse_uncovered(config, kind, path)
     network = _network(with_defaults(config, kind, path), kind, path)
-    encoders = [name for key, name in _ENCODERS.items() if whole_file.get(key)]
+    encoder = configured_encoder(whole_file, network.hidden, path)
+    encoders = [name for key, name in MEDIA.items() if whole_file.get(key) and encoder is None]
     note = f" (language model alone, without its {' and '.join(encoders)} encoder)" if encoders else ""
-    return replace(network, title=network.title + note)
+    return replace(network, title=network.title + note, encoder=encoder)
 
 
 def _type_name(config: Config, whole_file: Config) -> str:

@@ -6,6 +6,8 @@ from math import ceil
 from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
+from dse.workload.networks.encoder import ENCODE
+from dse.workload.networks.images import Grid
 from dse.workload.networks.layers import MlpKind
 from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.network import Network
@@ -22,10 +24,11 @@ from dse.workload.workload import MemoryFootprint, Phase, Workload
 class Serving:
     """How a network is run: ``batch`` requests, ``prompt`` and ``output`` [token] each, on ``gpus`` in parallel.
 
-    ``phase``: ``prefill`` (the prompt at once), ``decode`` (one token a request at ``context`` tokens), or ``generate``
-    (prefill, then ``output`` decode steps at the mean context). ``engine``: what runs it (None: kernels alone count).
-    ``replicas`` of attention, each on ``gpus``, share the requests; ``ranks`` GPUs share out the experts of a mixture,
-    whose tokens choose them by ``routing``.
+    ``phase``: ``encode`` (its images or sounds alone), ``prefill`` (the prompt at once), ``decode`` (one token a
+    request at ``context`` tokens), or ``generate`` (prefill, then ``output`` decode steps at the mean context).
+    ``media`` images or sounds of each request, all of one ``grid``, are encoded before its prompt, which holds their
+    tokens. ``engine``: what runs it (None: kernels alone count). ``replicas`` of attention, each on ``gpus``, share
+    the requests; ``ranks`` GPUs share out the experts of a mixture, whose tokens choose them by ``routing``.
     """
 
     phase: str
@@ -39,6 +42,8 @@ class Serving:
     ranks: int = 1
     replicas: int = 1
     routing: str = ""
+    media: int = 0
+    grid: Grid | None = None
 
     @property
     def requests(self) -> int:
@@ -48,6 +53,8 @@ class Serving:
 
 def llm_workload(network: Network, serving: Serving, name: str, target: Target | None = None) -> Workload:
     """Return the workload of one network served one way; raises InputError where the two do not fit together."""
+    if serving.phase == ENCODE:
+        return _encoding(network, serving, name, target or Target())
     for layer, _ in network.layers:
         for _, block in layer.blocks:
             block.check(serving.gpus, name, network.title)
@@ -62,7 +69,7 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
     phases: list[Phase] = []
     for phase, runs in passes:
         step = _step(network, serving, target or Target(), memory, phase)
-        made = step_operators(network, step)
+        made = [*_encoder(network, serving, target or Target(), phase, name), *step_operators(network, step)]
         operators += made
         phases.append(Phase(phase, runs, _host(serving, phase, made)))
     tokens = {"prefill": serving.prompt, "decode": 1, "generate": serving.output}[serving.phase]
@@ -78,6 +85,31 @@ def llm_workload(network: Network, serving: Serving, name: str, target: Target |
         _caution(network, serving),
         0 if serving.phase == "decode" else int(serving.batch),
     )
+
+
+def _encoding(network: Network, serving: Serving, name: str, target: Target) -> Workload:
+    """The workload of a network's encoder alone."""
+    operators, grid, encoder = _encoder(network, serving, target, ENCODE, name), serving.grid, network.encoder
+    assert grid is not None and encoder is not None  # a phase of its own has something to encode
+    types, gpus, count = serving.precision, serving.gpus, serving.requests * serving.media
+    return Workload(
+        name,
+        _describe(network, serving),
+        tuple(operators),
+        (Phase(ENCODE),),
+        MemoryFootprint(encoder.weight_bytes(types, gpus), 0.0, encoder.activation_bytes(types, gpus, count, grid)),
+        gpus * serving.replicas,
+        float(serving.batch * serving.media * grid.tokens),
+    )
+
+
+def _encoder(network: Network, serving: Serving, target: Target, phase: str, name: str) -> list[Operator]:
+    """The operators of a replica's images or sounds, before its prompts; none in a decode step."""
+    if serving.grid is None or network.encoder is None or phase == "decode":
+        return []
+    network.encoder.check(serving.gpus, name, network.title)
+    count = serving.requests * serving.media
+    return network.encoder.operators(count, serving.grid, serving.precision, serving.gpus, target, phase)
 
 
 def _check_blocks(mlp: MlpKind, serving: Serving, name: str, title: str) -> None:
@@ -99,6 +131,8 @@ def memory_needed(network: Network, serving: Serving) -> MemoryFootprint:
     ends = network.end_parameters * element_bytes(p.output)
     elsewhere = sum(n * _elsewhere(layer.mlp, network.hidden, serving) for layer, n in network.layers)
     weights = (network.layer_parameters(gpus) - elsewhere) * element_bytes(p.weights) + ends
+    if network.encoder is not None and serving.media:
+        weights += network.encoder.weight_bytes(p, gpus) * gpus
     request = network.cache_bytes(_longest(serving), p, gpus)
     rows = serving.requests * (1 if serving.phase == "decode" else serving.prompt)
     columns = 3.0 * network.hidden + max(layer.mlp.columns(gpus) for layer, _ in network.layers)
@@ -221,9 +255,13 @@ def _describe(network: Network, serving: Serving) -> str:
     if serving.ranks > 1:
         gpus += f", experts over {serving.ranks}"
     what = {
+        ENCODE: "its encoder alone",
         "prefill": f"prefill of {serving.prompt} token{'s' * (serving.prompt != 1)}",
         "decode": f"decode at {serving.context:g} tokens of context",
         "generate": f"{serving.prompt} prompt and {serving.output} output token{'s' * (serving.output != 1)}",
     }[serving.phase]
+    if serving.grid is not None and network.encoder is not None:
+        kind = network.encoder.medium if serving.media > 1 else network.encoder.medium.removesuffix("s")
+        what += f", {serving.media} {kind} of {serving.grid.tokens:,} tokens in each request"
     engine = f" under {serving.engine.title}" if serving.engine else ""
     return f"{network.title}, {what}, batch {serving.batch}, {types}{gpus}{engine}"

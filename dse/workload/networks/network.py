@@ -6,6 +6,8 @@ from typing import TypeVar
 
 from dse.base.package_tables import read_table
 from dse.workload.dtypes import Precision
+from dse.workload.networks.configuration.encoders import shipped_encoder
+from dse.workload.networks.encoder import Encoder
 from dse.workload.networks.layers import Layer, layer_from_row
 
 Kind = TypeVar("Kind")
@@ -25,6 +27,7 @@ class Network:
     positions: int = 0  # [token] that it was made for (0: not known), beyond which it is timed all the same
     source: str = ""
     logit_softcap: bool = False  # whether the logits' magnitude is capped by a tanh
+    encoder: Encoder | None = None  # of images or sounds beside the language model, whose parameters are its own
 
     @property
     def depth(self) -> int:
@@ -86,6 +89,7 @@ def networks() -> dict[str, Network]:
             positions=int(row["positions"]),
             source=row["source"],
             logit_softcap=row["logit_softcap"] == "1",
+            encoder=shipped_encoder(row["network"], int(row["hidden"])),
         )
         for row in read_table("networks/networks.csv")
     }
