@@ -1,4 +1,4 @@
-"""How far off times of products in narrow types may be: the errors of their own implementations."""
+"""How far off times of products in narrow types and of experts may be: the errors of their own implementations."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,16 +12,20 @@ from dse.timing.error_quantiles import ErrorQuantiles
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.kernel import Kernel
 from dse.workload.operator import Operator
+from dse.workload.operators.expert_products import EXPERTS
 from dse.workload.operators.narrow_products import NARROW
 from dse.workload.workload import Workload
 
+WORDS = {NARROW: "in narrow types", EXPERTS: "of experts"}
+"""What products of a kind are called."""
+
 
 def narrow_implementations(operator: Operator) -> set[str]:
-    """Return the calibrated implementations of narrow products that all kernels of an operator are of; none where
-    some are of others."""
+    """Return the calibrated implementations of narrow products and of experts that all kernels of an operator are of;
+    none where some are of others."""
     kernels = [c.kernel for c in operator.candidates if isinstance(c.kernel, Kernel)]
     names = {IMPLEMENTATIONS[int(kernel.implementation)] for kernel in kernels}
-    known = {name for name in names if KINDS[name] == NARROW and name in shipped_implementations()}
+    known = {name for name in names if KINDS[name] in (NARROW, EXPERTS) and name in shipped_implementations()}
     return known if known == names and len(kernels) == len(operator.candidates) else set()
 
 
@@ -33,8 +37,14 @@ def with_narrow(interval: ErrorInterval, workloads: Sequence[Workload], gpu: Gpu
     if not told:
         return interval
     low, high = exp(-max(r.q90 for r in told)), exp(-min(r.q10 for r in told))
-    source = f"{interval.source}; products in narrow types {_words(told)}"
+    source = f"{interval.source}; products {_kinds(names)} {_words(told)}"
     return replace(interval, low=min(low, interval.low), high=max(high, interval.high), source=source)
+
+
+def _kinds(names: Sequence[str]) -> str:
+    """What products of some implementations are, in words."""
+    kinds = {KINDS[name] for name in names}
+    return " and ".join(word for kind, word in WORDS.items() if kind in kinds)
 
 
 def _words(told: Sequence[ErrorQuantiles]) -> str:

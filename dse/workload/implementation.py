@@ -44,11 +44,13 @@ KINDS = {
     "sglang_mla_decode": "attention_decode",
     "trtllm_warp_mla_prefill": "attention_prefill",
     **{row["implementation"]: "narrow" for row in read_table("calibration/narrow_products.csv")},
+    **{row["implementation"]: "experts" for row in read_table("calibration/expert_products.csv")},
 }
 """Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
 place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,
 before Hopper and on it; ``matrix_simt``: in fp32 on CUDA cores; ``narrow``: in 8 bits or 4, or of such weights, by
-type, release and generation of instructions (:mod:`dse.workload.operators.narrow_products`); ``vector``:
+type, release and generation of instructions (:mod:`dse.workload.operators.narrow_products`); ``experts``: grouped
+products of a mixture, by the same (:mod:`dse.workload.operators.expert_products`); ``vector``:
 element-wise and row kernels (vLLM's of 2023 and of 2026, PyTorch's eager ones, static quantisation); of an attention
 library (:mod:`dse.workload.operators.attention_library`) each phase's kernel, ``narrow`` in its name where a cache in
 fewer bits has one of its own."""

@@ -6,7 +6,7 @@ from math import ceil
 
 from dse.base.errors import InputError
 from dse.workload.networks.mlp_products import mlp_products
-from dse.workload.networks.routed_experts import routed_experts
+from dse.workload.networks.routed_experts import experts_library, routed_experts
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 from dse.workload.operators.expert_rows import UNIFORM, ExpertRows
@@ -136,7 +136,8 @@ class Mixture:
     def operators(self, step: Step) -> Iterator[Operator]:
         """Yield router, experts and the sum over them: of the experts the expected number of distinct ones is read,
         each with its share of the tokens."""
-        if step.routing or step.ranks > 1 or step.replicas > 1 or self.shared_ffn or self.latent:
+        shared_out = step.routing or step.ranks > 1 or step.replicas > 1 or self.shared_ffn or self.latent
+        if shared_out or experts_library(step):
             yield from self._routed(step)
             return
         used = step.rows * self.experts_per_token

@@ -1,6 +1,7 @@
 """The kernels of a mixture's routed experts: choice, permutation, grouped products, activation, weighted sum."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dse.base.constants import constant
 from dse.hardware.data_types import element_bytes
@@ -8,6 +9,7 @@ from dse.workload.networks.mlp_products import mlp_products
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
 from dse.workload.operators.collective import all_to_all_operator
+from dse.workload.operators.expert_products import ExpertKernels, expert_kernels
 from dse.workload.operators.expert_rows import ExpertRows
 
 SORTED = constant("expert_sort_arrays")
@@ -21,17 +23,48 @@ def routed_experts(
 
     ``width`` [element] of an expert, whose columns ``split`` GPUs share out.
     """
-    pairs, columns, tokens = rows.rows, width // split, step.rows
-    yield step.vector("expert_choice", "softmax", tokens, rows.experts)
+    columns, own = width // split, experts_library(step)
+    rows = own.rows_of(rows, columns) if own else rows
+    pairs, passed = rows.rows, rows.rows
+    tokens, arrays = step.rows, rows.chosen if step.replicas > 1 else max(pairs / step.rows, 1.0)
+    if own and own.gathers and step.replicas == 1:
+        tokens, arrays = rows.met if own.strays else step.rows, float(rows.chosen)
+        passed = tokens * arrays
+    yield step.vector("expert_choice", "softmax", step.rows, rows.experts)
     yield from _sent(step, "expert_dispatch", rows, step.precision.activations)
-    yield step.vector("expert_sort", "copy", SORTED * pairs, 1.0)
-    yield step.vector("expert_permute", "copy", pairs, step.hidden)
-    yield from mlp_products(
-        step, "expert_", columns, gated, activation, rows.mean, rows.distinct, activated=pairs, groups=rows
+    sort = step.vector("expert_sort", "copy", SORTED * pairs, 1.0)
+    waits = own.expert_waits * rows.experts + own.pair_waits * pairs / 1000.0 if own else 0.0
+    yield _with_costs(sort, own.launches, waits) if own else sort
+    if own is None or not own.gathers:
+        yield _stretched(step.vector("expert_permute", "copy", pairs, step.hidden), own)
+    products = mlp_products(
+        step, "expert_", columns, gated, activation, rows.mean, rows.distinct, activated=passed, groups=rows
     )
+    yield from (_stretched(one, own) for one in products)
     yield from _sent(step, "expert_combine", rows, step.precision.output)
-    arrays = rows.chosen if step.replicas > 1 else max(pairs / tokens, 1.0)
-    yield step.vector("combine_experts", "add", tokens, step.hidden, inputs=arrays)
+    yield _stretched(step.vector("combine_experts", "add", tokens, step.hidden, inputs=arrays), own)
+
+
+def experts_library(step: Step) -> ExpertKernels | None:
+    """Return what the step's library runs for products of experts; None where it has none of its own."""
+    target, types = step.target, step.precision
+    library = target.library.framework
+    return expert_kernels(types.activations, types.weights, target.capabilities, target.warpgroup, library)
+
+
+def _with_costs(operator: Operator, launches: float, waits: float) -> Operator:
+    """Return an operator whose kernels stand for ``launches`` that wait for memory ``waits`` times more in a row."""
+    return _changed(operator, launches=launches, serial_waits=waits)
+
+
+def _stretched(operator: Operator, own: ExpertKernels | None) -> Operator:
+    """A pass over activations with its library's costs; products have theirs already."""
+    return operator if own is None or operator.kind == "gemm" else _changed(operator, stretch=own.stretch)
+
+
+def _changed(operator: Operator, **numbers: float) -> Operator:
+    candidates = tuple(replace(one, kernel=replace(one.kernel, **numbers)) for one in operator.candidates)
+    return replace(operator, candidates=candidates)
 
 
 def _sent(step: Step, name: str, rows: ExpertRows, dtype: str) -> Iterator[Operator]:

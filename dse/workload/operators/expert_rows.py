@@ -1,6 +1,6 @@
 """Rows that the experts of a mixture get of a batch of tokens: how many have any, and the tiles that they fill."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -18,7 +18,8 @@ class ExpertRows:
     """Rows of the experts on one of ``ranks`` GPUs that share out ``experts``, of which each token goes to ``chosen``.
 
     ``tokens`` of all ranks. Of a power law the rank with most rows counts, since the others wait for it. The slowest
-    rank has a row at least, with any routing.
+    rank has a row at least, with any routing. ``strays``: its first expert computes ``remote`` pairs too; ``tuned``:
+    its library's tiles were tuned for its shape (:mod:`dse.workload.operators.expert_products`).
     """
 
     tokens: float
@@ -26,6 +27,8 @@ class ExpertRows:
     chosen: int
     ranks: int = 1
     routing: str = UNIFORM
+    strays: bool = False
+    tuned: bool = False
 
     @property
     def local(self) -> float:
@@ -49,8 +52,16 @@ class ExpertRows:
         """Rows of an expert that has any."""
         return self.rows / self.distinct
 
+    def computed_by(self, strays: bool, tuned: bool) -> "ExpertRows":
+        """Return the same rows as a library computes them."""
+        return replace(self, strays=strays and self.ranks > 1, tuned=tuned)
+
     def tiles(self, rows: float) -> float:
         """Return the expected number of tiles of ``rows`` that the experts' rows fill: the sum of E[ceil(m / rows)]."""
+        strays = np.ceil(self.remote / rows) if self.strays and np.isfinite(rows) else 0.0
+        return self._own_tiles(rows) + float(strays)
+
+    def _own_tiles(self, rows: float) -> float:
         if self._exponent is not None:
             loads = self._loads.rows
             tiles = np.ceil(loads / rows) if np.isfinite(rows) else loads > 0

@@ -11,6 +11,7 @@ from dse.hardware.data_types import BITS, TENSOR_DTYPES, data_types, element_byt
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS, implementation_index
 from dse.workload.kernel import PROBLEM, Kernel
 from dse.workload.operator import FOREVER, Candidate, Operator
+from dse.workload.operators.expert_products import ALIGNED, ExpertKernels, expert_kernels
 from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm_library import REPRESENTATIVE, Library
 from dse.workload.operators.gemm_main_loop import (
@@ -160,6 +161,9 @@ def _candidates(
     narrow = [narrow_kernels(gemm.a, gemm.b, one, library.framework) if single else None for one in generations]
     ran_as = SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup)
     found: list[Candidate] = []
+    experts = expert_kernels(gemm.a, gemm.b, capabilities, warpgroup, library.framework) if gemm.groups else None
+    if experts:
+        return tuple(one for i in instructions for one in _of_experts(gemm, i, experts, library))
     for instruction, own in zip(instructions, narrow, strict=True):
         if own and not own.splits and warpgroup and not instruction.warpgroup:
             continue  # kernels that CUTLASS and its like make for a generation use its own instructions
@@ -173,6 +177,21 @@ def _candidates(
             for tile in _pipelines(gemm, instruction, whole, cluster, library)
         ]
     return tuple(found)
+
+
+def _of_experts(
+    gemm: Gemm, instruction: MatrixInstruction, own: ExpertKernels, library: Library
+) -> Iterator[Candidate]:
+    """The kernels of a library that has its own for a mixture's products. A compiler makes warp-level ones of all
+    tiles, which run where a GPU has no others."""
+    number, stretch = implementation_index(own.implementation), own.unaligned if gemm.k % ALIGNED else 1.0
+    for tile, warpgroup, *_ in own.tiles_of(gemm.groups) if gemm.groups else ():
+        if instruction.warpgroup and not warpgroup:
+            continue
+        made = _candidate(gemm, instruction, tile, 1, ALONE, library, number)
+        assert isinstance(made.kernel, Kernel)
+        instead = made.kernel.shared_kib if warpgroup and not instruction.warpgroup else 0.0
+        yield replace(made, kernel=replace(made.kernel, stretch=stretch, unless_kib=0.0, unless_warpgroup_kib=instead))
 
 
 def _in_pairs(library: Library) -> Library:

@@ -4,8 +4,6 @@ Prefill and decode, at two shapes, on one GPU and shared by eight, all in bf16. 
 :mod:`tests.workload.networks.test_layers`, latent attention in :mod:`tests.workload.networks.test_latent_attention`.
 """
 
-from math import ceil
-
 import pytest
 
 from dse.workload.dtypes import precision
@@ -86,14 +84,16 @@ def of_experts(name: str, done: float, read: float, columns: float, depth: float
 
 
 def experts(s: Shape, count: int, used: int, hidden: int, ffn: int) -> list[Row]:
-    """A mixture whose experts get their mean of tokens."""
+    """A mixture whose library's products gather the rows of its experts themselves."""
     pairs, read = s.rows * used, count * (1 - (1 - used / count) ** s.rows)
-    done, width = min(pairs, read * ceil(pairs / read - 0.01)), ffn / s.n
+    width = ffn / s.n
     return [
         product("router", s.rows, count, hidden),
-        of_experts("expert_gate_up_projection", done, read, 2 * width, hidden),
+        vector("expert_choice", s.rows * count),
+        vector("expert_sort", 4 * pairs),
+        of_experts("expert_gate_up_projection", pairs, read, 2 * width, hidden),
         vector("expert_silu", pairs * width, 3),
-        of_experts("expert_down_projection", done, read, hidden, width),
+        of_experts("expert_down_projection", pairs, read, hidden, width),
         vector("combine_experts", s.rows * hidden, used + 1),
     ]
 
@@ -107,7 +107,6 @@ def routed(s: Shape, count: int, used: int, sizes: tuple[int, int], shared: int,
         product("router", s.rows, count, hidden),
         vector("expert_choice", s.rows * count),
         vector("expert_sort", 4 * pairs),
-        vector("expert_permute", pairs * hidden),
         of_experts("expert_gate_up_projection", pairs, read, 2 * width, hidden),
         vector("expert_silu", pairs * width, 3),
         of_experts("expert_down_projection", pairs, read, hidden, width),

@@ -68,15 +68,16 @@ def gated(rows, pairs, keys, n):
 def mixture(rows, pairs, keys, n):
     """Mixtral: two of eight gated experts of 14336 a token, of which 8 (1 - (1 - 2/8)^rows) are used."""
     read, used = 8 * (1 - 0.75**rows), 2 * rows
-    done = read * round(used / read)  # an expert's tokens are a whole number
     up, down = (read * columns * 4096 * 14336 / n for columns in (2, 1))
     return [
         *grouped_queries(rows, pairs, keys, n),
         ("mlp_norm", 0, 2 * 4 * rows * 4096),
         ("router", 2 * rows * 8 * 4096, 2 * (rows * 4096 + 8 * 4096 + rows * 8)),
-        ("expert_gate_up_projection", 2 * done * 28672 * 4096 / n, 2 * (done * 4096 + up + done * 28672 / n)),
+        ("expert_choice", 0, 2 * 2 * rows * 8),
+        ("expert_sort", 0, 2 * 2 * 4 * used),
+        ("expert_gate_up_projection", 2 * used * 28672 * 4096 / n, 2 * (used * 4096 + up + used * 28672 / n)),
         ("expert_silu", 0, 2 * 3 * used * 14336 / n),
-        ("expert_down_projection", 2 * done * 4096 * 14336 / n, 2 * (done * 14336 / n + down + done * 4096)),
+        ("expert_down_projection", 2 * used * 4096 * 14336 / n, 2 * (used * 14336 / n + down + used * 4096)),
         ("combine_experts", 0, 2 * 3 * rows * 4096),
     ]
 

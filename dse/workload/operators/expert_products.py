@@ -1,0 +1,121 @@
+"""Grouped products of a mixture's experts: whose kernels run them, by types, generation of instructions and release."""
+
+from functools import cache
+from math import inf
+from typing import NamedTuple
+
+from dse.base.package_tables import read_table
+from dse.workload.operators.expert_rows import ExpertRows
+from dse.workload.operators.gemm_main_loop import Tile
+from dse.workload.operators.narrow_products import generation_on, nearest_release
+
+EXPERTS = "experts"
+"""Kind of the implementations of such products."""
+
+ALIGNED = 16
+"""Elements that a row of weights is a multiple of, where a kernel of Triton loads whole vectors of it."""
+
+
+ENDS = {"least_tokens": 0.0, "most_tokens": inf, "least_of_expert": 0.0, "most_of_expert": inf}
+"""Columns of the tokens for which a tile runs -> what an empty cell stands for."""
+
+
+class ExpertTile(NamedTuple):
+    """A tile that a library runs by ``warpgroup`` instructions or not, with more than ``least`` tokens and at most
+    ``most``, and the same of tokens over the experts of its rank."""
+
+    tile: Tile
+    warpgroup: bool
+    least: float
+    most: float
+    least_of_expert: float
+    most_of_expert: float
+
+    def runs(self, tokens: float, of_expert: float) -> bool:
+        """Whether it runs for so many tokens in all, and over the experts."""
+        return self.least < tokens <= self.most and self.least_of_expert < of_expert <= self.most_of_expert
+
+
+class ExpertKernels(NamedTuple):
+    """What a release runs: the ``implementation`` of its products' costs; its ``tiles``, and ``tuned`` ones that it
+    chooses among for shapes in its tables.
+
+    ``strays``: pairs of experts of other ranks are computed, by the rank's first expert. ``gathers``: products gather
+    their rows themselves, and other passes go over all pairs of tokens that are met. ``launches`` [1] of choice,
+    sorting and other small passes; latencies of memory that these wait for, ``expert_waits`` [1/expert] and
+    ``pair_waits`` [1/1000 pairs]; ``stretch`` [1] of passes over activations; ``unaligned`` [1] of products down whose
+    rows of weights are no multiple of ALIGNED.
+    """
+
+    implementation: str
+    tiles: tuple[ExpertTile, ...]
+    tuned: tuple[ExpertTile, ...]
+    strays: bool
+    gathers: bool
+    launches: float
+    expert_waits: float
+    pair_waits: float
+    stretch: float
+    unaligned: float
+
+    def tiles_of(self, rows: ExpertRows) -> list[ExpertTile]:
+        """Return the tiles that may run for the experts' ``rows``."""
+        if rows.tuned and self.tuned:
+            return list(self.tuned)
+        tokens = rows.met if self.strays else rows.tokens
+        return [tile for tile in self.tiles if tile.runs(tokens, tokens / rows.local)]
+
+    def rows_of(self, rows: ExpertRows, width: int) -> ExpertRows:
+        """Return the rows as this library computes them, of experts of ``width`` [element] on a rank."""
+        tuned = bool(self.tuned) and (rows.local, float(width)) in _tuned_shapes()
+        return rows.computed_by(self.strays, tuned)
+
+
+@cache
+def _tiles() -> dict[str, tuple[ExpertTile, ...]]:
+    found: dict[str, tuple[ExpertTile, ...]] = {}
+    for row in read_table("calibration/expert_tiles.csv"):
+        tile = Tile(*(int(row[name]) for name in ("rows", "columns", "warps", "depth", "stages")))
+        ends = (float(row[name] or no) for name, no in ENDS.items())
+        found[row["tiles"]] = (*found.get(row["tiles"], ()), ExpertTile(tile, row["warpgroup"] == "1", *ends))
+    return found
+
+
+@cache
+def _tuned_shapes() -> set[tuple[float, float]]:
+    """(experts of a rank, width of one on a rank) of sglang's tables of tuned tiles."""
+    return {(float(row["experts"]), float(row["width"])) for row in read_table("calibration/expert_tuned_shapes.csv")}
+
+
+@cache
+def _kernels() -> dict[tuple[str, str, str], dict[str, ExpertKernels]]:
+    """(activations, weights, generation) -> release -> what it runs."""
+    found: dict[tuple[str, str, str], dict[str, ExpertKernels]] = {}
+    for row in read_table("calibration/expert_products.csv"):
+        tuned = _tiles()[row["tuned_tiles"]] if row["tuned_tiles"] else ()
+        numbers = (float(row[name]) for name in COSTS)
+        flags = row["strays"] == "1", row["gathers"] == "1"
+        kernels = ExpertKernels(row["implementation"], _tiles()[row["tiles"]], tuned, *flags, *numbers)
+        for activations in row["activations"].split(";"):
+            for weights in row["weights"].split(";"):
+                found.setdefault((activations, weights, row["generation"]), {})[row["release"]] = kernels
+    return found
+
+
+COSTS = ("launches", "expert_waits", "pair_waits", "stretch", "unaligned")
+"""Fitted costs of a release beside those of its products, in the order of :class:`ExpertKernels`."""
+
+
+def expert_kernels(
+    activations: str,
+    weights: str,
+    capabilities: tuple[float, float] | None,
+    warpgroup: bool,
+    release: str = "",
+) -> ExpertKernels | None:
+    """Return what runs a mixture's products on GPUs of these compute capabilities: the kernels of the nearest release
+    (:func:`~dse.workload.operators.narrow_products.nearest_release`); None where the GPUs are of several generations,
+    or the costs of other products are the nearest."""
+    ends = {generation_on({"compute_capability": c, "warpgroup_mma": float(warpgroup)}) for c in capabilities or ()}
+    known = _kernels().get((activations, weights, ends.pop())) if len(ends) == 1 else None
+    return known[nearest_release(release, known)] if known else None

@@ -1,0 +1,116 @@
+"""Calibrations of mixtures of experts by framework, release and type, and what they are worth on families left out.
+
+Run with ``python experiments/026_mixtures/run.py [--fit] [--write]`` (two minutes; with ``--fit``, which fits anew and
+writes the calibrations that are shipped, five on two busy cores). Families whose CRC-32 modulo 10 is 7 or more are
+never fitted. Prints the README's table, and with ``--write`` puts it there.
+"""
+
+import argparse
+import csv
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from fits import Fitted, fitted
+from rows import DEVICES, Part, measured_rows, parts_of
+
+import dse
+from dse.base.skipped_rows import Skipped
+from dse.hardware.presets import load_sheet
+from dse.measured.compound.rows import compound_rows, predicted_compound
+from dse.timing.calibration import load_timing_calibration
+from dse.validation.baselines import with_rooflines
+from dse.workload.operators.expert_products import COSTS
+from experiments.common.readme_tables import markdown, write_table
+
+HERE = Path(__file__).parent
+CALIBRATION = Path(dse.__file__).parent / "data" / "calibration"
+PRODUCTS = CALIBRATION / "expert_products.csv"
+
+HEADER = ("implementation", "GPU", "fitted rows", "left out", "fitted, %", "left out, %", "balanced", "by a power law",
+          "median", "roofline, %")  # fmt: skip
+
+
+def write_passes(costs: dict[str, Fitted]) -> None:
+    """Write the fitted costs of each implementation's passes."""
+    with PRODUCTS.open(encoding="utf-8") as file:
+        reader = csv.DictReader(file)
+        names, rows = list(reader.fieldnames or ()), list(reader)
+    for row in rows:
+        found = costs.get(row["implementation"])
+        row |= {name: f"{found.passes[name]:.4g}" for name in COSTS} if found else {}
+    with PRODUCTS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def shipped(frame: pd.DataFrame, parts: list[Part]) -> pd.DataFrame:
+    """Return the rows with what the shipped calibrations predict, the implementation, and whether no fit saw them."""
+    found = []
+    for device, preset in DEVICES.items():
+        sheet, model = load_sheet(preset), load_timing_calibration(preset).model
+        for rows in compound_rows(frame[frame["device"] == device], sheet, None, Skipped()):
+            found.append(predicted_compound(model, rows)[0])
+    key = [
+        "device",
+        "notes",
+        "dtype",
+        "tokens",
+        "hidden",
+        "inter",
+        "experts",
+        "topk",
+        "moe_tp",
+        "moe_ep",
+        "distribution",
+    ]
+    mine = [part.table[key].assign(implementation=part.name, out=part.out) for part in parts]
+    every = pd.concat(found, ignore_index=True).drop(columns="implementation")
+    return every.merge(pd.concat(mine).drop_duplicates(key), on=key)
+
+
+def table_of(rows: pd.DataFrame) -> str:
+    """Return the README's table."""
+    cells, every = [], []
+    for name, mine in rows.groupby("implementation"):
+        mine = with_rooflines(mine.reset_index(drop=True))
+        every.append(mine)
+        cells += [_cells(str(name), str(device), part) for device, part in mine.groupby("device")]
+    whole = pd.concat(every, ignore_index=True)
+    cells += [_cells(f"all of {dtype}", "", part) for dtype, part in whole.groupby("dtype")]
+    return markdown(HEADER, cells, 2)
+
+
+def _cells(name: str, device: str, part: pd.DataFrame) -> tuple[str, ...]:
+    us, out = part["latency_us"], part["out"].to_numpy(bool)
+    error = 100 * np.abs(part["predicted_us"] / us - 1)
+    even = (part["distribution"] == "balanced").to_numpy()
+    roofline = 100 * np.abs(part["three_us"] / us - 1)
+    means = [error[mask].mean() for mask in (~out, out, out & even, out & ~even)]
+    numbers = (*means, error[out].median(), roofline[out].mean())
+    return name, device, str(int((~out).sum())), str(int(out.sum())), *(f"{x:.1f}" for x in numbers)
+
+
+def main() -> None:
+    """Fit where asked, print the table, and write it where asked."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--fit", action="store_true", help="fit anew and write the calibrations that are shipped")
+    parser.add_argument("--write", action="store_true", help="write the README's table")
+    arguments = parser.parse_args()
+    table, frame = measured_rows()
+    parts = parts_of(frame)
+    if arguments.fit:
+        answers, costs = fitted(parts, table)
+        for name, answer in answers.items():
+            answer.write(CALIBRATION / "implementations" / f"{name}.toml")
+        write_passes(costs)
+        return
+    found = table_of(shipped(frame, parts))
+    print(found)
+    if arguments.write:
+        write_table(HERE / "README.md", "mixtures", found)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""Products of a mixture's experts: whose kernels run them, with which tiles, and what they compute."""
+
+from dataclasses import replace
+
+import pytest
+
+from dse.base.package_tables import read_table
+from dse.timing.calibration import shipped_implementations
+from dse.workload.implementation import IMPLEMENTATIONS, KINDS
+from dse.workload.operators.expert_products import EXPERTS, expert_kernels
+from dse.workload.operators.expert_rows import ExpertRows
+from dse.workload.operators.gemm import Gemm, gemm_operator
+from dse.workload.operators.gemm_library import TUNED
+
+HOPPER, AMPERE = (9.0, 9.0), (8.0, 8.0)
+VLLM, SGLANG = "vllm-0.24.0", "sglang-0.5.10"
+
+
+def candidates(rows, release=VLLM, capabilities=HOPPER, width=1024):
+    """The kernels of experts' products down."""
+    own = expert_kernels("bf16", "bf16", capabilities, capabilities[0] >= 9, release)
+    rows = own.rows_of(rows, width) if own else rows
+    gemm = Gemm(rows.mean, 2048.0, float(width), rows.distinct, groups=rows)
+    library = replace(TUNED.on([16], 200.0), framework=release)
+    return gemm_operator("down", gemm, capabilities, capabilities[0] >= 9, library=library).candidates
+
+
+def test_every_implementation_of_the_table_is_calibrated_and_of_its_kind():
+    named = {row["implementation"] for row in read_table("calibration/expert_products.csv")}
+    assert named == {name for name, kind in KINDS.items() if kind == EXPERTS}
+    assert named <= set(shipped_implementations())
+
+
+def test_tiles_of_the_table_are_named_by_a_release():
+    rows = read_table("calibration/expert_products.csv")
+    named = {row[column] for row in rows for column in ("tiles", "tuned_tiles")} - {""}
+    assert named == {row["tiles"] for row in read_table("calibration/expert_tiles.csv")}
+
+
+@pytest.mark.parametrize(("tokens", "label"), [(16, "16x64"), (80, "32x128"), (300, "64x128"), (4096, "128x128")])
+def test_vllm_chooses_its_tile_by_all_tokens(tokens, label):
+    found = candidates(ExpertRows(tokens, 64, 8, 1, "balanced"))
+    assert {one.label.split()[1] for one in found} == {label}
+
+
+def test_sglang_chooses_its_tile_by_tokens_over_the_experts_of_a_rank():
+    for tokens, label in ((64, "16x32"), (65, "64x64")):
+        found = candidates(ExpertRows(tokens, 64, 8, 1, "balanced"), SGLANG)
+        assert {one.label.split()[1] for one in found} == {label}
+
+
+def test_shapes_in_sglangs_tables_have_tuned_tiles():
+    rows = ExpertRows(4096, 8, 2, 1, "balanced")
+    assert len({one.label for one in candidates(rows, SGLANG, width=7168)}) > 2
+    assert {one.label.split()[1] for one in candidates(rows, SGLANG, width=14336)} == {"64x64"}
+
+
+def test_warp_level_kernels_run_where_a_gpu_has_no_warpgroup_instructions():
+    found = candidates(ExpertRows(4096, 64, 8, 1, "balanced"))
+    instead = {one.label: one.kernel.unless_warpgroup_kib for one in found}
+    assert instead["wgmma 128x128"] == 0.0 and instead["hmma_16816 128x128"] > 0.0
+
+
+def test_pairs_of_remote_experts_are_computed_where_a_library_does_not_skip_them():
+    rows = ExpertRows(1024, 64, 8, 8, "balanced")
+    assert rows.rows == 1024 and rows.met == 1024 and rows.remote == 7 * 1024
+    (bare,), (more,) = ({one.kernel.ctas for one in candidates(rows, r)} for r in ("sglang-0.5.14", SGLANG))
+    assert bare == 8 * 2 * 2048 / 64 and more - bare == 7 * 1024 / 64 * 2048 / 64
+
+
+def test_rows_of_weights_that_are_no_whole_vectors_stretch_the_product_down():
+    rows = ExpertRows(1024, 64, 8, 1, "balanced")
+    aligned, other = (candidates(rows, width=width)[0].kernel.stretch for width in (96, 88))
+    assert aligned == 1.0 and other > 1.0
+
+
+def test_gpus_that_were_not_measured_keep_the_costs_of_other_products():
+    assert expert_kernels("bf16", "bf16", AMPERE, False, VLLM) is None
+    assert expert_kernels("bf16", "bf16", (8.0, 9.0), True, VLLM) is None
+    found = candidates(ExpertRows(1024, 64, 8, 1, "balanced"), capabilities=AMPERE)
+    assert {KINDS[IMPLEMENTATIONS[int(one.kernel.implementation)]] for one in found} == {"matrix"}
+
+
+@pytest.mark.parametrize(
+    ("release", "implementation"),
+    [
+        ("vllm_2024", "fp8_vllm_0_19"),
+        ("vllm-0.24.1", "fp8_vllm_0_24"),
+        ("", "fp8_vllm_0_19"),
+        ("trtllm_2024", "fp8_trtllm_1"),
+    ],
+)
+def test_engines_that_are_named_by_a_year_run_the_kernels_of_their_time(release, implementation):
+    found = expert_kernels("fp8", "fp8", HOPPER, True, release)
+    assert found is not None and found.implementation == f"experts_{implementation}_hopper"
