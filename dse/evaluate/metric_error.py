@@ -19,6 +19,7 @@ from dse.timing.narrow_error import narrow_implementations, with_narrow
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty, widened
 from dse.timing.timing import TimingModel
 from dse.workload.networks.mlp_kinds import EXPERT
+from dse.workload.operator import Operator
 from dse.workload.serving_engine import interval_of, runs_of
 from dse.workload.workload import Workload
 
@@ -169,10 +170,15 @@ def _scope(metric: str, interval: ErrorInterval | None, workloads: Sequence[Work
     if interval is None or metric in (*ON_POWER, "die_mm2"):
         return ""
     alone = [operator for w in workloads if w.engine is None for operator in w.operators]
-    messages, experts = any(o.kind in MESSAGES for o in alone), any(o.name.startswith(EXPERT) for o in alone)
+    messages, experts = any(o.kind in MESSAGES for o in alone), any(_unfitted_experts(o) for o in alone)
     scope = {(True, False): KERNELS_ALONE, (False, True): DENSE_ALONE, (True, True): DENSE_KERNELS_ALONE}
     served = any(o.name.startswith(EXPERT) for w in workloads if w.engine is not None for o in w.operators)
     return scope.get((messages, experts), DENSE_RUNS if served else "")
+
+
+def _unfitted_experts(operator: Operator) -> bool:
+    """Whether an operator is a product of experts whose kernels nobody measured."""
+    return operator.name.startswith(EXPERT) and operator.kind == "gemm" and not narrow_implementations(operator)
 
 
 def _by_metric(

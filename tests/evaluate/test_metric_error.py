@@ -29,6 +29,7 @@ from dse.timing.amali import Amali
 from dse.timing.calibration import load_timing_calibration
 from dse.workload.parse import load_workload
 from dse.workload.serving_engine import Engine, engines, interval_of
+from dse.workload.target import Target
 from tests.conftest import SMALL
 
 
@@ -238,12 +239,15 @@ def test_a_calibration_of_a_gpu_of_one_s_own_says_nothing_of_others(space):
 
 
 def test_experts_and_messages_are_left_out_of_intervals_that_no_engine_gives():
-    def scope(line):
-        return run_metric_error("tbt_ms", load_workload(line), Measured(), BoardPower.from_table(), H100).scope
+    def scope(line, target=None):
+        some = load_workload(line, target or Target())
+        return run_metric_error("tbt_ms", some, Measured(), BoardPower.from_table(), H100).scope
 
     experts = "mixtral_8x7b:phase=decode,batch=8,context=512"
     assert scope(experts) == DENSE_ALONE
     assert scope(f"{experts},tp=2") == DENSE_KERNELS_ALONE
+    assert scope(experts, Target((9.0, 9.0))) == ""  # an H100's kernels of experts were measured
+    assert scope(f"{experts},tp=2", Target((9.0, 9.0))) == KERNELS_ALONE
     assert scope("llama3_8b:phase=decode") == ""
 
 

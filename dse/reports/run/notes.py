@@ -2,7 +2,7 @@
 
 from dse.base.error_interval import SHARE
 from dse.evaluate.limit_ends import CLOCK
-from dse.evaluate.metric_error import CALIBRATED, uncovered_types
+from dse.evaluate.metric_error import CALIBRATED, WITHOUT_EXPERTS, uncovered_types
 from dse.evaluate.run import RunResult
 from dse.hardware.memory_pins import pins_note
 from dse.hardware.own_guards import own_gpu_notes
@@ -113,7 +113,8 @@ def interval_notes(result: RunResult) -> list[str]:
         for name, stack in stacks.items()
     ]
     states = [(begins, STATES) for begins in ("delta_", "state_", "index_")]
-    for begins, what in ((EXPERT, "kernels of experts"), (LATENT, "latent attention"), *states):
+    experts = [(EXPERT, "kernels of experts")] if any(error.scope in WITHOUT_EXPERTS for error in errors) else []
+    for begins, what in (*experts, (LATENT, "latent attention"), *states):
         rows = result.kernels[result.kernels["kernel"].str.startswith(begins)]
         rows = rows[~rows["implementation"].map(_fitted_latent).astype(bool)]
         shares += [(share, str(name), what) for name, share in rows.groupby("phase")["share"].sum().items()]
