@@ -1,4 +1,4 @@
-"""Latent attention and mixtures of experts: calibrations by library, and what they are worth on families left out.
+"""Latent attention and all-reduces: calibrations by library, and what they are worth on families left out.
 
 Run with ``python experiments/025_latent_and_mixtures/run.py [--fit] [--write]`` (two minutes; with ``--fit``, which
 fits anew and writes the calibrations that are shipped, half an hour on two busy cores). Families whose CRC-32 modulo 10
