@@ -11,13 +11,14 @@ import pandas as pd
 from dse.base.csv_table import notes_of_unit
 from dse.base.errors import InputError, accepted
 from dse.base.skipped_rows import Skipped, counted, why_skipped
+from dse.prediction.calibrated import calibrated_models
 from dse.prediction.features import DEMANDS, MODES
 from dse.prediction.learning_rows import LearningRows, groups_of, load_learning_rows
 from dse.prediction.predicted_timing import KINDS, Predicted, type_of
 from dse.prediction.predictors import PREDICTORS
 from dse.prediction.studies import feature_study, fewer_sms, host_study, version_study
 from dse.prediction.table import MeasuredTable, generation, read_measured, target_preset
-from dse.prediction.transfer import MIN_ROWS, ScoredPredictor, Transfer, transfer
+from dse.prediction.transfer import MIN_ROWS, ROOFLINES, Calibrated, ScoredPredictor, Transfer, transfer
 from dse.timing.amali import Amali
 from dse.timing.timing import TimingModel
 
@@ -142,7 +143,8 @@ def predict(
     groups = groups_of(rows)
     doubts = _notes_of_units(rows) or _notes_of_ticks(groups)
     progress(1)
-    transfers = _transfers(groups, trained, preset, counts, predictors, progress)
+    calibrated = calibrated_models(measured, [*trained, *([host_preset] if host_preset else [])], groups, preset, base)
+    transfers = _transfers(groups, trained, preset, counts, predictors, progress, calibrated)
     if not transfers:
         raise InputError(f"{measured.path}: nothing to learn from: {why_skipped(counts)}")
     studies = {
@@ -209,6 +211,7 @@ def _transfers(
     counts: Skipped,
     predictors: tuple[str, ...],
     progress: Callable[[int], None],
+    calibrated: Mapping[tuple[str, str], list[Calibrated]],
 ) -> dict[tuple[str, str], Transfer]:
     transfers = {}
     for key, rows in groups.items():
@@ -223,7 +226,7 @@ def _transfers(
             counts[why] += len(rows.y)
             progress(STEPS)
             continue
-        transfers[key] = transfer(train, test, predictors)
+        transfers[key] = transfer(train, test, predictors, calibrated.get(key, ()))
         progress(STEPS)
     return transfers
 
@@ -288,18 +291,20 @@ def beats(predictor: ScoredPredictor, result: Transfer) -> bool:
 def _sentence(target: str, base: str, key: tuple[str, str], result: Transfer, doubted: bool) -> str:
     fair = [b for b in result.baselines if b.fair]
     analytical = fair[0].target["error"]
-    roofline = min(b.target["error"] for b in fair[1:])
+    roofline = min(b.target["error"] for b in fair if b.name in ROOFLINES)
+    known = [b for b in fair[1:] if b.name not in ROOFLINES]
+    calibrated = "".join(f", {b.name.replace('analytical model, ', '')} {b.target['error']:.1f} %" for b in known)
     chosen, best = result.chosen, result.hindsight
     first = result.least_e_out
-    verdict = "it beats both" if beats(chosen, result) else "it does not beat both"
-    firsts = " and beats both" if beats(first, result) else " and loses"
-    bests = "" if beats(best, result) else ": none beats both"
+    verdict = "it beats them all" if beats(chosen, result) else "it does not beat them all"
+    firsts = " and beats them all" if beats(first, result) else " and loses"
+    bests = "" if beats(best, result) else ": none beats them all"
     if doubted:
         verdict, firsts, bests = "whether it beats them cannot be told while a unit is in doubt (see the notes)", "", ""
     text = (
         f"{' '.join(key)} on {target} from {', '.join(result.train.devices)}: {chosen.name} ({chosen.mode}), "
         f"chosen without the target, is {chosen.target['error']:.1f} % off; the analytical model alone ({base}) "
-        f"{analytical:.1f} %, the calibrated roofline of the other devices {roofline:.1f} %: {verdict}."
+        f"{analytical:.1f} %{calibrated}, the calibrated roofline of the other devices {roofline:.1f} %: {verdict}."
     )
     if first is not chosen:
         text += f" The least E_out ({first.name}, {first.mode}: {first.e_out['error']:.1f} %) is "

@@ -1,5 +1,6 @@
 """Transfer from some rows to others: predictors fitted on the first, scored by folds there and on the second."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -102,12 +103,18 @@ def predictor_modes(names: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(name, mode) for mode in MODES for name in names if mode != "residual" or name not in SAME_IN_RESIDUAL_MODE]
 
 
-def transfer(train: LearningRows, test: LearningRows, names: tuple[str, ...] = PREDICTORS) -> Transfer:
-    """Fit every predictor in every mode on ``train``; score it there by folds, and on ``test``."""
+def transfer(
+    train: LearningRows,
+    test: LearningRows,
+    names: tuple[str, ...] = PREDICTORS,
+    calibrated: Sequence["Calibrated"] = (),
+) -> Transfer:
+    """Fit every predictor in every mode on ``train``; score it there by folds, and on ``test``, beside the baselines,
+    those of ``calibrated`` among them."""
     sample, whole = train.sample(MOST_FOLD_ROWS), train.sample(MOST_ROWS)
     scored = [score(name, mode, sample, whole, test) for name, mode in predictor_modes(names)]
     ranking = {mode: rank_features(sample.rows(mode), feature_names(mode)) for mode in ("plain", "analytical")}
-    return Transfer(train, test, tuple(scored), tuple(baselines(train, test)), ranking)
+    return Transfer(train, test, tuple(scored), tuple(baselines(train, test, calibrated)), ranking)
 
 
 def score(name: str, mode: str, sample: LearningRows, whole: LearningRows, test: LearningRows) -> ScoredPredictor:
@@ -139,7 +146,21 @@ def score(name: str, mode: str, sample: LearningRows, whole: LearningRows, test:
 ANALYTICAL_ALONE = "analytical model alone"
 OF_OTHERS = "calibrated roofline of the other devices (overhead in {})"
 OF_TARGET = "calibrated roofline fitted to the target itself"
-"""Baselines: the timing model, and three fitted numbers of the data sheet's roofline."""
+ROOFLINES = tuple(OF_OTHERS.format(unit) for unit in ("cycles", "us"))
+"""Those of them that stand for the calibrated roofline of the other devices."""
+
+CALIBRATED = "analytical model, calibrated to {}"
+"""Baselines: the timing model, three fitted numbers of the data sheet's roofline, and the timing model with the shipped
+coefficients of another device."""
+
+
+class Calibrated(NamedTuple):
+    """What the timing model calibrated to another device says of the target's rows; ``fair`` where no row of the target
+    was among those that it was fitted to."""
+
+    device: str
+    fair: bool
+    cycles: np.ndarray  # (target's rows,)
 
 
 def transfer_folds(rows: LearningRows) -> np.ndarray:
@@ -149,9 +170,11 @@ def transfer_folds(rows: LearningRows) -> np.ndarray:
     return size_folds(rows.arithmetic + rows.memory)
 
 
-def baselines(train: LearningRows, test: LearningRows) -> list[Baseline]:
-    """Return the analytical model alone, and three-number rooflines: from the other devices, and the target's own."""
+def baselines(train: LearningRows, test: LearningRows, calibrated: Sequence[Calibrated] = ()) -> list[Baseline]:
+    """Return the analytical model alone, three-number rooflines from the other devices and the target's own, and the
+    model as it was calibrated to other devices."""
     predictions = [(ANALYTICAL_ALONE, True, test.analytical)]
+    predictions += [(CALIBRATED.format(one.device), one.fair, one.cycles) for one in calibrated]
     for unit in ("cycles", "us"):
         predictions.append(
             (OF_OTHERS.format(unit), True, _roofline([_fitted(train.of(d), unit) for d in train.devices], test, unit))

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from dse.base.units import KILO
 from dse.prediction.merits import inlier_ratio
 from dse.prediction.predict import ranked
 from dse.prediction.transfer import Transfer
@@ -36,6 +37,21 @@ def inlier_curves(transfer: Transfer) -> pd.DataFrame:
         for t in CURVE
     ]
     return pd.DataFrame(rows)
+
+
+def predicted_against_measured(transfer: Transfer) -> pd.DataFrame:
+    """Return each row of the target by the predictor chosen without it: ``shape``, ``measured_us``, ``predicted_us``
+    and ``analytical_us``, the timing model's alone [us]."""
+    test, chosen = transfer.test, transfer.chosen
+    per = KILO * test.clock_ghz  # cycles of a microsecond
+    return pd.DataFrame(
+        {
+            "shape": test.frame["shape"],
+            "measured_us": test.y / per,
+            "predicted_us": chosen.fitted.many(test.rows(chosen.mode).x) / per,
+            "analytical_us": test.analytical / per,
+        }
+    )
 
 
 def ranking(transfer: Transfer) -> pd.DataFrame:

@@ -12,6 +12,40 @@ COLOURS = {"predictor": (EFFECT, BEST, "#56B4E9"), "baseline": (BASELINE, "#E69F
 DASHES = {"predictor": "solid", "baseline": "dash", "reference": "dot"}
 
 
+NEAR = 0.2
+"""Error at which the dotted lines of predicted against measured stand [1]."""
+
+
+def predicted_figure(frame: pd.DataFrame, predictor: str) -> go.Figure:
+    """Draw predicted over measured times of the target's rows, by the chosen ``predictor`` and the timing model alone:
+    on the line both are equal, and between the dotted ones within 20 %."""
+    figure = go.Figure()
+    for column, name, colour in (
+        ("analytical_us", "timing model alone", GREY),
+        ("predicted_us", f"{predictor}, chosen", EFFECT),
+    ):
+        hover = f"%{{text}}<br>{escape(name)}: %{{y:.4g}} us, measured %{{x:.4g}} us<extra></extra>"
+        figure.add_scatter(
+            x=frame["measured_us"],
+            y=frame[column],
+            text=frame["shape"].map(lambda shape: escape(str(shape))),
+            mode="markers",
+            name=escape(name),
+            marker={"color": colour, "size": 5, "opacity": 0.6},
+            hovertemplate=hover,
+        )
+    ends = [frame["measured_us"].min(), frame["measured_us"].max()]
+    for off, dash in ((0.0, "solid"), (NEAR, "dot"), (-NEAR, "dot")):
+        line = {"color": INK, "width": 1, "dash": dash}
+        figure.add_scatter(
+            x=ends, y=[(1.0 + off) * x for x in ends], mode="lines", line=line, showlegend=False, hoverinfo="skip"
+        )
+    figure.update_xaxes(title_text="measured [us]", type="log")
+    figure.update_yaxes(title_text="predicted [us]", type="log")
+    layout(figure, 460)
+    return figure.update_layout(legend={"x": 0.01, "y": 0.99, "xanchor": "left", "yanchor": "top"})
+
+
 def inlier_figure(frame: pd.DataFrame) -> go.Figure:
     """Draw the inlier ratio on the target over every threshold; the eight of the dissertation are marked."""
     figure = go.Figure()

@@ -46,7 +46,11 @@ def _operator(name: str, transfer: Transfer, number: int) -> list[str]:
     counts = [f"{len(rows.y):,} rows" for rows in (transfer.train, transfer.test)]
     learned = f"Learned on {counts[0]} of {devices}, judged on {counts[1]} of the target."
     features = [{"mode": mode, **one} for mode, rows in transfer.ranking.items() for one in rows]
+    chosen = f"{transfer.chosen.name} ({transfer.chosen.mode})"
+    against = predict_figures.predicted_figure(predict_data.predicted_against_measured(transfer), chosen)
+    equal = "On the line prediction and measurement are equal; between the dotted lines they are within 20 %."
     return [
+        figure_section(f"{name}: predicted against measured", equal, against, f"figure-predicted-{number}"),
         figure_section(f"{name}: inlier ratio", learned, curves, f"figure-inliers-{number}"),
         section("", f"{name}: baselines", _table(predict_data.baseline_table(transfer))),
         section(

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dse.prediction.predict import PredictAnswer, ranked
-from dse.prediction.transfer import ANALYTICAL_ALONE, OF_OTHERS, OF_TARGET, Transfer
+from dse.prediction.transfer import ANALYTICAL_ALONE, CALIBRATED, OF_OTHERS, OF_TARGET, Transfer
 from dse.reports.common.terminal_parts import plain_table, print_notes, say
 
 BASELINES = {
@@ -49,7 +49,7 @@ def _ranking(title: str, transfer: Transfer) -> Table:
         table.add_row(predictor.name, predictor.mode, *cells, style="bold" if predictor is transfer.chosen else None)
     for baseline in transfer.baselines:
         table.add_row(
-            BASELINES[baseline.name],
+            BASELINES.get(baseline.name, baseline.name.replace(CALIBRATED.format(""), "model of ")),
             "baseline" if baseline.fair else "reference",
             "",
             "",
