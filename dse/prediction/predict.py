@@ -124,7 +124,7 @@ def predict(
         from dse.prediction.predict import predict
 
         answer = predict("aiconfigurator__gemm.csv", "H100-SXM5-80GB")
-        print(*answer.said(), sep="\\n")
+        print(answer.to_frame())
         model = answer.model()                       # a timing model like Amali() or Roofline()
     """
     _check_names(predictors)

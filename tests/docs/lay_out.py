@@ -1,6 +1,7 @@
 """Lay the pages out for the site: README.md, docs/ and the files that they link to, in their folders.
 
-Run with ``python -m tests.docs.lay_out FOLDER``. A link to a folder becomes one to its README.md.
+Run with ``python -m tests.docs.lay_out FOLDER``. A link to a folder becomes one to its README.md, and one to a notebook
+one to the page that :mod:`tests.docs.run_notebooks` makes of it.
 """
 
 import re
@@ -32,10 +33,12 @@ def lay_out(folder: Path) -> None:
 
 
 def whole(text: str, place: Path) -> str:
-    """Return the text of a page in a folder with its links to folders that have a README.md leading there."""
+    """Return the text of a page in a folder, its links to notebooks and folders leading to their pages."""
 
     def replaced(link: re.Match[str]) -> str:
         target, section = link[1].rstrip("/"), link[2] or ""
+        if target.endswith(".ipynb"):
+            return f"]({target.removesuffix('.ipynb')}.md{section})"
         return f"]({target}/README.md{section})" if (place / target / "README.md").is_file() else link[0]
 
     return LINK.sub(replaced, text)

@@ -5,9 +5,10 @@ from tests.docs.lay_out import ROOT, lay_out, whole
 
 def test_links_to_folders_lead_to_their_readme() -> None:
     text = "[a](experiments/020_scoreboard), [b](docs#ask), [c](docs/spaces.md), [d](https://x.org/docs), [e](spaces)"
+    text += ", [f](docs/a.ipynb)"
     assert whole(text, ROOT) == (
         "[a](experiments/020_scoreboard/README.md), [b](docs/README.md#ask), [c](docs/spaces.md), "
-        "[d](https://x.org/docs), [e](spaces)"
+        "[d](https://x.org/docs), [e](spaces), [f](docs/a.md)"
     )
 
 
