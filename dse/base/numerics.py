@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -13,6 +15,11 @@ INFEASIBLE = 1e30
 """Cycles standing for "cannot run": finite, so that no NaN or infinity enters a batch."""
 
 _RAMP: ContextVar[float] = ContextVar("ramp", default=0.0)
+
+
+def held(numbers: Any) -> Array:
+    """Return plain numbers as an array of JAX's default float type; no program is compiled for it."""
+    return jax.device_put(np.asarray(numbers, dtype=jnp.result_type(float)))
 
 
 @contextmanager

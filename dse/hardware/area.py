@@ -19,6 +19,7 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.base.error_interval import SHARE, ErrorInterval
+from dse.base.numerics import held
 from dse.base.package_tables import read_table
 from dse.hardware.data_types import FP64_ARRAY, SHARED_ARRAY, TENSOR_DTYPES, data_types
 from dse.hardware.gpu import Gpu
@@ -94,8 +95,8 @@ class DieArea(eqx.Module):
     def from_table(cls) -> "DieArea":
         """The fitted model, from ``data/process/area.csv`` and the areas of ``data/schema/data_types.csv``."""
         rows = read_table("process/area.csv")
-        values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in rows}
-        tensor = {dtype: jnp.asarray(data_types()[dtype].tensor_area) for dtype in TENSOR_DTYPES}
+        values = {row["coefficient"]: held(float(row["value"])) for row in rows}
+        tensor = {dtype: held(data_types()[dtype].tensor_area) for dtype in TENSOR_DTYPES}
         return cls(nodes=Nodes.from_table(), memory_types=MemoryTypes.from_table(), tensor=tensor, **values)
 
     @property

@@ -15,6 +15,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from dse.base.errors import InputError, accepted
+from dse.base.numerics import held
 from dse.base.package_tables import read_table
 from dse.hardware.gpu import Gpu
 from dse.hardware.process import memory_column, node_column, own_or_type, value_at
@@ -121,7 +122,7 @@ class DieCost(eqx.Module):
     @classmethod
     def from_table(cls, yield_model: str = "negative_binomial") -> "DieCost":
         """The model of the tables with a yield model of YIELD_MODELS; raises InputError for another name."""
-        values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table("process/cost.csv")}
+        values = {row["coefficient"]: held(float(row["value"])) for row in read_table("process/cost.csv")}
         if yield_model not in YIELD_MODELS:
             raise InputError(
                 f"yield_model = {yield_model!r} is not a yield model; {accepted(yield_model, YIELD_MODELS)}"

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from dse.base.brief import brief
 from dse.base.errors import InputError, accepted, expect
+from dse.base.numerics import held
 from dse.base.shapes import OnBatch
 from dse.base.units import GIGA, KILO, MEGA, MIB, NANO, WARP_SIZE
 from dse.hardware.data_types import TENSOR_RATE, tensor_rates
@@ -109,7 +110,10 @@ class Gpu(eqx.Module):
                 raise InputError(f"numbers: {name!r} is not an attribute of a GPU; {accepted(str(name), ATTRIBUTES)}")
         if missing := [name for name in ATTRIBUTES if name not in numbers]:
             raise InputError(f"numbers: {', '.join(missing[:3])} missing ({len(missing)} in all); give every attribute")
-        return cls.from_attributes({name: jnp.asarray(value, dtype=float) for name, value in numbers.items()})
+        plain = (int, float)  # arrays may be traced
+        return cls.from_attributes(
+            {name: held(x) if isinstance(x, plain) else jnp.asarray(x, dtype=float) for name, x in numbers.items()}
+        )
 
     @classmethod
     def from_attributes(cls, values: Mapping[str, Any]) -> "Gpu":

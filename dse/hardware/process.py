@@ -17,6 +17,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from dse.base.errors import DseError, InputError, accepted
+from dse.base.numerics import held
 from dse.base.package_tables import read_table
 
 
@@ -112,7 +113,7 @@ def _column(table: str, key: str, names: list[str], field: str) -> Array:
     rows = {row.get(key, ""): row for row in read_table(table)}
     if list(rows) != names:
         raise DseError(f"dse/data/{table}: the rows of {key!r} are {list(rows)}, expected in this order: {names}")
-    return jnp.asarray([float(rows[name][field]) for name in names])
+    return held([float(rows[name][field]) for name in names])
 
 
 def _index(name: str, names: list[str], kind: str) -> int:

@@ -16,6 +16,7 @@ from jax import Array
 
 from dse.base.constants import constant
 from dse.base.error_interval import ErrorInterval
+from dse.base.numerics import held
 from dse.base.package_tables import read_table
 from dse.base.units import BITS_PER_BYTE, KIB, KILO, MILLI
 from dse.hardware.area import DieArea
@@ -109,11 +110,11 @@ class BoardPower(PowerModel):
     @classmethod
     def from_table(cls) -> "BoardPower":
         """Return the fitted model, from ``data/power/board.csv``."""
-        values = {row["coefficient"]: jnp.asarray(float(row["value"])) for row in read_table(TABLE)}
-        clock = jnp.stack([values[f"clock_{node}"] for node in node_names()])
-        plain: dict[str, Any] = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        values = {row["coefficient"]: float(row["value"]) for row in read_table(TABLE)}
+        clock = held([values[f"clock_{node}"] for node in node_names()])
+        plain: dict[str, Any] = {name: held(x) for name, x in values.items() if name in cls.__dataclass_fields__}
         energy = {dtype: data_types()[dtype].tensor_energy for dtype in TENSOR_DTYPES}
-        tensor = jnp.asarray(list(energy.values())) * (values["tensor_bf16"] / energy["bf16"])
+        tensor = held([each * (values["tensor_bf16"] / energy["bf16"]) for each in energy.values()])
         nodes, memory = NodePower.from_table(REFERENCE_NODE), MemoryPower.from_table()
         return cls(area=DieArea.from_table(), nodes=nodes, memory=memory, clock=clock, tensor=tensor, **plain)
 
