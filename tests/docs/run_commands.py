@@ -40,14 +40,19 @@ ELSEWHERE = ("--cluster", "--storage", "measure", "mcp", "--install-completion")
 """Options and commands that need other machines, a GPU or a client."""
 
 
+def written(words: list[str]) -> set[str]:
+    """Return the files with an end that a command writes."""
+    after = {words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-o", "--out", "new")}
+    return {name for name in after if Path(name).suffix}
+
+
 def reason_to_leave_out(words: list[str], folder: Path) -> str:
     """Return why a command is not run, "" where it is."""
     for word in ELSEWHERE:
         if word in words:
             return f"needs what {word} needs"
-    written = {words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-o", "--out", "new")}
     for name in (name for word in words for name in re.split("[:,=]", word)):
-        if OWN.search(name) and name not in written and not (folder / name).exists():
+        if OWN.search(name) and name not in written(words) and not (folder / name).exists():
             return f"needs {name}"
     return ""
 
@@ -66,6 +71,8 @@ def run_page(page: Path) -> list[str]:
                 (folder / words[1]).unlink(missing_ok=True)
             if reason := reason_to_leave_out(words, folder):
                 print(f"  left out: {said} ({reason})")
+                for name in written(words):
+                    (folder / name).unlink(missing_ok=True)  # another file than the one of its name that is there
                 continue
             if not run(words, folder):
                 failed.append(f"{page.relative_to(ROOT)}: {said}")
