@@ -13,12 +13,17 @@ from typing import Any
 from dse.base.compilation import LEAST, Options
 
 
+CHEAP = 64
+"""Pairs of a design with kernels, at most, where designs are cheap: a quarter of a microsecond and a half each."""
+
+
 @dataclass(frozen=True)
 class Platform:
     """Sizes and ways of programs on a kind of device; ``block``: designs whose arrays are in memory at once."""
 
     chunk: int  # designs of a sweep that are evaluated in one piece
     chunks: int  # pieces of a call that makes and reduces its designs on the device, at most
+    cheap_chunks: int  # ... where designs have few pairs of kernels (CHEAP): the host's part is a call's, not a design's
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
@@ -32,10 +37,15 @@ class Platform:
     options: Options = field(hash=False)  # how XLA compiles what runs often
     quick: Options | None = field(hash=False)  # ... and what runs for milliseconds
 
+    def chunks_of_call(self, pairs: int) -> int:
+        """Return the most pieces of a call whose designs have so many pairs with kernels; 0: a recorded program."""
+        return self.cheap_chunks if pairs <= CHEAP else self.chunks
+
 
 CPU = Platform(
     chunk=32768,
     chunks=16,  # a second of a large space's on a core: who interrupts a sweep waits for it
+    cheap_chunks=64,
     kernel_block=1024,  # with some 200 kernels a temporary array is 0.8 MB, less than a core's L2 cache
     recorded_block=2048,
     generation=512,
@@ -59,6 +69,7 @@ value is finite, and whole numbers survive it (:func:`dse.base.numerics.floor_di
 GPU = Platform(
     chunk=2**18,  # a GiB of temporary arrays
     chunks=1,  # without a loop: it would wait for the host
+    cheap_chunks=1,
     kernel_block=2**18,
     recorded_block=2**18,
     generation=2**14,
@@ -73,7 +84,11 @@ GPU = Platform(
     quick=None,
 )
 
-CUDA = replace(GPU, kernels="pallas")
+LARGE = 2**20
+"""Designs of a call where the project's own kernels run: they need 0.6 GiB of temporary arrays, and the host's part of
+a call and the launches are shared by four times as many designs."""
+
+CUDA = replace(GPU, chunk=LARGE, kernel_block=LARGE, recorded_block=LARGE, kernels="pallas")
 """A GPU of NVIDIA's: some lines are its instructions."""
 
 PLATFORMS = {"cpu": CPU, "cuda": CUDA}

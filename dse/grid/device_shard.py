@@ -95,9 +95,11 @@ class DeviceShards:
         used = -(-len(rows.count) // self._program.rows_of_chunk)
         count, place, values = (np.asarray(x)[:used] for x in reduced.survivors)
         room = place.shape[1]
-        here = np.arange(room) < np.where(count <= room, count, 0)[:, None]
-        chunk = np.repeat(np.arange(used), here.sum(axis=1))
-        parts = [(self._numbers(rows, chunk, place[here]), values[here].T)]
+        held = np.where(count <= room, count, 0)
+        most = int(held.max(initial=0))  # they stand at the front: the rest of the room is not looked at
+        here = np.arange(most) < held[:, None]
+        chunk = np.repeat(np.arange(used), held)
+        parts = [(self._numbers(rows, chunk, place[:, :most][here]), values[:, :most][here].T)]
         parts += [self._every(rows, reduced, int(number)) for number in np.flatnonzero(count > room)]
         numbers, found = zip(*parts, strict=True)
         return np.concatenate(numbers), np.ascontiguousarray(np.concatenate(found, axis=1), float)

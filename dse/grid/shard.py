@@ -27,7 +27,7 @@ from dse.space.space import Space
 SHARDS = 64
 """Least shards of a large sweep: an interruption loses a few of them."""
 
-LONGEST = 32
+LONGEST = 64
 """Most chunks of a shard, whose result is sent, saved and merged once."""
 
 
@@ -105,7 +105,9 @@ class SpaceEvaluator:
     def _sweep_program(self, evaluator: Evaluator, options: Options | None) -> SweepProgram:
         """Make the program that makes, evaluates and reduces designs."""
         chunks = -(-shards(self.space.size, evaluator.chunk)[0].stop // evaluator.chunk)
-        program = SweepProgram(evaluator, options, self.reasons, min(chunks, evaluator.platform.chunks))
+        pairs = sum(workload.candidate_count for workload in self.space.workloads if not workload.recorded)
+        most = evaluator.platform.chunks_of_call(pairs)
+        program = SweepProgram(evaluator, options, self.reasons, min(chunks, most))
         self._on_device = DeviceShards(program, self.reasons, self.space.size)
         return program
 
