@@ -12,7 +12,6 @@ from typing import Any
 
 from dse.base.compilation import LEAST, Options
 
-
 CHEAP = 64
 """Pairs of a design with kernels, at most, where designs are cheap: a quarter of a microsecond and a half each."""
 
@@ -23,7 +22,7 @@ class Platform:
 
     chunk: int  # designs of a sweep that are evaluated in one piece
     chunks: int  # pieces of a call that makes and reduces its designs on the device, at most
-    cheap_chunks: int  # ... where designs have few pairs of kernels (CHEAP): the host's part is a call's, not a design's
+    cheap_chunks: int  # ... where designs have few pairs with kernels (CHEAP): the host's part is a call's
     kernel_block: int  # ... of which so many together, where kernels are generated
     recorded_block: int  # ... and where they are recorded: steps of a trace are short
     generation: int  # designs of a search that are evaluated together, at most
