@@ -22,7 +22,7 @@ from dse.measured.row_shape import (
 from dse.measured.row_vector import VECTOR, vector_family, vector_of
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import attention_operator
-from dse.workload.operators.attention_library import PLAIN, latent_kinds, library_of
+from dse.workload.operators.attention_library import OF_ENCODER, PLAIN, latent_kinds, library_of, window_kind
 from dse.workload.operators.gemm import gemm_operator
 from dse.workload.operators.gemm_library import REPRESENTATIVE, SIMT_TILES, Library
 from dse.workload.target import Target
@@ -61,8 +61,10 @@ def operator(
     decoding = row.op in ("attn_decode", "mla_decode")
     writes = row.op != ENCODER and (WRITES in notes or row.op in LATENT or protocol.writes(row))
     attention = attention_of(row, writes_cache=writes, decoding=decoding)
-    kinds = latent_kinds(decoding, attention.narrow) if row.op in LATENT else (PLAIN,)
-    ran = library_of(notes, str(getattr(row, "source", "")), warpgroup, kinds)
+    plain = (PLAIN, OF_ENCODER) if row.op == ENCODER else (PLAIN, *window_kind(attention.window, decoding))
+    kinds = latent_kinds(decoding, attention.narrow) if row.op in LATENT else plain
+    source, device = (str(getattr(row, name, "")) for name in ("source", "device"))
+    ran = library_of(notes, source, warpgroup, kinds, device)
     return attention_operator("attention", attention, target, warpgroup, library=ran)
 
 

@@ -45,6 +45,7 @@ KINDS = {
     "trtllm_warp_mla_prefill": "attention_prefill",
     **{row["implementation"]: "narrow" for row in read_table("calibration/narrow_products.csv")},
     **{row["implementation"]: "experts" for row in read_table("calibration/expert_products.csv")},
+    **{row["implementation"]: f"attention_{row['phase']}" for row in read_table("attention/implementations.csv")},
 }
 """Implementation -> kind, which has a table of priors of its own; new ones stand at the end, since kernels carry the
 place. ``matrix``: products of a tuned library, ``matrix_early`` and ``matrix_early_hopper``: of the library of 2023,

@@ -19,7 +19,7 @@ from dse.measured.timed_rows import best
 from dse.timing.calibration import load_timing_calibration, shipped_implementations
 from dse.validation.time import validate_time
 from dse.workload.implementation import IMPLEMENTATIONS, KINDS
-from dse.workload.operators.attention_library import attention_libraries, library_of
+from dse.workload.operators.attention_library import PLAIN, attention_libraries, library_of
 from experiments import data
 
 DEVICES = {"A100-SXM4-80GB": "a100_sxm_80gb", "H100-SXM5-80GB": "h100_sxm", "RTXPRO6000-BW": "rtx_pro_6000"}
@@ -32,8 +32,11 @@ def test_rows_name_the_library_that_ran():
     assert library_of("sustained; vllm-0.22.0", "aiconfigurator", True).name == "fa3"
     assert library_of("", "vidur", False).name == "fa2_early"
     assert library_of("", "", False).name == "fa2"
-    with pytest.raises(InputError, match="FlashAttention 4"):
-        library_of("impl=vllm-0.24.0/vllm_flash_attn_fa4", "aiconfigurator", True)
+    assert library_of("impl=vllm-0.24.0/vllm_flash_attn_fa4", "aiconfigurator", True).name == "fa4"
+    early = "impl=vllm-0.19.0/vllm_flash_attn"
+    assert library_of(early, "aiconfigurator", True, (PLAIN, "decode"), "H100-SXM5-80GB").name == "fa3_0_19"
+    with pytest.raises(InputError, match="each request's keys to one CTA"):
+        library_of(early, "aiconfigurator", True, (PLAIN, "decode"), "H200-SXM-141GB")
 
 
 def test_every_kernel_of_a_library_is_an_implementation_with_a_shipped_calibration():
@@ -80,17 +83,16 @@ def test_shipped_calibrations_on_families_that_no_fit_has_seen(device, words, op
     assert 0.7 < inside.mean() < 0.9
 
 
-def test_validate_counts_rows_of_unknown_kernels(tmp_path, capsys):
-    frame = rows_of("aiconfigurator__attention", "H100-SXM5-80GB", "attn_decode", "fa")
-    kept = [frame[frame["notes"].str.contains(words)].head(n) for words, n in (("fa4", 3), ("fa3", 20))]
-    frame = pd.concat(kept)
+def test_validate_counts_rows_that_are_no_rate_of_the_gpu(tmp_path, capsys):
+    frame = rows_of("aiconfigurator__attention_new", "B200-SXM", "attn_decode", "sglang-0.5.14/trtllm_mha")
+    frame = pd.concat([frame[frame["window"] == 8192].head(3), frame[frame["window"] == 0].head(20)])
     path = tmp_path / "rows.csv"
     frame.to_csv(path, index=False)
     assert run_command(["validate", str(path), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    skipped = {reason: n for reason, n in document["rows_skipped"].items() if "FlashAttention 4" in reason}
+    skipped = {reason: n for reason, n in document["rows_skipped"].items() if "8192 keys" in reason}
     assert sum(skipped.values()) == 3
-    assert document["groups"][0]["n"] == 20
+    assert sum(group["n"] for group in document["groups"] if group["regime"] == "all") == 20
 
 
 @pytest.mark.parametrize("device", ["B200-SXM", "H200-SXM-141GB", "L40S"])

@@ -10,6 +10,7 @@ from dse.measured.row_kernels import load_launches
 from dse.measured.row_operator import WRITES, operator_on
 from dse.timing.amali import Amali
 from dse.timing.roofline import Roofline
+from dse.workload.implementation import IMPLEMENTATIONS
 
 
 def rows(*notes: str, **columns: object) -> pd.DataFrame:
@@ -40,10 +41,32 @@ def test_a_row_that_holds_the_kernel_which_writes_the_cache_takes_longer():
     assert with_it > without
 
 
-def test_a_library_without_a_model_is_counted_with_its_reason():
-    found, skipped = loaded(rows("", "vllm_flash_attn_fa4"))
+def test_rows_that_are_no_rate_of_the_gpu_are_counted_with_their_reason():
+    decode = {"op": "attn_decode", "seq_q": 1.0, "window": 8192}
+    found, skipped = loaded(rows("", "impl=sglang-0.5.14/trtllm_mha", **decode), "b200")
     assert len(found.frame) == 1
-    assert skipped == {"H100 SXM5 80GB: attn_prefill in bf16: the kernels of FlashAttention 4 are not modelled": 1}
+    why = "a window of 8192 keys is none in decodes of sglang: its rows take as long as all keys"
+    assert skipped == {f"B200 SXM (HGX): attn_decode in bf16: {why}": 1}
+
+
+@pytest.mark.parametrize(
+    ("preset", "notes", "implementation"),
+    [
+        ("b200", "impl=trtllm-1.3.0rc20/torch_flow", "trtllm_gen_prefill"),
+        ("b200", "impl=vllm-0.20.0/vllm_flashinfer", "trtllm_gen_vllm_0_19_prefill"),
+        ("b200", "impl=vllm-0.25.0/vllm_flashinfer_trtllmprefill", "trtllm_gen_vllm_prefill"),
+        ("b200", "impl=sglang-0.5.5/trtllm_mha", "trtllm_gen_sglang_0_5_10_prefill"),
+        ("b200", "", "trtllm_gen_vllm_prefill"),
+        ("h100_sxm", "impl=trtllm-1.3.0rc20/torch_flow", "trtllm_prefill"),
+        ("h200", "impl=sglang-0.5.14/fa3", "fa3_sglang_prefill"),
+        ("l40s", "impl=vllm-0.24.0/vllm_flash_attn_fa2", "fa2_gddr_today_prefill"),
+        ("a100_sxm_80gb", "impl=vllm-0.14.0/vllm_flash_attn", "fa2_prefill"),
+        ("rtx_pro_6000", "impl=trtllm-1.3.0rc20/torch_flow", "trtllm_gddr_prefill"),
+    ],
+)
+def test_a_row_runs_what_its_framework_s_nearest_release_does_on_its_gpu(preset, notes, implementation):
+    found, _ = loaded(rows(notes), preset)
+    assert IMPLEMENTATIONS[int(found.kernels.implementation[0])] == implementation
 
 
 @pytest.mark.parametrize("preset", ["h100_sxm", "a100_sxm_80gb"])

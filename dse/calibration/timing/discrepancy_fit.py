@@ -79,16 +79,16 @@ class Measured:
 
 
 def with_discrepancy(
-    fit: StagedFit, rows: TimedRows, out: np.ndarray, kind: str, fit_overhead: bool = False
+    fit: StagedFit, rows: TimedRows, out: np.ndarray, kind: str, fit_overhead: bool = False, fewest: int = FEWEST_ROWS
 ) -> StagedFit:
     """Return a fit with what its equations leave of the rows that it may see (not ``out``), as a last stage.
 
     As it was, where families left out in turn gain nothing, or are too few; where a ``kind`` of implementation has no
-    discrepancy; and of products on several GPUs, whose waves differ.
+    discrepancy; and of products on several GPUs, whose waves differ. ``fewest`` rows that it needs.
     """
     sizes, sm_counts = _sizes(rows), np.unique(rows.gpus.sm_count)
     seen = ~out & (sizes[:, 0] > 0)
-    if kind not in SIZES or too_few(rows, out) or (SIZES[kind] is PRODUCT and len(sm_counts) > 1):
+    if kind not in SIZES or too_few(rows, out, fewest) or (SIZES[kind] is PRODUCT and len(sm_counts) > 1):
         return fit
     timed = with_fitted_overhead(rows, fit.values, fit_overhead)
     measured = rows.table["latency_us"].to_numpy()
@@ -111,10 +111,10 @@ def with_discrepancy(
     return replace(corrected, stages=(*fit.stages, stage), predicted_us=predicted)
 
 
-def too_few(rows: TimedRows, out: np.ndarray) -> bool:
+def too_few(rows: TimedRows, out: np.ndarray, fewest: int = FEWEST_ROWS) -> bool:
     """Whether the rows that a fit may see, or their shape families, are too few for a discrepancy of their own."""
     seen = ~out & (_sizes(rows)[:, 0] > 0)
-    return bool(seen.sum() < FEWEST_ROWS or rows.table["family"][seen].nunique() < FEWEST_FAMILIES)
+    return bool(seen.sum() < fewest or rows.table["family"][seen].nunique() < FEWEST_FAMILIES)
 
 
 def _sizes(rows: TimedRows) -> np.ndarray:

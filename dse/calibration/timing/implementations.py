@@ -14,6 +14,7 @@ import pandas as pd
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.calibration.timing.answer import TimingAnswer
+from dse.calibration.timing.discrepancy_fit import FEWEST_ROWS
 from dse.calibration.timing.rows_fit import fit_timed, left_out
 from dse.calibration.timing.stages import StageResult
 from dse.hardware.presets import GpuSheet
@@ -76,6 +77,7 @@ def fit_implementation(
     rows: TimedRows,
     gpus: tuple[str, ...],
     report: Callable[[StageResult], None] | None = None,
+    fewest: int = FEWEST_ROWS,
 ) -> TimingAnswer:
-    """Fit the costs of the implementation ``name`` to its rows."""
-    return fit_timed(name, tables, gpus, rows, report=report, implementation=name)
+    """Fit the costs of the implementation ``name`` to its rows; ``fewest`` of them that a discrepancy needs."""
+    return fit_timed(name, tables, gpus, rows, report=report, implementation=name, fewest=fewest)

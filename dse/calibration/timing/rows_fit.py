@@ -9,7 +9,7 @@ import pandas as pd
 from dse.base.errors import InputError
 from dse.base.skipped_rows import Skipped, why_skipped
 from dse.calibration.timing.answer import LEFT_OUT, TimingAnswer
-from dse.calibration.timing.discrepancy_fit import too_few, with_discrepancy
+from dse.calibration.timing.discrepancy_fit import FEWEST_ROWS, too_few, with_discrepancy
 from dse.calibration.timing.stages import StageResult, staged_fit
 from dse.hardware.presets import GpuSheet
 from dse.measured.protocol import Protocol
@@ -51,13 +51,15 @@ def fit_timed(
     start: dict[str, float] | None = None,
     near: TimingCalibration | None = None,
     weight: np.ndarray | None = None,
+    fewest: int = FEWEST_ROWS,
 ) -> TimingAnswer:
     """Fit one set of parameters to rows with their kernels, all of one ``implementation``.
 
     ``fit_overhead``: of one protocol on several GPUs. ``start``: values about which the priors stand.
     ``weight`` (rows,): what each row counts in the parameters' fit, all alike without it.
     ``near``: a calibration whose errors stand for those of a fit to few rows, or to families that all are left out or
-    none: it leaves out no row. Its discrepancy is kept where there are too few rows for another.
+    none: it leaves out no row. Its discrepancy is kept where there are too few rows for another. ``fewest`` rows that
+    a discrepancy needs.
     """
     if len(rows.table) < FEWEST:
         raise InputError(f"calibrate timing: {len(rows.table)} rows of {implementation}; a fit needs {FEWEST}")
@@ -68,7 +70,7 @@ def fit_timed(
     fit = staged_fit(
         rows, out, fit_overhead, report=report, kind=KINDS[implementation], start=start, weight=weight, discrepancy=held
     )
-    fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead)
+    fit = with_discrepancy(fit, rows, out, KINDS[implementation], fit_overhead, fewest)
     if report and fit.discrepancy is not held:
         report(fit.stages[-1])
     _refuse_far_off(implementation, fit.predicted_us[~out] / rows.table["latency_us"].to_numpy()[~out])

@@ -17,7 +17,9 @@ from dse.workload.operators.attention_library import (
     DEFAULTS,
     AttentionLibrary,
     Block,
+    Kernels,
     attention_libraries,
+    kernels_with,
     latent_library,
 )
 from dse.workload.operators.gemm_main_loop import VECTOR_BYTES
@@ -80,7 +82,11 @@ def attention_operator(
     if not instructions:
         raise NoInstructionError(name, attention.dtype, library.title if library else "")
     splits = SPLITS if library is None else FINE_SPLITS
-    runs = [_Run(attention, i, _library_on(attention, i, library), splits) for i in instructions]
+    runs = [
+        _Run(attention, kernels.instruction, kernels.library, FINE_SPLITS if kernels.succeeds else splits)
+        for i in instructions
+        for kernels in _kernels(attention, i, library, capabilities)
+    ]
     if library is not None and elsewhere and not attention.of_latent and all(i.warpgroup for i in instructions):
         older = attention_libraries()[DEFAULTS[False]]
         runs += [_Run(attention, i, older, SPLITS) for i in of_any if not i.warpgroup]
@@ -104,6 +110,17 @@ def _library_on(
     if attention.of_latent:
         return latent_library(instruction.name, library, attention.latent)
     return library or attention_libraries()[DEFAULTS[instruction.warpgroup]]
+
+
+def _kernels(
+    attention: Attention,
+    instruction: MatrixInstruction,
+    library: AttentionLibrary | None,
+    capabilities: tuple[float, float] | None,
+) -> list[Kernels]:
+    """What runs with an instruction; records of a library's successors are of causal attention alone."""
+    ran = _library_on(attention, instruction, library)
+    return kernels_with(instruction, ran, capabilities) if attention.causal else [Kernels(instruction, ran)]
 
 
 def _on_any_gpu(runs: list["_Run"], candidates: list[Candidate]) -> list[Candidate]:
@@ -148,7 +165,7 @@ def key_blocks(attention: Attention, library: AttentionLibrary, block: Block, gr
     tiles = np.arange(ceil(attention.queries * group / block.rows))
     if not attention.causal or not library.skips:
         return np.full(len(tiles), ceil(attention.keys / block.columns), float)
-    window = attention.window or attention.keys
+    window = (attention.window if library.skips_windows else 0) or attention.keys
     last = attention.prefix + np.minimum(attention.queries, np.ceil((tiles + 1) * block.rows / group))
     query = attention.prefix + tiles * block.rows // group  # the first of a tile
     first = query // attention.chunk * attention.chunk if attention.chunk else np.maximum(0.0, query + 1 - window)
@@ -163,6 +180,13 @@ class _Run:
     instruction: MatrixInstruction
     library: AttentionLibrary
     splits: tuple[int, ...]
+
+    @property
+    def computed(self) -> Attention:
+        """What is computed: in the type of a narrow cache, where the library narrows its queries, too."""
+        a, phase = self.attention, "decode" if self.decodes else "prefill"
+        narrows = a.narrow and phase in self.library.narrows and self.instruction.supports(a.kv) and not a.of_latent
+        return replace(a, dtype=a.kv) if narrows else a
 
     @property
     def decodes(self) -> bool:
@@ -217,9 +241,12 @@ class _Run:
         return counts
 
     def _implementation(self, phase: str) -> str:
-        """The kernels' implementation: one of its own for a narrow cache, where its costs are known."""
-        narrow = f"{self.library.name}_narrow_{phase}"
-        return narrow if self.attention.narrow and narrow in KINDS else f"{self.library.name}_{phase}"
+        """The kernels' implementation: one of its own for narrow products or a narrow cache, where its costs are
+        known."""
+        name, narrow = self.library.name, BITS[self.attention.dtype] < 16
+        kinds = ("fp8", "narrow") if narrow else ("narrow",) if self.attention.narrow else ()
+        known = (f"{name}_{kind}_{phase}" for kind in kinds)
+        return next((one for one in known if one in KINDS), f"{name}_{phase}")
 
     def _candidate(self, phase: str, block: Block, units: float, lengths: Lengths, split: int) -> Candidate:
         kernel = _kernel(self, block, units * split, lengths, split, self._implementation(phase))
@@ -231,6 +258,9 @@ def _copies(run: _Run) -> dict[str, float]:
     """Kernels that copy operands, their bytes and rows: the new keys and values into the cache, queries and results
     into groups of heads and back."""
     a, copies, moved, rows = run.attention, 0.0, 0.0, 0.0
+    if run.computed.dtype != a.dtype:  # queries are narrowed
+        copies += 1.0
+        moved += (1.0 + element_bytes(a.kv) / element_bytes(a.dtype)) * a.q_bytes
     if a.writes_cache:
         copies += 1.0
         written = a.written_dim or a.kv_heads * a.head_dim
@@ -246,20 +276,21 @@ def _copies(run: _Run) -> dict[str, float]:
     return {"copies": copies, "copied_bytes": moved, "copied_rows": rows}
 
 
-def _problem(attention: Attention) -> tuple[float, ...]:
-    """Its size where it is plain and in 16 bits, as those are that libraries were measured with."""
+def _problem(attention: Attention, library: AttentionLibrary, implementation: str) -> tuple[float, ...]:
+    """Its size where it is plain and of the types that its implementation's rows have: 16 bits, or narrow ones."""
     a = attention
-    plain = (
-        not (a.window or a.chunk or a.softcap)
-        and a.dtype == a.kv
-        and BITS[a.dtype] == 16
-        and a.cached_dim == 2 * a.head_dim
-    )
-    return (a.batch * a.heads, a.queries, a.keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
+    wide = a.dtype == a.kv and BITS[a.dtype] == 16
+    narrow = "_narrow_" in implementation or "_fp8_" in implementation
+    keys = a.keys
+    if a.window and a.queries > 1 and library.windows_known:  # as many as leave a query as many to see
+        keys = min(keys, 2.0 * a.visible)
+    windowed = a.window and not library.windows_known
+    plain = not (windowed or a.chunk or a.softcap) and (wide or narrow) and a.cached_dim == 2 * a.head_dim
+    return (a.batch * a.heads, a.queries, keys, a.head_dim, a.heads / a.kv_heads) if plain else (0.0,) * PROBLEM
 
 
 def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, implementation: str) -> Kernel:
-    attention, instruction, key_blocks = run.attention, run.instruction, lengths.mean
+    attention, instruction, key_blocks = run.computed, run.instruction, lengths.mean
     element = element_bytes(attention.dtype)
     partial_bytes = 0.0 if split == 1 else 4.0 * split * attention.out_bytes / element_bytes(attention.result)
     block_bytes = block.columns * attention.cached_dim * element_bytes(attention.kv)
@@ -301,7 +332,7 @@ def _kernel(run: _Run, block: Block, ctas: float, lengths: Lengths, split: int, 
         implementation=implementation_index(implementation),
         longest=lengths.ratio,
         longest_first=float(run.library.longest_first),
-        problem=_problem(attention),
+        problem=_problem(run.attention, run.library, implementation),
         **_copies(run),
     )
 

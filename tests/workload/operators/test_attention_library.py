@@ -14,11 +14,13 @@ from dse.workload.operators.attention_library import (
     XQA_GROUPS,
     Block,
     attention_libraries,
+    kernels_with,
     latent_kinds,
     latent_library,
     library_of,
     names_library,
 )
+from dse.workload.operators.matrix_instructions import MMA_16816, TCGEN05
 
 FA2 = attention_libraries()["fa2"]
 TWO = replace(FA2, tiles={("prefill", 64): Block(128, 128, 4), ("prefill", 128): Block(128, 64, 8)})
@@ -97,3 +99,18 @@ def test_blackwell_runs_one_library_of_latent_attention_whatever_runs_elsewhere(
 )
 def test_a_head_is_filled_up_to_the_size_that_a_kernel_is_built_for(name: str, head: int, filled: int) -> None:
     assert attention_libraries()[name].filled(head) == filled
+
+
+def ranges(capabilities: tuple[float, float] | None) -> list[tuple[str, float, float]]:
+    """What runs FlashAttention 2's warp-level kernels, and on GPUs of which compute capability."""
+    found = kernels_with(MMA_16816, FA2, capabilities)
+    return [(k.library.name, k.instruction.compute_capability, k.instruction.capability_end) for k in found]
+
+
+def test_successors_share_the_gpus_out_with_the_library_they_follow() -> None:
+    assert ranges((8.0, 8.0)) == [("fa2", 8.0, 8.9)]
+    assert ranges((8.9, 8.9)) == [("fa2_gddr_today", 8.9, 9.0)]
+    every = ranges(None)
+    assert [name for name, *_ in every] == ["fa2", "fa2_gddr_today"] * 2
+    assert [start for _, start, _ in every[1:]] == [end for _, _, end in every[:-1]]  # no gap, no overlap
+    assert [k.library.name for k in kernels_with(TCGEN05, FA2, None)] == ["fa2"]
