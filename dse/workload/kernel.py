@@ -9,13 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dse.base.brief import brief
+from dse.hardware.capability import ANY_NEWER
 from dse.hardware.data_types import TENSOR_DTYPES
 
 Number: TypeAlias = Any
 """A float while kernels are built, an array inside a program."""
-
-ANY_NEWER = 99.0
-"""A compute capability beyond all that there are."""
 
 PROBLEM = 5
 """Numbers of a problem's size."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.base.package_tables import read_table
-from dse.workload.kernel import ANY_NEWER
+from dse.hardware.capability import ANY_NEWER
 from dse.workload.operators.matrix_instructions import MatrixInstruction
 from dse.workload.operators.narrow_products import nearest_release
 

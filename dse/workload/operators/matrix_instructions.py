@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dse.base.errors import InputError
+from dse.hardware.capability import ANY_NEWER
 from dse.hardware.data_types import data_types
 from dse.hardware.presets import GpuSheet
-from dse.workload.kernel import ANY_NEWER
 
 
 @dataclass(frozen=True)

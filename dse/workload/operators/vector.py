@@ -15,9 +15,10 @@ from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.units import WARP_SIZE
+from dse.hardware.capability import ANY_NEWER
 from dse.hardware.data_types import element_bytes
 from dse.workload.implementation import implementation_index
-from dse.workload.kernel import ANY_NEWER, Interval, Kernel, Number
+from dse.workload.kernel import Interval, Kernel, Number
 from dse.workload.operator import FOREVER, Candidate, Operator
 
 SHUFFLES = int(constant("warp_shuffle_steps"))
