@@ -222,7 +222,7 @@ def with_residual(fit: StagedFit, rows: TimedRows, out: np.ndarray) -> StagedFit
         return fit
     points = picked(mine, choice[:1], choice[1])[choice[0]]
     predicted = fit.predicted_us + kernel * np.expm1(points.at(sizes))
-    stage = errors_after(DISCREPANCY, rows, out, predicted, (), int((~out).sum()))
+    stage = errors_after(DISCREPANCY, rows.table, out, predicted, (), int((~out).sum()))
     return replace(fit, discrepancy=points, stages=(*fit.stages, stage), predicted_us=predicted)
 
 
@@ -239,7 +239,7 @@ def whole_fit(part: Part, found: dict[str, tuple[float, float]], tables: Sequenc
     """Return the answer of a part's costs, with what its equations leave."""
     rows, out, values = part.with_passes(found), part.out, part.values
     predicted, chosen = best(model_of(values), rows)
-    stage = errors_after("all at once", rows, out, predicted, tuple(sorted(FREE)), int((~out).sum()))
+    stage = errors_after("all at once", rows.table, out, predicted, tuple(sorted(FREE)), int((~out).sum()))
     costs = {name: value for name, value in values.items() if name != "overhead_us"}
     nothing = Determined((), *(np.zeros(0) for _ in range(5)))
     fit = with_residual(StagedFit(costs, (stage,), nothing, predicted, chosen), rows, out)

@@ -137,7 +137,7 @@ def answer_of(part: Part, costs: Fitted, others: Sequence[Fitted], table: Operat
     """Return the answer of a part, with the errors of its left-out rows under its own costs and those of ``others``."""
     us, out = predicted_us(part, costs), part.out
     count = int((~out).sum())
-    stage = errors_after("all at once", part, out, us, tuple(sorted(FREE)), count)
+    stage = errors_after("all at once", part.table, out, us, tuple(sorted(FREE)), count)
     values = {name: value for name, value in costs.products.items() if name != "overhead_us"}
     judged = errors_of(part.table, us).assign(implementation=part.name, out=out)
     gpus = tuple(sorted(judged["gpu"].unique()))

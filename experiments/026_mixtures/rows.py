@@ -115,7 +115,8 @@ def part_of(name: str, rows: list[tuple[Any, tuple[Operator, ...]]], sheets: dic
     gpus = [records[str(row.device)] for row, _ in rows]
     us = _passes_us([operators for _, operators in rows], gpus)
     products = [[c.kernel for c in o.candidates] for _, operators in rows for o in operators if o.kind == PRODUCT]
-    unaligned = np.array([float(kernels[0].stretch != 1.0) for kernels in products]).reshape(len(rows), 2)
+    stretched = [getattr(kernels[0], "stretch", 1.0) != 1.0 for kernels in products]
+    unaligned = np.array(stretched, float).reshape(len(rows), 2)
     sheet = [sum(np.array(sheet_times(_first(o), sheets[str(row.device)])) for o in ops) for row, ops in rows]
     overhead = way.overhead_us * np.array([len(operators) for _, operators in rows])
     compute, memory = np.array(sheet).T

@@ -107,7 +107,7 @@ def with_discrepancy(
         points = weighed(replace(mine, target=mine.share * points.at(mine.sizes) + still), points, ridge)
     corrected = replace(fit, discrepancy=points)
     predicted, _ = best(corrected.model, timed)
-    stage = errors_after(DISCREPANCY, rows, out, predicted, (), int(seen.sum()))
+    stage = errors_after(DISCREPANCY, rows.table, out, predicted, (), int(seen.sum()))
     return replace(corrected, stages=(*fit.stages, stage), predicted_us=predicted)
 
 

@@ -92,7 +92,7 @@ class StagedFit:
     stages: tuple[StageResult, ...]
     determined: Determined
     predicted_us: np.ndarray
-    chosen: Chosen
+    chosen: Chosen | None
     discrepancy: Points | None = None
 
     @property
@@ -140,7 +140,7 @@ def staged_fit(
 
     def outcome(name: str, free: set[str], fitted: int, values: dict[str, float]) -> StageResult:
         predicted, _ = best(with_points(values, discrepancy), with_fitted_overhead(rows, values, fit_overhead))
-        return errors_after(name, rows, out, predicted, tuple(n for n in NAMES if n in free), fitted)
+        return errors_after(name, rows.table, out, predicted, tuple(n for n in NAMES if n in free), fitted)
 
     def add(result: StageResult) -> None:
         results.append(result)
@@ -186,10 +186,10 @@ def with_fitted_overhead(rows: TimedRows, values: dict[str, float], fit_overhead
 
 
 def errors_after(
-    name: str, rows: TimedRows, out: np.ndarray, predicted: np.ndarray, free: tuple[str, ...], fitted: int
+    name: str, table: pd.DataFrame, out: np.ndarray, predicted: np.ndarray, free: tuple[str, ...], fitted: int
 ) -> StageResult:
     """Return what ``predicted`` (rows,) [us] is off by after the stage ``name``, which ``fitted`` rows moved."""
-    measured = rows.table["latency_us"].to_numpy()
+    measured = table["latency_us"].to_numpy()
     error, long = 100 * np.abs(predicted / measured - 1), measured >= LONG_US
 
     def mean(of: np.ndarray) -> float | None:

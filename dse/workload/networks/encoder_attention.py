@@ -72,9 +72,16 @@ class EncoderAttention:
         target, dtype, width = step.target, step.precision.output, heads * self.head_dim
         sequences, patches = self.attended()
         shape = (step.batch * sequences, heads, heads, self.head_dim, patches, patches)
-        warm = {"q_distance": 3.0 * step.activation_bytes(width), "kv_distance": 3.0 * step.activation_bytes(width)}
+        warm = 3.0 * step.activation_bytes(width)
         made = Attention(
-            *shape, causal=False, dtype=dtype, kv=dtype, decoding=False, out_distance=step.layer_bytes, **warm
+            *shape,
+            causal=False,
+            dtype=dtype,
+            kv=dtype,
+            decoding=False,
+            q_distance=warm,
+            kv_distance=warm,
+            out_distance=step.layer_bytes,
         )
         ran = {"library": target.attention, "elsewhere": True}
         return attention_operator("attention", made, target.capabilities, target.warpgroup, step.phase, **ran)

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from dse.base.constants import constant
 from dse.hardware.data_types import element_bytes
+from dse.workload.kernel import Kernel
 from dse.workload.networks.mlp_products import mlp_products
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
@@ -63,7 +64,8 @@ def _stretched(operator: Operator, own: ExpertKernels | None) -> Operator:
 
 
 def _changed(operator: Operator, **numbers: float) -> Operator:
-    candidates = tuple(replace(one, kernel=replace(one.kernel, **numbers)) for one in operator.candidates)
+    kernels = [(one, one.kernel) for one in operator.candidates if isinstance(one.kernel, Kernel)]
+    candidates = tuple(replace(one, kernel=replace(kernel, **numbers)) for one, kernel in kernels)
     return replace(operator, candidates=candidates)
 
 
