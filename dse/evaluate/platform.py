@@ -13,7 +13,7 @@ from typing import Any
 from dse.base.compilation import LEAST, Options
 
 CHEAP = 64
-"""Pairs of a design with kernels, at most, where designs are cheap: a quarter of a microsecond and a half each."""
+"""Most pairs with kernels of a design that is cheap: it takes a core about a microsecond (benchmarks.host)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dse.hardware.data_types import element_bytes
 from dse.workload.kernel import Kernel
 from dse.workload.networks.mlp_products import mlp_products
 from dse.workload.networks.step import Step
-from dse.workload.operator import Operator
+from dse.workload.operator import Candidate, Operator
 from dse.workload.operators.collective import all_to_all_operator
 from dse.workload.operators.expert_products import ExpertKernels, expert_kernels
 from dse.workload.operators.expert_rows import ExpertRows
@@ -64,9 +64,11 @@ def _stretched(operator: Operator, own: ExpertKernels | None) -> Operator:
 
 
 def _changed(operator: Operator, **numbers: float) -> Operator:
-    kernels = [(one, one.kernel) for one in operator.candidates if isinstance(one.kernel, Kernel)]
-    candidates = tuple(replace(one, kernel=replace(kernel, **numbers)) for one, kernel in kernels)
-    return replace(operator, candidates=candidates)
+    def changed(candidate: Candidate) -> Candidate:
+        assert isinstance(candidate.kernel, Kernel)  # of passes all are
+        return replace(candidate, kernel=replace(candidate.kernel, **numbers))
+
+    return replace(operator, candidates=tuple(map(changed, operator.candidates)))
 
 
 def _sent(step: Step, name: str, rows: ExpertRows, dtype: str) -> Iterator[Operator]:
