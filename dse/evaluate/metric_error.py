@@ -15,8 +15,8 @@ from dse.power.power import PowerModel
 from dse.space.links import linked_values
 from dse.space.metrics import DESIGN_METRICS, USD, WORKLOAD_METRICS, named_metric
 from dse.space.space import Objective, Space
-from dse.timing.narrow_error import narrow_implementations, with_narrow
 from dse.timing.novelty import NOTHING_NEW, Novelty, novelty, widened
+from dse.timing.product_error import fitted_products, with_fitted_products
 from dse.timing.timing import TimingModel
 from dse.workload.networks.mlp_kinds import EXPERT
 from dse.workload.operator import Operator
@@ -178,7 +178,7 @@ def _scope(metric: str, interval: ErrorInterval | None, workloads: Sequence[Work
 
 def _unfitted_experts(operator: Operator) -> bool:
     """Whether an operator is a product of experts whose kernels nobody measured."""
-    return operator.name.startswith(EXPERT) and operator.kind == "gemm" and not narrow_implementations(operator)
+    return operator.name.startswith(EXPERT) and operator.kind == "gemm" and not fitted_products(operator)
 
 
 def _by_metric(
@@ -225,7 +225,7 @@ def _covered(workloads: Sequence[Workload]) -> bool:
 
 def uncovered_types(workloads: Sequence[Workload]) -> list[str]:
     """Return the data types of products and attention that no fit stands behind."""
-    others = (o for w in workloads for o in w.operators if not (o.operands <= CALIBRATED or narrow_implementations(o)))
+    others = (o for w in workloads for o in w.operators if not (o.operands <= CALIBRATED or fitted_products(o)))
     return sorted(set().union(*(o.operands for o in others)) - CALIBRATED)
 
 
@@ -276,7 +276,7 @@ def _time(
     kernels = _applies_to(model.error_interval, gpu)
     if kernels is None or uncovered_types(workloads) or not all(len(w.implementations) for w in workloads):
         return None
-    found = list(dict.fromkeys(with_narrow(_served(kernels, w, metric), [w], gpu) for w in workloads))
+    found = list(dict.fromkeys(with_fitted_products(_served(kernels, w, metric), [w], gpu) for w in workloads))
     low, high = min(u.low for u in found), max(u.high for u in found)
     whole = replace(kernels, low=low, high=high, source="; ".join(dict.fromkeys(u.source for u in found)))
     return widened(whole, new)

@@ -9,6 +9,7 @@ from dse.base.skipped_rows import Skipped
 from dse.calibration.timing.rows_fit import left_out
 from dse.hardware.presets import load_sheet
 from dse.validation.baselines import with_rooflines
+from experiments.common.implementations import shipped_us
 from experiments.common.modules import experiment
 
 FOLDER = "025_latent_and_mixtures"
@@ -26,8 +27,7 @@ def parts() -> Iterator[tuple[str, pd.DataFrame, tuple[float, float]]]:
     latent = experiment(FOLDER, "latent.py")
     _, rows = latent.latent_rows(Skipped())
     every = [
-        with_rooflines(rows[name].table).assign(predicted_us=latent.shipped_us(name, rows[name]))
-        for name in latent.FITTED
+        with_rooflines(rows[name].table).assign(predicted_us=shipped_us(name, rows[name])) for name in latent.FITTED
     ]
     frame = pd.concat(every, ignore_index=True)
     frame = frame[left_out(frame["family"]) & frame["device"].astype(str).str.startswith(DEVICES)]

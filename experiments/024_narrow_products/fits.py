@@ -238,11 +238,11 @@ class NarrowAnswer(TimingAnswer):
 def whole_fit(part: Part, found: dict[str, tuple[float, float]], tables: Sequence[OperatorTable]) -> TimingAnswer:
     """Return the answer of a part's costs, with what its equations leave."""
     rows, out, values = part.with_passes(found), part.out, part.values
-    predicted, chosen = best(model_of(values), rows)
+    predicted, _ = best(model_of(values), rows)
     stage = errors_after("all at once", rows.table, out, predicted, tuple(sorted(FREE)), int((~out).sum()))
     costs = {name: value for name, value in values.items() if name != "overhead_us"}
     nothing = Determined((), *(np.zeros(0) for _ in range(5)))
-    fit = with_residual(StagedFit(costs, (stage,), nothing, predicted, chosen), rows, out)
+    fit = with_residual(StagedFit(costs, (stage,), nothing, predicted), rows, out)
     for one in fit.stages:
         print(f"| {part.name} | {one.name} | {one.rows} | {one.fitted:.1f} | {one.left_out:.1f} |", flush=True)
     judged = errors_of(rows.table, fit.predicted_us).assign(implementation=part.name, out=out)

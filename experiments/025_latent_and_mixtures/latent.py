@@ -14,9 +14,9 @@ from dse.calibration.timing.stages import StageResult
 from dse.hardware.presets import load_sheet
 from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, best
-from dse.timing.calibration import implementation_calibration
 from dse.validation.error_quantiles import errors_of, rewrite, unseen
 from experiments import data
+from experiments.common.implementations import DEVICES, gpus_of
 
 TABLE = "aiconfigurator__mla"
 
@@ -40,15 +40,6 @@ FITTED = (
 )
 """Implementations that are fitted."""
 
-DEVICES = {
-    "A100-SXM4-80GB": "a100_sxm_80gb",
-    "B200-SXM": "b200",
-    "H100-SXM5-80GB": "h100_sxm",
-    "H200-SXM-141GB": "h200",
-    "L40S": "l40s",
-    "RTXPRO6000-BW": "rtx_pro_6000",
-}
-
 Report = Callable[[StageResult], None]
 
 
@@ -61,11 +52,6 @@ def latent_rows(skipped: Skipped) -> tuple[OperatorTable, dict[str, TimedRows]]:
     frame = frame[~marked].reset_index(drop=True)
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     return table, load_implementations(frame, sheets, skipped)
-
-
-def gpus_of(rows: TimedRows) -> tuple[str, ...]:
-    """Return the presets of the rows' devices."""
-    return tuple(sorted({DEVICES[device] for device in rows.table["device"].astype(str)}))
 
 
 def fitted(name: str, table: OperatorTable, rows: TimedRows, report: Report | None = None) -> TimingAnswer:
@@ -99,8 +85,3 @@ def write(answers: Mapping[str, TimingAnswer], between: Mapping[str, Sequence[pd
         path, op = folder / f"{name}.toml", of_phase(name)
         answer.write(path)
         rewrite(path, (*answer.error_quantiles, *unseen(between[op], name, op, "bf16")))
-
-
-def shipped_us(name: str, rows: TimedRows) -> np.ndarray:
-    """Return what the shipped calibration of an implementation predicts of its rows [us]."""
-    return best(implementation_calibration(name).model, rows)[0]

@@ -12,28 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from all_reduces import fit, measured_rows, of_library, predicted_us, three_numbers
-from latent import FITTED, fitted, latent_rows, shipped_us, transfers, write
+from latent import FITTED, fitted, latent_rows, transfers, write
 
-import dse
 from dse.base.skipped_rows import Skipped
-from dse.calibration.timing.rows_fit import left_out
-from dse.calibration.timing.stages import StageResult
 from dse.measured.timed_rows import TimedRows
-from dse.validation.baselines import with_rooflines
+from experiments.common.implementations import HEADER, SHIPPED, row_of, show, with_errors
 from experiments.common.readme_tables import markdown, write_table
 
 HERE = Path(__file__).parent
-SHIPPED = Path(dse.__file__).parent / "data" / "calibration" / "implementations"
-
-HEADER = ("implementation", "GPU", "fitted rows", "left out", "fitted, %", "left out, %", "roofline, %")
-
-
-def with_errors(name: str, rows: TimedRows) -> pd.DataFrame:
-    """Return an implementation's rows with the shipped calibration's errors and a fitted roofline's [%]."""
-    table = with_rooflines(rows.table)
-    us = table["latency_us"].to_numpy()
-    off = {"error": 100 * np.abs(shipped_us(name, rows) / us - 1), "roofline": 100 * np.abs(table["three_us"] / us - 1)}
-    return table.assign(implementation=name, out=left_out(table["family"]), **off)
 
 
 def table_of(names: Sequence[str], rows: Mapping[str, TimedRows]) -> str:
@@ -41,23 +27,12 @@ def table_of(names: Sequence[str], rows: Mapping[str, TimedRows]) -> str:
     every = pd.concat([with_errors(name, rows[name]) for name in names], ignore_index=True)
     cells = []
     for (name, device), part in every.groupby(["implementation", "device"], sort=False, observed=True):
-        cells.append(_cells(str(name), str(device), part))
+        cells.append(row_of(str(name), str(device), part))
     for op, part in every.groupby("op", observed=True):
-        cells.append(_cells(f"all of {op}", "", part))
+        cells.append(row_of(f"all of {op}", "", part))
         hopper = part[part["device"].astype(str).str.startswith(("H100", "H200", "B200"))]
-        cells.append(_cells(f"all of {op}", "H100, H200, B200", hopper))
+        cells.append(row_of(f"all of {op}", "H100, H200, B200", hopper))
     return markdown(HEADER, cells, 2)
-
-
-def _cells(name: str, device: str, part: pd.DataFrame) -> tuple[str, ...]:
-    out = part[part["out"]]
-    means = part.loc[~part["out"], "error"].mean(), out["error"].mean(), out["roofline"].mean()
-    return name, device, str(len(part) - len(out)), str(len(out)), *(f"{x:.1f}" for x in means)
-
-
-def show(stage: StageResult) -> None:
-    """Print the errors after a stage of a fit."""
-    print(stage.name, stage.rows, stage.fitted, stage.left_out, flush=True)
 
 
 def collectives_table() -> str:
@@ -68,9 +43,9 @@ def collectives_table() -> str:
     rows = rows.assign(**{name: 100 * np.abs(found / us - 1) for name, found in off.items()})
     cells = []
     for (library, gpu), part in rows.groupby(["library", "gpu"]):
-        cells.append(_cells(str(library), str(gpu), part))
+        cells.append(row_of(str(library), str(gpu), part))
     for library, part in rows.groupby("library"):
-        cells.append(_cells(str(library), "all", part))
+        cells.append(row_of(str(library), "all", part))
     return markdown(("library", *HEADER[1:]), cells, 2)
 
 

@@ -148,7 +148,7 @@ def answer_of(part: Part, costs: Fitted, others: Sequence[Fitted], table: Operat
         count,
         int(out.sum()),
         {str(way): float(mean) for way, mean in part.table.groupby("harness")["overhead_us"].mean().items()},
-        StagedFit(values, (stage,), Determined((), *(np.zeros(0) for _ in range(5))), us, None),
+        StagedFit(values, (stage,), Determined((), *(np.zeros(0) for _ in range(5))), us),
         seen(judged[out], set(judged["way"]), gpus) + _elsewhere(part, others),
         part.name,
     )

@@ -1,7 +1,7 @@
 """Calibrations of mixtures of experts by framework, release and type, and what they are worth on families left out.
 
-Run with ``python experiments/026_mixtures/run.py [--fit] [--write]`` (two minutes; with ``--fit``, which fits anew and
-writes the calibrations that are shipped, five on two busy cores). Families whose CRC-32 modulo 10 is 7 or more are
+Run with ``python experiments/026_mixtures/run.py [--fit] [--write]`` (five minutes on a busy core; with
+``--fit`` it fits anew and writes the calibrations that are shipped). Families whose CRC-32 modulo 10 is 7 or more are
 never fitted. Prints the README's table, and with ``--write`` puts it there.
 """
 

@@ -15,22 +15,13 @@ from dse.calibration.timing.stages import StageResult
 from dse.hardware.presets import load_sheet
 from dse.measured.table import OperatorTable, read_times
 from dse.measured.timed_rows import TimedRows, best
-from dse.timing.calibration import implementation_calibration
 from dse.validation.error_quantiles import errors_of, rewrite, unseen
 from experiments import data
+from experiments.common.implementations import DEVICES, gpus_of
 
 TABLES = ("aiconfigurator__attention_new", "aiconfigurator__attention_released")
 
 OPERATORS = ("attn_decode", "attn_prefill")
-
-DEVICES = {
-    "A100-SXM4-80GB": "a100_sxm_80gb",
-    "B200-SXM": "b200",
-    "H100-SXM5-80GB": "h100_sxm",
-    "H200-SXM-141GB": "h200",
-    "L40S": "l40s",
-    "RTXPRO6000-BW": "rtx_pro_6000",
-}
 
 FEWEST = 100
 """Rows that a discrepancy needs: families left out in turn still decide whether there is one."""
@@ -45,11 +36,6 @@ def today_rows(skipped: Skipped) -> tuple[list[OperatorTable], dict[str, TimedRo
     frame = frame[frame["op"].isin(OPERATORS)].reset_index(drop=True)
     sheets = {device: load_sheet(preset) for device, preset in DEVICES.items()}
     return tables, load_implementations(frame, sheets, skipped)
-
-
-def gpus_of(rows: TimedRows) -> tuple[str, ...]:
-    """Return the presets of the rows' devices."""
-    return tuple(sorted({DEVICES[device] for device in rows.table["device"].astype(str)}))
 
 
 def fitted(name: str, tables: Sequence[OperatorTable], rows: TimedRows, report: Report | None = None) -> TimingAnswer:
@@ -89,8 +75,3 @@ def write(name: str, answer: TimingAnswer, between: Mapping[str, Sequence[pd.Dat
     ran = dict.fromkeys((op, *(one.op for one in answer.error_quantiles)))  # decode kernels run short prompts, too
     elsewhere = [one for each in ran for one in unseen(between[op], name, each, dtype)]
     rewrite(path, (*answer.error_quantiles, *elsewhere))
-
-
-def shipped_us(name: str, rows: TimedRows) -> np.ndarray:
-    """Return what the shipped calibration of an implementation predicts of its rows [us]."""
-    return best(implementation_calibration(name).model, rows)[0]

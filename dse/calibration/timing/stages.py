@@ -26,7 +26,7 @@ from dse.calibration.timing.fit import (
     priors,
 )
 from dse.measured.regimes import LONG_US, SHORT_US, compute_bound
-from dse.measured.timed_rows import Chosen, TimedRows, best
+from dse.measured.timed_rows import TimedRows, best
 from dse.timing.amali import Amali
 from dse.timing.discrepancy import Points
 
@@ -85,14 +85,13 @@ class StageResult:
 
 @dataclass(frozen=True)
 class StagedFit:
-    """Fitted values, errors after each stage, what the rows determine, and the kernels chosen with their times [us];
+    """Fitted values, errors after each stage, what the rows determine, and their times [us];
     ``discrepancy``: what the equations leave of the rows (:mod:`dse.calibration.timing.discrepancy_fit`)."""
 
     values: dict[str, float]
     stages: tuple[StageResult, ...]
     determined: Determined
     predicted_us: np.ndarray
-    chosen: Chosen | None
     discrepancy: Points | None = None
 
     @property
@@ -218,6 +217,5 @@ def _finished(
         results,
         outcome,
         predicted,
-        chosen,
         discrepancy,
     )

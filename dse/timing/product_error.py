@@ -20,7 +20,7 @@ WORDS = {NARROW: "in narrow types", EXPERTS: "of experts"}
 """What products of a kind are called."""
 
 
-def narrow_implementations(operator: Operator) -> set[str]:
+def fitted_products(operator: Operator) -> set[str]:
     """Return the calibrated implementations of narrow products and of experts that all kernels of an operator are of;
     none where some are of others."""
     kernels = [c.kernel for c in operator.candidates if isinstance(c.kernel, Kernel)]
@@ -29,10 +29,10 @@ def narrow_implementations(operator: Operator) -> set[str]:
     return known if known == names and len(kernels) == len(operator.candidates) else set()
 
 
-def with_narrow(interval: ErrorInterval, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval:
+def with_fitted_products(interval: ErrorInterval, workloads: Sequence[Workload], gpu: GpuSheet) -> ErrorInterval:
     """Return the interval of times whose products are of narrow types in part: the widest of its own and theirs, on a
     GPU that they were measured on or on any other."""
-    names = sorted(set().union(*(narrow_implementations(o) for w in workloads for o in w.operators)))
+    names = sorted(set().union(*(fitted_products(o) for w in workloads for o in w.operators)))
     told = [found for name in names if (found := _quantiles(name, gpu, interval.anywhere)) is not None]
     if not told:
         return interval

@@ -3,7 +3,7 @@
 from dse.base.error_interval import ErrorInterval
 from dse.hardware.presets import preset_sheet
 from dse.timing.calibration import UNSEEN, implementation_calibration
-from dse.timing.narrow_error import narrow_implementations, with_narrow
+from dse.timing.product_error import fitted_products, with_fitted_products
 from dse.workload.operators.gemm_library import TUNED
 from dse.workload.parse import load_workload
 from dse.workload.target import Target
@@ -19,18 +19,18 @@ def workload(dtype, gpu="h100_sxm"):
 
 def implementations(some):
     """Narrow implementations of a workload's operators."""
-    return set().union(*(narrow_implementations(o) for o in some.operators))
+    return set().union(*(fitted_products(o) for o in some.operators))
 
 
 def test_a_workload_in_16_bits_keeps_its_interval():
     assert implementations(workload("bf16")) == set()
-    assert with_narrow(KNOWN, [workload("bf16")], preset_sheet("h100_sxm")) == KNOWN
+    assert with_fitted_products(KNOWN, [workload("bf16")], preset_sheet("h100_sxm")) == KNOWN
 
 
 def test_the_widest_of_both_intervals_holds_where_products_are_narrow():
     some = workload("fp8")
     (name,) = implementations(some)
-    found = with_narrow(KNOWN, [some], preset_sheet("h100_sxm"))
+    found = with_fitted_products(KNOWN, [some], preset_sheet("h100_sxm"))
     assert found.low < KNOWN.low and found.high > KNOWN.high
     assert "products in narrow types in shapes left out" in found.source
     mine = [r for r in implementation_calibration(name).error_quantiles if r.regime == "all" and r.gpu == "h100_sxm"]
@@ -38,7 +38,7 @@ def test_the_widest_of_both_intervals_holds_where_products_are_narrow():
 
 
 def test_a_gpu_that_was_not_measured_gets_the_errors_of_others():
-    found = with_narrow(KNOWN, [workload("fp8", "gh200")], preset_sheet("gh200"))
+    found = with_fitted_products(KNOWN, [workload("fp8", "gh200")], preset_sheet("gh200"))
     assert "left out" in found.source and "GPUs" in found.source
     name = implementations(workload("fp8", "gh200")).pop()
     assert any(r.gpu == UNSEEN for r in implementation_calibration(name).error_quantiles)
