@@ -14,19 +14,27 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1
 
 
 def table_in(readme: Path, name: str) -> str:
-    """Return what stands between the marks of a table; raises ValueError where the README lacks them."""
-    before, _, rest = readme.read_text(encoding="utf-8").partition(_start(name))
-    table, end, _ = rest.partition(_end(name))
-    if not (before and end):
-        raise ValueError(f"{readme}: has no marks of a table {name!r}")
-    return table.strip()
+    """Return what stands between the marks of a table; raises ValueError where the README lacks them, has one of them
+    twice, or has them in the other order."""
+    return _parts(readme, name)[1].strip()
 
 
 def write_table(readme: Path, name: str, table: str) -> None:
-    """Replace what stands between the marks of a table; raises ValueError where the README lacks them."""
-    text, old = readme.read_text(encoding="utf-8"), table_in(readme, name)
-    whole = f"{_start(name)}\n{old}\n{_end(name)}"
-    readme.write_text(text.replace(whole, f"{_start(name)}\n{table}\n{_end(name)}"), encoding="utf-8")
+    """Replace what stands between the marks of a table, if only nothing; raises ValueError as :func:`table_in`."""
+    before, _, after = _parts(readme, name)
+    readme.write_text(f"{before}{_start(name)}\n{table}\n{_end(name)}{after}", encoding="utf-8")
+
+
+def _parts(readme: Path, name: str) -> tuple[str, str, str]:
+    """Return a README before a table's marks, between them and behind them."""
+    text = readme.read_text(encoding="utf-8")
+    before, _, rest = text.partition(_start(name))
+    between, _, after = rest.partition(_end(name))
+    if f"{before}{_start(name)}{between}{_end(name)}{after}" != text:
+        raise ValueError(f"{readme}: has no marks of a table {name!r}")
+    if any(mark in before + between + after for mark in (_start(name), _end(name))):
+        raise ValueError(f"{readme}: has the marks of a table {name!r} more than once")
+    return before, between, after
 
 
 def _start(name: str) -> str:

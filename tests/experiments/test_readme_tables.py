@@ -26,6 +26,23 @@ def test_a_table_stands_between_its_marks_and_nothing_else_changes(tmp_path: Pat
         write_table(readme, "u", table)
 
 
+@pytest.mark.parametrize("between", ["", "\n", "\n\n", "\nold\n\nold\n"])
+def test_marks_with_nothing_between_them_get_a_table_too(tmp_path: Path, between: str) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(f"a\n<!-- t: written by run.py -->{between}<!-- end of t -->\nb\n")
+    write_table(readme, "t", "| x |")
+    assert readme.read_text() == "a\n<!-- t: written by run.py -->\n| x |\n<!-- end of t -->\nb\n"
+
+
+def test_marks_that_stand_twice_or_in_the_other_order_are_refused(tmp_path: Path) -> None:
+    readme, start, end = tmp_path / "README.md", "<!-- t: written by run.py -->", "<!-- end of t -->"
+    for text, why in ((f"{end}{start}", "no marks"), (f"{start}{end}{start}{end}", "more than once")):
+        readme.write_text(text)
+        with pytest.raises(ValueError, match=why):
+            write_table(readme, "t", "| x |")
+        assert readme.read_text() == text
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_every_readme_has_the_marks_that_its_command_writes_between(name: str) -> None:
     assert table_in(EXPERIMENTS / name / "README.md", QUICK[name]).startswith("| ")
