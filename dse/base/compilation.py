@@ -8,18 +8,18 @@ optimisation it gave derivatives that were wrong by 5 % (JAX 0.10.2; ``tests/bas
 taken to the derivatives of a careful compilation), and JAX 0.12 has it no more.
 """
 
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache, wraps
-from pathlib import Path
 from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
 import numpy as np
+
+from dse.base.user_cache import cache_folder
 
 T = TypeVar("T")
 B = TypeVar("B")
@@ -112,10 +112,9 @@ def cache_compilations() -> None:
 
     Where there is no such folder, or it cannot be read or written, every command compiles for itself.
     """
-    try:
-        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # a user without a home, as in a container
+    folder = cache_folder()
+    if folder is None:
         return
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache")
-    jax.config.update("jax_compilation_cache_dir", str(root / "gpu-dse" / "compiled"))
+    jax.config.update("jax_compilation_cache_dir", str(folder / "compiled"))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)

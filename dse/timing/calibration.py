@@ -20,6 +20,7 @@ from dse.base.error_interval import ErrorInterval
 from dse.base.errors import InputError, accepted
 from dse.base.package_tables import read_table
 from dse.base.toml_file import check_format, coefficient, read_toml, refuse_keys
+from dse.base.user_cache import read_tomls
 from dse.hardware.own_gpus import TABLE as OWN_GPUS
 from dse.hardware.own_gpus import matching_name, preset_of, read_own, sheets_of
 from dse.hardware.presets import GpuSheet, find_preset, gpu_index
@@ -191,6 +192,7 @@ def passed_over(*sheets: GpuSheet) -> str:
     )
 
 
+@cache
 def shipped_implementations() -> dict[str, Path]:
     """Return the shipped calibrations of implementations by the implementation's name."""
     return _tomls("calibration", "implementations")
@@ -271,8 +273,13 @@ def _errors(calibration: TimingCalibration) -> ErrorInterval | None:
 @cache
 def implementation_calibration(name: str) -> TimingCalibration:
     """Read the shipped calibration of an implementation."""
-    path = shipped_implementations()[name]
-    return _calibration(path, read_toml(path))
+    return _calibration(shipped_implementations()[name], _implementation_records()[name])
+
+
+@cache
+def _implementation_records() -> dict[str, dict[str, Any]]:
+    """The contents of all shipped calibrations of implementations: a timing model holds a coefficient of each."""
+    return read_tomls("implementations", shipped_implementations())
 
 
 def composed(others: Mapping[str, TimingCalibration], own: TimingCalibration, name: str) -> Amali:
