@@ -6,13 +6,12 @@ and scaling studies differ by up to a factor of three, so fit where there are me
 """
 
 import equinox as eqx
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from dse.base.numerics import held
 from dse.hardware.gpu import Gpu
-from dse.hardware.process import memory_column, node_column, node_index, own_or_type, value_at
+from dse.hardware.process import memory_column, node_index, node_numbers, own_or_type, value_at
 
 REFERENCE = "tsmc_n7"
 
@@ -32,7 +31,7 @@ class NodePower(eqx.Module):
     def from_table(cls, reference: str = REFERENCE) -> "NodePower":
         """Return the nodes of ``data/process/node_power.csv`` relative to a ``reference``; InputError for no node."""
         row = node_index(reference)
-        columns = [np.asarray(node_column("process/node_power.csv", field)) for field in cls.__dataclass_fields__]
+        columns = [node_numbers("process/node_power.csv", field) for field in cls.__dataclass_fields__]
         return cls(*(held(column / column[row]) for column in columns))
 
     def switching_energy(self, process: ArrayLike) -> Array:

@@ -13,6 +13,7 @@ import math
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -68,12 +69,17 @@ def memory_index(name: str) -> int:
 
 def node_column(table: str, field: str) -> Array:
     """Return a numeric column of a table with one row a technology node, in the order of the nodes, shape (nodes,)."""
-    return _column(table, "process", node_names(), field)
+    return held(node_numbers(table, field))
+
+
+def node_numbers(table: str, field: str) -> np.ndarray:
+    """Return the same in NumPy, of which a model can be made while a program is traced."""
+    return _numbers(table, "process", node_names(), field)
 
 
 def memory_column(table: str, field: str) -> Array:
     """Return a numeric column of a table with one row a memory type, in the order of the types, shape (types,)."""
-    return _column(table, "dram_type", memory_names(), field)
+    return held(_numbers(table, "dram_type", memory_names(), field))
 
 
 def value_at(column: Array, index: ArrayLike) -> Array:
@@ -109,11 +115,11 @@ def densities_at(node_nm: float, without: str = "") -> dict[str, float]:
     return {f: float(rows[below][f]) ** (1 - share) * float(rows[above][f]) ** share for f in fields}
 
 
-def _column(table: str, key: str, names: list[str], field: str) -> Array:
+def _numbers(table: str, key: str, names: list[str], field: str) -> np.ndarray:
     rows = {row.get(key, ""): row for row in read_table(table)}
     if list(rows) != names:
         raise DseError(f"dse/data/{table}: the rows of {key!r} are {list(rows)}, expected in this order: {names}")
-    return held([float(rows[name][field]) for name in names])
+    return np.asarray([float(rows[name][field]) for name in names], jnp.result_type(float))
 
 
 def _index(name: str, names: list[str], kind: str) -> int:

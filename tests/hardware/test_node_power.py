@@ -106,3 +106,8 @@ def test_every_number_has_a_source_and_a_status(table, fields):
             assert (
                 row[status] != "prior" or "prior" in row[source] or "taken as" in row[source] or "times" in row[source]
             )
+
+
+def test_a_model_can_be_made_while_a_program_is_traced():
+    made = jax.jit(lambda: (NodePower.from_table(), MemoryPower.from_table()))()
+    jax.tree.map(np.testing.assert_array_equal, made, (nodes(), memory()))

@@ -126,11 +126,11 @@ def data_share(rows: MeasuredLaunches, values: np.ndarray, strength: float, free
 
     The diagonal of the resolution matrix, with Gauss and Newton's curvature of the mean absolute error.
     """
-    known = priors()
+    known, prior = priors(), prior_model()
     center, spread = jnp.asarray([known[name] for name in free]).T
 
     def error(theta: Array) -> Array:
-        model = prior_model().with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
+        model = prior.with_values(dict(zip(free, jnp.exp(center + spread * theta), strict=True)))
         return predicted(model, rows.measured, rows.measured_timing, rows.gpu)[0] / rows.table["power_w"].to_numpy() - 1
 
     at = (jnp.log(jnp.asarray(values)) - center) / spread
