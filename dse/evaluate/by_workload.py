@@ -16,7 +16,7 @@ from dse.evaluate.candidates import Candidates, Tabulated, chosen_launches
 from dse.evaluate.corrections import fold_corrections
 from dse.evaluate.derivatives import along, launches_along
 from dse.evaluate.evaluation import Evaluation
-from dse.evaluate.fastest import choose, fastest, fastest_of
+from dse.evaluate.fastest import choose, fastest_forms
 from dse.evaluate.own_kernels import own_kernels, sums_of_chosen
 from dse.evaluate.platform import Platform
 from dse.evaluate.shared_programs import (
@@ -85,13 +85,14 @@ class KernelEvaluation(Evaluation):
 
     def _launches_on_designs(self, gpus: Gpu, launches: Launches) -> tuple[np.ndarray, steps.Launch]:
         times = np.asarray(times_of_designs(self._anonymous, self._candidates, gpus))
-        chosen = fastest(times[:, : self.workload.candidate_count], self.workload.starts)
+        chosen = fastest_forms(self.workload, times[:, : self.workload.candidate_count])
         return chosen, launches(self._anonymous, self.power.model, self._kernels(chosen), gpus)
 
     def _launches_on_gpu(self, gpu: Gpu) -> tuple[np.ndarray, steps.Launch]:
         every = launches_of_few_calls(self._anonymous, self.power.model, filled_up(self.workload.kernels), gpu)
         every = jax.tree.map(lambda x: np.asarray(x)[: self.workload.candidate_count], every)
-        chosen = fastest_of(every[0], self.workload.starts)
+        times = np.where(np.asarray(every[0].feasible) > 0, every[0].microseconds, np.inf)
+        chosen = fastest_forms(self.workload, times)
         return chosen, jax.tree.map(lambda x: x[filled_up(chosen, OPERATORS)], every)
 
     def _launches_along(self, gpu: Gpu, chosen: np.ndarray) -> Slopes:

@@ -99,8 +99,7 @@ class Candidates:
         """
         from dse.evaluate.pallas.choice import Choice  # for GPUs alone: a second of imports
 
-        slices = self._workload.slices
-        return Choice(self._programs, self._every, slices, self._bits(common), interpret=interpret)
+        return Choice(self._programs, self._every, self._workload, self._bits(common), interpret=interpret)
 
     def launches(self, power: PowerModel, *, interpret: bool = False) -> "Launches":
         """Return what adds up the chosen candidates in each phase as one kernel of a GPU, the terms of

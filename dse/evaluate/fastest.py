@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -48,11 +49,50 @@ def choose(workload: Workload, nanoseconds: Sequence[Array]) -> tuple[Array, Arr
     """
 
     def part(times: list[Array]) -> list[Array]:
-        both = [fastest_row(rows, p.start) for rows, p in zip(times, workload.slices, strict=True)]
-        return [jnp.stack(rows) for rows in zip(*both, strict=True)]
+        places, least = [], []
+        starts = np.repeat(workload.starts, [len(operator.forms) for operator in workload.operators])
+        of_operator = np.repeat(np.arange(len(times)), [len(operator.forms) for operator in workload.operators])
+        for form, start, number in zip(workload.parts, starts, of_operator, strict=True):
+            place, time = fastest_row(times[number][form.start - start : form.stop - start], form.start)
+            places.append(place)
+            least.append(time)
+        return [jnp.stack(rows) for rows in together(workload, places, least)]
 
     chosen, least = in_parts(part, list(nanoseconds))
     return chosen.T.astype(jnp.int32), jnp.where(least.T < INFEASIBLE, 1.0, 0.0)
+
+
+def fastest_forms(workload: Workload, times: np.ndarray) -> np.ndarray:
+    """Return where the fastest candidate of each operator stands, (..., operators), where operators with several forms
+    take the same; ``times`` (..., candidates)."""
+    places = fastest(times, np.array([part.start for part in workload.parts]))
+    least = np.take_along_axis(times, places, axis=-1)
+    chosen, _ = together(workload, np.moveaxis(places, -1, 0), np.moveaxis(least, -1, 0), np)
+    return np.stack(chosen, axis=-1)
+
+
+def together(workload: Workload, places: Any, times: Any, arrays: Any = jnp) -> tuple[list[Any], list[Any]]:
+    """Return the candidate of each operator and its time, given those of each of its forms (:attr:`Workload.parts`).
+
+    Operators that have forms together take the one whose times add up to least; of equal ones the first.
+    ``arrays``: jnp, or np.
+    """
+    chosen, least, number = [], [], 0
+    for operators in workload.choices:
+        forms = len(operators[0])
+        each = [range(number + k * forms, number + (k + 1) * forms) for k in range(len(operators))]
+        number += forms * len(operators)
+        totals = [sum(times[one[form]] for one in each) for form in range(forms)]
+        for one in each:
+            place, time, total = places[one[0]], times[one[0]], totals[0]
+            for form in range(1, forms):
+                faster = totals[form] * (1.0 + EQUAL) < total
+                place = arrays.where(faster, places[one[form]], place)
+                time = arrays.where(faster, times[one[form]], time)
+                total = arrays.minimum(total, totals[form])
+            chosen.append(place)
+            least.append(time)
+    return chosen, least
 
 
 def fastest_row(times: Array, first: int) -> tuple[Array, Array]:

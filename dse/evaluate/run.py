@@ -256,18 +256,18 @@ def why_not(operator: Operator, sheet: GpuSheet) -> str:
 def _row(result: WorkloadResult, k: int) -> dict[str, Any]:
     """Return launch ``k`` at the clock that its phase is left."""
     operator, us = result.workload.operators[k], result.stack(0, k)
-    total = sum(us.values())
+    total, ran = sum(us.values()), result.workload.candidate(k, result.chosen[0, k])
     return {
         "phase": operator.phase,
         "kernel": operator.name,
         "class": operator.kind,
         "shape": operator.shape,
-        "implementation": result.workload.candidate(k, result.chosen[0, k]).label,
+        "implementation": ran.label,
         "repeats": operator.repeats,
         "cycles": float(result.settled.cycles[0, k]),
         "time_us": total,
         "time_ms": total * operator.repeats / 1e3,
-        "tflops": 2 * float(operator.candidates[0].kernel.fma) / total * 1e-6,
+        "tflops": 2 * float(ran.kernel.fma) / total * 1e-6,
         "dram_gbs": float(result.timing.dram_bytes[0, k]) / total * 1e-3,
         "power_w": float(result.power.watts[0, k]),
         "bound_by": result.bound_by(0, k),

@@ -22,7 +22,7 @@ from dse.workload.parse import KEYS, PHASES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-COUNTS = ("batch", "prompt", "context", "output", "images", "audio", "tp", "dp", "ep")
+COUNTS = ("batch", "prompt", "prefix", "context", "output", "images", "audio", "tp", "dp", "ep")
 """Keys of a workload that are whole numbers."""
 
 Schema = dict[str, Any]

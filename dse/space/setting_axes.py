@@ -21,6 +21,7 @@ EVERY = "workloads"
 UNITS = {
     "batch": "request",
     "prompt": "token",
+    "prefix": "token",
     "context": "token",
     "output": "token",
     "images": "image",

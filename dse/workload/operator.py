@@ -10,10 +10,12 @@ FOREVER = 1e15
 
 @dataclass(frozen=True)
 class Candidate:
-    """One realistic implementation of an operator; ``label`` says which (tile, split, instruction)."""
+    """One realistic implementation of an operator; ``label`` says which (tile, split, instruction), ``form`` which of
+    the ways in which it and the operators next to it are done together ("": there is one)."""
 
     label: str
     kernel: AnyKernel
+    form: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Operator:
     def __repr__(self) -> str:
         what = ", ".join(filter(None, (self.kind, self.shape, self.phase)))
         return f"Operator({self.name!r}: {what}, repeats={self.repeats:g}, candidates={len(self.candidates)})"
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """The forms of its candidates, which stand form by form."""
+        return tuple(dict.fromkeys(candidate.form for candidate in self.candidates))
 
     def tensor_types(self) -> set[str]:
         """Return the data types of the tensor instructions that its candidates use."""

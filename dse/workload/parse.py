@@ -34,6 +34,7 @@ KEYS = {
     "phase": "encode (images or sounds alone), prefill, decode or generate (prefill, then output tokens)",
     "batch": "requests served together",
     "prompt": "tokens of each prompt",
+    "prefix": "tokens of each request before its prompt, whose keys and values are kept already",
     "context": "tokens each request attends in a decode step",
     "output": "tokens generated for each request",
     **MEDIA_KEYS,
@@ -186,6 +187,7 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
     prompt = _whole(settings, prompt_key, where, 2048)
     if phase != ENCODE:
         refuse_short(media, prompt, where)
+    prefix = _whole(settings, "prefix", where, 0)
     output = _whole(settings, "output", where, 256 if phase == "generate" else 0)
     tp = _whole(settings, "tp", where, 1)
     if tp > 8:
@@ -204,11 +206,12 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         phase=phase,
         batch=batch,
         prompt=prompt,
-        context=_context(settings, phase, prompt, output, where),
+        context=_context(settings, phase, prefix + prompt, output, where),
         output=output,
         precision=precision(where, **types),
         gpus=tp,
         engine=engine,
+        prefix=prefix,
         **_degrees(network, settings, tp, batch, where),
         **media,
     )
@@ -255,6 +258,8 @@ def _check_lengths(settings: dict[str, str], phase: str, where: str) -> None:
     """Refuse lengths that the phase does not use, and an engine where nothing is known of its host."""
     if phase == ENCODE and (given := [key for key in ("prompt", "context", "output", "engine") if key in settings]):
         raise InputError(f"{where}: {given[0]} goes with a language model; phase={ENCODE} runs its encoder alone")
+    if "prefix" in settings and phase in (ENCODE, "decode"):
+        raise InputError(f"{where}: prefix stands before a prompt; give it with phase=prefill or phase=generate")
     if phase == "generate" and "context" in settings:
         raise InputError(f"{where}: context goes with phase=decode; give prompt and output for phase=generate")
     if phase == "prefill" and "output" in settings:

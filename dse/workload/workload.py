@@ -115,6 +115,28 @@ class Workload:
         """Where each operator's candidates begin in ``kernels``, (operators,)."""
         return np.array([part.start for part in self.slices])
 
+    @cached_property
+    def choices(self) -> tuple[tuple[tuple[slice, ...], ...], ...]:
+        """What is chosen together: for each operator, or run of operators with several forms, where the candidates of
+        every form stand in ``kernels``, (operators, forms)."""
+        found: list[list[tuple[slice, ...]]] = []
+        before: tuple[str, ...] = ("",)
+        for operator, part in zip(self.operators, self.slices, strict=True):
+            forms = operator.forms
+            ends = part.start + np.cumsum([sum(c.form == form for c in operator.candidates) for form in forms])
+            parts = tuple(slice(a, b) for a, b in zip([part.start, *ends[:-1].tolist()], ends.tolist(), strict=True))
+            if len(forms) > 1 and forms == before:
+                found[-1].append(parts)
+            else:
+                found.append([parts])
+            before = forms
+        return tuple(map(tuple, found))
+
+    @property
+    def parts(self) -> tuple[slice, ...]:
+        """Where the candidates of each form of each operator stand in ``kernels``, one after the other."""
+        return tuple(part for together in self.choices for operator in together for part in operator)
+
     def candidate(self, operator: int, place: int) -> Candidate:
         """Return the candidate of an operator that stands at ``place`` in ``kernels``."""
         return self.operators[operator].candidates[place - self.slices[operator].start]

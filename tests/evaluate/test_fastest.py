@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dse.base.numerics import INFEASIBLE
-from dse.evaluate.fastest import EQUAL, UNROLLED, choose, fastest, fastest_of, fastest_row
+from dse.evaluate.fastest import EQUAL, UNROLLED, choose, fastest, fastest_forms, fastest_of, fastest_row
 from dse.workload.parse import load_workload
 
 
@@ -95,3 +95,34 @@ def test_an_operator_runs_where_any_of_its_candidates_does():
     times[0][0, 1] = 1.0
     _, can_run = choose(workload, [jnp.asarray(rows) for rows in times])
     assert np.asarray(can_run).tolist() == [[0.0] + [1.0] * (len(times) - 1), [1.0] * len(times)]
+
+
+LATENT = "deepseek_v2_lite:phase=prefill,batch=1,prompt=64,prefix=4096"
+
+
+def test_operators_with_forms_take_the_one_that_is_faster_as_a_whole():
+    """Against the sums of both, on times drawn by lot; other operators choose as they do alone."""
+    workload = load_workload(LATENT)
+    times = np.random.default_rng(0).uniform(1, 2, (40, workload.candidate_count)).astype(np.float32)
+    times[0] = INFEASIBLE
+    found = fastest_forms(workload, times)
+    starts = [part.start for part in workload.parts]
+    least, alone = np.minimum.reduceat(times, starts, axis=1), fastest(times, np.array(starts))
+    column, taken = 0, set()
+    for k, operator in enumerate(workload.operators):
+        if len(operator.forms) == 1:
+            np.testing.assert_array_equal(found[:, k], alone[:, column])
+        column += len(operator.forms)
+    number = {part.start: k for k, part in enumerate(workload.parts)}
+    for together in (group for group in workload.choices if len(group[0]) > 1):
+        columns = np.array([[number[part.start] for part in operator] for operator in together])
+        best = np.argmin(least[:, columns].sum(axis=1), axis=1)
+        places = [workload.parts.index(part) for part in together[0]]
+        k = next(i for i, part in enumerate(workload.slices) if part.start == workload.parts[places[0]].start)
+        for offset, operator in enumerate(columns):
+            np.testing.assert_array_equal(found[:, k + offset], alone[np.arange(len(best)), operator[best]])
+        taken |= set(best.tolist())
+    assert taken == {0, 1}
+    chosen, can_run = choose(workload, [jnp.asarray(times[:, part].T) for part in workload.slices])
+    np.testing.assert_array_equal(chosen, found)
+    assert (np.asarray(can_run)[1:] == 1).all() and not np.asarray(can_run)[0].any()

@@ -16,10 +16,11 @@ from jax.experimental import pallas as pl
 from jax.experimental.pallas import triton
 
 from dse.base.numerics import INFEASIBLE
-from dse.evaluate.fastest import EQUAL
+from dse.evaluate.fastest import EQUAL, together
 from dse.evaluate.pallas.block_program import BlockProgram
 from dse.evaluate.pallas.references import gathered, whole
 from dse.evaluate.partial_evaluation import Program
+from dse.workload.workload import Workload
 
 BLOCK = 256
 """Designs of a block: two for each thread of WARPS warps."""
@@ -31,8 +32,8 @@ SLOWER = 3e38
 
 
 class Run(NamedTuple):
-    """Candidates of an operator that follow each other and are of one kind: ``first`` to ``end`` count within it;
-    ``number``: of the first among all candidates; ``begins``: 1 where they are the operator's first."""
+    """Candidates of an operator's form that follow each other and are of one kind: ``first`` to ``end`` count within
+    it; ``number``: of the first among all candidates; ``begins``: 1 where they are the operator's first."""
 
     operator: int
     first: int
@@ -93,7 +94,7 @@ def steps_of(runs: Sequence[Run]) -> np.ndarray:
 class Choice:
     """The fastest candidates on designs: call it inside a program.
 
-    ``programs``: the times of each kind's candidates; ``kinds`` and ``slices``: where they stand among all.
+    ``programs``: the times of each kind's candidates; ``kinds``: where these stand among all of the ``workload``.
     ``common``: arguments of the programs that groups have in common (bits). ``interpret``: by plain operations, without
     a GPU.
     """
@@ -102,14 +103,14 @@ class Choice:
         self,
         programs: Sequence[Program],
         kinds: Sequence[np.ndarray],
-        slices: Sequence[slice],
+        workload: Workload,
         common: int = 0,
         *,
         interpret: bool = False,
     ) -> None:
         self._blocks = [BlockProgram(program, common, assembly=not interpret) for program in programs]
-        self._stretches = stretches(kinds, slices)
-        self._operators, self._interpret = len(slices), interpret
+        self._stretches = stretches(kinds, workload.parts)
+        self._workload, self._parts, self._interpret = workload, len(workload.parts), interpret
 
     def __call__(
         self, columns: Sequence[Array], group: Array | None = None, tables: Sequence[Array] = ()
@@ -129,17 +130,19 @@ class Choice:
         }
         block = pl.BlockSpec((BLOCK,), lambda block: (block,))
         specs = jax.tree.map(lambda _: block, of_designs) | jax.tree.map(whole, of_all)
-        shape = (self._operators, designs)
+        shape = (self._parts, designs)
         threshold, chosen = pl.pallas_call(
             self._kernel,
             out_shape=[jax.ShapeDtypeStruct(shape, jnp.float32), jax.ShapeDtypeStruct(shape, jnp.int32)],
             grid=(designs // BLOCK,),
             in_specs=[specs],
-            out_specs=[pl.BlockSpec((self._operators, BLOCK), lambda block: (0, block))] * 2,
+            out_specs=[pl.BlockSpec((self._parts, BLOCK), lambda block: (0, block))] * 2,
             compiler_params=triton.CompilerParams(num_warps=WARPS),
             interpret=self._interpret,
             name="fastest_candidates",
         )(of_designs | of_all)
+        if self._parts > len(self._workload.operators):
+            chosen, threshold = map(jnp.stack, together(self._workload, chosen, threshold))
         return chosen, jnp.where(threshold < INFEASIBLE * (1.0 - 2.0 * EQUAL), 1.0, 0.0)
 
     def _kernel(self, given: Mapping[str, Sequence[Any]], threshold: Any, chosen: Any) -> None:

@@ -8,6 +8,7 @@ from dse.base.errors import InputError
 from dse.measured.compound.module_step import module_step
 from dse.workload.networks.latent_attention import LatentAttention
 from dse.workload.operator import Operator
+from dse.workload.operators.forms import usual_form
 from dse.workload.target import Target
 
 MODULES = ("mla_prefill_module", "mla_decode_module")
@@ -29,4 +30,5 @@ def module_operators(row: Any, target: Target) -> tuple[Operator, ...]:
     attention = LatentAttention(
         int(row.heads), 0 if pd.isna(rank) else int(rank), int(row.kv_lora_rank), NOPE, int(row.rope_dim), VALUES
     )
-    return tuple(attention.operators(module_step(row, attention, row.op == "mla_decode_module", target)))
+    step = module_step(row, attention, row.op == "mla_decode_module", target)
+    return tuple(usual_form(list(attention.operators(step))))

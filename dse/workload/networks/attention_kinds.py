@@ -117,7 +117,7 @@ class GroupedQueryAttention:
             kv_heads,
             self.head_dim,
             step.queries,
-            min(step.keys, self.reach) if decodes and self.reach else step.keys,
+            self._attended(step),
             window=self.window,
             chunk=self.chunk,
             sinks=self.sinks,
@@ -126,11 +126,22 @@ class GroupedQueryAttention:
             dtype=p.output,
             kv=p.kv,
             q_distance=2.0 * step.activation_bytes(queries),
-            kv_distance=step.step_bytes if decodes else 2.0 * step.activation_bytes(queries + kept),
+            kv_distance=step.step_bytes
+            if decodes or step.keys > step.queries
+            else 2.0 * step.activation_bytes(queries + kept),
             out_distance=step.layer_bytes,
         )
         ran = {"library": target.attention, "elsewhere": True}
         return attention_operator("attention", attention, target.capabilities, target.warpgroup, step.phase, **ran)
+
+    def _attended(self, step: Step) -> float:
+        """Tokens of a request that any of its queries sees: of those before them no more than are in reach."""
+        if step.phase == "decode":
+            return min(step.keys, self.reach) if self.reach else step.keys
+        before = step.keys - step.queries
+        if self.window:
+            before = min(before, self.window)
+        return step.queries + (before % self.chunk if self.chunk else before)
 
     def _kv_heads(self, gpus: int) -> int:
         """Key-value heads a GPU holds: shared out, or copied where there are fewer than GPUs."""

@@ -10,7 +10,7 @@ from dse.base.errors import InputError
 from dse.base.text_file import parsing, printable, read_text
 from dse.workload.networks.configuration.attentions import attention_of, attention_words
 from dse.workload.networks.configuration.block_configs import block_layers
-from dse.workload.networks.configuration.encoders import MEDIA, configured_encoder
+from dse.workload.networks.configuration.encoders import configured_encoder, left_out
 from dse.workload.networks.configuration.half_layers import half_layers
 from dse.workload.networks.configuration.mlps import mlp_of, with_experts
 from dse.workload.networks.configuration.model_types import ModelType, find_model_type, model_types, with_defaults
@@ -88,9 +88,7 @@ def config_network(path: Path) -> Network:
     _refuse_uncovered(config, kind, path)
     network = _network(with_defaults(config, kind, path), kind, path)
     encoder = configured_encoder(whole_file, network.hidden, path)
-    encoders = [name for key, name in MEDIA.items() if whole_file.get(key) and encoder is None]
-    note = f" (language model alone, without its {' and '.join(encoders)} encoder)" if encoders else ""
-    return replace(network, title=network.title + note, encoder=encoder)
+    return replace(network, title=network.title + left_out(whole_file, encoder), encoder=encoder)
 
 
 def _type_name(config: Config, whole_file: Config) -> str:

@@ -13,6 +13,7 @@ from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.network import Network
 from dse.workload.networks.step import Step
 from dse.workload.operator import Operator
+from dse.workload.operators.forms import usual_form
 from dse.workload.operators.gemm import Gemm
 from dse.workload.operators.gemm_main_loop import BLOCK
 from dse.workload.serving_engine import Engine, Host
@@ -29,6 +30,7 @@ class Serving:
     ``media`` images or sounds of each request, all of one ``grid``, are encoded before its prompt, which holds their
     tokens. ``engine``: what runs it (None: kernels alone count). ``replicas`` of attention, each on ``gpus``, share
     the requests; ``ranks`` GPUs share out the experts of a mixture, whose tokens choose them by ``routing``.
+    ``prefix`` [token] of each request stand before its prompt, their keys and values kept.
     """
 
     phase: str
@@ -44,6 +46,7 @@ class Serving:
     routing: str = ""
     media: int = 0
     grid: Grid | None = None
+    prefix: int = 0
 
     @property
     def requests(self) -> int:
@@ -149,7 +152,7 @@ def _elsewhere(mlp: MlpKind, hidden: int, serving: Serving) -> float:
 
 def _step(network: Network, serving: Serving, target: Target, memory: MemoryFootprint, phase: str) -> Step:
     """The step of a phase; ``memory`` of the whole network."""
-    queries, keys = (1, serving.context) if phase == "decode" else (serving.prompt, serving.prompt)
+    queries, keys = (1, serving.context) if phase == "decode" else (serving.prompt, serving.prefix + serving.prompt)
     step_bytes = memory.weights + memory.kv
     hidden = serving.requests * queries * network.hidden * element_bytes(serving.precision.output)
     return Step(
@@ -220,6 +223,7 @@ def _host(serving: Serving, phase: str, operators: list[Operator]) -> Host:
     """What the engine's host does in the step of ``operators``; nothing where no engine is given."""
     if serving.engine is None:
         return Host()
+    operators = list(usual_form(operators))
     reductions = sum(op.repeats for op in operators if op.kind == "all_reduce")
     served = {"prompts" if phase == "prefill" else "requests": float(serving.batch)}
     return serving.engine.host(sum(op.repeats for op in operators), reductions, **served)
@@ -239,9 +243,9 @@ def _caution(network: Network, serving: Serving) -> str:
 def _longest(serving: Serving) -> float:
     """The tokens of a request when it has most of them."""
     return {
-        "prefill": serving.prompt,
+        "prefill": serving.prefix + serving.prompt,
         "decode": max(serving.context, serving.prompt + serving.output if serving.output else 0),
-        "generate": serving.prompt + serving.output,
+        "generate": serving.prefix + serving.prompt + serving.output,
     }[serving.phase]
 
 
@@ -260,6 +264,7 @@ def _describe(network: Network, serving: Serving) -> str:
         "decode": f"decode at {serving.context:g} tokens of context",
         "generate": f"{serving.prompt} prompt and {serving.output} output token{'s' * (serving.output != 1)}",
     }[serving.phase]
+    what += f" after {serving.prefix:,} that are kept" if serving.prefix else ""
     if serving.grid is not None and network.encoder is not None:
         kind = network.encoder.medium if serving.media > 1 else network.encoder.medium.removesuffix("s")
         what += f", {serving.media} {kind} of {serving.grid.tokens:,} tokens in each request"

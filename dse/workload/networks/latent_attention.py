@@ -4,18 +4,27 @@ DeepSeek-AI, *DeepSeek-V2* (2024), 2.1. One token's heads attend the latent itse
 made keys and values absorbed into queries and results; a prompt's keys and values are made.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
 from dse.workload.networks.step import Step, refuse_uneven
 from dse.workload.operator import Operator
 from dse.workload.operators.attention import Attention, attention_operator
+from dse.workload.operators.forms import either
 from dse.workload.operators.gemm import Gemm
 
 LATENT = "latent_attention"
 """Name of the operator whose kernels no interval covers."""
+
+ABSORBED, MADE = "absorbed", "made"
+"""Forms of the attention, as labels of kernels name them."""
+
+LEFT_OUT, SMALL = 16.0, 4e9
+"""A decode step whose made keys and values take so many times the multiply-adds of the latent, or of the small work
+that passes while a kernel starts, is not tried: no design does them as fast."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +85,19 @@ class LatentAttention:
         yield step.vector("rope", "rope", step.rows, (heads + 1) * self.rope_dim, second=self.rope_dim)
         written = {"out_dtype": step.precision.kv, "out_distance": step.step_bytes}
         yield step.vector("kv_write", "copy", step.rows, self.kept, **written)
-        decodes = step.phase == "decode"
-        yield from self._absorbed(step, heads) if decodes else self._made(step, heads)
+        yield from self._attended(step, heads)
         yield from step.gemm("output_projection", step.rows, step.hidden, heads * self.value_dim)
+
+    def _attended(self, step: Step, heads: int) -> Iterator[Operator]:
+        """Attention in the form that is faster on each design: absorbed, as engines decode, or with keys and values
+        made, as they read prompts."""
+        absorbed, made = list(self._absorbed(step, heads)), list(self._made(step, heads))
+        if step.phase != "decode":
+            yield from either(MADE, made, ABSORBED, absorbed)
+        elif _work(made) > LEFT_OUT * max(_work(absorbed), SMALL):
+            yield from absorbed
+        else:
+            yield from either(ABSORBED, absorbed, MADE, made)
 
     def _absorbed(self, step: Step, heads: int) -> Iterator[Operator]:
         """One token a request: heads attend the latent, a slice of which is their value."""
@@ -88,9 +107,9 @@ class LatentAttention:
         yield self._of_heads(step, "absorbed_values", heads, self.value_dim, self.kv_rank)
 
     def _made(self, step: Step, heads: int) -> Iterator[Operator]:
-        """A prompt: keys and values of every head are made of the latents."""
-        columns = heads * (self.nope_dim + self.value_dim)
-        yield from step.gemm("key_value_projection", step.rows, columns, self.kv_rank)
+        """A prompt: keys and values of every head are made of the latents of all tokens that are attended."""
+        columns, rows = heads * (self.nope_dim + self.value_dim), float(step.batch * ceil(step.keys))
+        yield from step.gemm("key_value_projection", rows, columns, self.kv_rank)
         attention = self._attention(step, heads, heads, self.key_dim, v_dim=self.value_dim)
         made = replace(attention, kv=step.precision.kv)
         yield self._operator(step, replace(made, kv_distance=2.0 * made.kv_bytes))
@@ -125,3 +144,8 @@ class LatentAttention:
         product = Gemm(step.rows, columns, depth, float(heads), p, p, p, p)
         near = {"a_distance": 2.0 * product.a_bytes, "b_distance": step.step_bytes, "out_distance": step.layer_bytes}
         return step.product(name, replace(product, **near))
+
+
+def _work(operators: Sequence[Operator]) -> float:
+    """Multiply-adds of the operators in all."""
+    return sum(float(operator.candidates[0].kernel.fma) for operator in operators)

@@ -61,8 +61,8 @@ class SparseLatentAttention(LatentAttention):
             yield from self._indexed(step)
         yield from super()._absorbed(step, heads)
 
-    def _made(self, step: Step, heads: int) -> Iterator[Operator]:
-        """A prompt's tokens attend latents as one token's do."""
+    def _attended(self, step: Step, heads: int) -> Iterator[Operator]:
+        """A prompt's tokens attend latents as one token's do, each its own."""
         yield from self._absorbed(step, heads)
 
     def _attention(self, step: Step, heads: int, kv_heads: int, head_dim: int, **shape: int) -> Attention:

@@ -154,6 +154,7 @@ def _candidates(
     # csrc/moe/marlin_moe_wna16: mma.m16n8k16).
     if BITS[gemm.b] < BITS[gemm.compute] == 16 and gemm.groups:
         instructions = [instruction for instruction in instructions if not instruction.warpgroup]
+    every = instructions
     if library.warpgroup_alone and any(instruction.warpgroup for instruction in instructions):
         instructions = [instruction for instruction in instructions if instruction.warpgroup]
     single = gemm.batch == 1 and gemm.groups is None and gemm.compute != "fp32"
@@ -162,8 +163,12 @@ def _candidates(
     ran_as = SIMT if gemm.compute == "fp32" else library.ran_as(warpgroup)
     found: list[Candidate] = []
     experts = expert_kernels(gemm.a, gemm.b, capabilities, warpgroup, library.framework) if gemm.groups else None
-    if experts:
-        return tuple(one for i in instructions for one in _of_experts(gemm, i, experts, library))
+    if experts:  # of few rows a library may have warp-level kernels alone, on any GPU
+        made = [
+            tuple(one for i in those for one in _of_experts(gemm, i, experts, library))
+            for those in (instructions, every)
+        ]
+        return made[0] or made[1]
     for instruction, own in zip(instructions, narrow, strict=True):
         if own and not own.splits and warpgroup and not instruction.warpgroup:
             continue  # kernels that CUTLASS and its like make for a generation use its own instructions

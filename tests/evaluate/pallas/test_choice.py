@@ -74,3 +74,19 @@ def test_runs_of_an_operator_come_in_order() -> None:
 def test_steps_run_through_the_candidates_of_runs() -> None:
     found = steps_of([Run(0, 0, 1, 0, 1), Run(1, 1, 3, 5, 0)])
     assert found.tolist() == [[0, 0, 0, 1, 1], [1, 5, 1, 0, 0], [2, 6, 1, 0, 3], [0, 0, 0, 1, 0]]
+
+
+def test_forms_are_chosen_as_a_whole() -> None:
+    latent = "deepseek_v2_lite:phase=prefill,batch=1,prompt=160,prefix=8192"
+    axes = {"sm_count": [60, 132], "dram_bandwidth_gbs": [400, 3350, 30_000], "tensor_fma_bf16": [64, 1024, 8192]}
+    space = several_kinds(axes=axes, workloads={"w": latent}, objectives=[{"value": "w.ttft_ms", "goal": "min"}])
+    columns, workload = drawn(space), space.workloads[0]
+    gpus = gpu_batch(space.base.numbers(), columns)
+    candidates = Candidates(space.model, workload, gpus)
+    expected = jax.jit(lambda gpus: choose(workload, candidates.times(gpus, BLOCK)))(gpus)
+    found = jax.jit(candidates.choice(interpret=True))([columns[name] for name in candidates.names])
+    np.testing.assert_array_equal(found[0], np.asarray(expected[0]).T)
+    np.testing.assert_array_equal(found[1], np.asarray(expected[1]).T)
+    joint = next(k for k, operator in enumerate(workload.operators) if len(operator.forms) > 1)
+    forms = {workload.candidate(joint, int(place)).form for place in np.unique(found[0][joint])}
+    assert forms == {"made", "absorbed"}

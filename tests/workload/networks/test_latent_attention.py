@@ -14,6 +14,7 @@ from dse.timing.amali import Amali
 from dse.workload.dtypes import precision
 from dse.workload.networks.language_model import Serving, llm_workload
 from dse.workload.networks.network import networks
+from dse.workload.operators.forms import usual_form
 
 V3 = "deepseek_v3:phase={phase},batch={batch},context=4096,{more}"
 
@@ -147,3 +148,42 @@ def test_slices_of_experts_that_end_within_a_block_are_refused():
     with pytest.raises(InputError, match=r"slices of 192, no multiple of the 128 .* give ep=4, or dtype=fp8"):
         llm_workload(narrow, serving, "x")
     assert llm_workload(narrow, replace(serving, ranks=4), "x").gpus == 4
+
+
+def on(gpu, text):
+    """Operators of attention with forms, the labels that run, and the times of a workload's phases [ms]."""
+    result = run(gpu, text)
+    rows = result.kernels[result.kernels["kernel"].str.contains("key_value_projection_experts|latent_attention_exp")]
+    return list(rows["implementation"]), result.metrics["time_ms"][0]
+
+
+def test_a_short_prompt_after_a_long_prefix_is_absorbed_and_a_long_one_is_not():
+    text = "deepseek_v2_lite:phase=prefill,batch=1,prompt={},prefix=32768"
+    short, long = on("h200", text.format(16)), on("h200", text.format(4096))
+    assert all(label.startswith("absorbed: ") for label in short[0]) and len(short[0]) == 2
+    assert all(label.startswith("made: ") for label in long[0]) and len(long[0]) == 2
+    assert short[1] < long[1]
+
+
+def test_a_prefix_is_attended_and_kept_and_made_of_its_latents():
+    found, workload = operators("prefill", 1, "dtype=bf16,prefix=1000")
+    alone = operators("prefill", 1, "dtype=bf16")[1]
+    assert first(found, "key_value_projection").fma == 5096 * 128 * 256 * 512
+    pairs = 4096 * 1000 + 4096 * 4097 / 2
+    assert first(found, "latent_attention").fma == 128 * pairs * (192 + 128)
+    assert workload.memory.kv - alone.memory.kv == 1000 * 70_272
+
+
+def test_a_decode_step_tries_no_form_that_no_design_runs_faster():
+    for context, forms in ((8, 2), (4096, 1)):
+        found = load_workload(f"deepseek_v3:phase=decode,batch=32,context={context}").operators
+        attention = next(o for o in found if o.name == "latent_attention_experts")
+        assert len(attention.forms) == forms
+
+
+def test_a_host_launches_what_its_engine_runs():
+    """The place of a kernel that a form has not is no launch."""
+    found, workload = operators("prefill", 1, "dtype=bf16")
+    assert "absorbed_values_experts" in found
+    launched = sum(o.repeats for o in usual_form(workload.operators))
+    assert launched == sum(o.repeats for o in workload.operators) - 61

@@ -10,7 +10,9 @@ from dse.workload.implementation import IMPLEMENTATIONS, KINDS
 from dse.workload.operators.expert_products import EXPERTS, expert_kernels
 from dse.workload.operators.expert_rows import ExpertRows
 from dse.workload.operators.gemm import Gemm, gemm_operator
-from dse.workload.operators.gemm_library import TUNED
+from dse.workload.operators.gemm_library import TUNED, WARPGROUP_ALONE
+from dse.workload.parse import load_workload
+from dse.workload.target import Target
 
 HOPPER, AMPERE = (9.0, 9.0), (8.0, 8.0)
 VLLM, SGLANG = "vllm-0.24.0", "sglang-0.5.10"
@@ -93,3 +95,12 @@ def test_gpus_that_were_not_measured_keep_the_costs_of_other_products():
 def test_engines_that_are_named_by_a_year_run_the_kernels_of_their_time(release, implementation):
     found = expert_kernels("fp8", "fp8", HOPPER, True, release)
     assert found is not None and found.implementation == f"experts_{implementation}_hopper"
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp8", "fp8_block"])
+def test_few_rows_have_kernels_where_warpgroup_ones_stand_alone(dtype):
+    """As in a sweep of a Hopper's neighbours, where warp-level tiles of other products are left out."""
+    text = f"qwen3_30b_a3b:phase=decode,batch=8,context=100,dtype={dtype}"
+    found = load_workload(text, Target(HOPPER, True, WARPGROUP_ALONE)).operators
+    products = [o for o in found if o.name.startswith("expert_") and o.kind == "gemm"]
+    assert len(products) == 2 and all(o.candidates for o in products)

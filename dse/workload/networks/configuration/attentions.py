@@ -20,12 +20,19 @@ WORDS = {
     "full_attention": FULL,
     "attention": FULL,
     "deepseek_sparse_attention": FULL,  # what it attends its indexer chooses
+    "indexed_attention": FULL,
     "sliding_attention": SLIDING,
     "chunked_attention": CHUNKED,
     "linear_attention": LINEAR,
     "mamba": MAMBA,
 }
 """What ``layer_types`` calls them."""
+
+INDEXED = ("deepseek_sparse_attention", "indexed_attention")
+"""Words for layers whose indexer chooses what they attend."""
+
+STATES = {"granitemoehybrid": MAMBA, "bamba": MAMBA}
+"""What ``linear_attention`` is of model types whose releases once called it by its name."""
 
 PATTERN = "hybrid_layer_pattern"
 """Key of MiMo-V2: 1 where a layer slides over a window."""
@@ -46,10 +53,10 @@ def attention_words(config: Config, kind: ModelType, layers: int, path: Path) ->
     """Return the kind of attention of each layer; raises InputError naming one that is not covered."""
     given = listed(config, "layer_types", str, layers, path)
     for word in given:
-        if word not in WORDS:
+        if word not in WORDS or (word in INDEXED and kind.attention != "sparse_latent"):
             raise InputError(f"{path}: layer_types has {word!r}, which is not covered; known are {', '.join(WORDS)}")
     if given:
-        words = [WORDS[word] for word in given]
+        words = [STATES.get(kind.name, LINEAR) if word == "linear_attention" else WORDS[word] for word in given]
         if SLIDING in words and not config.get("sliding_window"):
             raise InputError(f"{path}: layer_types has layers that slide over a window, and sliding_window is missing")
         return words
@@ -141,7 +148,7 @@ def _gated(config: Config, kind: ModelType) -> bool:
     are a hundredth of the queries' projection."""
     if kind.name == "laguna":
         return config.get("gating") == "per-element"
-    return bool(config.get("attn_output_gate", kind.name == "qwen3_next"))
+    return bool(config.get("attn_output_gate"))
 
 
 def _value_dim(config: Config, kind: ModelType, path: Path) -> int:

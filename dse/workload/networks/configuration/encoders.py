@@ -19,6 +19,16 @@ from dse.workload.networks.mlp_kinds import Dense
 MEDIA = {"vision_config": "vision", "audio_config": "audio", "img_processor": "vision"}
 """Keys of a configuration that say that a network has an encoder -> of what."""
 
+PARTS = {
+    "vision": ("vision", "visual", "image", "img", "vit_"),
+    "audio": ("audio", "speech", "acoustic", "sound", "voice"),
+    "encoder": ("encoder", "tower"),
+}
+"""What an encoder takes -> what keys of a configuration hold that describe one of another layout."""
+
+MEDIUM_OF = {"images": "vision", "sounds": "audio"}
+"""What an encoder takes, as a part of a configuration calls it."""
+
 OF = {
     "layers": ("vt_num_hidden_layers", "depth", "encoder_layers", *SPELLINGS["layers"]),
     "hidden": ("vt_hidden_size", "embed_dim", "d_model", "hidden_size"),
@@ -37,10 +47,12 @@ OF_WHOLE = ("spatial_merge_size", "vision_soft_tokens_per_image")
 class EncoderType:
     """A row of ``networks/encoder_types.csv``: what the class of an encoder decides, whatever its configuration says.
 
-    ``positions``: what gives the number of learnt ones; ``sizing``: how an image is scaled
+    ``networks``: model types of the whole in which it is scaled and projected so, since others take the same encoder
+    otherwise; ``positions``: what gives the number of learnt ones; ``sizing``: how an image is scaled
     (:mod:`dse.workload.networks.images`); ``projector``: what its products widen to; ``defaults`` of keys.
     """
 
+    networks: tuple[str, ...]
     medium: str
     norm: str
     arrangement: str
@@ -61,6 +73,7 @@ def encoder_types() -> dict[str, EncoderType]:
     found = {}
     for row in read_table("networks/encoder_types.csv"):
         kind = EncoderType(
+            tuple(row["networks"].split(";")),
             row["medium"],
             row["norm"],
             row["arrangement"],
@@ -92,21 +105,42 @@ def _value(text: str) -> Any:
 
 
 def configured_encoder(whole_file: Config, hidden: int, path: Path) -> Encoder | None:
-    """Return the encoder of a network whose residual stream is ``hidden`` wide, None where it has none of a known kind,
-    several, or one whose sizes are not all given."""
-    given = [key for key in MEDIA if isinstance(whole_file.get(key), dict) and whole_file[key]]
-    if len(given) != 1:
-        return None
-    part = whole_file[given[0]]
-    name = str(part.get("model_type") or whole_file.get("model_type") or "").lower()
-    kind = encoder_types().get(name)
-    if kind is None or kind.medium != MEDIA[given[0]]:
+    """Return the encoder of a network whose residual stream is ``hidden`` wide, the first where there are several; None
+    where it has none of a known kind, or one whose sizes are not all given."""
+    found = (_configured(key, whole_file, hidden, path) for key in MEDIA if _is_part(whole_file.get(key)))
+    return next(filter(None, found), None)
+
+
+def _configured(key: str, whole_file: Config, hidden: int, path: Path) -> Encoder | None:
+    part, of_whole = whole_file[key], str(whole_file.get("model_type") or "").lower()
+    kind = encoder_types().get(str(part.get("model_type") or of_whole).lower())
+    if kind is None or kind.medium != MEDIA[key] or (of_whole and of_whole not in kind.networks):
         return None
     beside = {key: whole_file[key] for key in OF_WHOLE if key in whole_file}
     try:
         return encoder_of(beside | part, kind, hidden, path)
     except InputError:
         return None
+
+
+def left_out(whole_file: Config, encoder: Encoder | None) -> str:
+    """Return what of a configuration's encoders the ``encoder`` that is read leaves out, as a note; "" for nothing."""
+    taken = MEDIUM_OF.get(encoder.medium) if encoder else None
+    words = {word: None for key, value in whole_file.items() if _is_part(value) and (word := _medium(key)) != taken}
+    words.pop("", None)
+    named = " and ".join(f"{word} encoder" if word != "encoder" else word for word in words)
+    return f" (language model alone, without its {named})" if words else ""
+
+
+def _medium(key: str) -> str:
+    """What an object of a configuration encodes, by its key; "" where it encodes nothing."""
+    if key in MEDIA:
+        return MEDIA[key]
+    return next((word for word, parts in PARTS.items() if any(part in key.lower() for part in parts)), "")
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value)
 
 
 @cache

@@ -13,8 +13,15 @@ from dse.workload.networks.layers import AttentionKind, Layer, MlpKind
 LETTERS = {"M": MAMBA, "*": FULL, "-": "mlp", "E": "moe"}
 """Kinds of layers as ``hybrid_override_pattern`` writes them."""
 
-NAMES = {"mamba": MAMBA, "attention": FULL, "mlp": "mlp", "moe": "moe"}
-"""The same as ``layers_block_type`` names them."""
+NAMES = {
+    "mamba": MAMBA,
+    "attention": FULL,
+    "mlp": "mlp",
+    "moe": "moe",
+    "linear_attention": MAMBA,
+    "full_attention": FULL,
+}
+"""The same as ``layers_block_type`` names them, in two releases' words."""
 
 PATTERN, LIST = "hybrid_override_pattern", "layers_block_type"
 
