@@ -43,7 +43,7 @@ KINDS = {
     "sglang_mla_prefill": "attention_prefill",
     "sglang_mla_decode": "attention_decode",
     "trtllm_warp_mla_prefill": "attention_prefill",
-    **{row["implementation"]: "narrow" for row in read_table("calibration/narrow_products.csv")},
+    **{r["implementation"]: "narrow" for r in read_table("calibration/narrow_products.csv") if r["implementation"]},
     **{row["implementation"]: "experts" for row in read_table("calibration/expert_products.csv")},
     **{row["implementation"]: f"attention_{row['phase']}" for row in read_table("attention/implementations.csv")},
 }

@@ -24,6 +24,7 @@ from dse.timing.calibration import calibration_for, implementation_calibration, 
 from dse.timing.timing import TimingModel
 from dse.workload.implementation import KINDS
 from dse.workload.operators import gemm
+from dse.workload.operators.narrow_products import NarrowKernels, narrow_kernels
 from experiments import data
 from experiments.common.mean_costs import mean_costs
 from experiments.common.modules import experiment
@@ -33,6 +34,9 @@ from experiments.common.vector_fit import fit_vector
 products_of = experiment("012_timing_calibration")
 FITTED = products_of.GRAPHS | products_of.OTHERS
 """Preset -> table and device of the products that fits are made of."""
+
+PUBLISHED = "vllm"
+"""Framework whose sources say which tiles its narrow products have."""
 
 ATTENTION_TABLES = ("aiconfigurator__attention", "llmservingsim__attention")
 ATTENTION_DEVICES = experiment("013_attention").DEVICES
@@ -137,11 +141,20 @@ def products(fits: Fits, without: frozenset[str], sides: Iterable[TimedRows]) ->
     return [predicted(rows, best(model, rows)[0], pooled_roofline(trained, rows.table)) for rows in sides]
 
 
+def _as_published(activations: str, weights: str, generation: str, release: str = "") -> NarrowKernels | None:
+    """The kernels that vLLM publishes for two types, with the costs of 16 bits."""
+    own = narrow_kernels(activations, weights, generation, PUBLISHED)
+    return own._replace(implementation="") if own else None
+
+
 @contextmanager
 def types_never_fitted() -> Iterator[None]:
-    """Narrow types as if no row of them had been fitted: costs of 16 bits, and passes as any release's."""
+    """Narrow types as if no row of them had been fitted: costs of 16 bits, and passes as any release's.
+
+    Tiles are those that vLLM publishes for a type and a generation.
+    """
     with (
-        patch.object(gemm, "narrow_kernels", lambda *types: None),
+        patch.object(gemm, "narrow_kernels", _as_published),
         patch.object(quantisation_passes, "releases", dict),
     ):
         gemm._candidates.cache_clear()

@@ -172,7 +172,7 @@ def _candidates(
     for instruction, own in zip(instructions, narrow, strict=True):
         if own and not own.splits and warpgroup and not instruction.warpgroup:
             continue  # kernels that CUTLASS and its like make for a generation use its own instructions
-        number = implementation_index(own.implementation if own else ran_as)
+        number = implementation_index((own.implementation if own else "") or ran_as)
         made_by = _in_pairs(library) if own and own.whole_clusters else library
         found += [
             _candidate(gemm, instruction, tile, split, cluster, made_by, number)

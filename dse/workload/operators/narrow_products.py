@@ -31,8 +31,11 @@ class NarrowTile(NamedTuple):
 
 
 class NarrowKernels(NamedTuple):
-    """What a release runs: the ``implementation`` of its costs; its ``tiles``, none where any may run; whether its last
-    clusters are launched whole, and whether CTAs share a tile's contraction."""
+    """What a release runs.
+
+    ``implementation`` of its costs, "" where those of 16 bits are the nearest; its ``tiles``, none where any may run;
+    whether its last clusters are launched whole, and whether CTAs share a tile's contraction.
+    """
 
     implementation: str
     tiles: tuple[NarrowTile, ...] = ()
@@ -60,7 +63,7 @@ def _kernels() -> dict[tuple[str, str, str], dict[str, NarrowKernels]]:
 
 def narrow_kernels(activations: str, weights: str, generation: str, release: str = "") -> NarrowKernels | None:
     """Return what runs a product of narrow types: the kernels of the nearest release (:func:`nearest_release`), None
-    where the costs of products in 16 bits are the nearest."""
+    where no release's are known, and those of products in 16 bits are the nearest."""
     known = _kernels().get((activations, weights, generation))
     return known[nearest_release(release, known)] if known else None
 

@@ -46,7 +46,7 @@ def test_the_nearest_release_is_the_newest_that_is_no_newer_else_the_oldest_else
 
 
 def test_every_implementation_of_the_table_is_a_narrow_one_and_every_narrow_one_is_in_the_table():
-    named = {row["implementation"] for row in read_table("calibration/narrow_products.csv")}
+    named = {row["implementation"] for row in read_table("calibration/narrow_products.csv")} - {""}
     assert named == {name for name, kind in KINDS.items() if kind == NARROW}
 
 
@@ -66,7 +66,7 @@ def test_warp_level_instructions_are_of_the_newest_gpus_generation():
 def test_kernels_carry_the_costs_of_type_generation_and_release():
     assert names(candidates(fp8(), release="vllm-0.24.0")) == {"fp8_vllm_0_24_hopper"}
     assert names(candidates(fp8(), BLACKWELL, "sglang-0.5.14")) == {"fp8_sglang_0_5_blackwell"}
-    assert names(candidates(fp8(), ADA)) == {"matrix"}  # nothing is fitted without warpgroup instructions
+    assert names(candidates(fp8(), ADA)) == {"matrix"}  # no costs are fitted without warpgroup instructions
     assert names(candidates(replace(fp8(), a="fp8_block"), release="trtllm-1.3.0")) == {"fp8_block_trtllm_1_hopper"}
     assert names(candidates(replace(fp8(), a="bf16", b="int4", compute="bf16"))) == {"w4a16_trtllm_1_hopper"}
 
@@ -80,6 +80,10 @@ def test_products_in_16_bits_and_those_of_experts_keep_the_costs_of_a_tuned_libr
 def test_a_release_runs_its_own_tiles_by_rows_without_sharing_a_contraction():
     for m, tiles in ((8.0, {"16x64"}), (100.0, {"64x128"}), (4096.0, {"128x128"})):
         found = candidates(fp8(m), release="vllm-0.24.0")
+        assert {c.label.split()[1] for c in found} == tiles
+        assert not any("split-k" in c.label for c in found)
+    for m, tiles in ((1.0, {"32x64", "32x128"}), (200.0, {"64x128", "128x128"}), (4096.0, {"128x128", "256x128"})):
+        found = candidates(fp8(m), ADA)
         assert {c.label.split()[1] for c in found} == tiles
         assert not any("split-k" in c.label for c in found)
     assert any("split-k" in c.label for c in candidates(replace(fp8(64.0), k=65536.0), release="trtllm-1.3.0"))
