@@ -104,7 +104,7 @@ def write_counts(fits: dict[str, VectorFit]) -> None:
 def _caches() -> tuple:
     from dse.measured import protocol_overheads as overheads
 
-    return (overheads._overheads,)
+    return (overheads._overheads, overheads._stated, overheads.host_slowness)
 
 
 def _overheads(fit: VectorFit) -> list[dict[str, str]]:

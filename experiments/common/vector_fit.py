@@ -24,7 +24,7 @@ from dse.hardware.data_types import element_bytes
 from dse.hardware.gpu import Gpu
 from dse.hardware.presets import GpuSheet
 from dse.measured.protocol import as_measured, protocol_of
-from dse.measured.protocol_overheads import ANY
+from dse.measured.protocol_overheads import ANY, on_host
 from dse.measured.row_vector import distances_of, keys_of, vector_family
 from dse.measured.throttling import slowdowns
 from dse.measured.timed_rows import as_read, us_of
@@ -81,7 +81,7 @@ def fit_vector(
 ) -> VectorFit:
     """Fit one implementation to its rows; rows of weight 0 are predicted, not fitted.
 
-    ``sheets``: device -> GPU.
+    ``sheets``: device -> GPU. A host whose rows all have weight 0 has the others' floors, by its slowness.
     """
     kernels = sorted({_kernel(implementation, r, sheets) for r in frame.itertuples()})
     floors = sorted({_floor(row) for row in frame.itertuples()})
@@ -97,9 +97,26 @@ def fit_vector(
         return weighted_mean(absolute(error), problem.weights) + 0.5 * strength * jnp.sum(z**2)
 
     z = jax.jit(lambda z: descend(loss, z, steps, RATE))(jnp.zeros(len(known)))
-    values = prior.values(z)
+    values = _of_unseen_hosts(np.asarray(prior.values(z), float), floors, problem.floor[weights > 0], shape)
     predicted = np.asarray(jax.jit(lambda v: _predicted(v, problem, shape))(values))
-    return _told(np.asarray(values, float), predicted, kernels, floors, shape)
+    return _told(values, predicted, kernels, floors, shape)
+
+
+def _of_unseen_hosts(
+    values: np.ndarray, floors: list[tuple[str, str, str]], fitted: np.ndarray, shape: tuple[int, int, tuple[str, ...]]
+) -> np.ndarray:
+    """The values with the floors of hosts that no row was fitted of: those of the other hosts, by
+    :func:`~dse.measured.protocol_overheads.on_host`. ``fitted``: places of the floors of the rows that were fitted."""
+    values = values.copy()
+    _, _, overheads, shadows = _parts(values, shape)  # views
+    seen, hosts = set(fitted.tolist()), _hosts(floors)
+    of = [hosts.index(_host(floor)) for floor in floors]
+    pairs = [(float(o), float(shadows[host])) for o, host in zip(overheads, of, strict=True)]
+    for i, (harness, device, op) in enumerate(floors):
+        known = {d: pairs[j] for j, (h, d, o) in enumerate(floors) if j in seen and (h, o) == (harness, op)}
+        if harness in EAGER and i not in seen and known:
+            overheads[i], shadows[of[i]] = on_host(known, harness, device)
+    return values
 
 
 def _kernel(implementation: str, row: Any, sheets: Mapping[str, GpuSheet]) -> str:

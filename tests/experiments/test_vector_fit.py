@@ -10,7 +10,7 @@ from dse.calibration.timing.rows_fit import left_out
 from dse.hardware.presets import load_sheet
 from dse.measured.coverage import SHAPES
 from dse.measured.protocol import find_protocol
-from dse.measured.protocol_overheads import overhead_of
+from dse.measured.protocol_overheads import on_host, overhead_of
 from dse.measured.row_operator import family, operator
 from dse.measured.row_vector import VECTOR
 from dse.measured.table import read_times
@@ -21,7 +21,7 @@ from dse.workload.implementation import IMPLEMENTATIONS
 from dse.workload.operators.vector import FITTED_COUNTS, counts_of
 from experiments import data
 from experiments.common import vector_fit
-from experiments.common.vector_fit import _problem, built, fit_vector
+from experiments.common.vector_fit import _of_unseen_hosts, _problem, built, fit_vector
 from tests.measured.vector_rows import DEVICE, first, rows
 
 
@@ -55,6 +55,16 @@ def test_the_joint_fit_builds_the_kernels_of_single_rows(op):
         pairs = zip(jax.tree.leaves(together), jax.tree.leaves(alone), strict=True)
         differ = [(a[i], b) for a, b in pairs if not np.isclose(a[i], b, rtol=1e-5)]
         assert differ in ([], [(0.0, alone.implementation)])  # the joint fit has one implementation, of no index
+
+
+def test_a_host_without_a_fitted_row_has_the_others_floors_as_slow_as_it_is():
+    floors = [("neusight", device, "add") for device in ("P100-PCIE-16GB", "T4", "V100-PCIE-32GB")]
+    values = np.array([30.0, 26.0, 33.0, 10.0, 13.0, 16.0])  # no shares and no kernels: floors, then shadows
+    found = _of_unseen_hosts(values, floors, np.array([1, 2, 2]), (0, 3, ()))
+    known = {"T4": (26.0, 13.0), "V100-PCIE-32GB": (33.0, 16.0)}
+    assert (found[0], found[3]) == pytest.approx(on_host(known, "neusight", "P100-PCIE-16GB"))
+    np.testing.assert_array_equal(np.delete(found, [0, 3]), np.delete(values, [0, 3]))
+    np.testing.assert_array_equal(_of_unseen_hosts(values, floors, np.array([], int), (0, 3, ())), values)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from dse.base.skipped_rows import Skipped
 from dse.hardware.presets import find_preset, gpu_from_mapping
 from dse.measured.device_models import device_models
 from dse.measured.protocol import protocols
-from dse.measured.protocol_overheads import ANY, overhead_of
+from dse.measured.protocol_overheads import ANY, host_slowness, on_host, overhead_of
 from dse.measured.timed_rows import blocks
 from dse.timing.calibration import SHARED, load_timing_calibration
 from dse.validation.error_quantiles import errors_of
@@ -36,6 +36,31 @@ def test_the_floor_of_a_graph_is_a_boards_own_where_it_is_stated():
     assert by_name == by_preset != (protocol.overhead_us, 0.0)
     assert overhead_of(SimpleNamespace(device="H100-SXM5-80GB", op="gemm"), protocol) == (protocol.overhead_us, 0.0)
     assert overhead_of(SimpleNamespace(device="B200-SXM", op="attn_decode"), protocol) == (protocol.overhead_us, 0.0)
+
+
+def test_a_host_that_is_known_from_its_products_alone_has_the_others_floors_as_slow_as_it_is():
+    protocol = protocols()["neusight"]
+
+    def floor(device):
+        return overhead_of(SimpleNamespace(device=device, op="add"), protocol)
+
+    hosts = ("A100-PCIE-40GB", "P100-PCIE-16GB", "T4", "V100-PCIE-32GB")
+    known = {device: floor(device) for device in hosts}
+    slow = {device: host_slowness("neusight", device) or np.nan for device in (*hosts, "H100-SXM5-80GB")}
+    scaled = [known[device][0] / slow[device] for device in hosts]
+    assert floor("H100-SXM5-80GB")[0] == pytest.approx(slow["H100-SXM5-80GB"] * np.exp(np.mean(np.log(scaled))))
+    stated = [row for row in read_table("calibration/vector_overheads.csv") if row["op"] == "add"]
+    assert {device: pair[0] for device, pair in known.items()} == {
+        row["device"]: float(row["overhead_us"]) for row in stated if row["device"] in hosts
+    }  # a host's own floor stays
+    for one in hosts:  # the products of a host say what its vector kernels stand at, of hosts that differ by 1.7
+        others = {device: pair for device, pair in known.items() if device != one}
+        assert on_host(others, "neusight", one)[0] == pytest.approx(known[one][0], rel=0.2)
+
+
+def test_a_host_of_which_nothing_is_known_is_a_mean_one():
+    assert host_slowness("neusight", "L4") is host_slowness("unknown", "T4") is None
+    assert on_host({"T4": (20.0, 4.0), "L4": (80.0, 6.0)}, "unknown", "V100-PCIE-32GB") == pytest.approx((40.0, 5.0))
 
 
 @pytest.mark.parametrize("op", ["attn_decode", "attn_prefill"])
