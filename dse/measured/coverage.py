@@ -131,6 +131,7 @@ def uncovered(
     shared = frame["heads"] % frame["kv_heads"].where(frame["kv_heads"] > 0, 1) != 0
     mark(op.isin((*ATTENTION, ENCODER, *LATENT)) & shared, "attention whose heads are no multiple of its kv_heads")
     mark(
-        (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS), f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]} GPUs (tp)"
+        (op == ALL_REDUCE) & ~frame["tp"].isin(GPUS),
+        f"{ALL_REDUCE} over other than {GPUS[0]} to {GPUS[-1]:,} GPUs (tp)",
     )
     return reason

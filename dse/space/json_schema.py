@@ -17,6 +17,7 @@ from dse.hardware.schema import Attribute, gpu_schema
 from dse.space.metrics import DESIGN_METRICS, PRICED_METRICS, WORKLOAD_METRICS
 from dse.timing.models import TIMING_MODELS
 from dse.workload.counts import LARGEST
+from dse.workload.networks.degrees import MOST_GPUS
 from dse.workload.networks.network import networks
 from dse.workload.parse import KEYS, PHASES
 
@@ -71,7 +72,7 @@ def _prices() -> Schema:
 
 def _workload() -> Schema:
     settings: Schema = {key: {"type": ["string", "integer"], "description": text} for key, text in KEYS.items()}
-    settings |= {key: _count(KEYS[key], 8 if key == "tp" else LARGEST) for key in COUNTS}
+    settings |= {key: _count(KEYS[key], MOST_GPUS if key == "tp" else LARGEST) for key in COUNTS}
     settings["phase"] = {"enum": list(PHASES), "description": KEYS["phase"]}
     network = _named("a network ('dse show networks'), or the path of a Hugging Face config.json", sorted(networks()))
     return _table("a workload: a network and its settings", {"network": network} | settings, ["network"])

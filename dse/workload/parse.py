@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dse.base.csv_table import csv_rows, refuse_beyond, refuse_capitals, refuse_separators, refuse_twice
 from dse.base.errors import InputError, accepted, expect, shown
@@ -16,14 +15,13 @@ from dse.hardware.presets import GpuSheet
 from dse.workload.counts import positive
 from dse.workload.dtypes import precision
 from dse.workload.media import MEDIA_KEYS, media_of, refuse_short
+from dse.workload.networks.degrees import DEGREE_KEYS, degrees
 from dse.workload.networks.encoder import ENCODE
 from dse.workload.networks.language_model import Serving, llm_workload
-from dse.workload.networks.mlp_kinds import Mixture
 from dse.workload.networks.names import load_network, relative_to, stated_types
-from dse.workload.networks.network import Network, networks
+from dse.workload.networks.network import networks
 from dse.workload.operator import FOREVER, Operator
 from dse.workload.operators.attention_library import attention_libraries
-from dse.workload.operators.expert_rows import checked_routing
 from dse.workload.operators.gemm import Gemm, blas_result, gemm_operator
 from dse.workload.operators.matrix_instructions import WGMMA, NoInstructionError
 from dse.workload.serving_engine import Engine, find_engine
@@ -42,10 +40,7 @@ KEYS = {
     "weights": "data type of the weights",
     "activations": "data type of the activations",
     "kv": "data type of the KV cache",
-    "tp": "GPUs that share each layer (tensor parallel): 1 to 8",
-    "dp": "replicas of attention, each on tp GPUs, that share the requests; experts are shared out over all GPUs",
-    "ep": "GPUs that share out the experts of a mixture (expert parallel): 1, a divisor of tp, or all tp x dp",
-    "routing": "how tokens choose experts: balanced, uniform, or power_law_EXPONENT (power_law_1.2)",
+    **DEGREE_KEYS,
     "engine": "serving engine whose host the GPU waits for (one of 'dse show engines', or a TOML of 'dse calibrate "
     "engine'); without it kernels alone count",
 }
@@ -189,9 +184,6 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         refuse_short(media, prompt, where)
     prefix = _whole(settings, "prefix", where, 0)
     output = _whole(settings, "output", where, 256 if phase == "generate" else 0)
-    tp = _whole(settings, "tp", where, 1)
-    if tp > 8:
-        raise InputError(f"{where}: tp={tp} is not accepted; give a whole number from 1 to 8")
     types = {key: settings[key] for key in ("dtype", "weights", "activations", "kv") if key in settings}
     if (stated := stated_types(name)).method and not types:
         if not stated.settings:
@@ -209,33 +201,12 @@ def _llm(name: str, settings: dict[str, str], where: str, target: Target | None)
         context=_context(settings, phase, prefix + prompt, output, where),
         output=output,
         precision=precision(where, **types),
-        gpus=tp,
         engine=engine,
         prefix=prefix,
-        **_degrees(network, settings, tp, batch, where),
+        **degrees(network, settings, batch, where),
         **media,
     )
     return llm_workload(network, serving, where, target if engine is None else _served(target or Target(), engine))
-
-
-def _degrees(network: Network, settings: dict[str, str], tp: int, batch: int, where: str) -> dict[str, Any]:
-    """Replicas of attention, ranks of experts and routing, as :class:`Serving` names them; refuses those that do not
-    divide what they share."""
-    mixture = any(isinstance(layer.mlp, Mixture) for layer, _ in network.layers)
-    if not mixture and (given := [key for key in ("ep", "routing") if key in settings]):
-        raise InputError(f"{where}: {given[0]} shares out experts, and {network.title} has none; leave it out")
-    dp = _whole(settings, "dp", where, 1)
-    ep = _whole(settings, "ep", where, tp * dp if dp > 1 and mixture else 1)
-    if batch % dp:
-        raise InputError(f"{where}: dp={dp} does not divide the {batch} requests of batch; give a multiple of {dp}")
-    if dp > 1 and mixture and ep != tp * dp:
-        raise InputError(
-            f"{where}: ep={ep} with dp={dp}: replicas share the experts out over all their GPUs; give ep={tp * dp}"
-        )
-    if dp == 1 and tp % ep:
-        raise InputError(f"{where}: ep={ep} does not divide tp={tp}; give a divisor, or dp replicas of attention")
-    routing = checked_routing(where, settings["routing"]) if "routing" in settings else ""
-    return {"ranks": ep, "replicas": dp, "routing": routing}
 
 
 def _served(target: Target, engine: Engine) -> Target:

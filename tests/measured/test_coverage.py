@@ -48,8 +48,8 @@ def test_a_whole_row_is_covered(row: str) -> None:
         ("attention", {"dtype": "int8"}, "no kernel is made for attn_prefill in int8"),
         ("attention", {"kv_heads": 3.0}, "attention whose heads are no multiple of its kv_heads"),
         ("vector", {"dtype": "int8"}, "no kernel is made for rmsnorm in int8"),
-        ("reduction", {"tp": 1.0}, "over other than 2 to 8 GPUs"),
-        ("reduction", {"tp": 16.0}, "over other than 2 to 8 GPUs"),
+        ("reduction", {"tp": 1.0}, "over other than 2 to 1,024 GPUs"),
+        ("reduction", {"tp": 2048.0}, "over other than 2 to 1,024 GPUs"),
     ],
 )
 def test_what_is_missing_is_said(row: str, changes: dict[str, Any], words: str) -> None:

@@ -63,7 +63,7 @@ def test_a_layers_rows_are_predicted(tmp_path):
     assert any("SUM is the sum of the layer's operators" in reason for reason in reasons)
     assert any("no operator of a layer is called 'Dropout'" in reason for reason in reasons)
     assert any("layer_decode:Q_K_V without its batch, heads" in reason for reason in reasons)
-    assert "all_reduce over other than 2 to 8 GPUs (tp)" in reasons
+    assert "all_reduce over other than 2 to 1,024 GPUs (tp)" in reasons
     assert {row["layer"] for row in found.document["worst"]} == {f"layer_prefill:{name}" for name in NAMES}
     said = " ".join(found.notes)
     assert "operators of a layer (12 rows) stand under what they time" in said

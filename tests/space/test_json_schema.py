@@ -88,7 +88,7 @@ def test_a_wrong_gpu_is_not(content):
 def test_workloads():
     good = {"network": "llama3_8b", "phase": "decode", "batch": 16, "context": "2048", "dtype": "fp8", "tp": 8}
     assert valid("workload", good)
-    for wrong in ({"phase": "think"}, {"batch": 0}, {"tp": 9}, {"btach": 1}, {"network": 7}):
+    for wrong in ({"phase": "think"}, {"batch": 0}, {"tp": 1025}, {"btach": 1}, {"network": 7}):
         assert not valid("workload", good | wrong)
     assert not valid("workload", {"batch": 1})
 

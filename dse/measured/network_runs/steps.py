@@ -1,5 +1,6 @@
 """The steps that a measured run of a whole network took on one GPU, and the operators of each."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,13 @@ import pandas as pd
 from dse.base.constants import constant
 from dse.base.errors import InputError, accepted
 from dse.hardware.presets import GpuSheet
-from dse.measured.network_runs.kinds import DTYPES, FORWARD, MOST, RUN_SHAPE
+from dse.measured.network_runs.kinds import DTYPES, FORWARD, MOST, RUN_SHAPE, SHARED_OUT
 from dse.measured.rooflines import sheet_times
-from dse.measured.row_shape import notes_of
+from dse.measured.row_shape import given, notes_of
 from dse.measured.timed_rows import TimedRows
 from dse.workload.dtypes import Precision, precision
 from dse.workload.kernel import Kernel
+from dse.workload.networks.degrees import degrees
 from dse.workload.networks.eager_forward import find_forward, forward_operators
 from dse.workload.networks.language_model import Serving, llm_workload, memory_needed
 from dse.workload.networks.names import network_of
@@ -36,8 +38,8 @@ MEMORY_SHARE = constant("engine_memory_share")
 class Step:
     """One pass through a network: ``places`` of its operators among the distinct ones, ``repeats`` of each in the pass.
 
-    ``requests`` decode in it or ``prompts`` are read, ``reductions`` of its launches are all-reduces; it runs ``runs``
-    times, or the engine's ``turn`` times that where it serves ``others``.
+    ``requests`` of a replica decode in it or its ``prompts`` are read, ``reductions`` of its launches are all-reduces;
+    it runs ``runs`` times, or the engine's ``turn`` times that where it serves ``others``.
     """
 
     places: np.ndarray
@@ -69,22 +71,24 @@ class Steps:
             return engine, (self._forward(row),)
         _refuse_shape(row)
         network, types = network_of(_group(row)), self._types(row)
-        requests = self._resident(network, types, row)
+        shared = degrees(network, shared_out(row), int(row.batch), row.op)
+        replicas = shared["replicas"]
+        requests = self._resident(network, types, row, shared)
         rounds = row.batch / requests
         context = row.seq_q + (row.seq_kv + 1) // 2
 
         def passes(phase: str, batch: float, runs: float, others: bool = False) -> Step:
-            serving = Serving(phase, int(batch), int(row.seq_q), context, 0, types, int(row.tp))
+            serving = Serving(phase, int(batch), int(row.seq_q), context, 0, types, **shared)
             workload = llm_workload(network, serving, row.op, self._target(engine))
-            return self.step(workload.operators, phase, batch, runs, others)
+            return self.step(workload.operators, phase, batch / replicas, runs, others)
 
         if row.op == "llm_prefill":
             return engine, (passes("prefill", requests, rounds),)
         if row.op == "llm_decode_step_avg":
             return engine, (passes("decode", requests, rounds),)
         if row.op == "serving_tpot":  # one token of a request, and its share of the prefills that come between
-            share = (requests - 1) / max(row.seq_kv - 1, 1)
-            return engine, (passes("decode", requests, 1.0), passes("prefill", 1, share, others=True))
+            share = (requests / replicas - 1) / max(row.seq_kv - 1, 1)
+            return engine, (passes("decode", requests, 1.0), passes("prefill", replicas, share, others=True))
         decodes = (row.seq_kv - 1) * rounds  # the prefill yields the first token
         return engine, (passes("prefill", requests, rounds), passes("decode", requests, decodes))
 
@@ -109,14 +113,16 @@ class Steps:
         library = attention_libraries()[name] if name else None
         return Target.of([self._sheet.numbers()], engine.library, library)
 
-    def _resident(self, network: Network, types: Precision, row: Any) -> int:
-        """Requests whose weights and keys and values fit the GPU at once: those beyond wait for their turn."""
-        serving = Serving("generate", int(row.batch), int(row.seq_q), 0.0, int(row.seq_kv), types, int(row.tp))
+    def _resident(self, network: Network, types: Precision, row: Any, shared: Mapping[str, Any]) -> int:
+        """Requests whose weights and keys and values fit the GPUs at once, as many on each replica of attention: those
+        beyond wait for their turn."""
+        serving = Serving("generate", int(row.batch), int(row.seq_q), 0.0, int(row.seq_kv), types, **shared)
         needed = memory_needed(network, serving)
-        most = int((self._memory - needed.weights) / needed.kv * row.batch)
+        most = int((self._memory - needed.weights) / needed.kv * serving.requests)
         if most < 1:
-            raise InputError(f"{network.title} does not fit {row.tp:g} x {self._sheet.title}")
-        return min(int(row.batch), most)
+            gpus = serving.gpus * serving.replicas
+            raise InputError(f"{network.title} does not fit {gpus} x {self._sheet.title}")
+        return min(serving.requests, most) * serving.replicas
 
     def step(self, operators: tuple[Operator, ...], phase: str, batch: float, runs: float, others: bool) -> Step:
         """The pass of some ``operators``, which join the distinct ones."""
@@ -159,6 +165,15 @@ class Steps:
             np.repeat(np.arange(len(counts)), counts),
             labels,
         )
+
+
+def shared_out(row: Any) -> dict[str, str]:
+    """Return over how many GPUs a run's row says that layers, attention and experts are shared out, in a workload's
+    words: its columns ``tp``, ``dp`` and ``moe_ep``, else its notes."""
+    told = {key: value.lstrip("0") for key, value in SHARED_OUT.findall(notes_of(row).replace("_", " "))}
+    columns = {"tp": "tp", "dp": "dp", "moe_ep": "ep"}
+    told |= {key: f"{value:g}" for column, key in columns.items() if (value := given(row, column, 0.0))}
+    return {key: value for key, value in told.items() if key == "tp" or value not in ("", "1")}
 
 
 def _refuse_shape(row: Any) -> None:

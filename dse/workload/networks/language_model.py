@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import ceil
 
+from dse.base.constants import constant
 from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
 from dse.workload.dtypes import Precision
@@ -19,6 +20,9 @@ from dse.workload.operators.gemm_main_loop import BLOCK
 from dse.workload.serving_engine import Engine, Host
 from dse.workload.target import Target
 from dse.workload.workload import MemoryFootprint, Phase, Workload
+
+MEASURED_GPUS = int(constant("measured_gpus"))
+"""Most GPUs over which an all-reduce was measured: of more its costs are carried on."""
 
 
 @dataclass(frozen=True)
@@ -220,24 +224,30 @@ def _head(network: Network, step: Step) -> list[Operator]:
 
 
 def _host(serving: Serving, phase: str, operators: list[Operator]) -> Host:
-    """What the engine's host does in the step of ``operators``; nothing where no engine is given."""
+    """What the engine's host does in the step of ``operators``; nothing where no engine is given. Each replica of
+    attention has a host of its own (vllm-project/vllm data_parallel; sglang's dp attention)."""
     if serving.engine is None:
         return Host()
     operators = list(usual_form(operators))
     reductions = sum(op.repeats for op in operators if op.kind == "all_reduce")
-    served = {"prompts" if phase == "prefill" else "requests": float(serving.batch)}
+    served = {"prompts" if phase == "prefill" else "requests": float(serving.requests)}
     return serving.engine.host(sum(op.repeats for op in operators), reductions, **served)
 
 
 def _caution(network: Network, serving: Serving) -> str:
-    """What is asked beyond the tokens that a network was made for: it costs what it costs, but was never trained."""
-    longest = _longest(serving)
-    if not 0 < network.positions < longest:
-        return ""
-    return (
-        f"{longest:,.0f} tokens are beyond the {network.positions:,} positions that {network.title} was made for; they "
-        "are timed all the same"
-    )
+    """What is asked beyond what a network was made for, or beyond what was measured."""
+    longest, said = _longest(serving), []
+    if 0 < network.positions < longest:
+        said.append(
+            f"{longest:,.0f} tokens are beyond the {network.positions:,} positions that {network.title} was made for; "
+            "they are timed all the same"
+        )
+    if serving.gpus > MEASURED_GPUS:
+        said.append(
+            f"all-reduces were measured over at most {MEASURED_GPUS} GPUs; those over {serving.gpus} carry their costs "
+            "on, uncalibrated"
+        )
+    return "; ".join(said)
 
 
 def _longest(serving: Serving) -> float:

@@ -42,10 +42,33 @@ def load_network(name_or_path: str, where: str = "workload") -> Network:
     return networks()[found]
 
 
+TYPES = re.compile(
+    r"[-_](fp8|fp4|nvfp4|mxfp4|bf16|int8|int4|w8a8|w4a16|w8a16|awq|gptq|gptq-int4|gptq-int8|dynamic)$", re.IGNORECASE
+)
+"""A last word of a published name that tells the types of its weights."""
+
+RELEASE = re.compile(r"[-_](instruct|chat|it|base|hf|thinking|reasoning|[0-9]{4})$", re.IGNORECASE)
+"""A last word of a published name that tells its training or its date."""
+
+SIZED = re.compile(r"[0-9]b(?![a-z0-9])", re.IGNORECASE)
+"""What states how large a network is: a name with it means one network whatever its training and its date."""
+
+
 def _shipped(name: str) -> str | None:
-    """The shipped network of a name, with its publisher's as on a hub (``Qwen/Qwen3-8B``) or without."""
+    """The shipped network of a name, with its publisher's as on a hub (``Qwen/Qwen3-8B``) or without, and without the
+    words that tell a release (``Qwen3-8B-Instruct-2507-FP8``)."""
     publisher, _, own = name.rpartition("/")
-    return _by_alias().get(_key(name)) or (_by_alias().get(_key(own)) if publisher and "/" not in publisher else None)
+    names = [name, own] if publisher and "/" not in publisher else [name]
+    while "/" not in publisher and (shorter := _without_last_word(own)) != own:
+        names.append(own := shorter)
+    return next((found for n in names if (found := _by_alias().get(_key(n)))), None)
+
+
+def _without_last_word(name: str) -> str:
+    """A name without its last word where that tells types or, of a name that states a size, a release."""
+    plain = TYPES.sub("", name)
+    shorter = RELEASE.sub("", plain) if plain == name else plain
+    return shorter if shorter == plain or SIZED.search(shorter) else name
 
 
 def network_of(group: str) -> Network:

@@ -17,6 +17,9 @@ CTA_BYTES = int(constant("all_reduce_cta_bytes"))
 IN_SWITCH_GPUS, IN_SWITCH_CAPABILITY = int(constant("in_switch_gpus")), constant("in_switch_capability")
 """GPUs from which on NCCL adds up in the switch, and the compute capability that this needs."""
 
+PCIE_GPUS = int(constant("pcie_most_gpus"))
+"""Most GPUs of a server whose messages go over PCIe (assumed)."""
+
 OVER_NVLINK, OVER_PCIE = 1.0, -1.0
 """``link_tier`` of a kernel that sends over one of them alone."""
 
@@ -44,7 +47,8 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
 
     Over NVLink with fitted costs: one-shot (every GPU sends everything to every other, p-1 sizes), two-shot
     (reduce-scatter, then all-gather: 2 (p-1)/p sizes), NCCL's ring (as many), and from IN_SWITCH_GPUS on sums in
-    the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring, 2 (p-1) messages.
+    the switch (1 + 1/p sizes). Over PCIe, with nothing fitted: two GPUs at once, more around a ring, 2 (p-1) messages,
+    up to PCIE_GPUS of one server.
     """
     scattered = scattered_bytes(size, gpus)
     candidates = [
@@ -55,9 +59,10 @@ def all_reduce_operator(name: str, size: float, gpus: int, phase: str, repeats: 
     if gpus >= IN_SWITCH_GPUS:
         summed = _over_nvlink("in_switch", size, (1.0 + 1.0 / gpus) * size, gpus)
         candidates.append(Candidate("in-switch", replace(summed, compute_capability=IN_SWITCH_CAPABILITY)))
-    messages = 1.0 if gpus == 2 else 2.0 * (gpus - 1.0)
-    around = replace(_kernel(size, scattered, messages, gpus), link_tier=OVER_PCIE)
-    candidates.append(Candidate("PCIe", around))
+    if gpus <= PCIE_GPUS:
+        messages = 1.0 if gpus == 2 else 2.0 * (gpus - 1.0)
+        around = replace(_kernel(size, scattered, messages, gpus), link_tier=OVER_PCIE)
+        candidates.append(Candidate("PCIe", around))
     return Operator(name, "all_reduce", tuple(candidates), repeats, phase, f"{size / 1e6:g} MB over {gpus} GPUs")
 
 

@@ -5,6 +5,7 @@ import pytest
 from dse.base.errors import InputError
 from dse.hardware.data_types import element_bytes
 from dse.measured.network_runs.kinds import DTYPES, MOST, RUN_SHAPE, RUNS, WHY_NOT
+from dse.workload.dtypes import precision
 from dse.workload.parse import load_workload
 
 
@@ -17,7 +18,7 @@ def test_a_run_is_predicted_or_says_why_not() -> None:
 def test_a_run_s_types_are_those_of_a_workload(name: str) -> None:
     types = ",".join(f"{key}={value}" for key, value in DTYPES[name].items())
     workload = load_workload(f"gpt2_xl:phase=decode,batch=1,context=16,{types}")
-    weights = 1.56e9 * element_bytes(DTYPES[name]["dtype"])  # parameters of GPT-2 XL
+    weights = 1.56e9 * element_bytes(precision(name, **DTYPES[name]).weights)  # parameters of GPT-2 XL
     assert workload.memory.weights == pytest.approx(weights, rel=0.2)
 
 

@@ -43,6 +43,26 @@ def test_what_parts_two_digits_may_be_written_in_any_way(name, found):
     assert load_network(name).name == found
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Qwen/Qwen3-30B-A3B-Thinking-2507-FP8", "qwen3_30b_a3b"),
+        ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3_235b_a22b"),
+        ("nvidia/DeepSeek-R1-0528-FP4", "deepseek_v3"),
+        ("Qwen2.5-7B-Instruct-GPTQ-Int4", "qwen2_5_7b"),
+        ("mistralai/Mixtral-8x7B-Instruct-v0.1", "mixtral_8x7b"),
+    ],
+)
+def test_a_release_s_date_training_and_types_shape_no_network(name, found):
+    assert load_network(name).name == found
+
+
+@pytest.mark.parametrize("name", ["Mistral-Small-Instruct-2409", "Mistral-7B-v0.2", "Qwen3-8B-VL", "a/b/Qwen3-8B-FP8"])
+def test_a_last_word_that_may_shape_a_network_is_not_left_out(name):
+    with pytest.raises(InputError, match="no network is called"):
+        load_network(name)
+
+
 def test_published_names_find_their_own_shape():
     for row in csv.DictReader((data.HERE / "networks.csv").open(encoding="utf-8")):
         try:

@@ -49,3 +49,8 @@ def test_a_large_reduction_loads_all_its_bytes():
     for candidate in all_reduce_operator("r", 268e6, 8, "decode").candidates:
         kernel = candidate.kernel
         assert float(kernel.per_warp("load_bytes") * kernel.warps * kernel.ctas) >= 268e6
+
+
+def test_more_gpus_than_a_server_holds_have_no_path_over_pcie():
+    labels = [{c.label for c in all_reduce_operator("r", 1e6, gpus, "decode").candidates} for gpus in (8, 16)]
+    assert labels[0] - labels[1] == {"PCIe"}
